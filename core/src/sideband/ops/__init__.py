@@ -1,0 +1,48 @@
+"""Op specs, capabilities and the context of a dispatch: what an author of an op family imports."""
+
+from ._capability import Capability, Grant
+from ._context import Credential, CredentialResolver, OpContext, Origin
+from ._errors import (
+    CapabilityInvalid,
+    EffectInFlight,
+    EffectUnknown,
+    LimitExceeded,
+    OpCancelled,
+    OpDenied,
+    OpError,
+    OpFailed,
+    OpNotFound,
+    OpParamsInvalid,
+    OpResultInvalid,
+    OpTimeout,
+)
+from ._levels import Level
+from ._scope import Scope
+from ._spec import OpFamily, OpSpec, Reconciled, op
+
+__all__ = [
+    "Capability",
+    "CapabilityInvalid",
+    "Credential",
+    "CredentialResolver",
+    "EffectInFlight",
+    "EffectUnknown",
+    "Grant",
+    "Level",
+    "LimitExceeded",
+    "OpCancelled",
+    "OpContext",
+    "OpDenied",
+    "OpError",
+    "OpFailed",
+    "OpFamily",
+    "OpNotFound",
+    "OpParamsInvalid",
+    "OpResultInvalid",
+    "OpSpec",
+    "OpTimeout",
+    "Origin",
+    "Reconciled",
+    "Scope",
+    "op",
+]

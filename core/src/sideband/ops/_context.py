@@ -1,0 +1,117 @@
+"""What a handler gets besides its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, Protocol
+
+from attrs import field, frozen
+
+from ._scope import Scope
+
+__all__ = ["Credential", "CredentialResolver", "OpContext", "Origin"]
+
+
+@frozen
+class Origin:
+    """Who caused an effect, as the host knows it. What a worker says about itself is not in here."""
+
+    principal: str = "user"
+    session: str | None = None
+    run: str | None = None
+    step: str | None = None
+    skill: str | None = None
+    tool: str | None = None
+    plugin: str | None = None
+
+
+@frozen
+class Credential:
+    """A secret that was resolved for one audience. Its value is known to the redactor before a handler sees it.
+
+    Args:
+        handle: the name it is stored under.
+        value: the secret itself.
+        headers: the headers to send, if it was registered with a form of its own; empty means that the op decides
+            (``Authorization: Bearer`` for http).
+    """
+
+    handle: str
+    value: str = field(repr=False)
+    headers: Mapping[str, str] = field(factory=dict, repr=False)
+
+
+class CredentialResolver(Protocol):
+    """Turns a handle into a credential. The op family that the policy names as its source supplies one (`secrets`)."""
+
+    async def resolve(self, handle: str, audience: str, ctx: OpContext) -> Credential:
+        """The credential, for this audience (an origin, ``https://api.github.com``).
+
+        Raises:
+            OpFailed: there is none of that name (``secrets.missing``), or it is bound to other origins
+                (``secrets.audience``).
+        """
+
+
+class OpContext(Protocol):
+    """The context of one dispatch. Valid until the handler returns, except ``state`` and ``config``.
+
+    Attributes:
+        op: the op's name.
+        effect: the effect's id in the ledger.
+        call: the id of the call that it belongs to; all dispatches of one call share it.
+        domain: names who may share what the call leaves behind (a session, a handle): skill, grant and principal.
+        principal: on whose behalf.
+        origin: who caused it.
+        config: the plugin's validated ``Config``, or ``None`` if it has none.
+        state: what the plugin's ``lifespan`` yielded, or ``None``.
+        deadline: when the dispatch must have ended, on ``anyio.current_time()``'s clock.
+        home: the host's folder for state (``SIDEBAND_HOME``).
+    """
+
+    op: str
+    effect: str
+    call: str
+    domain: str
+    principal: str
+    origin: Origin
+    config: Any
+    state: Any
+    deadline: float
+    home: Any
+
+    def require(self, scope: Scope) -> None:
+        """Check a scope that was not known before the handler ran (the target of a redirect).
+
+        Raises:
+            OpDenied: the call's grant does not allow it.
+        """
+
+    async def progress(
+        self, *, current: float | None = None, total: float | None = None, message: str | None = None
+    ) -> None:
+        """Tell whoever watches the call how far it is. Redacted, bounded, never waits for a slow reader."""
+
+    async def dispatch(
+        self,
+        op: str,
+        params: Mapping[str, Any],
+        *,
+        capabilities: Iterable[str] | None = None,
+        key: str | None = None,
+    ) -> Any:
+        """Run another op as a child effect, with this call's grant narrowed to ``capabilities`` (``None``: all of it)."""
+
+    async def credential(self, handle: str, audience: str) -> Credential:
+        """Resolve a handle for one audience. Needs ``secrets:name=HANDLE`` in the call's grant.
+
+        Raises:
+            OpDenied: the grant does not have it.
+            OpFailed: there is no such credential, or it is bound to other origins.
+        """
+
+    def protect(self, value: str | bytes, name: str = "secret") -> None:
+        """Make a value known to the redactor, for the rest of the host's life."""
+
+    def on_call_end(self, close: Callable[[], Awaitable[None]]) -> None:
+        """Run ``close`` when the call that this dispatch belongs to has ended, whichever way."""

@@ -1,0 +1,177 @@
+"""What a dispatch can end with, other than its result. Each reaches the skill with the same ``code``.
+
+    OpError(SidebandError)                        op.failed
+    ├── OpNotFound(LookupError)                   op.unknown
+    ├── OpParamsInvalid(ValueError)               op.params
+    ├── OpDenied(PermissionError)                 op.denied
+    ├── OpFailed(RuntimeError)                    op.failed      what a handler raises, or a subclass of it
+    ├── OpResultInvalid(TypeError)                op.result
+    ├── OpTimeout(TimeoutError)                   op.timeout
+    ├── OpCancelled(RuntimeError)                 op.cancelled
+    ├── EffectInFlight(RuntimeError)              effect.in_flight
+    ├── EffectUnknown(RuntimeError)               effect.unknown
+    └── LimitExceeded(RuntimeError)               limit.*
+    CapabilityInvalid(SidebandError, ValueError)  capability.invalid
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from .._errors import SidebandError
+
+__all__ = [
+    "CapabilityInvalid",
+    "EffectInFlight",
+    "EffectUnknown",
+    "LimitExceeded",
+    "OpCancelled",
+    "OpDenied",
+    "OpError",
+    "OpFailed",
+    "OpNotFound",
+    "OpParamsInvalid",
+    "OpResultInvalid",
+    "OpTimeout",
+]
+
+
+def closest(name: str, known: Iterable[str]) -> str:
+    """`` (did you mean `x`?)``, or nothing: the tail of a message about an unknown name."""
+    found = get_close_matches(name, list(known), n=1)
+    return f" (did you mean `{found[0]}`?)" if found else ""
+
+
+class OpError(SidebandError):
+    """One dispatch ended without a result."""
+
+    code = "op.failed"
+
+
+class OpFailed(OpError, RuntimeError):
+    """The handler could not do it. Op packages subclass it and give each failure its own ``code``."""
+
+    code = "op.failed"
+
+
+class OpNotFound(OpError, LookupError):
+    """No installed plugin provides this op."""
+
+    code = "op.unknown"
+
+    def __init__(self, op: str, *, known: Iterable[str] = (), reason: str = "") -> None:
+        because = f": {reason}" if reason else ""
+        super().__init__(
+            f"there is no op `{op}`{because}{closest(op, known)}",
+            hint="`sideband ops list` shows what is there; `sideband plugins list` shows what failed to load",
+            op=op,
+        )
+
+
+class OpParamsInvalid(OpError, ValueError):
+    """The parameters do not fit the op's model. The message names each bad parameter."""
+
+    code = "op.params"
+
+    def __init__(self, op: str, problems: str) -> None:
+        super().__init__(f"{op}: {problems}", hint=f"`sideband ops show {op}` shows its parameters", op=op)
+
+
+class OpDenied(OpError, PermissionError):
+    """The grant of the call, or a decision of a guard, does not allow it. Nothing was executed."""
+
+    code = "op.denied"
+    exit_code = 3
+
+    def __init__(self, op: str, reason: str, *, hint: str = "", plugin: str | None = None) -> None:
+        super().__init__(f"{op} was refused: {reason}", hint=hint, op=op, plugin=plugin)
+        self.reason = reason
+
+
+class OpResultInvalid(OpError, TypeError):
+    """The handler returned something else than it declares. The effect did happen; its result is withheld."""
+
+    code = "op.result"
+
+    def __init__(self, op: str, problems: str, *, plugin: str | None = None) -> None:
+        super().__init__(
+            f"{op} returned what it does not declare: {problems}",
+            hint="report it to the plugin's author; the effect itself has happened",
+            op=op,
+            plugin=plugin,
+        )
+
+
+class OpTimeout(OpError, TimeoutError):
+    """The op did not end within its time limit, and was cancelled."""
+
+    code = "op.timeout"
+
+    def __init__(self, op: str, seconds: float) -> None:
+        super().__init__(f"{op} did not end within {seconds:g} s", op=op, retryable=True)
+        self.seconds = seconds
+
+
+class OpCancelled(OpError, RuntimeError):
+    """The dispatch was cancelled: by the skill, or because its call ended."""
+
+    code = "op.cancelled"
+
+    def __init__(self, op: str, reason: str = "its call ended") -> None:
+        super().__init__(f"{op} was cancelled: {reason}", op=op, retryable=True)
+
+
+class EffectInFlight(OpError, RuntimeError):
+    """Another dispatch holds this idempotency key and has not ended."""
+
+    code = "effect.in_flight"
+
+    def __init__(self, op: str, key: str) -> None:
+        super().__init__(
+            f"{op}: an effect with the key `{key}` is under way",
+            hint="wait for it, or use another key if this is another effect",
+            op=op,
+            retryable=True,
+        )
+
+
+class EffectUnknown(OpError, RuntimeError):
+    """An earlier effect with this key may or may not have happened; it is never repeated silently."""
+
+    code = "effect.unknown"
+
+    def __init__(self, op: str, key: str, effect: str) -> None:
+        super().__init__(
+            f"{op}: whether the effect with the key `{key}` happened is not known (effect {effect})",
+            hint=f"look at the world and at `sideband audit why {effect}`, then decide with a new key",
+            op=op,
+        )
+
+
+class LimitExceeded(OpError, RuntimeError):
+    """A limit of the call was reached. ``code`` is ``limit.`` and the limit's name."""
+
+    code = "limit.exceeded"
+
+    def __init__(self, limit: str, allowed: int, *, op: str | None = None, retryable: bool = False) -> None:
+        super().__init__(
+            f"the limit `{limit}` of {allowed:,} is reached",
+            hint="wait for earlier ones to end" if retryable else "split the work into several calls",
+            code=f"limit.{limit}",
+            retryable=retryable,
+            op=op,
+        )
+
+
+class CapabilityInvalid(SidebandError, ValueError):
+    """A capability that can't be parsed, or that names a field its family does not have."""
+
+    code = "capability.invalid"
+    exit_code = 2
+
+    def __init__(self, text: str, problem: str) -> None:
+        super().__init__(
+            f"capability `{text}`: {problem}",
+            hint="write family, or family:field=value|value,field=value (`http:host=api.github.com,method=GET`)",
+        )

@@ -1,0 +1,42 @@
+"""The context that every plugin gets, whatever its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from ..ops import Credential
+
+__all__ = ["PluginContext"]
+
+
+class PluginContext(Protocol):
+    """What a ``lifespan`` and a hook implementation get.
+
+    Attributes:
+        plugin: the entry-point name.
+        config: the plugin's validated ``Config``, or ``None`` if it defines none.
+        state: what its ``lifespan`` yielded; ``None`` before, and without one.
+        principal: on whose behalf the host runs.
+        home: the host's folder for state (``SIDEBAND_HOME``). A plugin keeps its files in a folder of its own there.
+    """
+
+    plugin: str
+    config: Any
+    state: Any
+    principal: str
+    home: Path
+
+    async def dispatch(
+        self,
+        op: str,
+        params: Mapping[str, Any],
+        *,
+        capabilities: Iterable[str] | None = None,
+        key: str | None = None,
+    ) -> Any:
+        """Run an op as an effect of this plugin, through the broker, with at most the rights that the host gave it."""
+
+    async def credential(self, handle: str, audience: str) -> Credential:
+        """Resolve a handle for one audience, an origin such as ``https://api.github.com``."""

@@ -1,0 +1,170 @@
+"""What can go wrong with a call, and with the worker that runs it.
+
+    CallError(SidebandError)                      call.failed
+    ├── ToolNotFound(LookupError)                 tool.unknown
+    ├── ArgumentsInvalid(ValueError)              call.arguments
+    ├── GrantRequired(PermissionError)            grant.required
+    ├── SkillFailed(RuntimeError)                 skill.raised
+    ├── SkillRefused(TypeError)                   skill.refused      not `async def`, no such function, bad result
+    ├── CallTimeout(TimeoutError)                 call.timeout
+    └── CallCancelled(RuntimeError)               call.cancelled
+    WorkerError(SidebandError)                    worker.failed
+    ├── WorkerStartFailed(OSError)                worker.start
+    ├── WorkerExited(ConnectionError)             worker.exited
+    ├── ProtocolViolation(ValueError)             worker.protocol
+    └── IsolationUnavailable(PermissionError)     isolation.unavailable
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .._errors import SidebandError
+from ..ops._errors import closest
+
+__all__ = [
+    "ArgumentsInvalid",
+    "CallCancelled",
+    "CallError",
+    "CallTimeout",
+    "GrantRequired",
+    "IsolationUnavailable",
+    "ProtocolViolation",
+    "SkillFailed",
+    "SkillRefused",
+    "ToolNotFound",
+    "WorkerError",
+    "WorkerExited",
+    "WorkerStartFailed",
+]
+
+
+class CallError(SidebandError):
+    """One skill call ended without a result."""
+
+    code = "call.failed"
+
+
+class ToolNotFound(CallError, LookupError):
+    """No loaded skill has this tool."""
+
+    code = "tool.unknown"
+    exit_code = 2
+
+    def __init__(self, tool: str, *, known: Iterable[str] = ()) -> None:
+        super().__init__(
+            f"there is no tool `{tool}`{closest(tool, known)}",
+            hint="`sideband skills list` shows what is loaded and what is not, with the reason",
+        )
+
+
+class ArgumentsInvalid(CallError, ValueError):
+    """The arguments do not fit the tool's schema. Nothing has run."""
+
+    code = "call.arguments"
+    exit_code = 2
+
+    def __init__(self, tool: str, problems: str) -> None:
+        super().__init__(f"{tool}: {problems}", hint=f"`sideband skills show {tool}` shows its arguments")
+
+
+class GrantRequired(CallError, PermissionError):
+    """The skill asks for more than it was granted. Nothing has run."""
+
+    code = "grant.required"
+    exit_code = 3
+
+    def __init__(self, skill: str, missing: Iterable[str]) -> None:
+        self.skill = skill
+        self.missing = tuple(missing)
+        flags = " ".join(f"--grant '{capability}'" for capability in self.missing)
+        super().__init__(
+            f"the skill `{skill}` asks for rights that it was not granted: {' '.join(self.missing)}",
+            hint=f"grant them with {flags}, or all that it asks for with --yes",
+        )
+
+
+class SkillFailed(CallError, RuntimeError):
+    """The skill's own code raised. ``traceback`` is what the worker says, redacted."""
+
+    code = "skill.raised"
+
+    def __init__(self, tool: str, message: str, *, traceback: str = "") -> None:
+        super().__init__(f"{tool} raised {message}", hint="it is the skill's own error; see its traceback")
+        self.traceback = traceback
+
+
+class SkillRefused(CallError, TypeError):
+    """The function can't be called, or returned what can't be sent: the message names it and says why."""
+
+    code = "skill.refused"
+
+
+class CallTimeout(CallError, TimeoutError):
+    """The call did not end before its deadline."""
+
+    code = "call.timeout"
+
+    def __init__(self, tool: str, seconds: float) -> None:
+        super().__init__(
+            f"{tool} did not end within {seconds:g} s",
+            hint="give it more time with --timeout, or `sideband.timeout` in its SKILL.md",
+            retryable=True,
+        )
+        self.seconds = seconds
+
+
+class CallCancelled(CallError, RuntimeError):
+    """The call was cancelled by whoever asked for it."""
+
+    code = "call.cancelled"
+
+    def __init__(self, tool: str) -> None:
+        super().__init__(f"{tool} was cancelled")
+
+
+class WorkerError(SidebandError):
+    """The process that ran the call, not the skill's code, is at fault."""
+
+    code = "worker.failed"
+    exit_code = 4
+
+
+class WorkerStartFailed(WorkerError, OSError):
+    """No worker could be started."""
+
+    code = "worker.start"
+
+
+class WorkerExited(WorkerError, ConnectionError):
+    """The worker ended while the call was in it. The next call gets a new one."""
+
+    code = "worker.exited"
+
+    def __init__(self, how: str) -> None:
+        super().__init__(
+            f"the worker ended {how} while the call was running",
+            hint="what it printed last is in the call's log; the next call gets a new worker",
+            retryable=True,
+        )
+
+
+class ProtocolViolation(WorkerError, ValueError):
+    """The worker said something that the protocol does not allow, and was ended."""
+
+    code = "worker.protocol"
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"the worker broke the protocol: {problem}", hint="it was ended; the violation is recorded")
+        self.problem = problem
+
+
+class IsolationUnavailable(WorkerError, PermissionError):
+    """The configured isolation can't be had here, and running with less was not allowed."""
+
+    code = "isolation.unavailable"
+    exit_code = 3
+
+    def __init__(self, wanted: str, available: str, hints: Iterable[str] = ()) -> None:
+        remedy = "; ".join([*hints, f"or accept less with --isolation {available}"])
+        super().__init__(f"isolation `{wanted}` is required, and `{available}` is what can be had here", hint=remedy)

@@ -1,0 +1,129 @@
+"""What a sandbox plugin supplies: a probe that proves its tier, and a launcher of worker processes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+from pathlib import Path
+from socket import socket
+from typing import Protocol
+
+from attrs import Factory, field, frozen
+
+__all__ = ["Isolation", "LaunchRequest", "Probe", "Sandbox", "WorkerLimits", "WorkerProcess"]
+
+
+class Isolation(IntEnum):
+    """The tiers, weakest first. A tier is claimed only where a throw-away worker has just proved it."""
+
+    NONE = 0
+    SEATBELT_UNTESTED = 1
+    NO_NAMESPACES = 2
+    FULL = 3
+
+    @property
+    def label(self) -> str:
+        """As written in configuration, ledger and results: ``no-namespaces``."""
+        return self.name.lower().replace("_", "-")
+
+    @classmethod
+    def parse(cls, label: str) -> Isolation:
+        """The tier of that label. Raises ``ValueError`` naming the known ones."""
+        for tier in cls:
+            if tier.label == label:
+                return tier
+        raise ValueError(f"`{label}` is no isolation tier; there are {', '.join(tier.label for tier in cls)}")
+
+
+@frozen
+class Probe:
+    """What a sandbox can really do here.
+
+    Args:
+        isolation: the tier that was proved.
+        proofs: what a throw-away worker tried and could not do, one sentence each.
+        gaps: what stays possible on this tier, one sentence each.
+        hints: what would have to change for a higher tier.
+    """
+
+    isolation: Isolation
+    proofs: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
+
+
+@frozen
+class WorkerLimits:
+    """Hard limits of one worker process.
+
+    Args:
+        memory: bytes of address space.
+        threads: processes and threads.
+        files: open descriptors.
+    """
+
+    memory: int = 1 << 30
+    threads: int = 64
+    files: int = 64
+
+
+@frozen
+class LaunchRequest:
+    """One worker to start.
+
+    Args:
+        snapshot: the skill's folder as it was when loaded, the only one of the skill's that the worker may read.
+        sdk: the folder that is first on the worker's path; it holds the runtime and the generated SDK.
+        python: the interpreter.
+        environment: the worker's whole environment; nothing is inherited.
+        limits: hard limits.
+    """
+
+    snapshot: Path
+    sdk: Path
+    python: Path
+    environment: Mapping[str, str] = Factory(dict)
+    limits: WorkerLimits = field(factory=WorkerLimits)
+
+
+class WorkerProcess(Protocol):
+    """A started worker. Whoever launched it owns it, and must ``close`` it.
+
+    Attributes:
+        pid: its process id, as the host sees it.
+        channel: the host's end of the protocol's socket pair, non-blocking.
+        stdout: descriptor to read its standard output from, non-blocking.
+        stderr: the same for its standard error.
+        isolation: the tier that it runs on.
+    """
+
+    pid: int
+    channel: socket
+    stdout: int
+    stderr: int
+    isolation: Isolation
+
+    def kill(self) -> None:
+        """End it at once, with all its threads. Harmless if it has ended."""
+
+    async def wait(self) -> int:
+        """Its exit code; negative for the signal that ended it."""
+
+    async def close(self) -> None:
+        """Kill it if it still runs, reap it, and close the descriptors. Can be called again."""
+
+
+class Sandbox(Protocol):
+    """What ``sideband_sandboxes()`` of a plugin in the group ``sideband.v1.sandbox`` returns a list of."""
+
+    name: str
+
+    async def probe(self) -> Probe:
+        """Find out, by trying, which tier can be had here. Never claims more than a worker just proved."""
+
+    async def launch(self, request: LaunchRequest) -> WorkerProcess:
+        """Start a worker. It has run its lock-down, or ended itself, before it reads a first message.
+
+        Raises:
+            WorkerStartFailed: it could not be started; says what the system answered.
+        """
