@@ -58,10 +58,6 @@ class Capability:
     """The right to use the ops of one family within a scope. A field that is absent means any value.
 
     Example:
-        >>> capability = Capability.parse("http:host=api.github.com|*.test,method=GET")
-        Traceback (most recent call last):
-            ...
-        sideband.ops._errors.CapabilityInvalid: ...
         >>> capability = Capability.parse("http:method=GET,host=api.github.com")
         >>> str(capability)
         'http:host=api.github.com,method=GET'
@@ -103,14 +99,27 @@ class Capability:
         fields = ",".join(f"{name}={'|'.join(map(str, patterns))}" for name, patterns in self.fields)
         return f"{self.family}:{fields}" if fields else self.family
 
-    def check_fields(self, scope: type[Scope]) -> None:
-        """Raise ``CapabilityInvalid`` for a field that the family's scope does not have."""
-        known = scope.field_names()
+    @classmethod
+    def exactly(cls, family: str, values: Mapping[str, str]) -> Capability:
+        """The capability that allows a request with these field values, and no other."""
+        return cls(family, tuple(sorted((name, (_Pattern(value),)) for name, value in values.items())))
+
+    def fit(self, scope: type[Scope] | None) -> Capability:
+        """This capability with its family's defaults filled in, so that comparing fields is all that is left to do.
+
+        Raises:
+            CapabilityInvalid: it uses a field that the family does not have.
+        """
+        known = scope.field_names() if scope else ()
         for name, _ in self.fields:
             if name not in known:
+                fields = f"it has {', '.join(known)}" if known else "it has none"
                 raise CapabilityInvalid(
-                    str(self), f"`{self.family}` has no field `{name}`{closest(name, known)}; it has {', '.join(known)}"
+                    str(self), f"`{self.family}` has no field `{name}`{closest(name, known)}; {fields}"
                 )
+        defaults = scope.defaults if scope else {}
+        added = {name: _minimal(map(_Pattern, values)) for name, values in defaults.items()}
+        return Capability(self.family, tuple(sorted({**added, **dict(self.fields)}.items())))
 
     def allows(self, values: Mapping[str, str]) -> bool:
         """Whether a request with these field values lies within this capability.
@@ -202,11 +211,11 @@ class Grant:
 
     def allows(self, family: str, values: Mapping[str, str]) -> bool:
         """Whether one capability of ``family`` allows a request with these field values."""
-        return any(one.family == family and one.allows(values) for one in self.capabilities)
+        return self.match(family, values) is not None
 
-    def has(self, family: str) -> bool:
-        """Whether there is any capability of ``family``."""
-        return any(one.family == family for one in self.capabilities)
+    def match(self, family: str, values: Mapping[str, str]) -> Capability | None:
+        """The capability that allows a request with these field values, or ``None``."""
+        return next((one for one in self.capabilities if one.family == family and one.allows(values)), None)
 
     def covers(self, other: Grant) -> bool:
         """Whether each capability of ``other`` lies within one of this grant."""

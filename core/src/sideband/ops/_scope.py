@@ -25,9 +25,11 @@ class Scope:
     """
 
     family: ClassVar[str] = ""
+    defaults: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """What a field means in a capability that leaves it out, where that is not "any value"."""
 
     def __init_subclass__(cls, *, family: str = "", **kwargs: object) -> None:
-        # attrs rebuilds a slotted class, and that second class is created without the keyword
+        # attrs rebuilds a slotted class, and creates that second class without the keyword
         super().__init_subclass__(**kwargs)
         if family:
             cls.family = family

@@ -1,0 +1,55 @@
+"""Grants that a person gave to a skill once, remembered under the digest of the skill as it was then."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ._errors import ConfigurationError
+from ._files import write_atomically
+from .ops import Grant
+
+__all__ = ["RememberedGrants"]
+
+
+class RememberedGrants:
+    """The file ``grants.toml``. A skill that changes has another digest, and has to be granted again."""
+
+    def __init__(self, home: Path) -> None:
+        self._file = home / "grants.toml"
+
+    def get(self, digest: str) -> Grant:
+        """What was granted to the skill with this digest; nothing if it was never asked."""
+        entry = self._read().get(digest, {})
+        return Grant.parse(entry.get("capabilities", ()))
+
+    def remember(self, digest: str, skill: str, grant: Grant) -> None:
+        """Add ``grant`` to what the skill with this digest holds."""
+        entries = self._read()
+        held = Grant.parse(entries.get(digest, {}).get("capabilities", ()))
+        both = Grant.of([*held.capabilities, *grant.capabilities])
+        entries[digest] = {
+            "skill": skill,
+            "capabilities": list(both.texts()),
+            "granted": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        write_atomically(self._file, "".join(_table(name, entry) for name, entry in sorted(entries.items())))
+
+    def _read(self) -> dict[str, dict[str, Any]]:
+        try:
+            return dict(tomllib.loads(self._file.read_text(encoding="utf-8")).get("skills", {}))
+        except FileNotFoundError:
+            return {}
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise ConfigurationError(
+                "skills", f"it is not TOML: {error}", source=str(self._file), hint="mend it, or delete it and grant again"
+            ) from error
+
+
+def _table(digest: str, entry: dict[str, Any]) -> str:
+    # JSON strings and lists of strings are TOML too.
+    lines = [f"{name} = {json.dumps(value)}" for name, value in entry.items()]
+    return "\n".join([f"[skills.{json.dumps(digest)}]", *lines, "", ""])

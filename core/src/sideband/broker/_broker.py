@@ -1,0 +1,398 @@
+"""The one seam: every effect of every skill, tool and plugin passes ``Broker.dispatch``."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import anyio
+import sniffio
+from anyio import CancelScope, get_cancelled_exc_class
+from attrs import define, evolve, field
+from pydantic import BaseModel, ValidationError
+from pydantic_core import to_json
+
+from ..hooks import Effect, HookRegistry, OpCall
+from ..ledger import Intent, Ledger, Outcome
+from ..ops import (
+    Grant,
+    Level,
+    LimitExceeded,
+    OpCancelled,
+    OpDenied,
+    OpError,
+    OpParamsInvalid,
+    OpResultInvalid,
+    OpTimeout,
+    Origin,
+)
+from ._call import Call, EffectReport
+from ._claims import Claims, Replay
+from ._context import DispatchContext
+from ._decisions import Approver, decide
+from ._errors import as_op_error, validation_problems
+from ._gate import check_op
+from ._lookup import BoundOp, Ops
+from ._redaction import Redactor, Unserializable
+
+__all__ = ["Broker"]
+
+_DEFAULT_TIMEOUT = 60.0
+_DEEPEST_CHILD = 8
+_LONGEST_RECORDED = 500
+# Makes plain data of results whose purpose is to reveal a secret to their caller.
+_PLAIN = Redactor()
+
+
+@define(eq=False)
+class _Dispatch:
+    """What is known so far of one dispatch."""
+
+    call: Call
+    op: str
+    effect: str
+    grant: Grant
+    origin: Origin
+    depth: int
+    started: float
+    key: str | None = None
+    bound: BoundOp | None = None
+    params: BaseModel | None = None
+    recorded: dict[str, Any] = field(factory=dict)
+    covering: list[str] = field(factory=list)
+    decisions: list[dict[str, Any]] = field(factory=list)
+
+    @property
+    def level(self) -> Level | None:
+        return self.bound.spec.level if self.bound else None
+
+    @property
+    def plugin(self) -> str | None:
+        return self.bound.plugin.record.name if self.bound else None
+
+
+class Broker:
+    """Looks up, gates, runs, redacts and records ops. One per host."""
+
+    def __init__(
+        self,
+        *,
+        ops: Ops,
+        hooks: HookRegistry,
+        ledger: Ledger,
+        claims: Claims,
+        redactor: Redactor,
+        home: Path,
+        approver: Approver | None = None,
+    ) -> None:
+        self.ops = ops
+        self.redactor = redactor
+        self._hooks = hooks
+        self._ledger = ledger
+        self._claims = claims
+        self._home = home
+        self._approver = approver
+
+    async def dispatch(
+        self,
+        call: Call,
+        op: str,
+        params: Mapping[str, Any],
+        *,
+        key: str | None = None,
+        grant: Grant | None = None,
+        via: str | None = None,
+        depth: int = 0,
+    ) -> Any:
+        """Run one op for ``call``, and return its result as plain data.
+
+        Args:
+            key: an idempotency key; an effect with this key happens at most once, and its result is kept.
+            grant: narrower rights than the call's, for a child effect.
+            via: the plugin that asks, for a child effect.
+            depth: how many ops this one is nested in.
+
+        Raises:
+            OpError: why there is no result; ``OpDenied`` if nothing was executed for want of rights.
+            LedgerError: nothing was executed, because it could not be recorded.
+        """
+        dispatch = _Dispatch(
+            call=call,
+            op=op,
+            effect=self._ledger.new_effect_id(),
+            grant=call.grant if grant is None else grant,
+            origin=call.origin if via is None else evolve(call.origin, plugin=via),
+            depth=depth,
+            started=perf_counter(),
+            key=key,
+        )
+        try:
+            await self._look_up(dispatch)
+            self._validate(dispatch, params)
+            self._check_grant(dispatch)
+            await self._decide(dispatch)
+            replay = await self._intend(dispatch)
+        except OpError as error:
+            await self._refuse(dispatch, error)
+            raise
+        except get_cancelled_exc_class():
+            with CancelScope(shield=True):
+                await self._refuse(dispatch, OpCancelled(op))
+            raise
+        if replay is not None:
+            return replay.result
+        return await self._run(dispatch)
+
+    async def _look_up(self, dispatch: _Dispatch) -> None:
+        if dispatch.depth > _DEEPEST_CHILD:
+            raise LimitExceeded("nested_dispatches", _DEEPEST_CHILD, op=dispatch.op)
+        dispatch.bound = await self.ops.get(dispatch.op)
+
+    def _validate(self, dispatch: _Dispatch, params: Mapping[str, Any]) -> None:
+        spec = _bound(dispatch).spec
+        dispatch.recorded = self._recordable(params, spec.record)
+        try:
+            dispatch.params = spec.params.model_validate(params)
+        except ValidationError as error:
+            problems = validation_problems(error, known=spec.params.model_fields, shown=spec.record)
+            raise OpParamsInvalid(dispatch.op, self.redactor.text(problems)) from None
+        dispatch.recorded = self._recordable(dispatch.params.model_dump(include=set(params)), spec.record)
+
+    def _recordable(self, params: Mapping[str, Any], allowed: Iterable[str]) -> dict[str, Any]:
+        shown = {name: params[name] for name in allowed if name in params}
+        hidden = dict.fromkeys((str(name)[:40] for name in params if name not in shown), "…")
+        try:
+            return {**hidden, **_shortened(self.redactor.data(shown))}
+        except Unserializable:
+            return dict.fromkeys([*hidden, *shown], "…")
+
+    def _check_grant(self, dispatch: _Dispatch) -> None:
+        allowed_by = check_op(dispatch.grant, _bound(dispatch).spec, dispatch.params)
+        dispatch.covering = [str(capability) for capability in allowed_by]
+
+    async def _decide(self, dispatch: _Dispatch) -> None:
+        if not self._hooks.has("op_call"):
+            return
+        bound = _bound(dispatch)
+        event = OpCall(
+            effect=dispatch.effect,
+            op=dispatch.op,
+            params=_params(dispatch).model_dump(exclude_unset=True),
+            level=bound.spec.level,
+            origin=dispatch.origin,
+            grant=dispatch.grant.texts(),
+        )
+        decision = await decide(self._hooks, event, self._approver)
+        dispatch.decisions = self.redactor.data(decision.trail)
+        if decision.arguments is not None:
+            self._validate(dispatch, decision.arguments)
+            self._check_grant(dispatch)
+        if decision.denied is not None:
+            raise decision.denied
+
+    async def _intend(self, dispatch: _Dispatch) -> Replay | None:
+        spec = _bound(dispatch).spec
+        digest = ""
+        if dispatch.key is not None or dispatch.call.key is not None:
+            digest = _digest(_params(dispatch))
+            if dispatch.key is None and not spec.idempotent:
+                dispatch.key = dispatch.call.effect_key(dispatch.op, digest)
+        if dispatch.key is not None:
+            replay = await self._claims.take(dispatch.key, effect=dispatch.effect, op=dispatch.op, digest=digest)
+            if replay is not None:
+                return replay
+        intent = Intent(
+            effect=dispatch.effect,
+            key=dispatch.key,
+            op=dispatch.op,
+            params=dispatch.recorded,
+            grant=tuple(dispatch.covering),
+            origin=dispatch.origin,
+            level=spec.level.name,
+            decisions=tuple(dispatch.decisions),
+            isolation=dispatch.call.isolation,
+        )
+        try:
+            await self._ledger.intent(intent, durable=spec.durable)
+        except BaseException:
+            # Nothing has happened, and nothing will: the key must not stay taken.
+            if dispatch.key is not None:
+                with CancelScope(shield=True):
+                    await self._claims.settle(dispatch.key, "failed")
+            raise
+        return None
+
+    async def _run(self, dispatch: _Dispatch) -> Any:
+        limit = min(_bound(dispatch).spec.timeout or _DEFAULT_TIMEOUT, dispatch.call.deadline - anyio.current_time())
+        context = self._context(dispatch, anyio.current_time() + limit)
+        result, error = None, None
+        try:
+            with CancelScope(deadline=context.deadline) as scope:
+                try:
+                    result = await _bound(dispatch).spec.handler(dispatch.params, context)
+                except Exception as raised:  # noqa: BLE001  whatever a handler raises becomes one typed error
+                    error = as_op_error(raised, op=dispatch.op, plugin=dispatch.plugin)
+                except get_cancelled_exc_class():
+                    if scope.cancel_called or not _cancelled_by_handler():
+                        raise
+                    error = OpCancelled(dispatch.op, "its handler cancelled itself")
+        except get_cancelled_exc_class():
+            await self._settle(dispatch, "cancelled", OpCancelled(dispatch.op))
+            raise
+        finally:
+            context.end()
+        if scope.cancelled_caught or (error is not None and scope.cancel_called):
+            error = OpTimeout(dispatch.op, limit)
+        if error is not None:
+            raise await self._settle(dispatch, "failed", error)
+        return await self._answer(dispatch, result)
+
+    def _context(self, dispatch: _Dispatch, deadline: float) -> DispatchContext:
+        bound = _bound(dispatch)
+        return DispatchContext(
+            op=dispatch.op,
+            effect=dispatch.effect,
+            config=bound.plugin.config,
+            state=bound.plugin.state,
+            deadline=deadline,
+            home=self._home,
+            plugin=bound.plugin.record.name,
+            call=dispatch.call,
+            grant=dispatch.grant,
+            depth=dispatch.depth,
+            broker=self,
+        )
+
+    async def _answer(self, dispatch: _Dispatch, result: Any) -> Any:
+        try:
+            reply, redacted = self._plain_result(dispatch, result)
+        except OpResultInvalid as error:
+            raise await self._settle(dispatch, "failed", error) from None
+        size = 4 if reply is None else len(to_json(reply, bytes_mode="base64"))
+        with CancelScope(shield=True):
+            await self._outcome(dispatch, "done", size=size, result=redacted if dispatch.key else None)
+        return reply
+
+    def _plain_result(self, dispatch: _Dispatch, result: Any) -> tuple[Any, Any]:
+        """What the caller gets, and what may be recorded of it."""
+        spec = _bound(dispatch).spec
+        try:
+            if type(result) is not spec.result:
+                result = spec.result_adapter.validate_python(result)
+            plain = spec.result_adapter.dump_python(result)
+            redacted = self.redactor.data(plain)
+            return (_PLAIN.data(plain, sensitive_keys=False), redacted) if spec.reveals else (redacted, redacted)
+        except ValidationError as error:
+            problems = validation_problems(error, known=(), shown=())
+        except Unserializable as error:
+            problems = str(error)
+        raise OpResultInvalid(dispatch.op, problems, plugin=dispatch.plugin)
+
+    async def _settle(self, dispatch: _Dispatch, status: str, error: OpError) -> OpError:
+        """Record how an effect that was begun ended without a result, and return the error to answer with."""
+        self._clean(error)
+        with CancelScope(shield=True):
+            await self._outcome(dispatch, status, error=error)
+        return error
+
+    async def _refuse(self, dispatch: _Dispatch, error: OpError) -> None:
+        """Record a dispatch that was ended before it became an effect: an outcome without intent."""
+        self._clean(error)
+        status = {OpDenied: "denied", OpCancelled: "cancelled"}.get(type(error), "failed")
+        dispatch.key = None
+        with CancelScope(shield=True):
+            await self._outcome(dispatch, status, error=error)
+
+    def _clean(self, error: OpError) -> None:
+        error.message = self.redactor.text(error.message)
+        error.hint = self.redactor.text(error.hint)
+        error.args = (error.message,)
+
+    async def _outcome(
+        self, dispatch: _Dispatch, status: str, *, error: OpError | None = None, size: int = 0, result: Any = None
+    ) -> None:
+        spec = dispatch.bound.spec if dispatch.bound else None
+        milliseconds = round((perf_counter() - dispatch.started) * 1000, 3)
+        data = error.as_dict() if error else None
+        outcome = Outcome(
+            effect=dispatch.effect,
+            key=dispatch.key,
+            op=self.redactor.text(dispatch.op)[:200],
+            params=dispatch.recorded,
+            grant=tuple(dispatch.covering),
+            origin=dispatch.origin,
+            level=dispatch.level.name if dispatch.level is not None else None,
+            decisions=tuple(dispatch.decisions),
+            isolation=dispatch.call.isolation,
+            status=status,
+            error=data,
+            ms=milliseconds,
+            bytes=size,
+            result=result,
+        )
+        await self._ledger.outcome(outcome, durable=dispatch.key is not None)
+        if dispatch.key is not None:
+            certain = status == "done" or (status == "failed" and not isinstance(error, OpTimeout))
+            certain = certain or (spec is not None and spec.idempotent)
+            await self._claims.settle(dispatch.key, status if certain else "unknown", result)
+        await self._tell(dispatch, status, milliseconds, data)
+
+    async def _tell(self, dispatch: _Dispatch, status: str, ms: float, error: dict[str, Any] | None) -> None:
+        if dispatch.call.on_effect is not None:
+            decision = error["message"] if error and status == "denied" else " ".join(dispatch.covering) or "needs none"
+            dispatch.call.on_effect(
+                EffectReport(dispatch.effect, dispatch.op, status, decision, ms, dispatch.recorded, error)
+            )
+        if self._hooks.has("effect"):
+            await self._hooks.observe(
+                Effect(
+                    effect=dispatch.effect,
+                    op=dispatch.op,
+                    status=status,
+                    origin=dispatch.origin,
+                    ms=ms,
+                    error=error,
+                )
+            )
+
+
+def _bound(dispatch: _Dispatch) -> BoundOp:
+    assert dispatch.bound is not None  # noqa: S101  every step after the look-up has it
+    return dispatch.bound
+
+
+def _params(dispatch: _Dispatch) -> BaseModel:
+    assert dispatch.params is not None  # noqa: S101  every step after validation has them
+    return dispatch.params
+
+
+def _shortened(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= _LONGEST_RECORDED else value[:_LONGEST_RECORDED] + "…"
+    if isinstance(value, bytes):
+        return f"({len(value)} bytes)"
+    if isinstance(value, dict):
+        return {_shortened(key): _shortened(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_shortened(item) for item in value[:50]] + (["…"] if len(value) > 50 else [])
+    return value
+
+
+def _digest(params: BaseModel) -> str:
+    canonical = json.dumps(_PLAIN.data(params.model_dump()), sort_keys=True, default=lambda raw: raw.hex())
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _cancelled_by_handler() -> bool:
+    """Whether a cancellation that is under way was raised by the handler alone, and by nobody around it."""
+    if anyio.current_effective_deadline() == -math.inf or sniffio.current_async_library() != "asyncio":
+        return False
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() == 0
+

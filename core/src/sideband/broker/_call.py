@@ -1,0 +1,104 @@
+"""One call as the host knows it: who asks, with which rights, until when, and what must be closed when it ends."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import anyio
+from attrs import define, field, frozen
+
+from ..ops import Grant, Origin
+
+__all__ = ["Call", "EffectReport", "Progress"]
+
+
+@frozen
+class Progress:
+    """How far a call is, as told by one of its ops.
+
+    Args:
+        call: the call's id.
+        source: the op that tells.
+        current, total: in whatever unit the op counts.
+        message: one line for people.
+    """
+
+    call: str
+    source: str
+    current: float | None = None
+    total: float | None = None
+    message: str | None = None
+
+
+@frozen
+class EffectReport:
+    """One dispatch that has ended, as its ledger entry says it.
+
+    Args:
+        id: the effect's id in the ledger.
+        status: ``done``, ``failed``, ``denied``, ``cancelled`` or ``unknown``.
+        decision: why it was allowed or refused, in a few words.
+        ms: from the request to its end, in milliseconds.
+        params: the parameters that the ledger may hold.
+        error: the error as data, or ``None``.
+    """
+
+    id: str
+    op: str
+    status: str
+    decision: str
+    ms: float
+    params: Mapping[str, Any]
+    error: Mapping[str, Any] | None = None
+
+
+@define(eq=False)
+class Call:
+    """Everything that the broker holds for one call. Made by the host; nothing a worker says changes it.
+
+    Args:
+        id: unguessable.
+        grant: the rights; the only ones that the broker looks at.
+        domain: skill snapshot, grant and principal: who may share what the call leaves behind.
+        origin: goes into each record.
+        deadline: on ``anyio.current_time()``'s clock.
+        isolation: the label of the tier that the worker runs on.
+        key: makes each effect of the call idempotent, under ``key:op:digest:occurrence``.
+        on_progress: gets progress, redacted; must not block.
+        on_effect: gets each effect when it has ended; must not block.
+    """
+
+    id: str
+    grant: Grant
+    domain: str
+    origin: Origin
+    deadline: float
+    isolation: str = "none"
+    key: str | None = None
+    on_progress: Callable[[Progress], None] | None = None
+    on_effect: Callable[[EffectReport], None] | None = None
+    _closers: list[Callable[[], Awaitable[None]]] = field(factory=list, init=False)
+    _occurrences: Counter[str] = field(factory=Counter, init=False)
+
+    def effect_key(self, op: str, params_digest: str) -> str | None:
+        """The idempotency key of the next effect with these parameters, or ``None`` if the call has no key."""
+        if self.key is None:
+            return None
+        name = f"{op}:{params_digest[:16]}"
+        self._occurrences[name] += 1
+        return f"{self.key}:{name}:{self._occurrences[name]}"
+
+    def on_end(self, close: Callable[[], Awaitable[None]]) -> None:
+        """Run ``close`` when the call has ended."""
+        self._closers.append(close)
+
+    async def end(self, report: Callable[[Exception], object]) -> None:
+        """Close what the call's ops left open, last first, each whether or not another one fails."""
+        with anyio.CancelScope(shield=True):
+            while self._closers:
+                try:
+                    await self._closers.pop()()
+                except Exception as error:  # noqa: BLE001  one plugin's failure must not keep the others from closing
+                    report(error)

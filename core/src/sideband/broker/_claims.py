@@ -1,0 +1,90 @@
+"""Idempotency keys: who may run the effect of a key, and what became of it. Claims live in the store."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import frozen
+
+from ..ops import EffectInFlight, EffectUnknown, OpError
+from ..store import Document, Store, StoreConflict
+
+__all__ = ["Claims", "KeyReused", "Replay"]
+
+
+class KeyReused(OpError, ValueError):
+    """An idempotency key was used before for another effect."""
+
+    code = "effect.key"
+
+    def __init__(self, op: str, key: str) -> None:
+        super().__init__(
+            f"{op}: the key `{key}` belongs to another effect",
+            hint="a key names one op with one set of parameters; use a new one",
+            op=op,
+        )
+
+
+@frozen
+class Replay:
+    """The effect of this key is done already; this is what it answered."""
+
+    effect: str
+    result: Any
+
+
+class Claims:
+    """At most one effect for each key, also among several hosts that share a store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def take(self, key: str, *, effect: str, op: str, digest: str) -> Replay | None:
+        """Claim ``key`` for ``effect``.
+
+        Returns:
+            ``None`` if the effect may run now, or what it answered before.
+
+        Raises:
+            EffectInFlight: another one holds the key.
+            EffectUnknown: whether it happened is not known.
+            KeyReused: the key was used for something else.
+        """
+        claim = {"effect": effect, "op": op, "digest": digest, "state": "running"}
+        try:
+            await self._store.put(_path(key), claim, version=0)
+        except StoreConflict:
+            return await self._take_over(key, claim)
+        return None
+
+    async def _take_over(self, key: str, claim: dict[str, Any]) -> Replay | None:
+        found = await self._store.get(_path(key))
+        if found is None:
+            raise EffectInFlight(claim["op"], key)
+        if (found.value["op"], found.value["digest"]) != (claim["op"], claim["digest"]):
+            raise KeyReused(claim["op"], key)
+        return await self._by_state(key, claim, found)
+
+    async def _by_state(self, key: str, claim: dict[str, Any], found: Document) -> Replay | None:
+        state = found.value["state"]
+        if state == "done":
+            return Replay(found.value["effect"], found.value["result"])
+        if state == "unknown":
+            raise EffectUnknown(claim["op"], key, found.value["effect"])
+        if state == "running":
+            raise EffectInFlight(claim["op"], key)
+        try:
+            await self._store.put(_path(key), claim, version=found.version)
+        except StoreConflict:
+            raise EffectInFlight(claim["op"], key) from None
+        return None
+
+    async def settle(self, key: str, state: str, result: Any = None) -> None:
+        """Say what became of the effect: ``done`` (with its result), ``failed``, or ``unknown``."""
+        found = await self._store.get(_path(key))
+        claim = dict(found.value) if found else {"effect": "", "op": "", "digest": ""}
+        await self._store.put(_path(key), {**claim, "state": state, "result": result})
+
+
+def _path(key: str) -> str:
+    return f"claims/{key}"

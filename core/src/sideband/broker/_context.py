@@ -1,0 +1,121 @@
+"""The context of one dispatch, as its handler sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attrs import define, evolve, field
+
+from ..ops import Credential, CredentialResolver, Grant, OpDenied, Origin, Scope
+from ._call import Call, Progress
+from ._gate import check_scope
+
+if TYPE_CHECKING:
+    from ._broker import Broker
+
+__all__ = ["DispatchContext"]
+
+_LONGEST_MESSAGE = 2_000
+_CREDENTIAL_FAMILY = "secrets"
+
+
+@define(eq=False)
+class DispatchContext:
+    """``OpContext`` for one dispatch. Its rights end with the dispatch."""
+
+    op: str
+    effect: str
+    config: Any
+    state: Any
+    deadline: float
+    home: Path
+    plugin: str
+    _call: Call = field(repr=False)
+    _grant: Grant = field(repr=False)
+    _depth: int = field(repr=False)
+    _broker: Broker = field(repr=False)
+    _ended: bool = field(default=False, init=False, repr=False)
+
+    @property
+    def call(self) -> str:
+        """The id of the call."""
+        return self._call.id
+
+    @property
+    def domain(self) -> str:
+        """Who may share what the call leaves behind."""
+        return self._call.domain
+
+    @property
+    def principal(self) -> str:
+        """On whose behalf."""
+        return self._call.origin.principal
+
+    @property
+    def origin(self) -> Origin:
+        """Who caused it."""
+        return self._call.origin
+
+    def end(self) -> None:
+        """Take the rights away; what a handler left running can't use them any more."""
+        self._ended = True
+
+    def _check_alive(self) -> None:
+        if self._ended:
+            raise OpDenied(self.op, "its dispatch has ended", hint="do it before the handler returns")
+
+    def require(self, scope: Scope) -> None:
+        """See ``OpContext.require``."""
+        self._check_alive()
+        check_scope(self._grant, self.op, scope.family, scope.fields())
+
+    async def progress(
+        self, *, current: float | None = None, total: float | None = None, message: str | None = None
+    ) -> None:
+        """See ``OpContext.progress``."""
+        if self._call.on_progress is None or self._ended:
+            return
+        text = None if message is None else self._broker.redactor.text(message)[:_LONGEST_MESSAGE]
+        self._call.on_progress(Progress(self._call.id, self.op, current, total, text))
+
+    async def dispatch(
+        self,
+        op: str,
+        params: Mapping[str, Any],
+        *,
+        capabilities: Iterable[str] | None = None,
+        key: str | None = None,
+    ) -> Any:
+        """See ``OpContext.dispatch``."""
+        self._check_alive()
+        grant = self._grant
+        if capabilities is not None:
+            grant = grant.narrow(await self._broker.ops.grant(capabilities))
+        return await self._broker.dispatch(
+            self._call, op, params, key=key, grant=grant, via=self.plugin, depth=self._depth + 1
+        )
+
+    async def credential(self, handle: str, audience: str) -> Credential:
+        """See ``OpContext.credential``."""
+        self._check_alive()
+        check_scope(self._grant, self.op, _CREDENTIAL_FAMILY, {"name": handle, "mode": "use"})
+        plugin = await self._broker.ops.plugin(_CREDENTIAL_FAMILY)
+        resolver: CredentialResolver | None = plugin.contribution.credentials
+        if resolver is None:
+            raise OpDenied(self.op, f"the family `{_CREDENTIAL_FAMILY}` keeps no credentials")
+        context = evolve(self, config=plugin.config, state=plugin.state, plugin=plugin.record.name)
+        credential = await resolver.resolve(handle, audience, context)
+        self._broker.redactor.protect(credential.value, handle)
+        for value in credential.headers.values():
+            self._broker.redactor.protect(value, handle)
+        return credential
+
+    def protect(self, value: str | bytes, name: str = "secret") -> None:
+        """See ``OpContext.protect``."""
+        self._broker.redactor.protect(value, name)
+
+    def on_call_end(self, close: Callable[[], Awaitable[None]]) -> None:
+        """See ``OpContext.on_call_end``."""
+        self._call.on_end(close)

@@ -1,0 +1,63 @@
+"""The broker raises the errors of ``sideband.ops``; this module turns whatever a handler raised into one of them.
+
+    OpError(SidebandError)      see ops/_errors.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from .._errors import SidebandError
+from ..ops import OpError, OpFailed
+from ..ops._errors import closest
+
+__all__ = ["as_op_error", "safe_text", "validation_problems"]
+
+_LONGEST_MESSAGE = 2_000
+
+
+def safe_text(error: BaseException) -> str:
+    """What an exception says, bounded, even if its own ``__str__`` raises."""
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001  a foreign __str__ may raise anything
+        text = "(its text can't be read)"
+    return text if len(text) <= _LONGEST_MESSAGE else text[:_LONGEST_MESSAGE] + " …"
+
+
+def as_op_error(error: Exception, *, op: str, plugin: str | None) -> OpError:
+    """The error that a dispatch answers with for what its handler raised."""
+    if isinstance(error, OpError):
+        error.op = error.op or op
+        error.plugin = error.plugin or plugin
+        return error
+    if isinstance(error, SidebandError):
+        return OpFailed(
+            error.message, hint=error.hint, code=error.code, retryable=error.retryable, op=op, plugin=plugin
+        )
+    if isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        return as_op_error(error.exceptions[0], op=op, plugin=plugin)
+    return OpFailed(f"{op} failed: {type(error).__name__}: {safe_text(error)}", op=op, plugin=plugin)
+
+
+def validation_problems(error: ValidationError, *, known: Iterable[str], shown: Container[str]) -> str:
+    """The problems that pydantic found, each with its key, and with the value where the ledger may hold it too.
+
+    Args:
+        known: the names of the parameters.
+        shown: the parameters whose values may be named; others may be secret.
+    """
+    return "; ".join(
+        _problem(problem, known, shown) for problem in error.errors(include_url=False, include_context=False)
+    )
+
+
+def _problem(problem: ErrorDetails, known: Iterable[str], shown: Container[str]) -> str:
+    key = ".".join(map(str, problem["loc"])) or "params"
+    if problem["type"] == "extra_forbidden":
+        return f"there is no parameter `{key}`{closest(key, known)}"
+    value = f" (it is {str(problem['input'])[:60]!r})" if key in shown else ""
+    return f"`{key}`: {problem['msg']}{value}"

@@ -1,0 +1,53 @@
+"""The gate: whether the grant that the host holds allows what an op asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..ops import Capability, Grant, OpDenied, OpSpec, Scope
+
+__all__ = ["check_op", "check_scope"]
+
+
+def check_op(grant: Grant, spec: OpSpec, params: Any) -> Iterator[Capability]:
+    """Yield the capabilities that allow ``spec`` with these validated parameters.
+
+    Raises:
+        OpDenied: none does.
+    """
+    if spec.requires is None:
+        return
+    if spec.scope is None:
+        yield _any_of(grant, spec)
+        return
+    wanted = spec.scope(params)
+    for scope in (wanted,) if isinstance(wanted, Scope) else tuple(wanted):
+        yield check_scope(grant, spec.name, scope.family, scope.fields())
+
+
+def check_scope(grant: Grant, op: str, family: str, fields: Mapping[str, str]) -> Capability:
+    """The capability that allows a request with these field values.
+
+    Raises:
+        OpDenied: the grant has none; the message says what is missing and what there is.
+    """
+    if (capability := grant.match(family, fields)) is not None:
+        return capability
+    raise _denied(grant, op, Capability.exactly(family, fields))
+
+
+def _any_of(grant: Grant, spec: OpSpec) -> Capability:
+    family = spec.requires or ""
+    for capability in grant.capabilities:
+        if capability.family == family:
+            return capability
+    raise _denied(grant, spec.name, Capability(family))
+
+
+def _denied(grant: Grant, op: str, missing: Capability) -> OpDenied:
+    return OpDenied(
+        op,
+        f"`{missing}` is not granted (granted: {grant or 'nothing'})",
+        hint=f"grant it with --grant '{missing}'; a skill asks for it under `sideband.capabilities` in its SKILL.md",
+    )

@@ -1,0 +1,68 @@
+"""From the name of an op to its spec, its plugin and the rights that its family knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from attrs import frozen
+
+from ..ops import Capability, CapabilityInvalid, Grant, OpFamily, OpNotFound, OpSpec
+from ..plugins import LoadedPlugin, PluginError, PluginHost
+
+__all__ = ["BoundOp", "Ops"]
+
+
+@frozen
+class BoundOp:
+    """An op together with the plugin that provides it."""
+
+    spec: OpSpec
+    family: OpFamily
+    plugin: LoadedPlugin
+
+
+class Ops:
+    """The ops of all installed families. A family's package is imported when one of its ops is first asked for."""
+
+    def __init__(self, plugins: PluginHost) -> None:
+        self._plugins = plugins
+        self._bound: dict[str, BoundOp] = {}
+
+    async def get(self, op: str) -> BoundOp:
+        """The op of that name.
+
+        Raises:
+            OpNotFound: there is none; says whether its plugin failed, and why.
+        """
+        if (bound := self._bound.get(op)) is not None:
+            return bound
+        family = op.partition(".")[0]
+        try:
+            plugin = await self._plugins.load("op", family)
+        except PluginError as error:
+            known = () if family in self._plugins.names("op") else (f"{name}." for name in self._plugins.names("op"))
+            raise OpNotFound(op, known=known, reason=error.message) from error
+        for spec in plugin.contribution.ops:
+            self._bound[spec.name] = BoundOp(spec, plugin.contribution, plugin)
+        if op not in self._bound:
+            raise OpNotFound(op, known=[spec.name for spec in plugin.contribution.ops])
+        return self._bound[op]
+
+    async def plugin(self, family: str) -> LoadedPlugin:
+        """The plugin of that family. Raises the ``PluginError`` that loading it raises."""
+        return await self._plugins.load("op", family)
+
+    async def grant(self, texts: Iterable[str]) -> Grant:
+        """Capabilities as written, checked against their families and with their families' defaults filled in.
+
+        Raises:
+            CapabilityInvalid: one can't be parsed, names no installed family, or a field that its family lacks.
+        """
+        return Grant.of([await self._fit(Capability.parse(text)) for text in texts])
+
+    async def _fit(self, capability: Capability) -> Capability:
+        try:
+            plugin = await self.plugin(capability.family)
+        except PluginError as error:
+            raise CapabilityInvalid(str(capability), f"its family can't be used: {error.message}") from error
+        return capability.fit(plugin.contribution.scope)

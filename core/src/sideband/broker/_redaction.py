@@ -1,0 +1,175 @@
+"""Keeps secret values and sensitive keys out of everything that is written or returned."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+from pydantic_core import to_jsonable_python
+
+__all__ = ["Redactor", "Unserializable"]
+
+# Shorter values occur in ordinary text by chance; masking them would destroy it and tell more than it hides.
+_SHORTEST = 4
+# The encoded middle of a value is only looked for when it is long enough to be no coincidence.
+_SHORTEST_ENCODED = 6
+
+_SENSITIVE = frozenset(
+    """
+    accesskey accesstoken apikey apitoken authorization authtoken bearertoken clientsecret cookie cookies credential
+    credentials idtoken passphrase passwd password privatekey proxyauthorization pwd refreshtoken secret secretkey
+    sessiontoken setcookie xapikey xauthtoken xcsrftoken
+    """.split()  # noqa: SIM905  a list of words is easier to keep sorted than one of strings
+)
+_NOT_LETTERS = re.compile(r"[^a-z0-9]+")
+
+
+class Unserializable(TypeError):
+    """A value that JSON can't carry; the message says where it is."""
+
+
+@lru_cache(maxsize=4096)
+def _is_sensitive(key: str) -> bool:
+    return _NOT_LETTERS.sub("", key.lower()) in _SENSITIVE
+
+
+class Redactor:
+    """Knows the secret values of one host, and replaces them by ``[redacted:NAME]`` in text, bytes and JSON data.
+
+    A value is found in plain, URL-encoded, base64 (at any alignment, both alphabets), hexadecimal and JSON-escaped
+    form. Values under a sensitive key (``password``, ``Authorization``) are replaced whatever they are.
+
+    Example:
+        >>> redactor = Redactor()
+        >>> redactor.protect("s3cr3t-value", "demo")
+        >>> redactor.text("token=s3cr3t-value")
+        'token=[redacted:demo]'
+        >>> redactor.data({"Authorization": "Bearer x", "seen": ["czNjcjN0LXZhbHVl"]})
+        {'Authorization': '[redacted]', 'seen': ['[redacted:demo]']}
+    """
+
+    def __init__(self) -> None:
+        self._names: dict[bytes, str] = {}
+        self._texts: list[tuple[str, str]] = []
+        self._bytes: list[tuple[bytes, bytes]] = []
+        self._patterns: list[tuple[re.Pattern[str], str]] = []
+
+    def protect(self, value: str | bytes, name: str) -> None:
+        """Make a value known. Values under 4 bytes are not looked for: they occur by chance."""
+        raw = value.encode() if isinstance(value, str) else bytes(value)
+        if len(raw) < _SHORTEST or raw in self._names:
+            return
+        self._names[raw] = name
+        mask = f"[redacted:{name}]"
+        forms = {form for form in _forms(raw) if len(form) >= _SHORTEST}
+        # The longest first: a form that contains another one must not be cut up by it.
+        self._texts = sorted({*self._texts, *((form, mask) for form in forms)}, key=lambda pair: -len(pair[0]))
+        as_bytes = {*((form.encode(), mask.encode()) for form in forms), (raw, mask.encode())}
+        self._bytes = sorted({*self._bytes, *as_bytes}, key=lambda pair: -len(pair[0]))
+
+    def add_pattern(self, pattern: re.Pattern[str], name: str) -> None:
+        """Replace what ``pattern`` matches too, in text."""
+        self._patterns.append((pattern, f"[redacted:{name}]"))
+
+    def text(self, text: str) -> str:
+        """``text`` without any known value."""
+        for form, mask in self._texts:
+            if form in text:
+                text = text.replace(form, mask)
+        for pattern, mask in self._patterns:
+            text = pattern.sub(mask, text)
+        return text
+
+    def data(self, value: Any, *, sensitive_keys: bool = True) -> Any:
+        """Plain JSON data (and ``bytes``) made from ``value``, without any known value in strings, keys and bytes.
+
+        Args:
+            value: anything that JSON or pydantic can represent.
+            sensitive_keys: whether values under sensitive keys are replaced too.
+
+        Raises:
+            Unserializable: a part of it can't be carried by JSON.
+        """
+        return self._walk(value, sensitive_keys, "result")
+
+    def _walk(self, value: Any, sensitive_keys: bool, where: str) -> Any:  # noqa: PLR0911  one return for each JSON type
+        if value is None or value is True or value is False:
+            return value
+        if isinstance(value, str):
+            return self.text(str(value))
+        if isinstance(value, int):
+            return self._number(int(value))
+        if isinstance(value, float):
+            if not math.isfinite(value):
+                raise Unserializable(f"{where} is {value}, which JSON can't carry")
+            return value
+        if isinstance(value, Mapping):
+            return dict(self._items(value, sensitive_keys, where))
+        if isinstance(value, (list, tuple)):
+            return [self._walk(item, sensitive_keys, where) for item in value]
+        if isinstance(value, (bytes, bytearray, memoryview)):
+            return self._raw(bytes(value))
+        try:
+            plain = to_jsonable_python(value)
+        except ValueError as error:
+            raise Unserializable(f"{where} is a {type(value).__name__}, which JSON can't carry") from error
+        return self._walk(plain, sensitive_keys, where)
+
+    def _items(self, value: Mapping[Any, Any], sensitive_keys: bool, where: str) -> Iterator[tuple[str, Any]]:
+        for key, item in value.items():
+            name = key if isinstance(key, str) else str(self._walk(key, sensitive_keys, f"a key of {where}"))
+            if sensitive_keys and item is not None and _is_sensitive(name):
+                yield self.text(name), "[redacted]"
+            else:
+                yield self.text(name), self._walk(item, sensitive_keys, f"{where}.{name[:40]}")
+
+    def _number(self, number: int) -> int | str:
+        if self._names and (name := self._names.get(str(number).encode())):
+            return f"[redacted:{name}]"
+        return number
+
+    def _raw(self, raw: bytes) -> bytes:
+        for form, mask in self._bytes:
+            if form in raw:
+                raw = raw.replace(form, mask)
+        return raw
+
+
+def _forms(raw: bytes) -> Iterator[str]:
+    """The forms in which a value is looked for in text."""
+    yield from (raw.hex(), raw.hex().upper())
+    yield from _base64_forms(raw)
+    yield from _percent_forms(raw)
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        return
+    yield text
+    if text.strip() != text:
+        yield text.strip()
+    for escaped in (json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]):
+        yield from (escaped, escaped.replace("/", "\\/"))
+
+
+def _percent_forms(raw: bytes) -> Iterator[str]:
+    for encoded in (quote(raw, safe=""), quote(raw), quote_plus(raw)):
+        yield encoded
+        yield re.sub(r"%[0-9A-F]{2}", lambda match: match.group().lower(), encoded)
+
+
+def _base64_forms(raw: bytes) -> Iterator[str]:
+    """The value's own characters in base64 when it starts at each of the three alignments of a longer text."""
+    for encode in (b64encode, urlsafe_b64encode):
+        for offset in range(3):
+            encoded = encode(b"\0" * offset + raw).decode().rstrip("=")
+            first = (0, 2, 3)[offset]
+            # A last character that also carries bits of what follows differs from text to text.
+            last = len(encoded) if (offset + len(raw)) % 3 == 0 else len(encoded) - 1
+            if last - first >= _SHORTEST_ENCODED:
+                yield encoded[first:last]

@@ -1,0 +1,92 @@
+"""No form of a known value gets through the redactor."""
+
+import base64
+import json
+import urllib.parse
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sideband.broker import Redactor, Unserializable
+
+SECRETS = st.text(alphabet=st.characters(codec="utf-8"), min_size=8, max_size=24).filter(
+    lambda text: len(text.strip()) >= 8 and len(set(text)) > 3
+)
+FORMS = {
+    "plain": lambda value: value,
+    "url": lambda value: urllib.parse.quote(value, safe=""),
+    "url of a path": urllib.parse.quote,
+    "form": urllib.parse.quote_plus,
+    "base64": lambda value: base64.b64encode(value.encode()).decode(),
+    "base64 for urls": lambda value: base64.urlsafe_b64encode(value.encode()).decode(),
+    "hex": lambda value: value.encode().hex(),
+    "upper hex": lambda value: value.encode().hex().upper(),
+    "json": lambda value: json.dumps(value)[1:-1],
+    "unescaped json": lambda value: json.dumps(value, ensure_ascii=False)[1:-1],
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@given(secret=SECRETS, before=st.text(max_size=5), after=st.text(max_size=5))
+def test_a_value_is_found_in_every_form(form, secret, before, after):
+    redactor = Redactor()
+    redactor.protect(secret, "canary")
+    encoded = FORMS[form](secret)
+    text = redactor.text(before + encoded + after)
+    assert "[redacted:canary]" in text
+    # What base64 leaves of a value's last, shared character tells less than 6 bits.
+    assert encoded[: max(6, len(encoded) - 6)] not in text.replace("[redacted:canary]", "")
+
+
+@given(secret=st.binary(min_size=9, max_size=30), before=st.binary(max_size=7), after=st.binary(max_size=7))
+def test_a_value_inside_a_longer_base64_text_is_found_at_any_alignment(secret, before, after):
+    redactor = Redactor()
+    redactor.protect(secret, "canary")
+    assert "[redacted:canary]" in redactor.text(base64.b64encode(before + secret + after).decode())
+
+
+@given(SECRETS)
+def test_keys_nested_values_and_bytes_are_searched(secret):
+    redactor = Redactor()
+    redactor.protect(secret, "canary")
+    data = redactor.data({"a": [{secret: (secret,)}], "b": secret.encode() + b"!"})
+    assert secret not in json.dumps(data, ensure_ascii=False, default=lambda raw: raw.decode())
+
+
+def test_a_number_that_is_a_known_value_is_replaced():
+    redactor = Redactor()
+    redactor.protect("314159", "pin")
+    assert redactor.data({"n": 314159, "m": 27}) == {"n": "[redacted:pin]", "m": 27}
+
+
+@pytest.mark.parametrize("key", ["password", "Authorization", "X-Api-Key", "set-cookie", "clientSecret"])
+def test_values_under_sensitive_keys_are_replaced_whatever_they_are(key):
+    assert Redactor().data({key: {"deep": 1}}) == {key: "[redacted]"}
+
+
+def test_a_sensitive_key_without_a_value_stays_empty():
+    assert Redactor().data({"password": None}) == {"password": None}
+
+
+def test_sensitive_keys_can_be_left_alone():
+    assert Redactor().data({"password": "x"}, sensitive_keys=False) == {"password": "x"}
+
+
+def test_a_form_that_contains_another_one_is_replaced_whole():
+    redactor = Redactor()
+    redactor.protect("abcd", "short")
+    redactor.protect("xxabcdxx", "long")
+    assert redactor.text("xxabcdxx") == "[redacted:long]"
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), {"a": [float("-inf")]}, {"a": object()}])
+def test_what_json_can_not_carry_is_refused_with_its_place(value):
+    with pytest.raises(Unserializable, match="result"):
+        Redactor().data(value)
+
+
+def test_values_too_short_to_be_told_from_ordinary_text_are_left_alone():
+    redactor = Redactor()
+    redactor.protect("abc", "tiny")
+    assert redactor.text("abc") == "abc"
