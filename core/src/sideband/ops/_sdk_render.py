@@ -1,0 +1,263 @@
+"""From an op family to the Python module that skills import: one `async def` per op, standard library only."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import keyword
+import math
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from attrs import frozen
+from pydantic import TypeAdapter
+from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
+
+from .._errors import SidebandError
+from ._sdk_types import Annotator
+from ._spec import OpFamily, OpSpec
+
+__all__ = ["FAILED", "PACKAGE", "SdkInvalid", "extra_module", "render_family"]
+
+PACKAGE = "sideband_sdk"
+FAILED = '"""Generated: the plugin of this family could not be loaded."""\n\nraise ImportError({message})\n'
+
+_HELPERS = frozenset({"_default", "_dispatch", "_given"})
+
+
+class SdkInvalid(SidebandError, ValueError):
+    """An op family can't be offered to skills: its ``sdk`` file, or the names of its parameters, are no Python."""
+
+    code = "sdk.invalid"
+    exit_code = 5
+
+    def __init__(self, family: str, problem: str) -> None:
+        super().__init__(
+            f"the SDK of `{family}` can't be generated: {problem}", hint="report it to the plugin's author"
+        )
+        self.family = family
+
+
+def extra_module(family: str) -> str:
+    """The module in the SDK package that holds what an op package ships as its ``_sdk.py``."""
+    return f"_{family}_extra"
+
+
+def render_family(family: OpFamily) -> str:
+    """The source of ``sideband_sdk/<family>.py``.
+
+    Each op becomes a coroutine function that sends exactly the arguments it was given. Required parameters may be
+    given by position; optional ones are keyword-only and show the op's default. A parameter whose name is a Python
+    keyword gets a ``_`` at its end. The public names of ``family.sdk`` are part of the module, and win.
+
+    Raises:
+        SdkInvalid: ``family.sdk`` can't be read or is no Python.
+    """
+    shadowed = frozenset(spec.verb for spec in family.ops) & frozenset(dir(builtins))
+    functions = [_Function.of(spec, shadowed) for spec in family.ops]
+    extra = _extra_names(family.name, family.sdk) if family.sdk is not None else ()
+    names = sorted({*(function.name for function in functions), *extra})
+    header = [
+        _docstring(family.doc or f"The ops of `{family.name}`, as functions.", indent=""),
+        "",
+        "from __future__ import annotations",
+        "",
+        *(["import builtins as _builtins"] if shadowed else []),
+        "from typing import Any, Literal",
+        "",
+        "from sideband.skill import dispatch as _dispatch",
+        f"from {PACKAGE} import default as _default, given as _given",
+        "",
+        f"__all__ = {names!r}",
+    ]
+    parts = ["\n".join(header), *(function.render() for function in functions)]
+    if extra:
+        # at the end, so that it may build on the functions above, and override them
+        parts.append(f"from {PACKAGE}.{extra_module(family.name)} import {', '.join(extra)}")
+    source = "\n\n\n".join(parts) + "\n"
+    _check(family.name, source)
+    return source
+
+
+@frozen
+class _Parameter:
+    """One argument of a generated function, and the name it has on the wire."""
+
+    name: str
+    wire: str
+    annotation: str
+    required: bool
+    default: str
+    description: str
+
+    def render(self) -> str:
+        if self.required:
+            return f"{self.name}: {self.annotation}"
+        return f"{self.name}: {self.annotation} = _default({self.default})"
+
+
+@frozen
+class _Function:
+    name: str
+    op: str
+    doc: str
+    parameters: tuple[_Parameter, ...]
+    returns: str
+
+    @classmethod
+    def of(cls, spec: OpSpec, shadowed: frozenset[str]) -> _Function:
+        verb = spec.verb + "_" if keyword.iskeyword(spec.verb) else spec.verb
+        result = _result_schema(spec)
+        returns = Annotator(result.get("$defs", {}), shadowed).write(result)
+        return cls(verb, spec.name, spec.doc, _parameters(spec, shadowed), returns)
+
+    def render(self) -> str:
+        required = [parameter.render() for parameter in self.parameters if parameter.required]
+        optional = [parameter.render() for parameter in self.parameters if not parameter.required]
+        arguments = ", ".join([*required, *(["*", *optional] if optional else [])])
+        sent = ", ".join(f"{parameter.wire!r}: {parameter.name}" for parameter in self.parameters)
+        signature = f"async def {self.name}({arguments}) -> {self.returns}:"
+        body = f"    return await _dispatch({self.op!r}, _given({{{sent}}}))"
+        return "\n".join([signature, _docstring(self._full_doc(), indent="    "), body])
+
+    def _full_doc(self) -> str:
+        doc = self.doc or f"Run `{self.op}`."
+        described = [parameter for parameter in self.parameters if parameter.description]
+        if not described or re.search(r"^\s*Args:\s*$", doc, re.MULTILINE):
+            return doc
+        lines = [f"    {parameter.name}: {' '.join(parameter.description.split())}" for parameter in described]
+        return "\n".join([doc, "", "Args:", *lines])
+
+
+def _parameters(spec: OpSpec, shadowed: frozenset[str]) -> tuple[_Parameter, ...]:
+    schema = _params_schema(spec)
+    required = set(schema.get("required", ()))
+    annotator = Annotator(schema.get("$defs", {}), shadowed)
+    used: set[str] = set()
+    parameters = []
+    for wire, field in schema.get("properties", {}).items():
+        name = _identifier(wire, used)
+        used.add(name)
+        parameters.append(
+            _Parameter(
+                name=name,
+                wire=wire,
+                annotation=annotator.write(field),
+                required=wire in required,
+                default=_literal(field["default"]) if "default" in field else "",
+                description=str(field.get("description", "")),
+            )
+        )
+    return tuple(parameters)
+
+
+class _QuietJsonSchema(GenerateJsonSchema):
+    # a default without a JSON form is shown as `...`; the op's author can do nothing about it
+    ignored_warning_kinds: ClassVar[set[JsonSchemaWarningKind]] = {
+        "skipped-choice",
+        "non-serializable-default",
+        "skipped-discriminator",
+    }
+
+
+def _params_schema(spec: OpSpec) -> Mapping[str, Any]:
+    try:
+        schema = spec.params.model_json_schema(schema_generator=_QuietJsonSchema)
+    except PydanticInvalidForJsonSchema:
+        # a type without a JSON form (a callable, a class of the plugin's own) still has a name
+        fields = spec.params.model_fields
+        return {
+            "properties": {field.alias or name: {} for name, field in fields.items()},
+            "required": [field.alias or name for name, field in fields.items() if field.is_required()],
+        }
+    if "$ref" in schema:
+        # a model that contains itself is only a reference at the top
+        return {**schema["$defs"][schema["$ref"].rpartition("/")[2]], "$defs": schema["$defs"]}
+    return schema
+
+
+def _result_schema(spec: OpSpec) -> Mapping[str, Any]:
+    try:
+        return TypeAdapter(spec.result).json_schema(mode="serialization", schema_generator=_QuietJsonSchema)
+    except (PydanticInvalidForJsonSchema, PydanticSchemaGenerationError):
+        return {}
+
+
+def _identifier(wire: str, used: set[str]) -> str:
+    name = re.sub(r"\W", "_", wire, flags=re.ASCII) or "_"
+    if name[0].isdigit():
+        name = f"_{name}"
+    while keyword.iskeyword(name) or name in used or name in _HELPERS or name.startswith("__"):
+        # two leading underscores and the names of the helpers belong to the generated module
+        name = f"{name.lstrip('_')}_" if name.startswith("__") else f"{name}_"
+    return name
+
+
+def _literal(value: Any) -> str:
+    """A default as source, or nothing where it has no literal."""
+    if isinstance(value, float):
+        return repr(value) if math.isfinite(value) else ""
+    if value is None or isinstance(value, str | int | bool):
+        return repr(value)
+    if isinstance(value, list | dict):
+        text = repr(value)
+        try:
+            return text if ast.literal_eval(text) == value else ""
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            return ""
+    return ""
+
+
+def _docstring(doc: str, indent: str) -> str:
+    """A docstring that reads well, and is never more than a docstring, whatever the text."""
+    lines = [f"{indent}{line}".rstrip() for line in doc.splitlines()]
+    closing = f"\n{indent}" if len(lines) > 1 else ""
+    quoted = indent + '"""' + "\n".join(lines).strip() + closing + '"""'
+    try:
+        body = ast.parse(quoted.strip()).body
+    except (SyntaxError, ValueError):
+        body = []
+    match body:
+        case [ast.Expr(ast.Constant(str(text)))] if inspect.cleandoc(text) == inspect.cleandoc(doc):
+            return quoted
+        case _:
+            return f"{indent}{doc!r}"
+
+
+def _extra_names(family: str, path: Path) -> tuple[str, ...]:
+    """The public names of an op package's own module, read without running it."""
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except (OSError, SyntaxError, ValueError) as error:
+        raise SdkInvalid(family, f"`{path.name}`: {error}") from error
+    defined: list[str] = []
+    for node in tree.body:
+        match node:
+            case ast.Assign([ast.Name("__all__")], value) | ast.AnnAssign(ast.Name("__all__"), _, value):
+                return _literal_names(family, path, value)
+            case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name):
+                defined.append(name)
+            case ast.Assign(targets):
+                defined += [target.id for target in targets if isinstance(target, ast.Name)]
+    return tuple(sorted({name for name in defined if not name.startswith("_")}))
+
+
+def _literal_names(family: str, path: Path, value: ast.expr | None) -> tuple[str, ...]:
+    try:
+        names = ast.literal_eval(value) if value is not None else ()
+    except ValueError:
+        names = None
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) and name.isidentifier() for name in names):
+        raise SdkInvalid(family, f"`__all__` of `{path.name}` is no literal list of names")
+    return tuple(sorted(set(names)))
+
+
+def _check(family: str, source: str) -> None:
+    try:
+        compile(source, f"{PACKAGE}/{family}.py", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as error:
+        raise SdkInvalid(family, str(error)) from error

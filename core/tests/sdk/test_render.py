@@ -1,0 +1,212 @@
+import ast
+import inspect
+import keyword
+from typing import Any, Literal
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel, Field, create_model
+
+from sideband.ops import OpFamily
+from sideband.ops._sdk_render import SdkInvalid, render_family
+
+
+class Inner(BaseModel):
+    count: int
+
+
+class Tree(BaseModel):
+    children: list["Tree"] = []
+
+
+class SampleParams(BaseModel):
+    url: str
+    method: Literal["GET", "POST"] = "GET"
+    headers: dict[str, str] = Field(default_factory=dict, description="Extra headers.")
+    body: bytes | None = None
+    timeout: float = 30.0
+    tags: list[str] = ["a"]
+    inner: Inner | None = None
+    anything: Any = None
+    from_: str | None = Field(default=None, alias="from")
+
+
+SAMPLE = {
+    "url": "https://example.test",
+    "method": "POST",
+    "headers": {"x": "y"},
+    "body": b"\x00",
+    "timeout": 30.0,
+    "tags": ["b"],
+    "inner": {"count": 1},
+    "anything": [1],
+    "from": "here",
+}
+
+
+@pytest.mark.parametrize("wire", [name for name in SAMPLE if name != "url"])
+def test_each_argument_reaches_the_wire(sdk, make_family, wire):
+    function = sdk.load(make_family(SampleParams)).send
+    argument = "from_" if wire == "from" else wire
+    assert sdk.call(function, SAMPLE["url"], **{argument: SAMPLE[wire]}) == "answer"
+    assert sdk.sent == [("sample.send", {"url": SAMPLE["url"], wire: SAMPLE[wire]})]
+
+
+def test_what_was_not_given_is_not_sent(sdk, make_family):
+    sdk.call(sdk.load(make_family(SampleParams)).send, "u")
+    assert sdk.sent == [("sample.send", {"url": "u"})]
+
+
+def test_an_argument_that_equals_its_default_is_sent_when_given(sdk, make_family):
+    sdk.call(sdk.load(make_family(SampleParams)).send, "u", timeout=30.0, body=None)
+    assert sdk.sent == [("sample.send", {"url": "u", "timeout": 30.0, "body": None})]
+
+
+def test_a_required_argument_that_is_missing_is_a_type_error(sdk, make_family):
+    with pytest.raises(TypeError, match="url"):
+        sdk.call(sdk.load(make_family(SampleParams)).send)
+
+
+def test_an_optional_argument_is_keyword_only(sdk, make_family):
+    with pytest.raises(TypeError, match="positional"):
+        sdk.call(sdk.load(make_family(SampleParams)).send, "u", "POST")
+
+
+def test_the_signature_shows_types_and_defaults(sdk, make_family):
+    parameters = inspect.signature(sdk.load(make_family(SampleParams)).send).parameters
+    assert parameters["method"].annotation == "Literal['GET', 'POST']"
+    assert repr(parameters["method"].default) == "'GET'"
+    assert repr(parameters["timeout"].default) == "30.0"
+    assert repr(parameters["headers"].default) == "..."
+    assert parameters["headers"].annotation == "dict[str, str]"
+    assert parameters["body"].annotation == "bytes | None"
+    assert parameters["inner"].annotation == "dict[str, Any] | None"
+    assert parameters["anything"].annotation == "Any"
+
+
+def test_the_result_type_is_shown(make_family):
+    assert ") -> list[int]:" in render_family(make_family(SampleParams, result=list[int]))
+
+
+def test_the_docstring_is_the_ops_with_its_parameters(sdk, make_family):
+    doc = sdk.load(make_family(SampleParams)).send.__doc__
+    assert inspect.cleandoc(doc).startswith("Send it.")
+    assert "headers: Extra headers." in doc
+
+
+def test_an_args_section_of_the_op_is_kept_as_it_is(sdk, make_family):
+    doc = sdk.load(make_family(SampleParams, doc="Send.\n\nArgs:\n    url: where\n")).send.__doc__
+    assert "Extra headers" not in doc
+
+
+def test_a_type_that_contains_itself_ends_in_any(make_family):
+    assert "children: list[dict[str, Any]]" in render_family(make_family(Tree))
+
+
+def test_a_parameter_type_without_a_json_form_is_any(sdk, make_family):
+    params = create_model("P", callback=(type(print) | None, ...), __config__={"arbitrary_types_allowed": True})
+    sdk.call(sdk.load(make_family(params)).send, "x")
+    assert sdk.sent == [("sample.send", {"callback": "x"})]
+
+
+def test_an_op_named_like_a_keyword_gets_an_underscore(sdk, make_family):
+    module = sdk.load(make_family(SampleParams, name="sample.import"))
+    sdk.call(module.import_, "u")
+    assert sdk.sent[0][0] == "sample.import"
+    assert module.__all__ == ["import_"]
+
+
+def test_an_op_named_like_a_builtin_does_not_change_what_annotations_mean(make_family):
+    class Params(BaseModel):
+        kind: Literal["list"] = "list"
+        names: list[str] = []
+
+    source = render_family(make_family(Params, name="sample.list", result=list[str]))
+    assert "names: _builtins.list[str]" in source
+    assert "-> _builtins.list[str]:" in source
+    assert "kind: Literal['list'] = _default('list')" in source
+
+
+@pytest.mark.parametrize("wire", ["content-type", "1st", "_given", "_dispatch", "__debug__", "from", "ß x", "", "__"])
+def test_any_name_on_the_wire_has_an_argument(sdk, make_family, wire):
+    params = create_model("P", field=(int, Field(default=0, alias=wire)))
+    function = sdk.load(make_family(params)).send
+    (argument,) = inspect.signature(function).parameters
+    sdk.call(function, **{argument: 1})
+    assert sdk.sent == [("sample.send", {wire: 1})]
+
+
+def test_two_wire_names_that_give_one_identifier_stay_apart(sdk, make_family):
+    params = create_model("P", a=(int, Field(0, alias="x-y")), b=(int, Field(0, alias="x_y")))
+    sdk.call(sdk.load(make_family(params)).send, x_y=1, x_y_=2)
+    assert sdk.sent == [("sample.send", {"x-y": 1, "x_y": 2})]
+
+
+def test_conveniences_join_and_override(tmp_path, make_family):
+    path = tmp_path / "_sdk.py"
+    path.write_text("__all__ = ['send', 'more']\nasync def send(): ...\nasync def more(): ...\nhidden = 1\n")
+    source = render_family(make_family(SampleParams, sdk=path))
+    assert source.rstrip().endswith("from sideband_sdk._sample_extra import more, send")
+    assert "__all__ = ['more', 'send']" in source
+
+
+def test_conveniences_without_a_list_give_their_public_names(tmp_path, make_family):
+    path = tmp_path / "_sdk.py"
+    path.write_text("import json\nasync def more(): ...\nLIMIT = 3\n_private = 1\n")
+    assert "import LIMIT, more" in render_family(make_family(SampleParams, sdk=path))
+
+
+@pytest.mark.parametrize("text", ["def broken(", "__all__ = [name for name in ()]", "__all__ = ['a; import os']"])
+def test_conveniences_that_cannot_be_read_name_the_family(tmp_path, make_family, text):
+    path = tmp_path / "_sdk.py"
+    path.write_text(text)
+    with pytest.raises(SdkInvalid, match="`sample`"):
+        render_family(make_family(SampleParams, sdk=path))
+
+
+def test_reading_conveniences_runs_nothing(tmp_path, make_family):
+    canary = tmp_path / "canary"
+    path = tmp_path / "_sdk.py"
+    path.write_text(f"open({str(canary)!r}, 'w')\ndef more(): ...\n")
+    render_family(make_family(SampleParams, sdk=path))
+    assert not canary.exists()
+
+
+@given(doc=st.text() | st.sampled_from(['"""', '\\"""', "a\\", 'x"', "'''\nimport os", "\r", "\x00", "a\n\n  b\t\n"]))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_docstring_is_never_more_than_text(make_family, doc):
+    tree = ast.parse(render_family(make_family(SampleParams, doc=doc)))
+    (function,) = [node for node in tree.body if isinstance(node, ast.AsyncFunctionDef)]
+    assert isinstance(function.body[0], ast.Expr)
+    assert isinstance(function.body[0].value, ast.Constant)
+    assert len(function.body) == 2
+
+
+FIELD_TYPES = st.sampled_from([int, str, float, bool, bytes, list[int], dict[str, Any], int | None, Literal["a", 1]])
+IDENTIFIERS = st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True) | st.sampled_from(keyword.kwlist)
+DEFAULTS = st.sampled_from([..., None, 1, "x", 1.5, float("inf"), True, [1], {"a": 1}, b"\xff"])
+
+
+@given(fields=st.dictionaries(IDENTIFIERS, st.tuples(FIELD_TYPES, DEFAULTS), max_size=6), data=st.data())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+def test_any_model_gives_a_function_that_sends_exactly_what_was_given(sdk, make_family, fields, data):
+    definitions = {
+        f"f{index}": (kind, Field(default, alias=name)) for index, (name, (kind, default)) in enumerate(fields.items())
+    }
+    params = create_model("P", **definitions)
+    function = sdk.load(make_family(params)).send
+    parameters = inspect.signature(function).parameters
+    wires = {argument: argument.rstrip("_") if argument not in fields else argument for argument in parameters}
+    required = [name for name, parameter in parameters.items() if parameter.default is parameter.empty]
+    optional = [name for name in parameters if name not in required]
+    chosen = [*required, *(data.draw(st.lists(st.sampled_from(optional), unique=True)) if optional else [])]
+    values = {name: data.draw(st.integers() | st.none() | st.text()) for name in chosen}
+    sdk.sent.clear()
+    sdk.call(function, **values)
+    expected = [("sample.send", {wires[name]: value for name, value in values.items()})]
+    assert sdk.sent == expected
+
+
+def test_a_family_without_ops_is_a_module_without_names(sdk):
+    assert sdk.load(OpFamily(name="empty", ops=())).__all__ == []

@@ -1,0 +1,238 @@
+import os
+import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sideband import _folders
+from sideband._folders import StoredFile, digest_of
+from sideband.loading import SkillSpec
+from sideband.workers import _snapshots
+from sideband.workers._snapshots import SnapshotFailed, snapshot
+
+
+@pytest.fixture
+def source(tmp_path):
+    folder = tmp_path / "source"
+    (folder / "scripts").mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: demo\n---\n")
+    (folder / "demo.py").write_text("x = 1\n")
+    (folder / "scripts" / "run.sh").write_text("#!/bin/sh\n")
+    (folder / "scripts" / "run.sh").chmod(0o755)
+    (folder / "notes.txt").write_text("not listed")
+    return folder
+
+
+@pytest.fixture
+def make_spec(source):
+    def make(*files):
+        files = files or ("SKILL.md", "demo.py", "scripts/run.sh")
+        return SkillSpec(name="demo", key="demo", description="", source=source, files=files)
+
+    return make
+
+
+def tree(folder):
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_snapshot_holds_exactly_the_files_of_the_skill(tmp_path, source, make_spec):
+    taken = snapshot(make_spec(), tmp_path / "home")
+    assert taken.path == tmp_path / "home" / "skills" / taken.digest
+    assert tree(taken.path) == {name: (source / name).read_bytes() for name in make_spec().files}
+
+
+def test_its_files_are_read_only_and_keep_the_executable_bit(tmp_path, make_spec):
+    taken = snapshot(make_spec(), tmp_path / "home")
+    assert (taken.path / "demo.py").stat().st_mode & 0o777 == 0o444
+    assert (taken.path / "scripts" / "run.sh").stat().st_mode & 0o777 == 0o555
+
+
+def test_the_source_is_not_changed(tmp_path, source, make_spec):
+    before = {path: (path.lstat().st_mtime_ns, path.lstat().st_mode) for path in source.rglob("*")}
+    snapshot(make_spec(), tmp_path / "home")
+    assert {path: (path.lstat().st_mtime_ns, path.lstat().st_mode) for path in source.rglob("*")} == before
+
+
+def test_taking_it_twice_gives_the_same_folder_untouched(tmp_path, make_spec):
+    first = snapshot(make_spec(), tmp_path / "home")
+    inode = first.path.stat().st_ino
+    assert snapshot(make_spec(), tmp_path / "home") == first
+    assert first.path.stat().st_ino == inode
+    assert len(list((tmp_path / "home" / "skills").iterdir())) == 1
+
+
+@pytest.mark.parametrize("change", ["content", "name", "mode"])
+def test_any_change_gives_another_digest(tmp_path, source, make_spec, change):
+    first = snapshot(make_spec("demo.py"), tmp_path / "home")
+    spec = make_spec("demo.py")
+    match change:
+        case "content":
+            (source / "demo.py").write_text("x = 2\n")
+        case "name":
+            (source / "demo.py").rename(source / "other.py")
+            spec = make_spec("other.py")
+        case "mode":
+            (source / "demo.py").chmod(0o755)
+    assert snapshot(spec, tmp_path / "home").digest != first.digest
+
+
+FILES = st.lists(
+    st.builds(StoredFile, st.sampled_from(["a", "b", "ab", "a/b"]), st.binary(max_size=4), st.booleans()),
+    unique_by=lambda file: file.path,
+    max_size=3,
+)
+
+
+@given(FILES, FILES)
+def test_digests_are_equal_only_for_equal_files(one, other):
+    same = sorted(one, key=lambda file: file.path) == sorted(other, key=lambda file: file.path)
+    assert (digest_of(one) == digest_of(other)) is same
+
+
+@pytest.mark.parametrize("tampering", ["change", "add", "remove", "mode", "link"])
+def test_a_tampered_snapshot_is_found(tmp_path, make_spec, tampering):
+    taken = snapshot(make_spec(), tmp_path / "home")
+    module = taken.path / "demo.py"
+    match tampering:
+        case "change":
+            module.chmod(0o644)
+            module.write_text("x = 3\n")
+        case "add":
+            (taken.path / "os.py").write_text("")
+        case "remove":
+            module.unlink()
+        case "mode":
+            module.chmod(0o555)
+        case "link":
+            (taken.path / "more.py").symlink_to("/etc/hostname")
+    with pytest.raises(SnapshotFailed, match="not what was stored") as caught:
+        snapshot(make_spec(), tmp_path / "home")
+    assert caught.value.code == "snapshot.tampered"
+    assert "delete the folder" in caught.value.hint
+
+
+def test_a_link_inside_the_folder_is_copied_as_the_file(tmp_path, source, make_spec):
+    (source / "alias.py").symlink_to("scripts/run.sh")
+    taken = snapshot(make_spec("alias.py"), tmp_path / "home")
+    assert not (taken.path / "alias.py").is_symlink()
+    assert (taken.path / "alias.py").read_text() == "#!/bin/sh\n"
+
+
+@pytest.mark.parametrize("target", ["/etc/hostname", "../secret"])
+def test_a_link_out_of_the_folder_is_refused(tmp_path, source, make_spec, target):
+    (tmp_path / "secret").write_text("secret")
+    (source / "alias.py").symlink_to(target)
+    with pytest.raises(SnapshotFailed, match="leads out") as caught:
+        snapshot(make_spec("alias.py"), tmp_path / "home")
+    assert caught.value.code == "snapshot.escape"
+
+
+def test_a_folder_that_was_replaced_by_a_link_is_not_followed(tmp_path, source, make_spec):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "run.sh").write_text("secret")
+    (source / "scripts").rename(source / "old")
+    (source / "scripts").symlink_to(outside)
+    with pytest.raises(SnapshotFailed):
+        snapshot(make_spec(), tmp_path / "home")
+    assert not (tmp_path / "home" / "skills").exists()
+
+
+@pytest.mark.parametrize("name", ["../secret", "/etc/hostname", "scripts/../../secret", ""])
+def test_a_path_out_of_the_folder_is_refused(tmp_path, make_spec, name):
+    (tmp_path / "secret").write_text("secret")
+    with pytest.raises(SnapshotFailed, match="no path inside"):
+        snapshot(make_spec(name), tmp_path / "home")
+
+
+def test_a_pipe_is_refused_without_waiting_for_it(tmp_path, source, make_spec):
+    os.mkfifo(source / "pipe")
+    with pytest.raises(SnapshotFailed, match="no regular file"):
+        snapshot(make_spec("pipe"), tmp_path / "home")
+
+
+def test_a_missing_file_is_named(tmp_path, make_spec):
+    with pytest.raises(SnapshotFailed, match=r"gone\.py") as caught:
+        snapshot(make_spec("gone.py"), tmp_path / "home")
+    assert caught.value.code == "snapshot.unreadable"
+
+
+class ChangingFiles(tuple):  # noqa: SLOT001 - needs an attribute for what to change
+    """Names of files, of which the first is changed once the second is asked for: an editor that saves meanwhile."""
+
+    def __iter__(self):
+        first, second = super().__iter__()
+        yield first
+        self.change()
+        yield second
+
+
+def test_a_file_that_changes_while_others_are_copied_is_refused(tmp_path, source, make_spec):
+    files = ChangingFiles(("demo.py", "SKILL.md"))
+    files.change = lambda: (source / "demo.py").write_text("x = 9\n")
+    with pytest.raises(SnapshotFailed, match=r"`demo\.py` was changed") as caught:
+        snapshot(_spec_with(make_spec, files), tmp_path / "home")
+    assert caught.value.code == "snapshot.changed"
+
+
+def test_a_file_that_disappears_while_others_are_copied_is_refused(tmp_path, source, make_spec):
+    files = ChangingFiles(("demo.py", "SKILL.md"))
+    files.change = (source / "demo.py").unlink
+    with pytest.raises(SnapshotFailed, match=r"`demo\.py` was changed"):
+        snapshot(_spec_with(make_spec, files), tmp_path / "home")
+
+
+def _spec_with(make_spec, files):
+    spec = make_spec()
+    return SkillSpec(name=spec.name, key=spec.key, description="", source=spec.source, files=files)
+
+
+def test_too_much_is_refused_before_it_is_read(tmp_path, make_spec, monkeypatch):
+    monkeypatch.setattr(_snapshots, "_MAXIMUM_BYTES", 20)
+    with pytest.raises(SnapshotFailed) as caught:
+        snapshot(make_spec(), tmp_path / "home")
+    assert caught.value.code == "snapshot.too_large"
+
+
+def test_a_full_disk_leaves_nothing_behind(tmp_path, make_spec, monkeypatch):
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(_folders.os, "fsync", full)
+    with pytest.raises(SnapshotFailed, match="No space left"):
+        snapshot(make_spec(), tmp_path / "home")
+    assert list((tmp_path / "home" / "skills").iterdir()) == []
+
+
+def _take(source, home):
+    files = ("SKILL.md", "demo.py", "scripts/run.sh")
+    return snapshot(SkillSpec(name="demo", key="demo", description="", source=source, files=files), home).digest
+
+
+def test_hosts_that_take_it_at_once_agree(tmp_path, source):
+    with ProcessPoolExecutor(4, mp_context=get_context("spawn")) as processes:
+        digests = set(processes.map(_take, [source] * 12, [tmp_path / "home"] * 12))
+    assert [path.name for path in (tmp_path / "home" / "skills").iterdir()] == [digests.pop()]
+    assert not digests
+
+
+def test_what_a_killed_host_left_behind_is_removed_later(tmp_path, make_spec):
+    skills = tmp_path / "home" / "skills"
+    old, recent = skills / ".new-1-old", skills / ".new-2-recent"
+    for folder in (old, recent):
+        folder.mkdir(parents=True)
+    os.utime(old, (time.time() - 7200,) * 2)
+    snapshot(make_spec(), tmp_path / "home")
+    assert not old.exists()
+    assert recent.exists()
+
+
+def test_a_source_that_is_no_folder_is_refused(tmp_path):
+    spec = SkillSpec(name="demo", key="demo", description="", source=Path(tmp_path / "nowhere"), files=("a",))
+    with pytest.raises(SnapshotFailed, match="nowhere"):
+        snapshot(spec, tmp_path / "home")
