@@ -1,0 +1,29 @@
+"""The record of effects: a hash chain of JSON lines, written before and after each effect."""
+
+from ._entries import EffectRecord, Entry, Intent, Outcome, Status
+from ._errors import (
+    LedgerBusy,
+    LedgerClosed,
+    LedgerDamaged,
+    LedgerError,
+    LedgerIndexFailed,
+    LedgerUnwritable,
+)
+from ._ledger import Ledger
+from ._lines import Head
+
+__all__ = [
+    "EffectRecord",
+    "Entry",
+    "Head",
+    "Intent",
+    "Ledger",
+    "LedgerBusy",
+    "LedgerClosed",
+    "LedgerDamaged",
+    "LedgerError",
+    "LedgerIndexFailed",
+    "LedgerUnwritable",
+    "Outcome",
+    "Status",
+]

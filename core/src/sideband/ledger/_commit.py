@@ -1,0 +1,68 @@
+"""Group commit: many tasks wait for one sync of the file."""
+
+from __future__ import annotations
+
+import os
+
+import anyio
+from anyio import to_thread
+from attrs import define, field
+
+from ._chain import Chain, sync_data
+from ._errors import LedgerUnwritable
+
+__all__ = ["GroupCommit"]
+
+
+@define
+class _Round:
+    """One sync under way: what it covers, and how it ended."""
+
+    covers: int
+    ended: anyio.Event = field(factory=anyio.Event)
+    failure: OSError | None = None
+
+
+@define
+class GroupCommit:
+    """Brings what a chain wrote to disk.
+
+    Whoever finds no sync under way does one for all that is written by then; the others wait for it, or for the next.
+    """
+
+    chain: Chain
+    _synced: int = 0
+    _round: _Round | None = None
+
+    async def through(self, written: int) -> None:
+        """Return once the first ``written`` appends of the chain are on disk.
+
+        Raises:
+            LedgerUnwritable: the disk did not take them.
+        """
+        while self._synced < written:
+            round_ = self._round
+            if round_ is None:
+                round_ = self._round = _Round(self.chain.written)
+                await self._sync(round_)
+            else:
+                await round_.ended.wait()
+            if round_.failure is not None and round_.covers >= written:
+                raise LedgerUnwritable(self.chain.folder, round_.failure) from round_.failure
+
+    async def _sync(self, round_: _Round) -> None:
+        # A descriptor of its own, since the chain may go on to another segment meanwhile. The one left behind was
+        # synced when it was left.
+        descriptor: int | None = None
+        try:
+            descriptor = self.chain.duplicate()
+            if descriptor is not None:
+                await to_thread.run_sync(sync_data, descriptor)
+            self._synced = max(self._synced, round_.covers)
+        except OSError as error:
+            round_.failure = error
+        finally:
+            if descriptor is not None:
+                os.close(descriptor)
+            self._round = None
+            round_.ended.set()

@@ -1,0 +1,233 @@
+"""What is recorded about an effect: before it (intent), after it (outcome), and both together as read back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from attrs import field, frozen
+
+from ..ops import Level, Origin
+from ._lines import Line, revive
+
+__all__ = ["STATUSES", "EffectRecord", "Entry", "Intent", "Outcome", "Status"]
+
+Status = Literal["done", "failed", "denied", "cancelled", "unknown"]
+STATUSES: tuple[Status, ...] = ("done", "failed", "denied", "cancelled", "unknown")
+_ORIGIN = ("principal", "session", "run", "step", "skill", "tool", "plugin")
+
+
+@frozen(kw_only=True)
+class Intent:
+    """What is about to happen. Recorded before the op runs.
+
+    Args:
+        effect: its id, from ``Ledger.new_effect_id``.
+        op: the op's name.
+        params: the parameters that may be recorded, redacted.
+        grant: the capabilities that the host held for the call, as text.
+        origin: who caused it.
+        level: the op's level.
+        key: the idempotency key, if it has one.
+        decisions: what guards and the grant check decided, in order, as plain data.
+        isolation: what isolates the worker that asked; ``None`` if no worker did.
+    """
+
+    effect: str
+    op: str
+    params: Mapping[str, Any] = field(factory=dict)
+    grant: tuple[str, ...] = ()
+    origin: Origin = field(factory=Origin)
+    level: Level | None = None
+    key: str | None = None
+    decisions: tuple[Mapping[str, Any], ...] = ()
+    isolation: str | None = None
+
+
+@frozen(kw_only=True)
+class Outcome:
+    """How a dispatch ended. Recorded before it is answered; exactly one for each.
+
+    A refusal is an outcome without intent, so only there ``params``, ``grant``, ``origin``, ``level`` and ``isolation``
+    need to be given.
+
+    Args:
+        effect: the id that its intent has.
+        op: the op's name.
+        status: how it ended.
+        error: the error as data, redacted.
+        ms: how long it took, in milliseconds.
+        bytes: how large the answer was.
+        result: the redacted result, for the next dispatch with the same key. Only written when there is a ``key``.
+    """
+
+    effect: str
+    op: str
+    status: Status
+    key: str | None = None
+    error: Mapping[str, Any] | None = None
+    ms: float | None = None
+    bytes: int | None = None
+    decisions: tuple[Mapping[str, Any], ...] = ()
+    result: Any = None
+    params: Mapping[str, Any] | None = None
+    grant: tuple[str, ...] | None = None
+    origin: Origin | None = None
+    level: Level | None = None
+    isolation: str | None = None
+
+
+@frozen
+class Entry:
+    """One line of the ledger.
+
+    Attributes:
+        seq: its number, from 1.
+        time: when it was written, in UTC (ISO 8601).
+        kind: ``open``, ``close``, ``intent``, ``outcome``, ``rotate``, ``recovery`` or ``mismatch``.
+        fields: everything that the line says.
+    """
+
+    seq: int
+    time: str
+    kind: str
+    fields: Mapping[str, Any]
+
+    @classmethod
+    def from_line(cls, line: Line) -> Entry:
+        """The entry that a line holds."""
+        return cls(line.seq, str(line.fields.get("time", "")), line.kind, line.fields)
+
+
+@frozen(kw_only=True)
+class EffectRecord:
+    """Everything that the ledger says about one effect.
+
+    Attributes:
+        status: how it ended; ``None`` while nothing says so.
+        time: when it began (for a refusal, when it was refused).
+        entries: the lines that it was put together from.
+    """
+
+    effect: str
+    op: str
+    time: str
+    status: Status | None
+    key: str | None
+    params: Mapping[str, Any]
+    grant: tuple[str, ...]
+    origin: Origin
+    level: Level | None
+    decisions: tuple[Mapping[str, Any], ...]
+    isolation: str | None
+    error: Mapping[str, Any] | None
+    ms: float | None
+    bytes: int | None
+    result: Any
+    entries: tuple[Entry, ...] = field(repr=False)
+
+    @classmethod
+    def from_entries(cls, entries: tuple[Entry, ...]) -> EffectRecord:
+        """Put the lines of one effect together, in the order in which they were written."""
+        said: dict[str, Any] = {}
+        decisions: list[Mapping[str, Any]] = []
+        for entry in entries:
+            decisions += entry.fields.get("decisions", ())
+            said.update(entry.fields)
+        intent = intent_of(said)
+        return cls(
+            effect=intent.effect,
+            op=intent.op,
+            time=entries[0].time,
+            status=said.get("status"),
+            key=intent.key,
+            params=intent.params,
+            grant=intent.grant,
+            origin=intent.origin,
+            level=intent.level,
+            decisions=tuple(decisions),
+            isolation=intent.isolation,
+            error=said.get("error"),
+            ms=said.get("ms"),
+            bytes=said.get("bytes"),
+            result=revive(said.get("result")),
+            entries=entries,
+        )
+
+
+def intent_fields(intent: Intent) -> dict[str, Any]:
+    """The fields of the line for ``intent``; what has no value is left out."""
+    fields: dict[str, Any] = {
+        "kind": "intent",
+        "effect": intent.effect,
+        "op": intent.op,
+        "params": intent.params,
+        "grant": intent.grant,
+        "origin": _origin_fields(intent.origin),
+    }
+    _add(fields, intent.key, intent.level, intent.decisions, intent.isolation)
+    return fields
+
+
+def outcome_fields(outcome: Outcome) -> dict[str, Any]:
+    """The fields of the line for ``outcome``; what has no value is left out."""
+    fields: dict[str, Any] = {
+        "kind": "outcome",
+        "effect": outcome.effect,
+        "op": outcome.op,
+        "status": outcome.status,
+    }
+    _add(fields, outcome.key, outcome.level, outcome.decisions, outcome.isolation)
+    if outcome.error is not None:
+        fields["error"] = outcome.error
+    if outcome.ms is not None:
+        fields["ms"] = round(outcome.ms, 3)
+    if outcome.bytes is not None:
+        fields["bytes"] = outcome.bytes
+    if outcome.key is not None and outcome.result is not None:
+        fields["result"] = outcome.result
+    if outcome.params is not None:
+        fields["params"] = outcome.params
+    if outcome.grant is not None:
+        fields["grant"] = outcome.grant
+    if outcome.origin is not None:
+        fields["origin"] = _origin_fields(outcome.origin)
+    return fields
+
+
+def intent_of(fields: Mapping[str, Any]) -> Intent:
+    """The intent that a line's fields describe."""
+    origin = fields.get("origin", {})
+    level = str(fields.get("level"))
+    return Intent(
+        effect=fields.get("effect", ""),
+        op=fields.get("op", ""),
+        params=revive(fields.get("params", {})),
+        grant=tuple(fields.get("grant", ())),
+        origin=Origin(**{name: origin[name] for name in _ORIGIN if name in origin}),
+        level=Level.__members__.get(level),
+        key=fields.get("key"),
+        decisions=tuple(fields.get("decisions", ())),
+        isolation=fields.get("isolation"),
+    )
+
+
+def _add(
+    fields: dict[str, Any],
+    key: str | None,
+    level: Level | None,
+    decisions: tuple[Mapping[str, Any], ...],
+    isolation: str | None,
+) -> None:
+    if key is not None:
+        fields["key"] = key
+    if level is not None:
+        fields["level"] = level.name
+    if decisions:
+        fields["decisions"] = decisions
+    if isolation is not None:
+        fields["isolation"] = isolation
+
+
+def _origin_fields(origin: Origin) -> dict[str, str]:
+    return {name: value for name in _ORIGIN if (value := getattr(origin, name)) is not None}

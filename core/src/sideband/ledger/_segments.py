@@ -1,0 +1,118 @@
+"""The files of a ledger: numbered segments, and how to find lines in them without reading them whole."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from attrs import frozen
+
+from ._lines import Head, Line, LineInvalid, parse
+
+__all__ = ["Tail", "contains", "lines", "make_folder", "open_segment", "read_tail", "segment_numbers", "segment_path"]
+
+_SUFFIX = ".jsonl"
+_BLOCK = 64 * 1024
+
+
+@frozen
+class Tail:
+    """The end of a segment: its last whole line, where that ends, and how many bytes of a torn one follow."""
+
+    line: bytes | None
+    end: int
+    torn: int
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder and those above it; nobody else may look into it."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if folder.stat().st_mode & 0o077:
+        folder.chmod(0o700)
+
+
+def segment_path(folder: Path, number: int) -> Path:
+    """The file of the segment ``number`` (from 1)."""
+    return folder / f"{number:08d}{_SUFFIX}"
+
+
+def segment_numbers(folder: Path) -> list[int]:
+    """The numbers of the segments that are there, sorted."""
+    try:
+        names = os.listdir(folder)  # noqa: PTH208 -- on the way of each write when hosts alternate
+    except FileNotFoundError:
+        return []
+    stems = (name[: -len(_SUFFIX)] for name in names if name.endswith(_SUFFIX))
+    return sorted(int(stem) for stem in stems if stem.isdecimal() and len(stem) >= 8)
+
+
+def open_segment(folder: Path, number: int, flags: int) -> int:
+    """Open a segment's file; a link in its place is refused."""
+    return os.open(segment_path(folder, number), flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+
+
+def read_tail(descriptor: int) -> Tail:
+    """Find the end of a segment by reading it backwards."""
+    size = os.fstat(descriptor).st_size
+    start, data = size, b""
+    while start > 0:
+        block = min(_BLOCK, start)
+        start -= block
+        data = os.pread(descriptor, block, start) + data
+        end = data.rfind(b"\n")
+        before = data.rfind(b"\n", 0, end) if end >= 0 else -1
+        if before >= 0 or (start == 0 and end >= 0):
+            return Tail(data[before + 1 : end], start + end + 1, len(data) - end - 1)
+    return Tail(None, 0, size)
+
+
+def contains(folder: Path, head: Head) -> bool:
+    """Whether the line that ``head`` describes ends where ``head`` says."""
+    if head.seq == 0:
+        return True
+    try:
+        descriptor = open_segment(folder, head.segment, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        return _line_ending_at(descriptor, head.size, head)
+    finally:
+        os.close(descriptor)
+
+
+def lines(folder: Path, number: int, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
+    """The whole lines of a segment from byte ``start`` to ``stop``, each with where it begins, without newline.
+
+    A torn last line is left out.
+    """
+    with os.fdopen(open_segment(folder, number, os.O_RDONLY), "rb") as file:
+        file.seek(start)
+        for line in file:
+            end = start + len(line)
+            if not line.endswith(b"\n") or (stop is not None and end > stop):
+                return
+            yield start, line[:-1]
+            start = end
+
+
+def _line_ending_at(descriptor: int, end: int, head: Head) -> bool:
+    start, data = end, b""
+    while start > 0:
+        block = min(_BLOCK, start)
+        start -= block
+        data = os.pread(descriptor, block, start) + data
+        if not data.endswith(b"\n"):
+            return False
+        before = data.rfind(b"\n", 0, -1)
+        if before >= 0 or start == 0:
+            return _is(data[before + 1 : -1], head)
+    return False
+
+
+def _is(raw: bytes, head: Head) -> bool:
+    try:
+        line: Line = parse(raw)
+    except LineInvalid:
+        return False
+    return line.intact and line.hash == head.hash and line.seq == head.seq
