@@ -1,0 +1,37 @@
+"""The op family `http`: requests, sessions and downloads."""
+
+from ._errors import (
+    ConnectFailed,
+    ContentInvalid,
+    FileFailed,
+    FileRefused,
+    HeaderRefused,
+    HttpError,
+    HttpTimeout,
+    ProtocolFailed,
+    RedirectRefused,
+    ResponseTooLarge,
+    SessionNotFound,
+    TlsFailed,
+    UrlInvalid,
+)
+from ._scope import HttpScope
+from ._version import __version__
+
+__all__ = [
+    "ConnectFailed",
+    "ContentInvalid",
+    "FileFailed",
+    "FileRefused",
+    "HeaderRefused",
+    "HttpError",
+    "HttpScope",
+    "HttpTimeout",
+    "ProtocolFailed",
+    "RedirectRefused",
+    "ResponseTooLarge",
+    "SessionNotFound",
+    "TlsFailed",
+    "UrlInvalid",
+    "__version__",
+]

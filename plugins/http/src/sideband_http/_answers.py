@@ -1,0 +1,148 @@
+"""From what a server sent to plain data. Nothing that comes from there can raise here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ._decoding import decoded
+from ._errors import ResponseTooLarge
+from ._exchange import Arrival
+from ._models import Download, Response
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = ["body_stream", "download_answer", "headers_of", "response_answer"]
+
+# A JSON text is handed out as data and as text, unless that would double something large.
+_LARGEST_JSON_TWICE = 4 * 1024 * 1024
+# Readers of the answer (the wire to a worker) take 64 levels, of which the answer itself is some.
+_DEEPEST_JSON = 48
+_COOKIES = frozenset({"set-cookie", "set-cookie2"})
+
+
+def body_stream(arrival: Arrival, max_bytes: int) -> AsyncIterator[bytes]:
+    """The body without its compression.
+
+    Raises:
+        ResponseTooLarge: it is, or is announced to be, larger than ``max_bytes``.
+    """
+    response = arrival.response
+    announced = response.headers.get("content-length", "")
+    if arrival.method != "HEAD" and announced.isdecimal() and int(announced) > max_bytes:
+        raise ResponseTooLarge("the body", max_bytes)
+    encoding = response.headers.get("content-encoding", "")
+    return decoded(response.aiter_raw(), encoding, max_bytes=max_bytes)
+
+
+async def response_answer(arrival: Arrival, *, max_bytes: int, started: float) -> Response:
+    """Read the body and build the answer.
+
+    Raises:
+        ResponseTooLarge: the body is larger than ``max_bytes``.
+        ContentInvalid: it is not compressed as it says.
+    """
+    content = b"".join([piece async for piece in body_stream(arrival, max_bytes)])
+    response = arrival.response
+    kind, charset = _content_type(response.headers.get("content-type", ""))
+    text = _text(content, charset)
+    data = _json(text) if text and _is_json(kind) else None
+    told_twice = data is not None and len(content) > _LARGEST_JSON_TWICE
+    return Response(
+        status=response.status_code,
+        ok=response.is_success,
+        url=arrival.target.url,
+        headers=headers_of(response),
+        body=None if told_twice else text,
+        bytes=content if text is None else None,
+        json=data,
+        body_length=len(content),
+        content_encoding=response.headers.get("content-encoding"),
+        http_version=response.http_version,
+        redirects=list(arrival.redirects),
+        elapsed_ms=_elapsed(started),
+    )
+
+
+def download_answer(arrival: Arrival, *, path: str | None, size: int, sha256: str | None, started: float) -> Download:
+    """The answer of a download."""
+    return Download(
+        status=arrival.response.status_code,
+        ok=arrival.response.is_success,
+        url=arrival.target.url,
+        headers=headers_of(arrival.response),
+        path=path,
+        bytes=size,
+        sha256=sha256,
+        redirects=list(arrival.redirects),
+        elapsed_ms=_elapsed(started),
+    )
+
+
+def headers_of(response: httpx.Response) -> dict[str, str]:
+    """The headers that a skill may see, with lower-case names; repeated ones joined with a comma."""
+    headers: dict[str, str] = {}
+    for raw_name, raw_value in response.headers.raw:
+        name = raw_name.decode("ascii", "replace").lower()
+        if name in _COOKIES:
+            continue
+        value = raw_value.decode("utf-8", "replace")
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    return headers
+
+
+def _elapsed(started: float) -> float:
+    return round((perf_counter() - started) * 1000, 3)
+
+
+def _content_type(value: str) -> tuple[str, str]:
+    kind, *parameters = (part.strip() for part in value.split(";"))
+    named = (part.partition("=") for part in parameters)
+    charsets = [content.strip().strip("\"'") for name, _, content in named if name.strip().lower() == "charset"]
+    return kind.lower(), charsets[0] if charsets else "utf-8"
+
+
+def _text(content: bytes, charset: str) -> str | None:
+    try:
+        return content.decode(charset)
+    except (UnicodeError, LookupError, ValueError):
+        # An unknown charset, or one that lies: the bytes are handed out as they are.
+        return None
+
+
+def _is_json(kind: str) -> bool:
+    return kind in {"application/json", "text/json"} or kind.endswith("+json")
+
+
+def _json(text: str) -> Any:
+    try:
+        data = json.loads(text.removeprefix("\ufeff"), parse_constant=_refuse_constant)
+        if "\\u" in text:
+            # Half a character, which JSON can escape, could not be passed on.
+            json.dumps(data, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        return None
+    return data if _is_shallow(data, text) else None
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _is_shallow(data: Any, text: str) -> bool:
+    if text.count("[") + text.count("{") <= _DEEPEST_JSON:
+        return True
+    level = [data]
+    for _ in range(_DEEPEST_JSON):
+        level = [child for item in level for child in _children(item)]
+        if not level:
+            return True
+    return False
+
+
+def _children(item: Any) -> list[Any]:
+    children = item.values() if isinstance(item, Mapping) else item if isinstance(item, list) else ()
+    return [child for child in children if isinstance(child, (Mapping, list))]

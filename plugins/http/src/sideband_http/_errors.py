@@ -1,0 +1,200 @@
+"""What can go wrong with a request. An HTTP status is never an error: it is what the server answered.
+
+HttpError(OpFailed)                           http.failed
+├── UrlInvalid(ValueError)                    http.url
+├── HeaderRefused(ValueError)                 http.header
+├── ConnectFailed(ConnectionError)            http.connect
+├── TlsFailed(ConnectionError)                http.tls
+├── HttpTimeout(TimeoutError)                 http.timeout
+├── ProtocolFailed(ConnectionError)           http.protocol
+├── RedirectRefused(RuntimeError)             http.redirects, http.downgrade, http.redirect_body
+├── ResponseTooLarge(ValueError)              http.too_large
+├── ContentInvalid(ValueError)                http.content
+├── SessionNotFound(LookupError)              http.session
+├── FileRefused(ValueError)                   http.file
+└── FileFailed(OSError)                       http.disk
+"""
+
+from __future__ import annotations
+
+from sideband.ops import OpFailed
+
+__all__ = [
+    "ConnectFailed",
+    "ContentInvalid",
+    "FileFailed",
+    "FileRefused",
+    "HeaderRefused",
+    "HttpError",
+    "HttpTimeout",
+    "ProtocolFailed",
+    "RedirectRefused",
+    "ResponseTooLarge",
+    "SessionNotFound",
+    "TlsFailed",
+    "UrlInvalid",
+]
+
+_LONGEST_QUOTE = 200
+
+
+def quoted(text: str) -> str:
+    """``text`` as it may stand in a message: short, on one line, without what can't be seen."""
+    short = text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}…"
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in short)
+
+
+class HttpError(OpFailed):
+    """A request that ended without a response."""
+
+    code = "http.failed"
+
+
+class UrlInvalid(HttpError, ValueError):
+    """A URL that is not strictly http or https, or that servers could read in two ways. Nothing was sent to it."""
+
+    code = "http.url"
+
+    def __init__(self, url: str, problem: str) -> None:
+        super().__init__(
+            f"`{quoted(url)}` can't be used as a URL: {problem}",
+            hint="write https://host/path; put a user's credential in `auth` and a query in `params`",
+        )
+        self.problem = problem
+
+
+class HeaderRefused(HttpError, ValueError):
+    """A header or cookie that a skill may not set, or that could not be sent as one. Nothing was sent."""
+
+    code = "http.header"
+
+    def __init__(self, name: str, problem: str, *, hint: str = "") -> None:
+        super().__init__(f"the header `{quoted(name)}` {problem}", hint=hint)
+
+
+class ConnectFailed(HttpError, ConnectionError):
+    """There is no connection to the server. Nothing was sent."""
+
+    code = "http.connect"
+    retryable = True
+
+    def __init__(self, origin: str, reason: str) -> None:
+        super().__init__(
+            f"no connection to {origin}: {quoted(reason)}", hint="check the host and port, and that the server is up"
+        )
+
+
+class TlsFailed(HttpError, ConnectionError):
+    """The server could not prove who it is. Nothing was sent."""
+
+    code = "http.tls"
+
+    def __init__(self, origin: str, reason: str) -> None:
+        super().__init__(
+            f"no secure connection to {origin}: {quoted(reason)}",
+            hint="trust a private certificate authority with `ca_file` under [plugins.http]",
+        )
+
+
+class HttpTimeout(HttpError, TimeoutError):
+    """The whole response had not arrived in time. The server may have acted on the request."""
+
+    code = "http.timeout"
+
+    def __init__(self, method: str, origin: str, seconds: float, *, retryable: bool) -> None:
+        super().__init__(
+            f"{method} {origin} did not end within {seconds:g} s", hint="raise `timeout`", retryable=retryable
+        )
+        self.seconds = seconds
+
+
+class ProtocolFailed(HttpError, ConnectionError):
+    """The connection broke, or what came was not HTTP. The server may have acted on the request."""
+
+    code = "http.protocol"
+
+    def __init__(self, method: str, origin: str, reason: str, *, retryable: bool) -> None:
+        super().__init__(f"{method} {origin} broke off: {quoted(reason)}", retryable=retryable)
+
+
+class RedirectRefused(HttpError, RuntimeError):
+    """A redirect that is not followed."""
+
+    code = "http.redirects"
+
+    @classmethod
+    def too_many(cls, allowed: int) -> RedirectRefused:
+        """The server redirected once more than allowed."""
+        return cls(
+            f"the server redirected more than {allowed} times",
+            hint="raise `max_redirects`, or look at the answers with `follow_redirects` off",
+        )
+
+    @classmethod
+    def downgrade(cls, origin: str, target: str) -> RedirectRefused:
+        """From https to http, where anybody could read along."""
+        return cls(
+            f"{origin} redirects to {target}, without encryption",
+            hint="ask that address yourself if this is meant",
+            code="http.downgrade",
+        )
+
+    @classmethod
+    def body(cls, origin: str, target: str) -> RedirectRefused:
+        """The body would have to be sent to somebody else."""
+        return cls(
+            f"{origin} redirects a request with a body to {target}",
+            hint="send it there yourself if this is meant",
+            code="http.redirect_body",
+        )
+
+
+class ResponseTooLarge(HttpError, ValueError):
+    """The response is larger than asked for, as sent or once decompressed. What had come was dropped."""
+
+    code = "http.too_large"
+
+    def __init__(self, what: str, allowed: int) -> None:
+        super().__init__(
+            f"{what} has more than {allowed:,} bytes",
+            hint="raise `max_bytes`, ask for less, or use http.download for a large body",
+        )
+
+
+class ContentInvalid(HttpError, ValueError):
+    """The body is not compressed in the way that the server says."""
+
+    code = "http.content"
+
+    def __init__(self, encoding: str, problem: str) -> None:
+        super().__init__(f"the body can't be decoded as `{quoted(encoding)}`: {quoted(problem)}")
+
+
+class SessionNotFound(HttpError, LookupError):
+    """There is no such session for this caller: closed, ended with its call, or somebody else's."""
+
+    code = "http.session"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "there is no open session with this id",
+            hint="open one with http.session_open in the same call; it ends with the call",
+        )
+
+
+class FileRefused(HttpError, ValueError):
+    """A path that a download may not write to. Nothing was fetched or written."""
+
+    code = "http.file"
+
+    def __init__(self, path: str, problem: str, *, hint: str = "write it as folder/name.ext") -> None:
+        super().__init__(f"`{quoted(path)}` can't be written: {problem}", hint=hint)
+
+
+class FileFailed(HttpError, OSError):
+    """The operating system refused to write (a full disk, no permission). No file is left behind."""
+
+    code = "http.disk"
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"`{quoted(path)}` could not be written: {quoted(reason)}", hint="free some space, or ask why")

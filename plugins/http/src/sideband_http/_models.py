@@ -1,0 +1,232 @@
+"""What the ops take and answer."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from typing_extensions import TypedDict
+
+__all__ = [
+    "BodyParams",
+    "Download",
+    "DownloadParams",
+    "Fetch",
+    "Redirect",
+    "RequestParams",
+    "Response",
+    "Session",
+    "SessionCloseParams",
+    "SessionClosed",
+    "SessionOpenParams",
+    "SessionRequestParams",
+    "UrlParams",
+]
+
+MEBIBYTE = 1024 * 1024
+LONGEST_REQUEST = 600.0
+LONGEST_DOWNLOAD = 6 * 3600.0
+
+_METHOD = re.compile(r"[A-Z][A-Z-]{0,19}\Z")
+
+Scalar = str | bool | int | float
+Values = dict[str, Scalar | list[Scalar] | None]
+Seconds = Annotated[float, Field(gt=0, le=LONGEST_REQUEST, allow_inf_nan=False)]
+MaxBytes = Annotated[int, Field(gt=0, le=64 * MEBIBYTE)]
+MaxRedirects = Annotated[int, Field(ge=0, le=30)]
+Text = Annotated[str, Field(max_length=16_384)]
+Id = Annotated[str, Field(max_length=100)]
+
+
+def _method(text: str) -> str:
+    method = text.upper()
+    if not _METHOD.match(method) or method in {"CONNECT", "TRACE"}:
+        raise ValueError("not a method that can be sent")
+    return method
+
+
+Method = Annotated[str, AfterValidator(_method)]
+
+
+class _Params(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, serialize_by_alias=True)
+
+
+class Fetch(_Params):
+    """What every request understands."""
+
+    params: Values = Field(
+        default={}, description="Pairs for the query; a list repeats its name, null leaves it out, true is `true`."
+    )
+    headers: dict[str, str] = Field(default={}, description="Headers; those that frame a message can't be set.")
+    cookies: dict[str, str] = Field(default={}, description="Cookies for this origin only.")
+    auth: str | None = Field(
+        default=None,
+        max_length=200,
+        description="Name of a stored credential; the host attaches it, bound to the origin.",
+    )
+    follow_redirects: bool = Field(default=True, description="Whether redirects are followed, each within the grant.")
+    max_redirects: MaxRedirects = Field(default=10, description="How many redirects are followed.")
+
+
+class UrlParams(Fetch):
+    """A request without a body."""
+
+    url: Text = Field(description="An absolute http or https URL.")
+    timeout: Seconds = Field(default=30.0, description="Seconds for the whole request, redirects and body included.")
+    max_bytes: MaxBytes = Field(default=10 * MEBIBYTE, description="The largest body accepted, decompressed.")
+    http2: bool = Field(default=True, description="Whether HTTP/2 may be agreed on with the server (https only).")
+
+
+class _Content(_Params):
+    json_data: Any = Field(default=None, alias="json", description="Data to send as JSON.")
+    data: Values = Field(default={}, description="Fields to send as a form.")
+    body: str | bytes | None = Field(default=None, description="Text (sent as UTF-8) or bytes to send as they are.")
+
+    @model_validator(mode="after")
+    def _one_body(self) -> Self:
+        given = [name for name in ("json", "data", "body") if self.has_content(name)]
+        if len(given) > 1:
+            raise ValueError(f"{' and '.join(given)} are given, but a request has one body")
+        return self
+
+    def has_content(self, name: str) -> bool:
+        """Whether this one of ``json``, ``data`` and ``body`` was given. As JSON, ``None`` is ``null``."""
+        if name == "json":
+            return "json_data" in self.model_fields_set
+        return name in self.model_fields_set and getattr(self, name) is not None
+
+
+class BodyParams(UrlParams, _Content):
+    """A request that may have a body: one of ``json``, ``data`` and ``body``."""
+
+
+class RequestParams(BodyParams):
+    """A request with any method."""
+
+    method: Method = Field(default="GET", description="The method, in any case.")
+
+
+class SessionOpenParams(_Params):
+    """What all requests of a session have in common."""
+
+    base_url: Text | None = Field(
+        default=None, description="What relative URLs are relative to; the defaults below are then for its origin only."
+    )
+    headers: dict[str, str] = Field(default={}, description="Headers of each request, unless it has its own.")
+    cookies: dict[str, str] = Field(default={}, description="Cookies to begin with.")
+    auth: str | None = Field(default=None, max_length=200, description="Name of a stored credential; needs `base_url`.")
+    timeout: Seconds = Field(default=30.0, description="Seconds for one attempt, unless the request has its own.")
+    http2: bool = Field(default=True, description="Whether HTTP/2 may be agreed on with the server (https only).")
+    retry: int = Field(
+        default=0,
+        ge=0,
+        le=10,
+        description="How often a request is repeated: one that reached nobody, or one with an idempotent method that "
+        "broke off, timed out or was answered with 429, 502, 503 or 504.",
+    )
+    retry_delay: float = Field(
+        default=2.0,
+        ge=0,
+        le=60,
+        allow_inf_nan=False,
+        description="Seconds before the first repetition, doubled each time; a Retry-After of the server is obeyed.",
+    )
+
+    @model_validator(mode="after")
+    def _auth_has_an_origin(self) -> Self:
+        if self.auth is not None and self.base_url is None:
+            raise ValueError("auth of a session needs base_url: a credential belongs to an origin")
+        return self
+
+
+class SessionRequestParams(Fetch, _Content):
+    """A request in a session."""
+
+    session_id: Id = Field(description="What http.session_open answered.")
+    url: Text = Field(description="An absolute URL, or one relative to the session's `base_url`.")
+    method: Method = Field(default="GET", description="The method, in any case.")
+    timeout: Seconds | None = Field(default=None, description="Seconds for one attempt; the session's if not given.")
+    max_bytes: MaxBytes = Field(default=10 * MEBIBYTE, description="The largest body accepted, decompressed.")
+
+
+class SessionCloseParams(_Params):
+    """Which session to close."""
+
+    session_id: Id = Field(description="What http.session_open answered.")
+
+
+class DownloadParams(Fetch):
+    """A GET request whose body becomes a file."""
+
+    url: Text = Field(description="An absolute http or https URL.")
+    path: str = Field(max_length=1024, description="Where to write, relative to the host's folder for files.")
+    overwrite: bool = Field(default=False, description="Whether a file that is there may be replaced.")
+    timeout: Annotated[float, Field(gt=0, le=LONGEST_DOWNLOAD, allow_inf_nan=False)] = Field(
+        default=600.0, description="Seconds for the whole download."
+    )
+    max_bytes: Annotated[int, Field(gt=0, le=64 * 1024 * MEBIBYTE)] = Field(
+        default=1024 * MEBIBYTE, description="The largest file accepted, decompressed."
+    )
+    http2: bool = Field(default=True, description="Whether HTTP/2 may be agreed on with the server (https only).")
+
+
+# A field of that name hides the type from the annotations after it.
+_Bytes = bytes
+
+
+class Redirect(TypedDict):
+    """One redirect that was followed."""
+
+    status: int
+    url: str
+
+
+class Response(TypedDict):
+    """What the server answered.
+
+    ``headers`` have lower-case names; those that came several times are joined with a comma. ``set-cookie`` is not
+    among them: cookies stay with the host, in the session. ``body`` is the text, or ``None`` if it is none; ``bytes``
+    then holds it. ``json`` is parsed if the content type says so and it is proper JSON, else ``None``; a JSON text of
+    more than 4 MiB is given as ``json`` only.
+    """
+
+    status: int
+    ok: bool
+    url: str
+    headers: dict[str, str]
+    body: str | None
+    bytes: _Bytes | None
+    json: Any
+    body_length: int
+    content_encoding: str | None
+    http_version: str
+    redirects: list[Redirect]
+    elapsed_ms: float
+
+
+class Session(TypedDict):
+    """An open session."""
+
+    session_id: str
+
+
+class SessionClosed(TypedDict):
+    """A session that was open until now."""
+
+    closed: bool
+
+
+class Download(TypedDict):
+    """What became of a download. Only a 2xx answer becomes a file; ``path`` and ``sha256`` are else ``None``."""
+
+    status: int
+    ok: bool
+    url: str
+    headers: dict[str, str]
+    path: str | None
+    bytes: int
+    sha256: str | None
+    redirects: list[Redirect]
+    elapsed_ms: float

@@ -1,0 +1,159 @@
+"""The one seam to the network: the only module that opens connections. Whatever serves httpx's interface fits in."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import anyio
+from attrs import define, field, frozen
+
+from ._errors import ConnectFailed, HttpError, HttpTimeout, ProtocolFailed, TlsFailed, UrlInvalid
+from ._url import Target
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = [
+    "IDEMPOTENT",
+    "Connections",
+    "TransportFactory",
+    "TransportOptions",
+    "Trust",
+    "httpx_transport",
+    "translated",
+]
+
+_CLOSE_SECONDS = 5.0
+_KEPT_ALIVE_SECONDS = 15.0
+IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE"})
+
+
+@frozen
+class TransportOptions:
+    """What a transport must hold to.
+
+    Args:
+        tls: decides which servers are trusted; for ``http`` it trusts nobody and is not used.
+        http2: whether HTTP/2 may be agreed on.
+        max_connections: how many may be open at once; further requests wait.
+    """
+
+    tls: ssl.SSLContext
+    http2: bool
+    max_connections: int
+
+
+class TransportFactory(Protocol):
+    """Makes transports. Another one replaces httpx's own without any other change."""
+
+    def __call__(self, options: TransportOptions) -> httpx.AsyncBaseTransport:
+        """A transport that follows no redirects, keeps no cookies and reads no environment."""
+
+
+def httpx_transport(options: TransportOptions) -> httpx.AsyncBaseTransport:
+    """The transport that comes with httpx, for asyncio and trio."""
+    import httpx  # noqa: PLC0415  slow to import; only requests need it
+
+    return httpx.AsyncHTTPTransport(
+        verify=options.tls,
+        http2=options.http2,
+        trust_env=False,
+        limits=httpx.Limits(
+            max_connections=options.max_connections,
+            max_keepalive_connections=options.max_connections,
+            keepalive_expiry=_KEPT_ALIVE_SECONDS,
+        ),
+    )
+
+
+@define
+class Trust:
+    """The certificate authorities that are trusted. Loading them takes 20 ms, so they are shared, and loaded late."""
+
+    ca_file: Path | None = None
+    _contexts: dict[bool, ssl.SSLContext] = field(factory=dict, init=False)
+    _lock: anyio.Lock = field(factory=anyio.Lock, init=False)
+
+    async def context(self, *, http2: bool) -> ssl.SSLContext:
+        """The context for connections; one for each choice of protocols, since clients write that choice into it."""
+        async with self._lock:
+            if http2 not in self._contexts:
+                self._contexts[http2] = await anyio.to_thread.run_sync(self._load)
+            return self._contexts[http2]
+
+    def _load(self) -> ssl.SSLContext:
+        import certifi  # noqa: PLC0415  only https needs it
+
+        context = ssl.create_default_context(cafile=certifi.where())
+        if self.ca_file is not None:
+            context.load_verify_locations(cafile=self.ca_file)
+        return context
+
+
+def _trusts_nobody() -> ssl.SSLContext:
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+@define
+class Connections:
+    """The open connections of the host, or of one session. Keeps neither cookies nor credentials."""
+
+    trust: Trust
+    max_connections: int
+    factory: TransportFactory = httpx_transport
+    _transports: dict[tuple[str, bool], httpx.AsyncBaseTransport] = field(factory=dict, init=False)
+    _closed: bool = field(default=False, init=False)
+
+    async def transport(self, scheme: str, *, http2: bool) -> httpx.AsyncBaseTransport:
+        """The transport for URLs of this scheme."""
+        key = (scheme, http2 and scheme == "https")
+        tls = await self.trust.context(http2=key[1]) if scheme == "https" else None
+        if self._closed:
+            raise HttpError("the connections were closed while a request was about to start")
+        if key not in self._transports:
+            options = TransportOptions(tls=tls or _trusts_nobody(), http2=key[1], max_connections=self.max_connections)
+            self._transports[key] = self.factory(options)
+        return self._transports[key]
+
+    async def aclose(self) -> None:
+        """Close all. A server that does not let go is given five seconds."""
+        self._closed = True
+        with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
+            while self._transports:
+                _, transport = self._transports.popitem()
+                await transport.aclose()
+
+
+@contextmanager
+def translated(method: str, target: Target, seconds: float) -> Iterator[None]:
+    """Turn what the transport raises into errors of this family."""
+    import httpx  # noqa: PLC0415  slow to import; only requests need it
+
+    retryable = method in IDEMPOTENT
+    try:
+        yield
+    except (httpx.ConnectTimeout, httpx.PoolTimeout) as error:
+        raise HttpTimeout(method, target.origin, seconds, retryable=True) from error
+    except httpx.TimeoutException as error:
+        raise HttpTimeout(method, target.origin, seconds, retryable=retryable) from error
+    except httpx.ConnectError as error:
+        failure = TlsFailed if _is_about_tls(error) else ConnectFailed
+        raise failure(target.origin, str(error)) from error
+    except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
+        raise UrlInvalid(target.url, str(error)) from error
+    except httpx.HTTPError as error:
+        reason = str(error) or type(error).__name__
+        raise ProtocolFailed(method, target.origin, reason, retryable=retryable) from error
+
+
+def _is_about_tls(error: BaseException) -> bool:
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLError):
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False
