@@ -1,0 +1,189 @@
+"""Telling plugins about events, and getting one typed outcome back, whatever they do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from time import perf_counter
+from typing import Any, TypeVar
+
+from anyio import CancelScope, move_on_after
+
+from ._decision import Decision
+from ._errors import HookError, HookFailed, HookNotFound, HookTimeout
+from ._events import CollectEvent, DecideEvent, FirstEvent, ObserveEvent, UpdateEvent
+from ._folds import Collected, CollectFold, DecideFold, FirstFold, Fold, ObserveFold, UpdateFold, Validate
+from ._implementations import Implementation
+from ._reports import HookReport, Outcome, Report, deliver, log_report
+from ._table import HOOK_SPECS
+
+__all__ = ["Hooks"]
+
+R = TypeVar("R")
+
+
+class Hooks:
+    """The side of the hooks that the host sees: one method for each kind.
+
+    An event without implementations costs a look-up. With some, they run one after the other in this task, under one
+    deadline for all of them; one that fails is reported and treated as the hook's failure policy says. A cancellation
+    from outside passes through.
+
+    Args:
+        report: takes each failure, and with ``trace`` each call.
+        trace: whether calls that succeed are reported too.
+        deadlines: seconds, by hook, in place of those in the specs.
+
+    Raises:
+        HookNotFound: ``deadlines`` names an unknown hook.
+    """
+
+    def __init__(
+        self, *, report: Report = log_report, trace: bool = False, deadlines: Mapping[str, float] | None = None
+    ) -> None:
+        for hook in deadlines or ():
+            if hook not in HOOK_SPECS:
+                raise HookNotFound(hook, known=HOOK_SPECS)
+        self.trace = trace
+        self._report = report
+        self._deadlines = {name: spec.deadline for name, spec in HOOK_SPECS.items()} | dict(deadlines or {})
+        self._implementations: dict[str, tuple[Implementation, ...]] = dict.fromkeys(HOOK_SPECS, ())
+
+    def has(self, hook: str) -> bool:
+        """Whether anybody implements ``hook``: whether it pays to make the event.
+
+        Raises:
+            HookNotFound: there is no such hook.
+        """
+        try:
+            return bool(self._implementations[hook])
+        except KeyError:
+            raise HookNotFound(hook, known=HOOK_SPECS) from None
+
+    async def update(self, event: UpdateEvent[R]) -> R:
+        """Let implementations change an event, one after the other.
+
+        Returns:
+            The event after all changes; for ``Input``, possibly a ``Handled``.
+        """
+        implementations = self._implementations[event.hook]
+        if not implementations:
+            return event  # type: ignore[return-value]  # R of an update includes the event itself
+        fold = UpdateFold(HOOK_SPECS[event.hook], implementations, event)
+        await self._drive(fold)
+        outcome: R = fold.outcome
+        return outcome
+
+    async def decide(self, event: DecideEvent, *, validate: Validate | None = None) -> Decision:
+        """Ask whether an event may happen.
+
+        Args:
+            event: what is about to happen.
+            validate: checks arguments that an implementation wants instead, and returns them as the others shall see
+                them. What it raises is a failure of that implementation.
+
+        Returns:
+            The decision, with the final arguments.
+        """
+        implementations = self._implementations[event.hook]
+        if not implementations:
+            return Decision(arguments=event.final_arguments)
+        fold = DecideFold(HOOK_SPECS[event.hook], implementations, event, validate)
+        await self._drive(fold)
+        return fold.outcome
+
+    async def collect(self, event: CollectEvent[R]) -> tuple[Collected[R], ...]:
+        """Gather what all implementations have to add, in order."""
+        implementations = self._implementations[event.hook]
+        if not implementations:
+            return ()
+        fold = CollectFold(HOOK_SPECS[event.hook], implementations, event)
+        await self._drive(fold)
+        return tuple(fold.outcome)
+
+    async def first(self, event: FirstEvent[R]) -> R | None:
+        """The first answer, or ``None`` if nobody has one: then the default applies."""
+        implementations = self._implementations[event.hook]
+        if not implementations:
+            return None
+        fold = FirstFold(HOOK_SPECS[event.hook], implementations, event)
+        await self._drive(fold)
+        outcome: R | None = fold.outcome
+        return outcome
+
+    async def observe(self, event: ObserveEvent) -> None:
+        """Tell everybody, in order. Nothing that they raise comes back."""
+        implementations = self._implementations[event.hook]
+        if implementations:
+            await self._drive(ObserveFold(HOOK_SPECS[event.hook], implementations, event))
+
+    async def _drive(self, fold: Fold[Any]) -> None:
+        hook = fold.event.hook
+        seconds = self._deadlines[hook]
+        started = began = perf_counter()
+        current: Implementation | None = None
+        ended = False
+        with move_on_after(seconds) as scope:
+            while not ended and (current := fold.next()) is not None:
+                began = perf_counter()
+                answer: Any = None
+                try:
+                    answer = current.call(fold.event)
+                    if answer is not None and hasattr(answer, "__await__"):
+                        answer = await answer
+                    if _is_late(scope, started, seconds):
+                        raise HookTimeout(hook, current.plugin, seconds)  # noqa: TRY301  blamed like any other failure
+                    if answer is not None:
+                        fold.check(current.plugin, answer)
+                    ended = fold.accept(current, answer)
+                except Exception as raised:  # noqa: BLE001  plugins may fail in any way
+                    error = _blame(hook, current, raised, seconds, late=_is_late(scope, started, seconds))
+                    ended = fold.reject(current, error)
+                    self._tell(hook, current, began, error=error)
+                    if isinstance(error, HookTimeout):
+                        self._tell_the_rest(hook, fold, error)
+                        return
+                else:
+                    if self.trace:
+                        self._tell(hook, current, began, answer=answer)
+        if scope.cancelled_caught and current is not None:
+            timeout = HookTimeout(hook, current.plugin, seconds)
+            fold.reject(current, timeout)
+            self._tell(hook, current, began, error=timeout)
+            self._tell_the_rest(hook, fold, timeout)
+
+    def _tell(
+        self, hook: str, one: Implementation, began: float, *, answer: object = None, error: HookError | None = None
+    ) -> None:
+        outcome = Outcome.DONE
+        if error is not None:
+            outcome = Outcome.TIMEOUT if isinstance(error, HookTimeout) else Outcome.FAILED
+        deliver(
+            self._report,
+            HookReport(
+                hook=hook,
+                plugin=one.plugin,
+                outcome=outcome,
+                ms=(perf_counter() - began) * 1000,
+                answer="" if answer is None else type(answer).__name__,
+                error=error,
+            ),
+        )
+
+    def _tell_the_rest(self, hook: str, fold: Fold[Any], timeout: HookTimeout) -> None:
+        for one in fold.waiting():
+            deliver(self._report, HookReport(hook, one.plugin, Outcome.NOT_REACHED, error=timeout))
+
+
+def _is_late(scope: CancelScope, started: float, seconds: float) -> bool:
+    """Whether the deadline has passed, also if the implementation hid that, or never let the event loop see it."""
+    return scope.cancel_called or perf_counter() - started >= seconds
+
+
+def _blame(hook: str, one: Implementation, raised: Exception, seconds: float, *, late: bool) -> HookError:
+    if isinstance(raised, HookFailed | HookTimeout) and raised.hook == hook and raised.plugin == one.plugin:
+        return raised
+    if late:
+        timeout = HookTimeout(hook, one.plugin, seconds)
+        timeout.__cause__ = raised
+        return timeout
+    return HookFailed.raised(hook, one.plugin, raised)

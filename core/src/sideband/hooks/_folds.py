@@ -1,0 +1,280 @@
+"""How answers become an outcome: one fold for each kind of hook.
+
+A fold is plain, synchronous code. It says which implementation is next, takes its answer in, and holds the outcome.
+The dispatcher does everything else: calling, awaiting, the deadline, blame and reports.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+import attrs
+
+from ._decision import Decision, Note, Verdict
+from ._errors import HookError, HookResultInvalid
+from ._events import CollectEvent, DecideEvent, Event, FirstEvent, ObserveEvent, ToolResult, UpdateEvent
+from ._frozen import freeze, same
+from ._implementations import Implementation
+from ._order import Phase
+from ._results import Allow, Ask, Cancel, Deny, Replace
+from ._spec import Failure, HookSpec
+
+__all__ = ["CollectFold", "Collected", "DecideFold", "FirstFold", "Fold", "ObserveFold", "UpdateFold", "Validate"]
+
+E = TypeVar("E", bound=Event)
+T = TypeVar("T")
+
+Validate = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+
+_MOST_REPLACEMENTS = 16
+"""How often the arguments of one event may be replaced, by all together, until it is clear that they don't agree."""
+
+
+@attrs.frozen
+class Collected(Generic[T]):
+    """One item, and the plugin that it came from."""
+
+    plugin: str
+    value: T
+
+
+class Fold(ABC, Generic[E]):
+    """The progress of one dispatch: asks each implementation once, in order."""
+
+    __slots__ = ("_implementations", "_position", "_spec", "event")
+
+    def __init__(self, spec: HookSpec, implementations: Sequence[Implementation], event: E) -> None:
+        self.event = event
+        self._spec = spec
+        self._implementations = implementations
+        self._position = 0
+
+    def next(self) -> Implementation | None:
+        """Who is asked next, or ``None`` if nobody is left."""
+        if self._position == len(self._implementations):
+            return None
+        self._position += 1
+        return self._implementations[self._position - 1]
+
+    def waiting(self) -> Sequence[Implementation]:
+        """Who has not been asked."""
+        return self._implementations[self._position :]
+
+    def check(self, plugin: str, answer: Any) -> None:
+        """Refuse an answer, other than ``None``, that the spec does not know.
+
+        Raises:
+            HookResultInvalid: its type is wrong.
+        """
+        spec = self._spec
+        allowed: tuple[type[Any], ...] = spec.may_return
+        if not isinstance(answer, allowed):
+            raise HookResultInvalid(spec.name, plugin, answer, allowed=spec.returns)
+        for item in answer if spec.items else ():
+            if not isinstance(item, spec.items or object):
+                raise HookResultInvalid(spec.name, plugin, item, allowed=spec.returns)
+
+    @abstractmethod
+    def accept(self, implementation: Implementation, answer: Any) -> bool:
+        """Take in a checked answer, which may be ``None``; ``True`` ends the dispatch."""
+
+    @abstractmethod
+    def reject(self, implementation: Implementation, error: HookError) -> bool:
+        """Do what the failure policy says; ``True`` ends the dispatch."""
+
+
+class UpdateFold(Fold[UpdateEvent[Any]]):
+    """Each implementation sees what the one before has left."""
+
+    __slots__ = ("outcome",)
+
+    def __init__(self, spec: HookSpec, implementations: Sequence[Implementation], event: UpdateEvent[Any]) -> None:
+        super().__init__(spec, implementations, event)
+        self.outcome: Any = event
+
+    def accept(self, implementation: Implementation, answer: Any) -> bool:
+        """Change the event; anything else that comes out of it is final."""
+        if answer is None:
+            return False
+        self.outcome = self.event.changed(answer, implementation.plugin)
+        if type(self.outcome) is not type(self.event):
+            return True
+        self.event = self.outcome
+        return False
+
+    def reject(self, implementation: Implementation, error: HookError) -> bool:  # noqa: ARG002  the base's signature
+        """Skip it, unless it is a guard that stood between a result and the model."""
+        withhold = self._spec.on_failure is Failure.WITHHOLD_IF_GUARD and implementation.phase is Phase.GUARD
+        if withhold and isinstance(self.event, ToolResult):
+            self.outcome = self.event.withheld(implementation.plugin)
+        return withhold
+
+
+class CollectFold(Fold[CollectEvent[Any]]):
+    """All items of all answers."""
+
+    __slots__ = ("outcome",)
+
+    def __init__(self, spec: HookSpec, implementations: Sequence[Implementation], event: CollectEvent[Any]) -> None:
+        super().__init__(spec, implementations, event)
+        self.outcome: list[Collected[Any]] = []
+
+    def accept(self, implementation: Implementation, answer: Any) -> bool:
+        """Add its items."""
+        self.outcome += [Collected(implementation.plugin, item) for item in answer or ()]
+        return False
+
+    def reject(self, implementation: Implementation, error: HookError) -> bool:  # noqa: ARG002  the base's signature
+        """Skip it."""
+        return False
+
+
+class FirstFold(Fold[FirstEvent[Any]]):
+    """The first answer, with the name of its plugin in it."""
+
+    __slots__ = ("outcome",)
+
+    def __init__(self, spec: HookSpec, implementations: Sequence[Implementation], event: FirstEvent[Any]) -> None:
+        super().__init__(spec, implementations, event)
+        self.outcome: Any = None
+
+    def accept(self, implementation: Implementation, answer: Any) -> bool:
+        """End with the first answer."""
+        if answer is None:
+            return False
+        self.outcome = attrs.evolve(answer, plugin=implementation.plugin)
+        return True
+
+    def reject(self, implementation: Implementation, error: HookError) -> bool:  # noqa: ARG002  the base's signature
+        """Ask the next one."""
+        return False
+
+
+class ObserveFold(Fold[ObserveEvent]):
+    """Everybody is told."""
+
+    __slots__ = ()
+
+    def accept(self, implementation: Implementation, answer: Any) -> bool:  # noqa: ARG002  the base's signature
+        """Tell the next one."""
+        return False
+
+    def reject(self, implementation: Implementation, error: HookError) -> bool:  # noqa: ARG002  the base's signature
+        """Tell the next one."""
+        return False
+
+
+class DecideFold(Fold[DecideEvent]):
+    """The first ``Deny`` wins, then ``Ask``, then ``Allow``, and everybody's answer is about the final arguments.
+
+    A ``Replace`` makes the answers that were given to other arguments void: when the last one has been asked, those
+    who gave them are asked again, in order, until nothing changes. Whoever replaced the arguments is not asked about
+    its own ones, and a ``Replace`` with what is there already is an ``Allow``.
+    """
+
+    __slots__ = ("_answered", "_asking", "_notes", "_outcome", "_questions", "_replaced_by", "_validate", "_version")
+
+    def __init__(
+        self,
+        spec: HookSpec,
+        implementations: Sequence[Implementation],
+        event: DecideEvent,
+        validate: Validate | None = None,
+    ) -> None:
+        super().__init__(spec, implementations, event)
+        self._validate = validate
+        self._version = 0
+        self._answered = [-1] * len(implementations)
+        self._asking = 0
+        self._notes: dict[int, Note] = {}
+        self._questions: dict[int, Note] = {}
+        self._replaced_by: list[str] = []
+        self._outcome: Decision | None = None
+
+    def next(self) -> Implementation | None:
+        """The next one, round and round, who has not answered to the arguments as they are now."""
+        count = len(self._implementations)
+        for step in range(count):
+            index = (self._position + step) % count
+            if self._answered[index] != self._version:
+                self._asking = index
+                self._position = (index + 1) % count
+                self._answered[index] = self._version
+                return self._implementations[index]
+        return None
+
+    def waiting(self) -> Sequence[Implementation]:
+        """Who has not answered to the arguments as they are now."""
+        return [
+            one for one, version in zip(self._implementations, self._answered, strict=True) if version != self._version
+        ]
+
+    @property
+    def outcome(self) -> Decision:
+        """The decision as it stands."""
+        if self._outcome is not None:
+            return self._outcome
+        questions = _in_order(self._questions)
+        return Decision(
+            verdict=Verdict.ASK if questions else Verdict.ALLOW,
+            arguments=self.event.final_arguments,
+            plugin=questions[0].plugin if questions else None,
+            notes=_in_order(self._notes),
+            questions=questions,
+            replaced_by=tuple(self._replaced_by),
+        )
+
+    def accept(self, implementation: Implementation, answer: Any) -> bool:
+        """Take in an answer, in place of the one that the same implementation gave to earlier arguments."""
+        plugin = implementation.plugin
+        self._notes.pop(self._asking, None)
+        self._questions.pop(self._asking, None)
+        match answer:
+            case Deny():
+                return self._deny(plugin, answer.reason, halt=answer.halt)
+            case Cancel():
+                return self._deny(plugin, answer.reason)
+            case Ask():
+                self._questions[self._asking] = Note(plugin, answer.question)
+            case Allow() if answer.note:
+                self._notes[self._asking] = Note(plugin, answer.note)
+            case Replace():
+                return self._replace(plugin, answer.arguments)
+        return False
+
+    def reject(self, implementation: Implementation, error: HookError) -> bool:
+        """Deny what it could not check, if the spec says so."""
+        if self._spec.on_failure is not Failure.DENY:
+            return False
+        plugin = implementation.plugin
+        return self._deny(
+            plugin,
+            f"{error.message}. What can't be checked is denied; to go on without it, name `{plugin}` under "
+            f"`[policy] deny`",
+            error=error,
+        )
+
+    def _deny(self, plugin: str, reason: str, *, halt: bool = False, error: HookError | None = None) -> bool:
+        self._outcome = attrs.evolve(
+            self.outcome, verdict=Verdict.DENY, plugin=plugin, reason=reason, halt=halt, error=error, questions=()
+        )
+        return True
+
+    def _replace(self, plugin: str, arguments: Mapping[str, Any]) -> bool:
+        valid = freeze(self._validate(arguments) if self._validate else arguments)
+        if same(valid, self.event.final_arguments):
+            return False
+        if len(self._replaced_by) == _MOST_REPLACEMENTS:
+            rivals = ", ".join(f"`{name}`" for name in sorted({plugin, *self._replaced_by}))
+            return self._deny(plugin, f"{rivals} don't agree on the arguments, and keep replacing them")
+        self.event = self.event.with_arguments(valid)
+        self._replaced_by.append(plugin)
+        self._version += 1
+        self._answered[self._asking] = self._version
+        return False
+
+
+def _in_order(notes: Mapping[int, Note]) -> tuple[Note, ...]:
+    return tuple(notes[index] for index in sorted(notes))

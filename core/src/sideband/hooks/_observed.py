@@ -1,0 +1,337 @@
+"""The events that are only told: they have happened, and no implementation can change them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import field, frozen
+
+from ..ops import Level, Origin
+from ._events import Message, ObserveEvent
+from ._frozen import freeze
+
+__all__ = [
+    "AgentEnd",
+    "AgentError",
+    "AgentStart",
+    "Effect",
+    "MessageEnd",
+    "MessageStart",
+    "MessageUpdate",
+    "ModelSelect",
+    "RetryEnd",
+    "RetryStart",
+    "SavePoint",
+    "SessionCompact",
+    "SessionShutdown",
+    "SessionStart",
+    "Settled",
+    "ToolExecutionEnd",
+    "ToolExecutionStart",
+    "ToolExecutionUpdate",
+    "TurnEnd",
+    "TurnStart",
+]
+
+
+@frozen
+class AgentStart(ObserveEvent):
+    """A run begins. Guards forget here what they counted in the run before.
+
+    Attributes:
+        run: the id of the run.
+        source: where its input came from, as in ``Input``.
+    """
+
+    run: str
+    source: str = "interactive"
+
+
+@frozen
+class TurnStart(ObserveEvent):
+    """A turn begins: one model call and the tool calls that it asks for.
+
+    Attributes:
+        run: the id of the run.
+        index: the number of the turn in its run, from 0.
+    """
+
+    run: str
+    index: int
+
+
+@frozen
+class TurnEnd(ObserveEvent):
+    """A turn has ended.
+
+    Attributes:
+        run: the id of the run.
+        index: the number of the turn in its run, from 0.
+        message: what the model said.
+        tool_results: the results of its tool calls, in the order of the calls.
+    """
+
+    run: str
+    index: int
+    message: Message = field(converter=freeze)
+    tool_results: Sequence[Message] = field(default=(), converter=freeze)
+
+
+@frozen
+class MessageStart(ObserveEvent):
+    """A message begins to arrive.
+
+    Attributes:
+        message: what is known of it: its role, at least.
+    """
+
+    message: Message = field(converter=freeze)
+
+
+@frozen
+class MessageUpdate(ObserveEvent):
+    """A part of a message has arrived.
+
+    Attributes:
+        delta: the new part, alone.
+    """
+
+    delta: Mapping[str, Any] = field(converter=freeze)
+
+
+@frozen
+class MessageEnd(ObserveEvent):
+    """A message is complete.
+
+    Attributes:
+        message: the whole of it.
+    """
+
+    message: Message = field(converter=freeze)
+
+
+@frozen
+class ToolExecutionStart(ObserveEvent):
+    """A tool begins to run: it was allowed, with these arguments.
+
+    Attributes:
+        id: the id of the call.
+        tool: the tool.
+        arguments: the final arguments.
+    """
+
+    id: str
+    tool: str
+    arguments: Mapping[str, Any] = field(converter=freeze)
+
+
+@frozen
+class ToolExecutionUpdate(ObserveEvent):
+    """A running tool told how far it is.
+
+    Attributes:
+        id: the id of the call.
+        tool: the tool.
+        current: how much is done, if that is known.
+        total: how much there is, if that is known.
+        message: what the tool said.
+    """
+
+    id: str
+    tool: str
+    current: float | None = None
+    total: float | None = None
+    message: str | None = None
+
+
+@frozen
+class ToolExecutionEnd(ObserveEvent):
+    """A tool has ended, whichever way.
+
+    Attributes:
+        id: the id of the call.
+        tool: the tool.
+        content: its result, as the model sees it.
+        is_error: whether it failed.
+        ms: how long it ran, in milliseconds.
+    """
+
+    id: str
+    tool: str
+    content: Any = field(converter=freeze)
+    is_error: bool = False
+    ms: float = 0.0
+
+
+@frozen
+class RetryStart(ObserveEvent):
+    """A model call failed, and will be repeated.
+
+    Attributes:
+        attempt: the number of the coming attempt; the first repetition is 1.
+        delay: the seconds until then.
+        error: the failure, as data.
+    """
+
+    attempt: int
+    delay: float
+    error: Mapping[str, Any] = field(converter=freeze)
+
+
+@frozen
+class RetryEnd(ObserveEvent):
+    """The repetitions of a model call have ended.
+
+    Attributes:
+        attempts: how many there were.
+        success: whether the last one succeeded.
+    """
+
+    attempts: int
+    success: bool
+
+
+@frozen
+class AgentError(ObserveEvent):
+    """A run has failed. ``agent_end`` follows.
+
+    Attributes:
+        run: the id of the run.
+        error: the failure, as data.
+    """
+
+    run: str
+    error: Mapping[str, Any] = field(converter=freeze)
+
+
+@frozen
+class AgentEnd(ObserveEvent):
+    """A run has ended. Its messages are not durable yet: see ``save_point``.
+
+    Attributes:
+        run: the id of the run.
+        reason: ``completed``, ``aborted`` or ``error``.
+        messages: the messages of the run, oldest first.
+    """
+
+    run: str
+    reason: str
+    messages: Sequence[Message] = field(default=(), converter=freeze)
+
+
+@frozen
+class SavePoint(ObserveEvent):
+    """Everything up to here survives a crash.
+
+    Attributes:
+        session: the id of the session.
+        entry: the id of the last entry that was stored.
+    """
+
+    session: str
+    entry: str
+
+
+@frozen
+class Settled(ObserveEvent):
+    """The agent is idle, and nothing is queued.
+
+    Attributes:
+        session: the id of the session.
+    """
+
+    session: str
+
+
+@frozen
+class SessionCompact(ObserveEvent):
+    """A session was compacted.
+
+    Attributes:
+        session: the id of the session.
+        entry: the id of the entry that holds the summary.
+        plugin: the plugin that wrote the summary, ``None`` for the default one.
+    """
+
+    session: str
+    entry: str
+    plugin: str | None = None
+
+
+@frozen
+class SessionStart(ObserveEvent):
+    """A session became the current one.
+
+    Attributes:
+        session: its id.
+        reason: ``startup``, ``reload``, ``new``, ``resume`` or ``fork``.
+        previous: the id of the session before, if there was one.
+    """
+
+    session: str
+    reason: str = "startup"
+    previous: str | None = None
+
+
+@frozen
+class SessionShutdown(ObserveEvent):
+    """A session is about to stop being the current one.
+
+    Attributes:
+        session: its id.
+        reason: ``quit``, ``reload``, ``new``, ``resume`` or ``fork``.
+        target: the id of the session that follows, if there is one.
+    """
+
+    session: str
+    reason: str = "quit"
+    target: str | None = None
+
+
+@frozen
+class Effect(ObserveEvent):
+    """An effect has its outcome. The payload is what the ledger holds: redacted, and limited to recordable fields.
+
+    Attributes:
+        effect: its id in the ledger.
+        op: the op.
+        status: ``done``, ``failed``, ``denied``, ``cancelled`` or ``unknown``.
+        origin: who caused it.
+        level: how much the op can do to the world; ``None`` if there is no such op.
+        params: the recorded parameters.
+        grant: the capabilities of the call, as text.
+        decisions: what the guards said, as data, in order.
+        error: the failure as data, or ``None``.
+        ms: how long it took, in milliseconds.
+        bytes: the size of the result, if that is known.
+        isolation: what isolated the worker that asked for it, or ``None`` if no worker did.
+    """
+
+    effect: str
+    op: str
+    status: str
+    origin: Origin
+    level: Level | None = None
+    params: Mapping[str, Any] = field(factory=dict, converter=freeze)
+    grant: tuple[str, ...] = field(default=(), converter=tuple)
+    decisions: Sequence[Any] = field(default=(), converter=freeze)
+    error: Mapping[str, Any] | None = field(default=None, converter=freeze)
+    ms: float = 0.0
+    bytes: int | None = None
+    isolation: str | None = None
+
+
+@frozen
+class ModelSelect(ObserveEvent):
+    """Another model was chosen.
+
+    Attributes:
+        model: its name.
+        previous: the name of the model before, if there was one.
+        source: ``set``, ``cycle`` or ``restore``.
+    """
+
+    model: str
+    previous: str | None = None
+    source: str = "set"

@@ -1,0 +1,162 @@
+"""Which plugin implements which hook, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import pluggy
+
+from ._dispatch import Hooks
+from ._errors import HookInvalid, HookNotFound, HookOrderCycle
+from ._events import Event
+from ._implementations import Implementation, bundle
+from ._markers import wishes_of
+from ._order import OrderedImplementation, Phase, Placed, solve
+from ._reports import Report, log_report
+from ._spec import PROJECT
+from ._table import HOOK_SPECS, SPEC_MODULES
+
+if TYPE_CHECKING:  # the plugin host imports this package
+    from ..plugins._context import PluginContext
+
+__all__ = ["HookRegistry"]
+
+
+class HookRegistry(Hooks):
+    """The hooks of one host: registers implementations, and dispatches events to them.
+
+    Args:
+        report: takes each failure, and with ``trace`` each call; by default, failures are logged.
+        trace: whether calls that succeed are reported too.
+        deadlines: seconds, by hook, in place of those in the specs.
+        order: plugins, by hook, in the order that the configuration names.
+
+    Raises:
+        HookNotFound: ``deadlines`` or ``order`` names an unknown hook.
+
+    Example:
+        >>> import anyio
+        >>> from types import SimpleNamespace
+        >>> from sideband.hooks import Deny, HookRegistry, Phase, ToolCall, hookimpl
+        >>> class NoShell:
+        ...     @hookimpl
+        ...     def tool_call(self, event: ToolCall) -> Deny | None:
+        ...         return Deny("no shell here") if event.tool == "shell.run" else None
+        >>> hooks = HookRegistry()
+        >>> hooks.register("no-shell", NoShell(), phase=Phase.GUARD)
+        >>> decision = anyio.run(hooks.decide, ToolCall("c1", "shell.run", {}))
+        >>> decision.verdict.value, decision.plugin, decision.reason
+        ('deny', 'no-shell', 'no shell here')
+    """
+
+    def __init__(
+        self,
+        *,
+        report: Report = log_report,
+        trace: bool = False,
+        deadlines: Mapping[str, float] | None = None,
+        order: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        super().__init__(report=report, trace=trace, deadlines=deadlines)
+        for hook in order or ():
+            if hook not in HOOK_SPECS:
+                raise HookNotFound(hook, known=HOOK_SPECS)
+        self._manifest = {hook: tuple(plugins) for hook, plugins in (order or {}).items()}
+        self._manager = pluggy.PluginManager(PROJECT)
+        for module in SPEC_MODULES:
+            self._manager.add_hookspecs(module)
+        self._phases: dict[str, Phase] = {}
+        self._contexts: dict[str, Callable[[Event], PluginContext | None]] = {}
+
+    @property
+    def plugins(self) -> tuple[str, ...]:
+        """The plugins that are registered, by name."""
+        return tuple(sorted(self._phases))
+
+    def register(
+        self,
+        plugin: str,
+        implementation: object,
+        *,
+        phase: Phase = Phase.NORMAL,
+        context: PluginContext | Callable[[Event], PluginContext | None] | None = None,
+    ) -> None:
+        """Add all hook implementations of one plugin, or none of them.
+
+        Args:
+            plugin: the entry-point name.
+            implementation: a module, or an instance of a class, with functions marked by ``hookimpl``.
+            phase: ``GUARD`` for guards; ``OBSERVER`` for those that want to see what the others have made of it.
+            context: the ``ctx`` of its implementations, or what makes it for an event.
+
+        Raises:
+            HookInvalid: everything that is wrong with it.
+            HookOrderCycle: its wishes, and those of others that are there, exclude each other.
+        """
+        if plugin in self._phases:
+            raise HookInvalid(plugin, ["it is registered already"])
+        namespace = bundle(plugin, implementation, HOOK_SPECS)
+        try:
+            self._manager.register(namespace, plugin)
+        except pluggy.PluginValidationError as error:
+            raise HookInvalid(plugin, [str(error)]) from error
+        self._phases[plugin] = phase
+        self._contexts[plugin] = context if callable(context) else lambda _: context
+        hooks = [name for name in vars(namespace) if name in HOOK_SPECS]
+        try:
+            solved = {hook: self._solve(hook) for hook in hooks}
+        except HookOrderCycle as error:
+            self._forget(plugin)
+            error.plugin = plugin
+            raise
+        self._implementations.update(solved)
+
+    def unregister(self, plugin: str) -> None:
+        """Take all implementations of a plugin away; one that is not there is no error.
+
+        A dispatch that is under way still asks it.
+        """
+        if plugin not in self._phases:
+            return
+        self._forget(plugin)
+        for hook, implementations in self._implementations.items():
+            if any(one.plugin == plugin for one in implementations):
+                self._implementations[hook] = self._solve(hook)
+
+    def order(self, hook: str) -> tuple[OrderedImplementation, ...]:
+        """The implementations of a hook in the order in which they run, with the reasons for it.
+
+        Raises:
+            HookNotFound: there is no such hook.
+        """
+        if hook not in HOOK_SPECS:
+            raise HookNotFound(hook, known=HOOK_SPECS)
+        return self._explain(hook, self._implementations[hook])
+
+    def _solve(self, hook: str) -> tuple[Implementation, ...]:
+        found = {one.plugin: one for one in self._found(hook)}
+        return tuple(found[one.plugin] for one in self._explain(hook, found.values()))
+
+    def _explain(self, hook: str, found: Iterable[Implementation]) -> tuple[OrderedImplementation, ...]:
+        placed = [Placed(one.plugin, one.phase, one.wishes) for one in found]
+        return solve(hook, placed, self._manifest.get(hook, ()))
+
+    def _found(self, hook: str) -> Iterable[Implementation]:
+        caller: pluggy.HookCaller = getattr(self._manager.hook, hook)
+        for one in caller.get_hookimpls():
+            wishes = wishes_of(one.function)
+            assert wishes is not None  # noqa: S101  `bundle` lets nothing else through
+            yield Implementation(
+                plugin=one.plugin_name,
+                phase=self._phases[one.plugin_name],
+                wishes=wishes,
+                function=one.function,
+                takes_context="ctx" in (*one.argnames, *one.kwargnames),
+                context=self._contexts[one.plugin_name],
+            )
+
+    def _forget(self, plugin: str) -> None:
+        self._manager.unregister(name=plugin)
+        del self._phases[plugin]
+        del self._contexts[plugin]

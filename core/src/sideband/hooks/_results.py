@@ -1,0 +1,220 @@
+"""What implementations return. Each is made by a plugin and read by the dispatcher of its hook's kind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, Final
+
+from attrs import Attribute, field, frozen
+from attrs.validators import instance_of, optional
+
+from ._frozen import freeze
+
+__all__ = [
+    "UNCHANGED",
+    "Allow",
+    "Ask",
+    "Cancel",
+    "Compacted",
+    "Continue",
+    "Deny",
+    "Handled",
+    "Patch",
+    "Redactor",
+    "Replace",
+    "Route",
+    "Section",
+    "Transform",
+    "Unchanged",
+]
+
+_text = instance_of(str)
+_flag = instance_of(bool)
+
+
+class Unchanged(Enum):
+    """The type of ``UNCHANGED``, which says that a patch leaves the content as it is (``None`` is a content)."""
+
+    UNCHANGED = "unchanged"
+
+
+UNCHANGED: Final = Unchanged.UNCHANGED
+
+
+@frozen
+class Continue:
+    """``input``: go on with the text as it is. The same as returning ``None``."""
+
+
+@frozen
+class Transform:
+    """``input``: go on with another text.
+
+    Args:
+        text: the new text, which the next implementations see.
+    """
+
+    text: str = field(validator=_text)
+
+
+@frozen
+class Handled:
+    """``input``: the input needs no agent. No further implementation sees it, and no model is called.
+
+    Args:
+        reply: what the user gets; empty for nothing.
+        plugin: who handled it; set by the dispatcher.
+    """
+
+    reply: str = field(default="", validator=_text)
+    plugin: str = ""
+
+
+@frozen
+class Allow:
+    """``tool_call``, ``op_call``: nothing to object. Differs from ``None`` only by its note.
+
+    Args:
+        note: what the record and the user should know about it; empty for nothing.
+    """
+
+    note: str = field(default="", validator=_text)
+
+
+@frozen
+class Deny:
+    """``tool_call``, ``op_call``: it must not happen. The first one wins, and nobody further is asked.
+
+    Args:
+        reason: one sentence for the model and the user: what is wrong, and what would be allowed.
+        halt: whether the whole run must end, not only this call.
+    """
+
+    reason: str = field(validator=_text)
+    halt: bool = field(default=False, validator=_flag)
+
+
+def _is_mapping(_: object, attribute: Attribute[Any], value: object) -> None:
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise TypeError(f"`{attribute.name}` must be a mapping from names to values, not {type(value).__name__}")
+
+
+@frozen
+class Replace:
+    """``tool_call``, ``op_call``: it may happen, but with other arguments.
+
+    They are validated again, and every implementation that has answered already is asked again about them.
+
+    Args:
+        arguments: all arguments, not only the changed ones: ``Replace({**event.arguments, "depth": 1})``.
+    """
+
+    arguments: Mapping[str, Any] = field(validator=_is_mapping)
+
+
+@frozen
+class Ask:
+    """``tool_call``, ``op_call``: a person must decide. A ``Deny`` of anybody is stronger.
+
+    Args:
+        question: what the person is asked: one sentence that can be answered with yes or no.
+    """
+
+    question: str = field(validator=_text)
+
+
+@frozen
+class Patch:
+    """``tool_result``: change some of the result. What is left out stays as the implementation before has left it.
+
+    Args:
+        content: the new content.
+        is_error: whether the model is told that the tool failed.
+        terminate: whether the run may end with this result instead of another model call.
+        note: a sentence that is shown to the model beside the content; notes add up.
+    """
+
+    content: Any = field(default=UNCHANGED, converter=freeze)
+    is_error: bool | None = field(default=None, validator=optional(_flag))
+    terminate: bool | None = field(default=None, validator=optional(_flag))
+    note: str = field(default="", validator=_text)
+
+
+@frozen
+class Cancel:
+    """``compaction``, ``session_before_switch``, ``session_before_fork``: it must not happen now.
+
+    Args:
+        reason: one sentence for the user.
+        plugin: who cancelled it; set by the dispatcher.
+    """
+
+    reason: str = field(validator=_text)
+    plugin: str = ""
+
+
+@frozen
+class Compacted:
+    """``compaction``: done, with this summary instead of the default one.
+
+    Args:
+        summary: the text that stands for what was left out.
+        first_kept: the id of the first entry that is kept; ``None`` for the one that the preparation proposed.
+        details: data of the plugin's own, stored with the entry.
+        plugin: who did it; set by the dispatcher.
+    """
+
+    summary: str = field(validator=_text)
+    first_kept: str | None = field(default=None, validator=optional(_text))
+    details: Mapping[str, Any] = field(factory=dict, converter=freeze, validator=_is_mapping)
+    plugin: str = ""
+
+
+@frozen
+class Section:
+    """``sections``: a part of the system prompt.
+
+    Args:
+        name: unique among the sections of its plugin; it can be looked for and switched off by it.
+        text: the text. It should be the same on every call, so that the provider's cache holds.
+    """
+
+    name: str = field(validator=_text)
+    text: str = field(validator=_text)
+
+
+def _is_pattern(_: object, attribute: Attribute[Any], value: object) -> None:
+    if not isinstance(value, str):
+        raise TypeError(f"`{attribute.name}` must be a regular expression as str, not {type(value).__name__}")
+    try:
+        re.compile(value)
+    except re.error as error:
+        raise ValueError(f"`{attribute.name}` is no regular expression ({error}): {value}") from None
+
+
+@frozen
+class Route:
+    """``routes``: which tools to suggest for which requests.
+
+    Args:
+        pattern: a regular expression that is searched for in the request.
+        tools: the names of the tools to suggest then. It can't widen what the session may use.
+    """
+
+    pattern: str = field(validator=_is_pattern)
+    tools: tuple[str, ...] = field(converter=tuple)
+
+
+@frozen
+class Redactor:
+    """``redactors``: what secrets of one sort look like.
+
+    Args:
+        name: what replaces a match, in brackets: ``github-token``.
+        pattern: a regular expression; every match is replaced before anything is written or returned.
+    """
+
+    name: str = field(validator=_text)
+    pattern: str = field(validator=_is_pattern)
