@@ -1,0 +1,234 @@
+"""The throw-away worker: locks itself down like any worker, then tries what it must not be able to do.
+
+Runs by path with ``-I -S`` and the standard library only. It gets one JSON argument with the lock-down's file, the
+plan, the host's process id and a folder that stands for a skill's snapshot. It prints one line of JSON: which attempts
+succeeded, and which ordinary things failed. Then it waits for the end of its standard input, so that the host can look
+at it in /proc while it lives.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import importlib.util
+import json
+import os
+import resource
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Facts = dict[str, Any]
+Attempt = Callable[[Facts], object]
+
+_PTRACE_SEIZE = 0x4206
+_CLONE_NEWUSER = 0x10000000
+_SIGCHLD = 17
+
+
+class _NotTried(Exception):
+    """The attempt makes no sense on this machine, and so proves nothing."""
+
+
+def _libc() -> Any:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _demand(result: int) -> int:
+    """Raise what the C library reports."""
+    if result < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return result
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as stream:  # noqa: PTH123 - as a skill would
+        return stream.read(16)
+
+
+def _write(path: str) -> None:
+    with open(path, "w", encoding="ascii") as stream:  # noqa: PTH123 - as a skill would
+        stream.write("written")
+
+
+def _connect(family: int, address: object) -> None:
+    with socket.socket(family, socket.SOCK_STREAM) as one:
+        one.connect_ex(address)  # type: ignore[arg-type]  # having got a socket at all is the success
+
+
+def _child(pid: int) -> None:
+    """Leave a child that should not exist at once; collect it in the parent."""
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+
+
+def _spawn(_: Facts) -> None:
+    os.waitpid(os.posix_spawn("/bin/true", ["true"], {}), 0)
+
+
+def _subprocess(_: Facts) -> None:
+    import subprocess  # noqa: PLC0415 - after the lock-down, as in a skill
+
+    subprocess.run(["/bin/true"], check=False)
+
+
+def _execute(_: Facts) -> None:
+    """A program that isn't there: the kernel answers EPERM only if the call itself is refused."""
+    try:
+        os.execv("/sideband-no-such-program", ["none"])  # noqa: S606 - the point is to try
+    except OSError as error:
+        if error.errno == errno.EPERM:
+            raise
+
+
+def _datagram_pair(_: Facts) -> None:
+    left, right = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    left.close()
+    right.close()
+
+
+def _clone_raw(_: Facts) -> None:
+    number = {"x86_64": 56, "aarch64": 220}.get(os.uname().machine)
+    if number is None:
+        raise _NotTried
+    _child(_demand(_libc().syscall(number, _SIGCHLD, 0, 0, 0, 0)))
+
+
+def _trace(facts: Facts) -> None:
+    _demand(_libc().ptrace(_PTRACE_SEIZE, facts["host"], 0, 0))
+
+
+def _read_memory(facts: Facts) -> None:
+    """Ask for nothing at an address of nothing: permission is checked all the same."""
+    here = (ctypes.c_size_t * 2)(0, 0)
+    _demand(_libc().process_vm_readv(facts["host"], here, 1, here, 1, 0))
+
+
+def _outlive(_: Facts) -> None:
+    _demand(_libc().prctl(1, 0, 0, 0, 0))
+
+
+def _own_threads(count: int) -> None:
+    import threading  # noqa: PLC0415 - after the lock-down, as in a skill
+
+    stop = threading.Event()
+    threads = [threading.Thread(target=stop.wait) for _ in range(count)]
+    started = []
+    try:
+        for thread in threads:
+            thread.start()
+            started.append(thread)
+    finally:
+        stop.set()
+        for thread in started:
+            thread.join()
+
+
+MUST_FAIL: dict[str, Attempt] = {
+    "read a file outside its folders": lambda _: _read("/etc/passwd"),
+    "list the root folder": lambda _: os.listdir("/"),  # noqa: PTH208 - as a skill would
+    "list the folder above its own": lambda facts: os.listdir(os.path.dirname(facts["snapshot"])),  # noqa: PTH120, PTH208
+    "write in its own folder": lambda facts: _write(facts["snapshot"] + "/written"),
+    "change a file of its own folder": lambda facts: _write(facts["snapshot"] + "/" + facts["file"]),
+    "shorten a file of its own folder": lambda facts: os.truncate(facts["snapshot"] + "/" + facts["file"], 0),
+    "change the mode of a file": lambda facts: Path(facts["snapshot"], facts["file"]).chmod(0o600),
+    "remove a file": lambda facts: Path(facts["snapshot"], facts["file"]).unlink(),
+    "write in /tmp": lambda _: _write("/tmp/sideband-probe"),  # noqa: S108 - the point is to try
+    "read the environment of the host": lambda facts: _read(f"/proc/{facts['host']}/environ"),
+    "read its own memory map": lambda _: _read("/proc/self/maps"),
+    "open an IPv4 socket": lambda _: _connect(socket.AF_INET, ("127.0.0.1", 9)),
+    "open an IPv6 socket": lambda _: _connect(socket.AF_INET6, ("::1", 9)),
+    "open a unix socket": lambda _: _connect(socket.AF_UNIX, "\0sideband-probe"),
+    "open a netlink socket": lambda _: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW).close(),
+    "make a datagram pair": _datagram_pair,
+    "fork": lambda _: _child(os.fork()),
+    "clone": _clone_raw,
+    "start a program with posix_spawn": _spawn,
+    "start a program with subprocess": _subprocess,
+    "replace itself by a program": _execute,
+    "signal the host": lambda facts: os.kill(facts["host"], 0),
+    "signal everybody": lambda _: os.kill(-1, 0),
+    "trace the host": _trace,
+    "read the memory of the host": _read_memory,
+    "change limits of the host": lambda facts: resource.prlimit(facts["host"], resource.RLIMIT_NOFILE),
+    "outlive the host": _outlive,
+    "make a namespace": lambda _: _demand(_libc().unshare(_CLONE_NEWUSER)),
+    "become root": lambda _: os.setuid(0),
+}
+
+MUST_FAIL_IN_NAMESPACES: dict[str, Attempt] = {
+    "learn whether a file exists": lambda _: os.stat("/etc/passwd"),  # noqa: PTH116 - as a skill would
+    "see the folder of processes": lambda _: os.stat("/proc/self"),  # noqa: PTH116 - as a skill would
+    "see the programs of the machine": lambda _: os.stat("/bin/sh"),  # noqa: PTH116 - as a skill would
+}
+
+MUST_FAIL_WITH_THREAD_LIMIT: dict[str, Attempt] = {
+    "start more threads than its limit": lambda facts: _own_threads(facts["threads"] + 1),
+}
+
+
+def _event_loop(_: Facts) -> None:
+    import asyncio  # noqa: PLC0415 - after the lock-down, as in a skill
+
+    async def main() -> None:
+        await asyncio.gather(asyncio.sleep(0), asyncio.to_thread(os.getpid))
+
+    asyncio.run(main())
+
+
+def _modules(_: Facts) -> None:
+    for name in ("decimal", "sqlite3", "ssl", "uuid", "zoneinfo"):
+        importlib.import_module(name)
+
+
+MUST_WORK: dict[str, Attempt] = {
+    "read its own folder": lambda facts: _read(facts["snapshot"] + "/" + facts["file"]),
+    "run an event loop and a thread": _event_loop,
+    "import modules of the standard library": _modules,
+}
+
+
+def _try_all(attempts: dict[str, Attempt], facts: Facts) -> dict[str, str | None]:
+    """How each ended: ``None`` for success, else what stopped it."""
+    outcomes: dict[str, str | None] = {}
+    for name, attempt in attempts.items():
+        try:
+            attempt(facts)
+        except _NotTried:
+            continue
+        except Exception as error:  # noqa: BLE001 - whatever stopped it is the answer
+            outcomes[name] = f"{type(error).__name__}: {error}"
+        else:
+            outcomes[name] = None
+    return outcomes
+
+
+def main() -> None:
+    """Lock down, try, report, wait."""
+    facts: Facts = json.loads(sys.argv[1])
+    spec = importlib.util.spec_from_file_location("lockdown", facts["lockdown"])
+    assert spec is not None and spec.loader is not None  # noqa: S101, PT018 - a path with .py has a loader
+    lockdown = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(lockdown)
+    try:
+        steps = lockdown.apply(facts["plan"])["steps"]
+    except OSError as error:
+        sys.stderr.write(f"{error}\n")
+        sys.stderr.flush()
+        os._exit(lockdown.EXIT_CODE)
+    forbidden = dict(MUST_FAIL)
+    if facts["namespaces"]:
+        forbidden.update(MUST_FAIL_IN_NAMESPACES)
+    if facts["thread_limit"]:
+        forbidden.update(MUST_FAIL_WITH_THREAD_LIMIT)
+    report = {"steps": steps, "must_work": _try_all(MUST_WORK, facts), "must_fail": _try_all(forbidden, facts)}
+    sys.stdout.write(json.dumps(report) + "\n")
+    sys.stdout.flush()
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""What this kernel's Landlock can restrict, asked from the kernel itself."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+
+from attrs import frozen
+
+__all__ = ["MINIMUM_ABI", "READ_DIRECTORY", "READ_FILE", "Landlock", "landlock"]
+
+MINIMUM_ABI = 3  # the first that covers truncation; below it a file could be emptied
+
+READ_FILE = 1 << 2
+READ_DIRECTORY = 1 << 3
+
+_CREATE_RULESET = 444
+_VERSION_FLAG = 1
+_MOST_BITS = 32
+
+
+@frozen
+class Landlock:
+    """The rights that the kernel knows. A worker's ruleset handles, and so denies, every one of them.
+
+    Args:
+        abi: the kernel's version of the interface.
+        files: mask of rights on files.
+        network: mask of rights on TCP ports.
+        scopes: mask of the kinds of traffic that can be kept inside: abstract sockets, signals.
+    """
+
+    abi: int
+    files: int
+    network: int
+    scopes: int
+
+
+def landlock() -> Landlock | None:
+    """What Landlock offers here; ``None`` if the kernel has none or it is switched off.
+
+    The masks are found by asking for ever fewer rights until the kernel knows them all: so rights that are newer than
+    this code are denied too.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.syscall.restype = ctypes.c_long
+    abi = int(libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(_VERSION_FLAG)))
+    if abi < 1:
+        return None
+    return Landlock(
+        abi=abi,
+        files=_largest(libc, 0),
+        network=_largest(libc, 1) if abi >= 4 else 0,
+        scopes=_largest(libc, 2) if abi >= 6 else 0,
+    )
+
+
+def _largest(libc: ctypes.CDLL, position: int) -> int:
+    """The widest mask that the kernel accepts in this field of ``struct landlock_ruleset_attr``."""
+    for bits in range(_MOST_BITS, 0, -1):
+        mask = (1 << bits) - 1
+        fields = [0, 0, 0]
+        fields[position] = mask
+        if _accepted(libc, struct.pack("=QQQ", *fields)[: 8 * (position + 1)]):
+            return mask
+    return 0
+
+
+def _accepted(libc: ctypes.CDLL, attributes: bytes) -> bool:
+    descriptor = int(libc.syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), ctypes.c_uint32(0)))
+    if descriptor < 0:
+        return False
+    os.close(descriptor)
+    return True

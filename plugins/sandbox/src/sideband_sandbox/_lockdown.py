@@ -1,0 +1,358 @@
+"""Locks the process down that runs it. Runs inside a worker, before anything that the skill wrote is read.
+
+Standard library only and loadable by path as one file: the worker runs ``-I -S`` and sees no packages. All decisions
+(which paths, which system calls, which identity) were made by the host and come in the plan; here they are only
+carried out, in the plan's order. A step that can't be done raises, and the runtime then ends the worker with
+``EXIT_CODE``: there is no "locked down in part".
+
+A plan is JSON: ``{"steps": [[NAME, {argument: value}], …]}``; the names are those of ``_STEPS`` below.
+"""
+
+from __future__ import annotations
+
+import base64
+import ctypes
+import os
+import resource
+import select
+import signal
+import struct
+import sys
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["EXIT_CODE", "LockdownFailed", "apply"]
+
+EXIT_CODE = 97
+
+_FIRST_UNKEPT_DESCRIPTOR = 4  # 0, 1, 2 and the protocol's 3 stay
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_SECCOMP = 22
+_PR_CAPBSET_READ = 23
+_PR_CAPBSET_DROP = 24
+_PR_SET_NO_NEW_PRIVS = 38
+_PR_CAP_AMBIENT = 47
+_PR_CAP_AMBIENT_CLEAR_ALL = 4
+_SECCOMP_MODE_FILTER = 2
+_EINVAL = 22
+
+_CLONE_THREAD = 0x00010000
+_CLONE_NEWUSER = 0x10000000
+_CLONE_NAMESPACES = 0x6E020000  # mount, cgroup, uts, ipc, pid, network
+
+_OPEN_TREE = 428
+_MOVE_MOUNT = 429
+_MOUNT_SETATTR = 442
+_AT_FDCWD = -100
+_AT_RECURSIVE = 0x8000
+_AT_EMPTY_PATH = 0x1000
+_OPEN_TREE_CLONE = 1
+_MOVE_MOUNT_F_EMPTY_PATH = 4
+_ATTRIBUTES_OF_MOUNTS = 0x07  # read-only, no setuid programs, no devices
+_MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 1, 2, 4, 8
+_MS_REC_PRIVATE = 0x44000
+_MNT_DETACH = 2
+
+_LANDLOCK_CREATE_RULESET = 444
+_LANDLOCK_ADD_RULE = 445
+_LANDLOCK_RESTRICT_SELF = 446
+_LANDLOCK_RULE_PATH_BENEATH = 1
+
+_CAPABILITY_VERSION_3 = 0x20080522
+_CAP_SETPCAP = 8
+_CAPABILITY_COUNT = 64
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.syscall.restype = ctypes.c_long
+
+
+class LockdownFailed(OSError):
+    """A step could not be done, so nothing may run in this process."""
+
+
+def apply(plan: dict[str, Any]) -> dict[str, Any]:
+    """Carry out the plan.
+
+    Args:
+        plan: what ``sideband_sandbox`` made for this worker.
+
+    Returns:
+        ``{"steps": [names of the steps that were done, in order]}``.
+
+    Raises:
+        LockdownFailed: a step failed, or is not known. The caller has to end the process with ``EXIT_CODE``.
+    """
+    done = []
+    for name, arguments in plan["steps"]:
+        step = _STEPS.get(name)
+        if step is None:
+            raise LockdownFailed(f"there is no lock-down step `{name}`")
+        try:
+            step(**arguments)
+        except (OSError, ValueError) as error:
+            raise LockdownFailed(f"lock-down step `{name}` failed: {error}") from error
+        done.append(name)
+    return {"steps": done}
+
+
+def _descriptors() -> None:
+    os.closerange(_FIRST_UNKEPT_DESCRIPTOR, os.sysconf("SC_OPEN_MAX"))
+
+
+def _single_thread() -> None:
+    """Landlock and identities are a thread's own: one that runs already would stay free."""
+    if _libc.unshare(_CLONE_THREAD) == 0:
+        return
+    if ctypes.get_errno() == _EINVAL:
+        raise OSError("another thread is running")
+    # Where unshare itself is filtered away, the kernel's list of threads answers as well.
+    if len(os.listdir("/proc/self/task")) != 1:  # noqa: PTH208 - pathlib would cost every worker its import
+        raise OSError("another thread is running")
+
+
+class _Lifeline:
+    """The pipe that tells a worker in its own process namespace, which can't see its parent, that the parent lives."""
+
+    end: int | None = None
+
+
+def _namespaces(host: int, with_user: bool, root: dict[str, Any]) -> None:
+    """See nothing of the machine: no processes, no network, and of the files only the root's.
+
+    ``with_user`` is for those who are not root: they may do this only in a user namespace of their own.
+
+    A process namespace begins with a child. So this process stays behind to wait for it, holding nothing but its
+    process id, and ends as the child ends.
+    """
+    uid, gid = os.geteuid(), os.getegid()
+    _succeed(_libc.unshare(_CLONE_NAMESPACES | (_CLONE_NEWUSER if with_user else 0)), "unshare")
+    if with_user:
+        _write("/proc/self/setgroups", "deny")
+        _write("/proc/self/uid_map", f"{uid} {uid} 1")
+        _write("/proc/self/gid_map", f"{gid} {gid} 1")
+    _new_root(**root)
+    _parent(host)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child:
+        os.closerange(0, writing)
+        _capabilities()
+        _end_like(child)
+    os.close(writing)
+    _Lifeline.end = reading
+
+
+def _write(path: str, content: str) -> None:
+    with open(path, "w", encoding="ascii") as stream:  # noqa: PTH123 - one import less
+        stream.write(content)
+
+
+def _new_root(
+    staging: str, links: list[list[str]], mounts: list[list[Any]], hidden: list[str], pivot_root: int
+) -> None:
+    """Make a file system of the given parts, read-only, and let go of the old one.
+
+    Args:
+        staging: any folder that exists; the new root is put together on top of it.
+        links: ``[path, target]``.
+        mounts: ``[path, is it a folder]``, parents before what is in them.
+        hidden: folders inside of them that are to look empty.
+        pivot_root: the number of that system call.
+    """
+    _mount("none", "/", None, _MS_REC_PRIVATE, None)
+    # Taken before the staging folder is covered, because they may lie in it.
+    trees = [(path, is_folder, _read_only_tree(path)) for path, is_folder in mounts]
+    _mount("tmpfs", staging, "tmpfs", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC, "mode=0755,size=1m")
+    os.chdir(staging)
+    os.umask(0o022)
+    for path, target in links:
+        os.makedirs(os.path.dirname("." + path), exist_ok=True)  # noqa: PTH103, PTH120 - one import less
+        os.symlink(target, "." + path)  # noqa: PTH211 - one import less
+    for path, is_folder, tree in trees:
+        _mount_point("." + path, is_folder=is_folder)
+        _system_call(
+            f"mount {path}", _MOVE_MOUNT, tree, b"", _AT_FDCWD, os.fsencode("." + path), _MOVE_MOUNT_F_EMPTY_PATH
+        )
+        os.close(tree)
+    for path in hidden:
+        _mount("tmpfs", "." + path, "tmpfs", _MS_RDONLY | _MS_NOSUID | _MS_NODEV | _MS_NOEXEC, "mode=0755,size=4k")
+    _system_call("pivot_root", pivot_root, b".", b".")
+    _succeed(_libc.umount2(b".", _MNT_DETACH), "let go of the old root")
+    os.chdir("/")
+    _set_read_only(_AT_FDCWD, b"/", 0)
+
+
+def _mount_point(path: str, *, is_folder: bool) -> None:
+    if is_folder:
+        os.makedirs(path, exist_ok=True)  # noqa: PTH103 - one import less
+        return
+    os.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH103, PTH120 - one import less
+    os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o444))
+
+
+def _read_only_tree(path: str) -> int:
+    """A descriptor of a copy of the mounts at this path, which are not yet anywhere."""
+    flags = _OPEN_TREE_CLONE | os.O_CLOEXEC | _AT_RECURSIVE
+    tree = _system_call(f"take {path}", _OPEN_TREE, _AT_FDCWD, os.fsencode(path), flags)
+    _set_read_only(tree, b"", _AT_EMPTY_PATH | _AT_RECURSIVE)
+    return tree
+
+
+def _set_read_only(folder: int, path: bytes, flags: int) -> None:
+    attributes = struct.pack("=QQQQ", _ATTRIBUTES_OF_MOUNTS, 0, 0, 0)
+    _system_call("make read-only", _MOUNT_SETATTR, folder, path, flags, attributes, len(attributes))
+
+
+def _mount(source: str, target: str, kind: str | None, flags: int, options: str | None) -> None:
+    words = [None if each is None else os.fsencode(each) for each in (source, target, kind, options)]
+    _succeed(_libc.mount(*words[:3], ctypes.c_ulong(flags), words[3]), f"mount {target}")
+
+
+def _end_like(child: int) -> None:
+    """Wait for the child and end as it ended, so that the host learns how."""
+    status = os.waitpid(child, 0)[1]
+    if os.WIFSIGNALED(status):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        number = os.WTERMSIG(status)
+        if number != signal.SIGKILL:
+            signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    os._exit(os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else EXIT_CODE)
+
+
+def _user_namespace() -> None:
+    """An own, unmapped one: from here on the limit of threads counts this worker's only."""
+    _succeed(_libc.unshare(_CLONE_NEWUSER), "unshare")
+
+
+def _limits(memory: int, threads: int, files: int) -> None:
+    for kind, value in (
+        (resource.RLIMIT_AS, memory),
+        (resource.RLIMIT_NPROC, threads),
+        (resource.RLIMIT_NOFILE, files),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_MEMLOCK, 0),
+    ):
+        hard = resource.getrlimit(kind)[1]
+        allowed = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(kind, (allowed, allowed))
+
+
+def _identity(uid: int) -> None:
+    """A user and group that own nothing."""
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+
+
+def _parent(pid: int) -> None:
+    """Die with the host. After the change of identity, which would clear it."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if _Lifeline.end is None:
+        alive = os.getppid() == pid
+    else:
+        alive = not select.select([_Lifeline.end], [], [], 0)[0]
+        os.close(_Lifeline.end)
+        _Lifeline.end = None
+    if not alive:
+        raise OSError("the host has ended already")
+
+
+def _bounding_set() -> None:
+    """Before the change of identity, which takes the right to do it. Without that right there is nothing to drop."""
+    if not _has_capability(_CAP_SETPCAP):
+        return
+    for number in range(_CAPABILITY_COUNT):
+        if _libc.prctl(_PR_CAPBSET_READ, ctypes.c_ulong(number), 0, 0, 0) == 1:
+            _prctl(_PR_CAPBSET_DROP, number)
+
+
+def _capabilities() -> None:
+    _prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL)
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
+    _succeed(_libc.capset(header, (ctypes.c_uint32 * 6)()), "capset")
+
+
+def _has_capability(number: int) -> bool:
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
+    sets = (ctypes.c_uint32 * 6)()
+    _succeed(_libc.capget(header, sets), "capget")
+    return bool(sets[3 * (number // 32)] >> (number % 32) & 1)
+
+
+def _no_new_privileges() -> None:
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+
+
+def _landlock(files: int, network: int, scopes: int, rules: list[list[Any]]) -> None:
+    """Deny every right in the masks, except on the paths of the rules: ``[rights, folder, [names in it]]``.
+
+    No names means the folder itself and all that is in it.
+    """
+    size = 8 * (3 if scopes else 2 if network else 1)  # older kernels know a shorter structure
+    attributes = struct.pack("=QQQ", files, network, scopes)[:size]
+    ruleset = _system_call("create ruleset", _LANDLOCK_CREATE_RULESET, attributes, size, 0)
+    for rights, folder, names in rules:
+        for path in [f"{folder}/{name}" for name in names] or [folder]:
+            _allow_beneath(ruleset, path, rights)
+    _system_call("restrict", _LANDLOCK_RESTRICT_SELF, ruleset, 0)
+    os.close(ruleset)
+
+
+def _allow_beneath(ruleset: int, path: str, rights: int) -> None:
+    descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        rule = struct.pack("=Qi", rights, descriptor)  # struct landlock_path_beneath_attr is packed
+        _system_call(f"allow {path}", _LANDLOCK_ADD_RULE, ruleset, _LANDLOCK_RULE_PATH_BENEATH, rule, 0)
+    finally:
+        os.close(descriptor)
+
+
+class _FilterProgram(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_char_p))
+
+
+def _seccomp(code: str, own_pid_at: list[int]) -> None:
+    """Install the filter (base64). It stays: none of its calls can remove it, and threads inherit it."""
+    program = bytearray(base64.b64decode(code))
+    for index in own_pid_at:
+        program[8 * index + 4 : 8 * index + 8] = os.getpid().to_bytes(4, sys.byteorder)
+    filters = _FilterProgram(len(program) // 8, bytes(program))
+    _succeed(_libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(filters), 0, 0), "install filter")
+
+
+def _prctl(option: int, value: int) -> None:
+    _succeed(
+        _libc.prctl(option, ctypes.c_ulong(value), ctypes.c_ulong(0), ctypes.c_ulong(0), ctypes.c_ulong(0)), "prctl"
+    )
+
+
+def _system_call(what: str, number: int, *arguments: int | bytes) -> int:
+    """Call the kernel directly; whole words, so that no half of an argument is left to chance."""
+    words = [ctypes.c_long(each) if isinstance(each, int) else each for each in arguments]
+    return _succeed(_libc.syscall(ctypes.c_long(number), *words), what)
+
+
+def _succeed(result: int, what: str) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+    return result
+
+
+_STEPS: dict[str, Callable[..., None]] = {
+    "descriptors": _descriptors,
+    "single_thread": _single_thread,
+    "namespaces": _namespaces,
+    "user_namespace": _user_namespace,
+    "limits": _limits,
+    "bounding_set": _bounding_set,
+    "identity": _identity,
+    "parent": _parent,
+    "capabilities": _capabilities,
+    "no_new_privileges": _no_new_privileges,
+    "landlock": _landlock,
+    "seccomp": _seccomp,
+}

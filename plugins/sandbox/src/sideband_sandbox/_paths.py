@@ -1,0 +1,169 @@
+"""Which paths a worker may read: what its interpreter needs, and nothing beside it.
+
+The standard library is allowed entry by entry, because the packages of the machine (``site-packages``) lie in its
+folder and are not a worker's business. Shared libraries are allowed file by file: those that the interpreter's own
+modules load, and those that a portable C extension may expect of any system.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+import anyio
+from attrs import evolve, frozen
+
+__all__ = ["Interpreter", "ReadablePath", "inspect_interpreter", "interpreter_paths"]
+
+_SITE_FOLDERS = frozenset({"site-packages", "dist-packages"})
+
+# Libraries that the manylinux rules let a wheel link without carrying a copy, and what the C library loads by itself.
+_PORTABLE_LIBRARIES = (
+    "libc.so.6", "libdl.so.2", "libexpat.so.1", "libgcc_s.so.1", "libm.so.6", "libmvec.so.1", "libnsl.so.1",
+    "libpthread.so.0", "libresolv.so.2", "librt.so.1", "libstdc++.so.6", "libutil.so.1", "libz.so.1",
+)  # fmt: skip
+
+# Public facts of the machine that the standard library reads while it works.
+_PUBLIC_FILES = ("/etc/ld.so.cache", "/etc/localtime", "/etc/mime.types", "/etc/ssl/openssl.cnf")
+_PUBLIC_FOLDERS = ("/usr/share/zoneinfo", "/usr/lib/locale")
+
+# Runs in the interpreter that workers will use; imports every C module of the standard library to learn what they load.
+_INSPECTION = """
+import importlib, json, os, sys, sysconfig, warnings
+warnings.simplefilter("ignore")
+modules = sysconfig.get_config_var("DESTSHARED") or ""
+for name in sorted(os.listdir(modules)) if os.path.isdir(modules) else ():
+    name = name.split(".")[0]
+    if name.startswith(("_test", "_xx", "xx", "_tkinter", "_ctypes_test")):
+        continue
+    try:
+        importlib.import_module(name)
+    except Exception:
+        pass
+folders = {os.path.realpath(path) for path in (
+    sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), modules) if path and os.path.isdir(path)}
+archives = [path for path in sys.path if path.endswith(".zip") and os.path.isfile(path)]
+with open("/proc/self/maps") as maps:
+    fields = [line.split(None, 5) for line in maps]
+libraries = {parts[5].strip() for parts in fields if len(parts) == 6 and ".so" in parts[5]}
+ways = [path for path in sys.path if os.path.isabs(path)]
+print(json.dumps(
+    {"folders": sorted(folders), "archives": archives, "libraries": sorted(libraries), "ways": ways}))
+"""
+
+
+@frozen
+class Interpreter:
+    """What one Python interpreter is made of.
+
+    Args:
+        folders: those of the standard library.
+        archives: the standard library as a zip file, where there is one.
+        libraries: shared objects that it and its modules load.
+        ways: the folders of its search path as it spells them, links included.
+    """
+
+    folders: tuple[str, ...]
+    archives: tuple[str, ...]
+    libraries: tuple[str, ...]
+    ways: tuple[str, ...] = ()
+
+
+@frozen
+class ReadablePath:
+    """Something that a worker may read.
+
+    Args:
+        folder: absolute, without links.
+        names: entries of the folder, each with all that is in it; none means the folder itself and all that is in it.
+        listing: the folder may be listed, its other entries' names included, but not read.
+        hidden: entries that are not for the worker.
+        libraries: a folder of shared libraries, that may be seen, if not read, as a whole.
+    """
+
+    folder: str
+    names: tuple[str, ...] = ()
+    listing: bool = False
+    hidden: tuple[str, ...] = ()
+    libraries: bool = False
+
+
+async def inspect_interpreter(python: Path) -> Interpreter:
+    """Ask the interpreter itself, in a process of its own without any setting of the user's.
+
+    Raises:
+        OSError: it can't be run.
+        ValueError: it failed or gave no answer.
+    """
+    answer = await anyio.run_process(
+        [str(python), "-I", "-S", "-c", _INSPECTION], check=False, env={}, stderr=subprocess.PIPE
+    )
+    if answer.returncode != 0:
+        raise ValueError(f"{python} does not run: {answer.stderr.decode(errors='replace').strip()[-500:]}")
+    facts = json.loads(answer.stdout)
+    return Interpreter(**{name: tuple(values) for name, values in facts.items()})
+
+
+@cache
+def interpreter_paths(interpreter: Interpreter) -> tuple[ReadablePath, ...]:
+    """All that any worker of this interpreter may read, without the folders that are its own.
+
+    It looks at the file system once per interpreter, so async code runs it in a thread.
+    """
+    paths = [_standard_library(folder) for folder in _outermost(interpreter.folders)]
+    libraries = sorted({*interpreter.libraries, *_portable(interpreter.libraries)})
+    paths += [evolve(_file(Path(library)), libraries=True) for library in libraries]
+    paths += [_file(Path(archive)) for archive in interpreter.archives]
+    paths += [_file(Path(path)) for path in _PUBLIC_FILES if Path(path).is_file()]
+    paths += [ReadablePath(str(Path(path).resolve())) for path in _PUBLIC_FOLDERS if Path(path).is_dir()]
+    return _merged(paths)
+
+
+def _outermost(folders: Iterable[str]) -> list[str]:
+    """Without those that lie in another of them."""
+    every = [Path(folder) for folder in folders]
+    return [str(folder) for folder in every if not any(other in folder.parents for other in every)]
+
+
+def _standard_library(folder: str) -> ReadablePath:
+    names = sorted(entry.name for entry in Path(folder).iterdir() if entry.resolve().is_relative_to(folder))
+    return ReadablePath(
+        folder,
+        names=tuple(name for name in names if name not in _SITE_FOLDERS),
+        listing=True,
+        hidden=tuple(name for name in names if name in _SITE_FOLDERS),
+    )
+
+
+def _portable(libraries: Iterable[str]) -> list[str]:
+    folders = {Path(library).parent for library in libraries}
+    return [str(folder / name) for folder in folders for name in _PORTABLE_LIBRARIES if (folder / name).is_file()]
+
+
+def _file(path: Path) -> ReadablePath:
+    real = path.resolve()
+    return ReadablePath(str(real.parent), (real.name,))
+
+
+def _merged(paths: Iterable[ReadablePath]) -> tuple[ReadablePath, ...]:
+    """Single files of one folder become one entry."""
+    merged: dict[str, ReadablePath] = {}
+    for path in paths:
+        known = merged.get(path.folder)
+        merged[path.folder] = path if known is None else _union(known, path)
+    return tuple(merged[folder] for folder in sorted(merged))
+
+
+def _union(one: ReadablePath, other: ReadablePath) -> ReadablePath:
+    if not (one.names and other.names):
+        return ReadablePath(one.folder)
+    return ReadablePath(
+        one.folder,
+        names=tuple(sorted({*one.names, *other.names})),
+        listing=one.listing or other.listing,
+        hidden=(*one.hidden, *other.hidden),
+        libraries=one.libraries or other.libraries,
+    )
