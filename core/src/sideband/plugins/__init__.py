@@ -1,0 +1,85 @@
+"""Plugins: finding, deciding, loading, and what a plugin is given.
+
+Names are imported when they are first used, so that a fast start (``sideband plugins list``) can read installed
+metadata without paying for the rest.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._context import PluginContext
+    from ._deprecations import Deprecation, SidebandDeprecationWarning
+    from ._entry_point import EntryPoint
+    from ._errors import (
+        LifespanFailed,
+        PluginConflict,
+        PluginDenied,
+        PluginError,
+        PluginHostClosed,
+        PluginImportFailed,
+        PluginIncompatible,
+        PluginInvalid,
+        PluginMisconfigured,
+        PluginNotFound,
+        StrictPluginError,
+    )
+    from ._host import PluginHost
+    from ._metadata import find_entry_points
+    from ._plugin import LoadedPlugin, Plugin
+    from ._policy import PluginPolicy
+    from ._records import PluginRecord, State, Transition
+
+__all__ = [
+    "Deprecation",
+    "EntryPoint",
+    "LifespanFailed",
+    "LoadedPlugin",
+    "Plugin",
+    "PluginConflict",
+    "PluginContext",
+    "PluginDenied",
+    "PluginError",
+    "PluginHost",
+    "PluginHostClosed",
+    "PluginImportFailed",
+    "PluginIncompatible",
+    "PluginInvalid",
+    "PluginMisconfigured",
+    "PluginNotFound",
+    "PluginPolicy",
+    "PluginRecord",
+    "SidebandDeprecationWarning",
+    "State",
+    "StrictPluginError",
+    "Transition",
+    "find_entry_points",
+]
+
+_HOMES = {
+    "Deprecation": "_deprecations",
+    "EntryPoint": "_entry_point",
+    "LoadedPlugin": "_plugin",
+    "Plugin": "_plugin",
+    "PluginContext": "_context",
+    "PluginHost": "_host",
+    "PluginPolicy": "_policy",
+    "PluginRecord": "_records",
+    "SidebandDeprecationWarning": "_deprecations",
+    "State": "_records",
+    "Transition": "_records",
+    "find_entry_points": "_metadata",
+}
+"""The module of each public name that is not an error."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{_HOMES.get(name, '_errors')}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,100 @@
+"""A plugin's table ``[plugins.NAME]``, checked by its ``Config``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import AliasChoices, AliasPath, BaseModel, ValidationError
+
+from ..ops._errors import closest
+from ._errors import PluginInvalid, PluginMisconfigured
+from ._records import PluginRecord
+
+__all__ = ["config_model", "validate_config"]
+
+_SENSITIVE = re.compile(r"secret|token|passw|passphrase|credential|authorization|api_?key|private", re.IGNORECASE)
+_SHOWN = 80
+
+
+def config_model(record: PluginRecord, value: Any) -> type[BaseModel] | None:
+    """The plugin's ``Config``, or ``None`` if it defines none.
+
+    Raises:
+        PluginInvalid: its ``Config`` is no pydantic model.
+    """
+    model = getattr(value, "Config", None)
+    if model is None or (isinstance(model, type) and issubclass(model, BaseModel)):
+        return model
+    raise PluginInvalid(record, "its `Config` is not a pydantic model: derive it from `pydantic.BaseModel`")
+
+
+def validate_config(
+    record: PluginRecord, model: type[BaseModel], table: Mapping[str, Any], sources: Mapping[str, str]
+) -> BaseModel:
+    """The plugin's configuration as its model.
+
+    Args:
+        record: the plugin.
+        model: its ``Config``.
+        table: the values, as configured.
+        sources: where they come from, by plugin (``http``) or by key (``http.timeout``).
+
+    Raises:
+        PluginMisconfigured: names each bad key with its value, and where the first one comes from.
+    """
+    problems = _unknown_keys(model, table)
+    try:
+        config = model.model_validate(dict(table))
+    except ValidationError as error:
+        problems += [_problem(model, details) for details in error.errors(include_url=False)]
+    if not problems:
+        return config
+    key, problem = problems[0]
+    others = "".join(f"; `plugins.{record.name}.{other}`: {text}" for other, text in problems[1:])
+    source = sources.get(f"{record.name}.{key.partition('.')[0]}") or sources.get(record.name, "")
+    raise PluginMisconfigured(record, f"plugins.{record.name}.{key}", problem + others, source=source)
+
+
+def _unknown_keys(model: type[BaseModel], table: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Keys that the model does not have. Pydantic drops them silently unless told otherwise; a typo must not be."""
+    if "extra" in model.model_config:
+        return []
+    known = _keys(model)
+    return [(str(key), f"there is no such key{closest(str(key), known)}") for key in table if key not in known]
+
+
+def _keys(model: type[BaseModel]) -> set[str]:
+    """The keys that a table may have; a choice of several for one field counts with all of them."""
+    by_name = model.model_config.get("populate_by_name") or model.model_config.get("validate_by_name")
+    keys = set()
+    for name, field in model.model_fields.items():
+        alias = field.validation_alias
+        choices = alias.choices if isinstance(alias, AliasChoices) else [alias]
+        keys |= {str(choice.path[0]) if isinstance(choice, AliasPath) else choice for choice in choices if choice}
+        if alias is None or by_name:
+            keys.add(name)
+    return keys
+
+
+def _problem(model: type[BaseModel], details: Any) -> tuple[str, str]:
+    """The key's path within the table, and what is wrong with its value."""
+    key = ".".join(str(part) for part in details["loc"]) or "*"
+    if details["type"] == "extra_forbidden":
+        return key, f"there is no such key{closest(key, _keys(model))}"
+    if details["type"] == "missing":
+        return key, "it is required"
+    if _is_secret(model, key):
+        return key, f"its value is not valid ({details['type']}); it is not shown here"
+    if isinstance(details["input"], Mapping):
+        return key, details["msg"]
+    shown = repr(details["input"])
+    shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+    return key, f"{details['msg']}, not {shown}"
+
+
+def _is_secret(model: type[BaseModel], key: str) -> bool:
+    field = model.model_fields.get(key.partition(".")[0])
+    secret_type = field is not None and "Secret" in str(field.annotation)
+    return secret_type or bool(_SENSITIVE.search(key) or model.model_config.get("hide_input_in_errors"))

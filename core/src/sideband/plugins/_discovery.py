@@ -1,0 +1,138 @@
+"""What can be decided about plugins before any of them is imported: policy, compatibility, conflicts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from typing import Protocol
+
+from ._entry_point import EntryPoint
+from ._kinds import API, KINDS
+from ._records import PluginRecord, State
+
+__all__ = ["StaticPolicy", "decide", "rivals"]
+
+_NAME = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*\Z")
+_FAMILY = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
+
+
+class StaticPolicy(Protocol):
+    """The part of ``PluginPolicy`` that is needed here. Named apart so that a fast start can do without the rest."""
+
+    @property
+    def deny(self) -> Mapping[str, str]:
+        """Patterns of plugins that must not load, with reasons."""
+
+    @property
+    def only(self) -> AbstractSet[str] | None:
+        """Patterns of the plugins that may load; ``None`` for all."""
+
+    @property
+    def conflicts(self) -> Mapping[str, str]:
+        """The distribution to use, by ``kind.name``."""
+
+
+def decide(
+    installed: Iterable[EntryPoint], inline: Iterable[PluginRecord], policy: StaticPolicy
+) -> tuple[PluginRecord, ...]:
+    """Make the records of all plugins and decide what metadata alone can decide, sorted by kind and name.
+
+    Args:
+        installed: entry points, as found.
+        inline: fresh records of the plugins that were handed over as objects.
+        policy: what may load.
+    """
+    records = list(inline)
+    for record in records:
+        _decide_one(record, _unfit(record), policy, only=None)
+    for entry_point in installed:
+        record = _record(entry_point)
+        _decide_one(record, _unfit(record) or entry_point.unmet, policy, only=policy.only)
+        records.append(record)
+    records.sort(key=lambda record: (record.kind, record.name, record.distribution))
+    for group in _groups(records).values():
+        _decide_conflict(rivals(group), policy)
+    return tuple(records)
+
+
+def rivals(records: Sequence[PluginRecord]) -> list[PluginRecord]:
+    """Those of one kind and name that stand for use. A denied one does not.
+
+    One that does not fit does: else the other would silently take its place with the next update.
+    """
+    return [record for record in records if record.state is not State.DENIED]
+
+
+def _record(entry_point: EntryPoint) -> PluginRecord:
+    return PluginRecord(
+        entry_point.kind,
+        entry_point.name,
+        value=entry_point.value,
+        distribution=entry_point.distribution,
+        version=entry_point.version,
+        api=entry_point.api,
+        editable=entry_point.editable,
+        installer=entry_point.installer,
+        location=entry_point.location,
+        hashed=entry_point.hashed,
+    )
+
+
+def _decide_one(record: PluginRecord, unfit: str, policy: StaticPolicy, *, only: AbstractSet[str] | None) -> None:
+    for pattern, reason in policy.deny.items():
+        if _matches(record, pattern):
+            record.move(State.DENIED, reason, decided_by=f"the policy's deny `{pattern}`")
+            return
+    if only is not None and not any(_matches(record, pattern) for pattern in only):
+        record.move(State.DENIED, "it is not in the list of what may load", decided_by="the policy's only")
+    elif unfit:
+        record.move(State.INCOMPATIBLE, unfit, decided_by="metadata")
+
+
+def _matches(record: PluginRecord, pattern: str) -> bool:
+    return any(fnmatchcase(name, pattern) for name in (record.label, record.name, record.distribution))
+
+
+def _unfit(record: PluginRecord) -> str:
+    """Why its group or name can't be used with this core; empty if they can."""
+    if record.kind not in KINDS:
+        near = get_close_matches(record.kind, KINDS, n=1)
+        meant = f"; did you mean `sideband.v{API}.{near[0]}`?" if near else ""
+        return f"`{record.kind}` is no kind of plugin that this core knows{meant}"
+    if record.api != API:
+        version = f"version {record.api}" if record.api else "no version"
+        return f"its group names {version} of the plugin API, and this core has version {API}"
+    pattern, joined = (_FAMILY, "`_`") if record.kind == "op" else (_NAME, "`-` or `_`")
+    if not pattern.match(record.name):
+        return f"its name {record.name!r} is not lower-case words and digits, joined by {joined}"
+    return ""
+
+
+def _groups(records: Iterable[PluginRecord]) -> dict[str, list[PluginRecord]]:
+    groups: dict[str, list[PluginRecord]] = {}
+    for record in records:
+        groups.setdefault(record.label, []).append(record)
+    return groups
+
+
+def _decide_conflict(group: Sequence[PluginRecord], policy: StaticPolicy) -> None:
+    if len(group) < 2:
+        return
+    label = group[0].label
+    chosen = policy.conflicts.get(label)
+    distributions = [record.distribution for record in group]
+    if chosen is not None and distributions.count(chosen) == 1:
+        for record in group:
+            if record.distribution != chosen:
+                reason = f"it is also provided by {chosen}, which was chosen"
+                record.move(State.DENIED, reason, decided_by=f"the policy's conflicts `{label}`")
+        return
+    reason = f"it is provided by {' and by '.join(distributions)}"
+    if chosen is not None:
+        reason += f"; `{chosen}`, which the policy's conflicts choose, is not one of them"
+    for record in group:
+        if record.state.usable:
+            record.move(State.FAILED, reason, decided_by="metadata")

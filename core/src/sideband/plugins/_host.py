@@ -1,0 +1,294 @@
+"""The plugin host: finds plugins, says which can be used and why, and loads them when they are needed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from contextlib import AsyncExitStack
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import anyio
+from anyio.abc import TaskGroup
+from anyio.to_thread import run_sync
+from attrs import define
+
+from .._errors import ConfigurationError, SidebandError
+from ..hooks import HookRegistry
+from ..loading import SkillPackage
+from ..ops._errors import closest
+from ._bare_context import BareContext
+from ._discovery import decide, rivals
+from ._entry_point import Installed
+from ._errors import (
+    PluginConflict,
+    PluginDenied,
+    PluginHostClosed,
+    PluginIncompatible,
+    PluginInvalid,
+    PluginNotFound,
+    StrictPluginError,
+    described,
+)
+from ._kinds import KINDS, When
+from ._loader import ContextFactory, PluginLoader
+from ._metadata import read_installed
+from ._once import Once
+from ._plugin import LoadedPlugin, Plugin
+from ._policy import PluginPolicy
+from ._records import PluginRecord, State
+from ._skills import locate_skill
+
+__all__ = ["PluginHost"]
+
+_log = logging.getLogger("sideband.plugins")
+
+
+@define(eq=False)
+class _Slot:
+    """A plugin that can be loaded, and the two things that are done once for it."""
+
+    record: PluginRecord
+    examined: Once[LoadedPlugin]
+    activated: Once[LoadedPlugin]
+    active: LoadedPlugin | None = None
+
+
+class PluginHost:
+    """The plugins of one host. There can be several in a process; they share nothing.
+
+    Used as ``async with``: entering it finds all plugins, decides what metadata can decide, and loads guards and
+    hooks; leaving it leaves the lifespans, the last one first. A plugin that can't be used never takes it down: its
+    record says why, and asking for it raises.
+
+    Args:
+        policy: what may load, and the configuration of plugins.
+        home: the folder for state; the index of installed plugins is kept in its ``cache``.
+        inline: plugins handed over as objects.
+        autoload: whether installed plugins are looked for at all.
+        context_factory: makes the context of each plugin from its record and its configuration; without one,
+            plugins get a context that can cause no effect.
+        hooks: where hooks and guards are registered; a registry of its own without one.
+        import_seconds: how long an import may take.
+        lifespan_seconds: how long entering, and leaving, a lifespan may take.
+
+    Example:
+        >>> async def main(home):
+        ...     async with PluginHost(PluginPolicy(deny={"op.shell": "not here"}), home=home) as plugins:
+        ...         http = await plugins.load("op", "http")
+        ...         return [spec.name for spec in http.contribution.ops]
+    """
+
+    def __init__(
+        self,
+        policy: PluginPolicy | None = None,
+        *,
+        home: Path,
+        inline: Iterable[Plugin] = (),
+        autoload: bool = True,
+        context_factory: ContextFactory | None = None,
+        hooks: HookRegistry | None = None,
+        import_seconds: float = 60.0,
+        lifespan_seconds: float = 30.0,
+    ) -> None:
+        self.policy = policy if policy is not None else PluginPolicy()
+        self.hooks = hooks if hooks is not None else HookRegistry(order=self.policy.order)
+        self._home = home
+        self._inline = tuple(inline)
+        self._autoload = autoload
+        self._loader = PluginLoader(
+            self.policy,
+            self.hooks,
+            context_factory if context_factory is not None else self._bare_context,
+            import_seconds=import_seconds,
+            lifespan_seconds=lifespan_seconds,
+        )
+        self._records: tuple[PluginRecord, ...] = ()
+        self._problems: list[str] = []
+        self._slots: dict[tuple[str, str], _Slot] = {}
+        self._stack: AsyncExitStack | None = None
+        self._loads: TaskGroup | None = None
+        self._owners: TaskGroup | None = None
+
+    async def __aenter__(self) -> Self:
+        if self._stack is not None or self._records:
+            raise RuntimeError("a PluginHost is entered once; make another one")
+        self._stack = stack = AsyncExitStack()
+        self._owners = await stack.enter_async_context(anyio.create_task_group())
+        stack.push_async_callback(self._leave_lifespans)
+        self._loads = await stack.enter_async_context(anyio.create_task_group())
+        stack.callback(self._loads.cancel_scope.cancel)
+        try:
+            await self._discover()
+            await self._load_at_start()
+            self._check_strict()
+        except BaseException:
+            await self._close()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._close()
+
+    @property
+    def records(self) -> tuple[PluginRecord, ...]:
+        """All plugins, usable or not, sorted by kind and name."""
+        return self._records
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong but belongs to no plugin that could be used: unreadable metadata, stray configuration."""
+        return tuple(self._problems)
+
+    def names(self, kind: str) -> tuple[str, ...]:
+        """The names of all plugins of a kind that can be used, as far as is known, sorted. Imports nothing."""
+        return tuple(record.name for record in self._records if record.kind == kind and record.state.usable)
+
+    def why(self, name: str, *, kind: str | None = None) -> tuple[PluginRecord, ...]:
+        """All plugins of that name, whose ``trail`` tells how each came to where it is.
+
+        Raises:
+            PluginNotFound: there is none.
+        """
+        found = tuple(record for record in self._records if record.name == name and kind in {None, record.kind})
+        if not found:
+            known = {record.name for record in self._records if kind in {None, record.kind}}
+            raise PluginNotFound(kind or "plugin", name, known=sorted(known))
+        return found
+
+    async def load(self, kind: str, name: str, *, activate: bool = True) -> LoadedPlugin:
+        """Import, validate and activate a plugin, unless it is active already. Many may ask at once; it happens once.
+
+        Args:
+            kind: ``op``, ``provider``, ….
+            name: the entry-point name.
+            activate: whether to enter its lifespan and register its hooks; without, it is only imported and checked.
+
+        Raises:
+            PluginNotFound: there is none.
+            PluginConflict: several distributions have one.
+            PluginDenied: the policy does not let it load.
+            PluginIncompatible: it does not fit this core, or this event loop.
+            PluginImportFailed: its import raised.
+            PluginInvalid: it is not what its entry point promises.
+            PluginMisconfigured: its configuration is not valid.
+            LifespanFailed: its lifespan raised, hung, or ended.
+            HookError: its hook implementations can't be used.
+        """
+        slot = self._slots.get((kind, name))
+        if slot is not None and slot.active is not None and slot.record.state is State.ACTIVE:
+            return slot.active
+        if self._loads is None:
+            raise PluginHostClosed(kind, name)
+        if slot is None:
+            raise self._refusal(kind, name)
+        if not activate:
+            return await slot.examined.get(self._loads)
+        loaded = await slot.activated.get(self._loads)
+        if (failure := self._loader.failure(loaded)) is not None:
+            raise failure
+        return loaded
+
+    async def ensure_family(self, family: str) -> LoadedPlugin:
+        """The active plugin of an op family; its ``contribution`` is the ``OpFamily``. Raises what ``load`` raises."""
+        return await self.load("op", family)
+
+    def locate_skills(self) -> tuple[SkillPackage, ...]:
+        """The folders of all skills that are installed as packages. One that can't be located fails, with a reason."""
+        records = [record for record in self._records if record.kind == "skill" and record.state.usable]
+        located = [locate_skill(record) for record in records]
+        return tuple(package for package in located if package is not None)
+
+    async def _discover(self) -> None:
+        installed = Installed()
+        if self._autoload:
+            installed = await run_sync(partial(read_installed, home=self._home))
+        inline = {
+            PluginRecord(plugin.kind, plugin.name, distribution=plugin.distribution, version=plugin.version): plugin
+            for plugin in self._inline
+        }
+        self._records = decide(installed.entry_points, inline, self.policy)
+        self._problems.extend(installed.problems)
+        self._problems.extend(self._stray_tables())
+        for record in self._records:
+            if record.state.usable and KINDS[record.kind].when is not When.NEVER:
+                self._slots[record.kind, record.name] = self._slot(record, inline.get(record))
+
+    def _slot(self, record: PluginRecord, inline: Plugin | None) -> _Slot:
+        alone = sum(other.name == record.name for other in self._records) == 1
+        abandoned = PluginHostClosed(record.kind, record.name)
+
+        async def activate() -> LoadedPlugin:
+            if self._loads is None or self._owners is None:
+                raise abandoned
+            loaded = await slot.examined.get(self._loads)
+            await self._loader.activate(loaded, self._loads, self._owners)
+            slot.active = loaded
+            return loaded
+
+        examine = partial(self._loader.examine, record, inline, alone=alone)
+        slot = _Slot(record, Once(examine, abandoned=abandoned), Once(activate, abandoned=abandoned))
+        return slot
+
+    async def _load_at_start(self) -> None:
+        for kind in KINDS.values():
+            for name in self.names(kind.name) if kind.when is When.START else ():
+                try:
+                    await self.load(kind.name, name)
+                except SidebandError as error:
+                    _log.warning("%s", error.message)  # the record has it too
+
+    def _check_strict(self) -> None:
+        if not self.policy.strict:
+            return
+        broken = [record for record in self._records if record.state in {State.FAILED, State.INCOMPATIBLE}]
+        problems = [f"{described(record)}: {record.reason}" for record in broken] + self._problems
+        if problems:
+            raise StrictPluginError(problems)
+
+    def _stray_tables(self) -> list[str]:
+        """What is configured for plugins that are not there."""
+        known = sorted({record.name for record in self._records})
+        return [
+            ConfigurationError(
+                f"plugins.{name}",
+                f"no plugin of this name is installed{closest(name, known)}",
+                source=self.policy.config_source.get(name, ""),
+            ).message
+            for name in self.policy.config
+            if name not in known
+        ]
+
+    def _refusal(self, kind: str, name: str) -> SidebandError:
+        """Why there is nothing to load under this name."""
+        found = [record for record in self._records if (record.kind, record.name) == (kind, name)]
+        if not found:
+            return PluginNotFound(kind, name, known=self.names(kind))
+        standing = rivals(found)
+        if len(standing) > 1:
+            return PluginConflict(kind, name, [record.distribution for record in standing])
+        record = standing[0] if standing else found[0]
+        if record.state is State.DENIED:
+            return PluginDenied(record)
+        if record.state is State.INCOMPATIBLE:
+            return PluginIncompatible(record)
+        return PluginInvalid(record, "a skill is data: it is located, and never imported")
+
+    def _bare_context(self, record: PluginRecord, config: Any) -> BareContext:
+        return BareContext(plugin=record.name, config=config, home=self._home)
+
+    async def _leave_lifespans(self) -> None:
+        with anyio.CancelScope(shield=True):
+            for failure in await self._loader.leave_all():
+                self._problems.append(failure.message)
+                _log.warning("%s", failure.message)
+
+    async def _close(self) -> None:
+        stack, self._stack, self._loads = self._stack, None, None
+        if stack is not None:
+            # Not with the body's error: a task group would wrap it, and whoever embeds the host expects it as it is.
+            await stack.aclose()

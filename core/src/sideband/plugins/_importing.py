@@ -1,0 +1,91 @@
+"""Runs a plugin's synchronous code, its import above all, where it can't stop the host."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial, reduce
+from importlib import import_module
+from typing import Any, NamedTuple, TypeVar
+
+import anyio
+from anyio.to_thread import run_sync
+
+from .._errors import SidebandError
+from ._errors import PluginImportFailed, PluginInvalid
+from ._records import PluginRecord
+
+__all__ = ["Imported", "guarded", "import_value"]
+
+T = TypeVar("T")
+
+
+class Imported(NamedTuple):
+    """An entry point's value and how long it took to get it, in milliseconds."""
+
+    value: Any
+    milliseconds: float
+
+
+async def import_value(record: PluginRecord, *, seconds: float) -> Imported:
+    """Import what a plugin's entry point names.
+
+    Raises:
+        PluginImportFailed: it raised, exited, or took longer than ``seconds``.
+    """
+
+    def work() -> Imported:
+        start = time.perf_counter()
+        value = _resolve(record.value)
+        return Imported(value, (time.perf_counter() - start) * 1000)
+
+    return await guarded(record, work, PluginImportFailed, seconds=seconds)
+
+
+async def guarded(
+    record: PluginRecord,
+    work: Callable[[], T],
+    failure: type[PluginImportFailed | PluginInvalid],
+    *,
+    seconds: float,
+) -> T:
+    """Run ``work``, which runs code of the plugin, in a thread.
+
+    Our own errors pass. Whatever else it raises becomes ``failure``; so does taking longer than ``seconds``. The
+    thread is then left behind, since nothing can interrupt it.
+    """
+    with anyio.move_on_after(seconds):
+        outcome = await run_sync(partial(_contained, work), abandon_on_cancel=True)
+        if not isinstance(outcome, _Raised):
+            return outcome
+        if isinstance(outcome.error, SidebandError):
+            raise outcome.error
+        raise failure(record, _in_words(outcome.error)) from outcome.error
+    raise failure(record, f"it did not end within {seconds:g} s")
+
+
+class _Raised:
+    """What came out of a plugin's code other than a value. Anything may: it must not get to the thread's owner."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
+def _contained(work: Callable[[], T]) -> T | _Raised:
+    try:
+        return work()
+    except BaseException as error:  # noqa: BLE001  a thread is never cancelled, so what is raised here is the plugin's
+        return _Raised(error)
+
+
+def _resolve(value: str) -> Any:
+    module, _, path = value.partition("[")[0].partition(":")
+    return reduce(getattr, filter(None, path.strip().split(".")), import_module(module.strip()))
+
+
+def _in_words(error: BaseException) -> str:
+    if isinstance(error, SystemExit):
+        return f"it tried to end the program (SystemExit: {error.code!r})"
+    return f"{type(error).__name__}: {error}"

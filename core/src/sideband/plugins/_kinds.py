@@ -1,0 +1,56 @@
+"""The kinds of plugins: when each is imported, and which function of it is read."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+__all__ = ["API", "KINDS", "Kind", "When"]
+
+API = 1
+"""The version of the plugin API, as in ``sideband.v1.op``."""
+
+
+class When(Enum):
+    """When a plugin of a kind is imported."""
+
+    START = "at start"
+    FIRST_USE = "at first use"
+    NEVER = "never: located only"
+
+
+class Kind(NamedTuple):
+    """One kind of plugin.
+
+    Attributes:
+        name: the last part of the entry-point group: ``op`` in ``sideband.v1.op``.
+        when: when a plugin of it is imported.
+        function: the registration function that is read off it; empty where the value itself is what counts.
+    """
+
+    name: str
+    when: When
+    function: str = ""
+
+    @property
+    def group(self) -> str:
+        """The entry-point group."""
+        return f"sideband.v{API}.{self.name}"
+
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        Kind("guard", When.START, "sideband_guards"),
+        Kind("hook", When.START),
+        Kind("op", When.FIRST_USE, "sideband_ops"),
+        Kind("provider", When.FIRST_USE, "sideband_providers"),
+        Kind("loader", When.FIRST_USE, "sideband_loaders"),
+        Kind("store", When.FIRST_USE, "sideband_stores"),
+        Kind("sandbox", When.FIRST_USE, "sideband_sandboxes"),
+        Kind("command", When.FIRST_USE, "sideband_commands"),
+        Kind("tool", When.FIRST_USE, "sideband_tools"),
+        Kind("skill", When.NEVER),
+    )
+}
+"""All kinds by name. Guards come before hooks, as they do in every order."""

@@ -1,0 +1,109 @@
+"""Enters a plugin's ``lifespan``, keeps it open in a task of its own, and leaves it in that same task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import anyio
+from anyio.abc import TaskGroup
+
+from ._context import PluginContext
+from ._errors import LifespanFailed
+from ._records import PluginRecord
+
+__all__ = ["Lifespan"]
+
+
+class Lifespan:
+    """One entered ``lifespan``.
+
+    Cancel scopes and task groups inside it need entering and leaving in one task, and nothing of another plugin in
+    between; so each has its own. Cancelling the host does not cancel that task: it is told to leave instead.
+
+    Args:
+        record: the plugin.
+        open: the plugin's ``lifespan``.
+        context: what it is called with; gets what it yields as ``state``.
+        ended: called with the error if it ends by itself while the host is running.
+    """
+
+    def __init__(
+        self,
+        record: PluginRecord,
+        open: Callable[[PluginContext], AbstractAsyncContextManager[Any]],  # noqa: A002  it is what it does
+        context: PluginContext,
+        ended: Callable[[LifespanFailed], None],
+    ) -> None:
+        self.record = record
+        self._open = open
+        self._context = context
+        self._ended = ended
+        self._scope = anyio.CancelScope(shield=True)
+        self._entered = anyio.Event()
+        self._leaving = anyio.Event()
+        self._left = anyio.Event()
+        self._error: BaseException | None = None
+
+    async def enter(self, tasks: TaskGroup, *, seconds: float) -> None:
+        """Enter it in a task of ``tasks``.
+
+        Raises:
+            LifespanFailed: it raised, or had not yielded after ``seconds``.
+        """
+        tasks.start_soon(self._own)
+        try:
+            with anyio.move_on_after(seconds):
+                await self._entered.wait()
+        finally:
+            if not self._entered.is_set():
+                self._scope.cancel()
+        if not self._entered.is_set():
+            raise LifespanFailed(self.record, f"did not yield within {seconds:g} s")
+        if self._error is not None:
+            raise LifespanFailed(self.record, f"raised {_in_words(self._error)}") from self._error
+
+    async def leave(self, *, seconds: float) -> None:
+        """Leave it, and wait until it is left.
+
+        Raises:
+            LifespanFailed: it raised, or had not ended after ``seconds``; then it was cancelled.
+        """
+        if self._left.is_set():
+            return
+        self._leaving.set()
+        with anyio.move_on_after(seconds):
+            await self._left.wait()
+        if not self._left.is_set():
+            self._scope.cancel()
+            raise LifespanFailed(self.record, f"did not end within {seconds:g} s, and was cancelled")
+        if self._error is not None:
+            raise LifespanFailed(self.record, f"raised at its end {_in_words(self._error)}") from self._error
+
+    async def _own(self) -> None:
+        entered = False
+        with self._scope:
+            try:
+                async with self._open(self._context) as state:
+                    entered = True
+                    self._context.state = state
+                    self._entered.set()
+                    await self._leaving.wait()
+            except (Exception, SystemExit) as error:  # noqa: BLE001  raised again by `enter` or `leave`, or reported
+                self._error = error
+        self._left.set()
+        self._settle(entered=entered)
+
+    def _settle(self, *, entered: bool) -> None:
+        self._entered.set()
+        if entered and not self._leaving.is_set():
+            how = f"raised {_in_words(self._error)}" if self._error is not None else "ended"
+            self._ended(LifespanFailed(self.record, f"{how} while the host was running"))
+
+
+def _in_words(error: BaseException) -> str:
+    """The error, or what is in it if it is a group of one, as task groups raise."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return f"{type(error).__name__}: {error}"

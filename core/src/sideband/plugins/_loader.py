@@ -1,0 +1,254 @@
+"""Takes one plugin from found to active, and leaves its lifespan at the end."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from typing import Any, NamedTuple
+
+import anyio
+from anyio.abc import TaskGroup
+from attrs import define, field
+
+from .._errors import SidebandError
+from ..hooks import HookRegistry, Phase
+from ._configuration import config_model, validate_config
+from ._context import PluginContext
+from ._errors import (
+    LifespanFailed,
+    PluginError,
+    PluginHostClosed,
+    PluginIncompatible,
+    PluginInvalid,
+    PluginMisconfigured,
+)
+from ._importing import guarded, import_value
+from ._lifespan import Lifespan
+from ._once import Once
+from ._plugin import LoadedPlugin, Plugin
+from ._policy import PluginPolicy
+from ._records import PluginRecord, State
+from ._registration import declared_backends, read_contribution
+
+__all__ = ["ContextFactory", "PluginLoader"]
+
+ContextFactory = Callable[[PluginRecord, Any], PluginContext]
+"""Makes the context of a plugin from its record and its validated configuration. The loader sets its ``state``."""
+
+_PHASES = {"guard": Phase.GUARD, "hook": Phase.NORMAL}
+
+
+class _Valid(NamedTuple):
+    """What was read off a plugin's value."""
+
+    contribution: Any
+    config: Any
+    open: Callable[[PluginContext], AbstractAsyncContextManager[Any]] | None
+
+
+@define(eq=False)
+class _Shared:
+    """What all plugins of one module and name have in common: a configuration, a context, a lifespan."""
+
+    config: Any
+    context: PluginContext
+    lifespan: Lifespan | None
+    entered: Once[None] | None = None
+    failure: LifespanFailed | None = None
+    users: list[PluginRecord] = field(factory=list)
+
+
+class PluginLoader:
+    """Imports, validates and activates the plugins of one plugin host.
+
+    Args:
+        policy: with the configuration of the plugins.
+        hooks: where hooks and guards are registered.
+        context_factory: makes contexts.
+        import_seconds: how long an import may take.
+        lifespan_seconds: how long entering, and leaving, a lifespan may take.
+    """
+
+    def __init__(
+        self,
+        policy: PluginPolicy,
+        hooks: HookRegistry,
+        context_factory: ContextFactory,
+        *,
+        import_seconds: float,
+        lifespan_seconds: float,
+    ) -> None:
+        self._policy = policy
+        self._hooks = hooks
+        self._context_factory = context_factory
+        self._import_seconds = import_seconds
+        self._lifespan_seconds = lifespan_seconds
+        self._shared: dict[tuple[str, int], _Shared] = {}
+        self._entered: list[Lifespan] = []
+
+    async def examine(self, record: PluginRecord, inline: Plugin | None, *, alone: bool) -> LoadedPlugin:
+        """Import a plugin and check all that it says about itself. Nothing of it is entered or registered yet.
+
+        Args:
+            record: the plugin.
+            inline: the plugin itself if it was handed over as an object.
+            alone: whether no other plugin has this name, so that a table of this name can only be meant for it.
+
+        Raises:
+            PluginError: it can't be used; the record says why.
+        """
+        try:
+            value = await self._value(record, inline)
+            validate = partial(self._validate, record, value, _running_backend(), alone=alone)
+            valid = await guarded(record, validate, PluginInvalid, seconds=self._import_seconds)
+        except PluginIncompatible:
+            raise  # the record says so already
+        except PluginMisconfigured as error:
+            record.move(State.FAILED, error.reason, decided_by=error.source or "configuration")
+            raise
+        except PluginError as error:
+            record.move(State.FAILED, error.reason)
+            raise
+        record.move(State.VALIDATED)
+        shared = self._share(record, value, valid)
+        return LoadedPlugin(record, value, valid.contribution, shared.config, shared.context)
+
+    async def activate(self, plugin: LoadedPlugin, loads: TaskGroup, owners: TaskGroup) -> None:
+        """Enter the plugin's lifespan, register its hooks, and call it active.
+
+        Args:
+            plugin: as ``examine`` returned it.
+            loads: the group for work that others may wait for too.
+            owners: the group for the tasks that keep lifespans open.
+
+        Raises:
+            PluginError: its lifespan could not be entered.
+            HookError: its hook implementations can't be used.
+        """
+        record = plugin.record
+        shared = self._shared[record.name, id(plugin.value)]
+        shared.users.append(record)
+        try:
+            await self._enter(record, shared, loads, owners)
+            self._register(plugin)
+        except SidebandError as error:
+            record.move(State.FAILED, error.reason if isinstance(error, PluginError) else error.message)
+            shared.users.remove(record)
+            await self._leave_unused(shared)
+            raise
+        record.move(State.ACTIVE)
+
+    async def leave_all(self) -> list[LifespanFailed]:
+        """Leave all lifespans, the one entered last first, whatever becomes of each. Returns what went wrong."""
+        failures = []
+        while self._entered:
+            lifespan = self._entered.pop()
+            try:
+                await lifespan.leave(seconds=self._lifespan_seconds)
+            except LifespanFailed as error:
+                lifespan.record.move(State.FAILED, error.reason)
+                failures.append(error)
+        return failures
+
+    def failure(self, plugin: LoadedPlugin) -> LifespanFailed | None:
+        """Why an active plugin is no longer active, or ``None`` if it is."""
+        return self._shared[plugin.record.name, id(plugin.value)].failure
+
+    async def _value(self, record: PluginRecord, inline: Plugin | None) -> Any:
+        if inline is not None:
+            record.move(State.IMPORTED)
+            return inline.value
+        imported = await import_value(record, seconds=self._import_seconds)
+        record.load_ms = imported.milliseconds
+        record.move(State.IMPORTED)
+        return imported.value
+
+    def _validate(self, record: PluginRecord, value: Any, backend: str, *, alone: bool) -> _Valid:
+        """All that runs code of the plugin but is not its import; called in a thread."""
+        backends = declared_backends(record, value)
+        if backend not in backends:
+            record.move(State.INCOMPATIBLE, f"it runs on {' and '.join(backends)}, and the host runs on {backend}")
+            raise PluginIncompatible(record)
+        contribution = read_contribution(record, value)
+        return _Valid(contribution, self._config(record, value, alone=alone), getattr(value, "lifespan", None))
+
+    def _config(self, record: PluginRecord, value: Any, *, alone: bool) -> Any:
+        table = self._policy.config.get(record.name, {})
+        model = config_model(record, value)
+        if model is not None:
+            return validate_config(record, model, table, self._policy.config_source)
+        if table and alone:
+            source = self._policy.config_source.get(record.name, "")
+            problem = "the plugin has no configuration"
+            raise PluginMisconfigured(record, f"plugins.{record.name}", problem, source=source)
+        return None
+
+    def _share(self, record: PluginRecord, value: Any, valid: _Valid) -> _Shared:
+        key = (record.name, id(value))
+        if (found := self._shared.get(key)) is not None:
+            return found
+        shared = _Shared(valid.config, self._context_factory(record, valid.config), None)
+        if valid.open is not None:
+            shared.lifespan = Lifespan(record, valid.open, shared.context, partial(self._end, shared))
+        self._shared[key] = shared
+        return shared
+
+    async def _enter(self, record: PluginRecord, shared: _Shared, loads: TaskGroup, owners: TaskGroup) -> None:
+        lifespan = shared.lifespan
+        if lifespan is None:
+            return
+
+        async def enter() -> None:
+            await lifespan.enter(owners, seconds=self._lifespan_seconds)
+            self._entered.append(lifespan)
+
+        if shared.entered is None:
+            shared.entered = Once(enter, abandoned=PluginHostClosed(record.kind, record.name))
+        await shared.entered.get(loads)
+        if shared.failure is not None:
+            raise shared.failure
+
+    async def _leave_unused(self, shared: _Shared) -> None:
+        """Leave a lifespan that was entered for a plugin that then could not be used."""
+        if shared.lifespan in self._entered and not shared.users:
+            self._entered.remove(shared.lifespan)
+            with anyio.CancelScope(shield=True):
+                try:
+                    await shared.lifespan.leave(seconds=self._lifespan_seconds)
+                except LifespanFailed as error:
+                    shared.failure = error
+
+    def _register(self, plugin: LoadedPlugin) -> None:
+        phase = _PHASES.get(plugin.record.kind)
+        if phase is None:
+            return
+        implementation = plugin.contribution
+        if isinstance(implementation, type):
+            try:
+                implementation = implementation()
+            except Exception as error:
+                problem = f"`{plugin.contribution.__name__}()` raised {type(error).__name__}: {error}"
+                raise PluginInvalid(plugin.record, problem) from error
+        self._hooks.register(plugin.name, implementation, phase=phase, context=plugin.context)
+
+    def _end(self, shared: _Shared, error: LifespanFailed) -> None:
+        """A lifespan ended by itself: what lived on it is not used any more."""
+        shared.failure = error
+        for record in shared.users:
+            record.move(State.FAILED, error.reason)
+            if record.kind in _PHASES:
+                self._hooks.unregister(record.name)
+
+
+def _running_backend() -> str:
+    """The event loop that this runs on. What runs on asyncio has imported it."""
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None:
+        return "trio"
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return "trio"
+    return "asyncio"

@@ -1,0 +1,181 @@
+"""Reads what a plugin registers, and checks that it is what its kind promises."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..commands import Command
+from ..ops import OpFamily, OpSpec, Scope
+from ..ops._errors import closest
+from ..store import StoreSpec
+from ._errors import PluginInvalid
+from ._kinds import KINDS
+from ._records import PluginRecord
+
+__all__ = ["declared_backends", "read_contribution"]
+
+_BACKENDS = ("asyncio", "trio")
+
+
+def read_contribution(record: PluginRecord, value: Any) -> Any:
+    """Call the plugin's registration function and check what it returns.
+
+    Returns:
+        An ``OpFamily`` for an op plugin, the value itself for a hook plugin, the class for a guard plugin, the
+        ``Command`` for a command plugin, and a tuple for the others.
+
+    Raises:
+        PluginInvalid: the function is missing, is no plain function, or returned something else.
+    """
+    if inspect.isasyncgenfunction(inspect.getattr_static(value, "lifespan", None)):
+        raise PluginInvalid(record, "`lifespan` is an async generator: decorate it with `@asynccontextmanager`")
+    if record.kind == "hook":
+        return _hooks(record, value)
+    if record.kind == "guard" and isinstance(value, type):
+        return value
+    return _CHECKS[record.kind](record, _registered(record, value))
+
+
+def declared_backends(record: PluginRecord, value: Any) -> tuple[str, ...]:
+    """The event loops that the plugin says it runs on; all, if it says nothing.
+
+    Raises:
+        PluginInvalid: what it says names no event loop.
+    """
+    declared = getattr(value, "backends", _BACKENDS)
+    if isinstance(declared, str) or not isinstance(declared, Sequence | set | frozenset):
+        raise PluginInvalid(record, f"`backends` is {declared!r}, not a tuple of names such as {_BACKENDS!r}")
+    for name in declared:
+        if name not in _BACKENDS:
+            raise PluginInvalid(record, f"`backends` names {name!r}{closest(str(name), _BACKENDS)}")
+    return tuple(sorted(declared))
+
+
+def _hooks(record: PluginRecord, value: Any) -> Any:
+    if isinstance(value, type):
+        raise PluginInvalid(record, f"its value is the class `{value.__name__}`; name an instance of it, or a module")
+    return value
+
+
+def _registered(record: PluginRecord, value: Any) -> Any:
+    name = KINDS[record.kind].function
+    function = getattr(value, name, None)
+    if function is None:
+        public = (attribute for attribute in dir(value) if not attribute.startswith("_"))
+        raise PluginInvalid(record, f"`{record.value or type(value).__name__}` has no `{name}`{closest(name, public)}")
+    if not callable(function):
+        raise PluginInvalid(record, f"`{name}` is {_described(function)}, not a function")
+    if inspect.iscoroutinefunction(function):
+        raise PluginInvalid(record, f"`{name}` is `async def`; it returns data, so make it a plain function")
+    return function()
+
+
+def _family(record: PluginRecord, family: Any) -> OpFamily:
+    if not isinstance(family, OpFamily):
+        raise PluginInvalid(record, f"`sideband_ops` returned {_described(family)}, not an OpFamily")
+    if family.name != record.name:
+        raise PluginInvalid(record, f"its family is called `{family.name}`, but its entry point `{record.name}`")
+    if not isinstance(family.ops, tuple) or not family.ops:
+        raise PluginInvalid(record, f"its family has {_described(family.ops)} for ops, not a tuple of at least one")
+    seen = set()
+    for spec in family.ops:
+        if not isinstance(spec, OpSpec):
+            raise PluginInvalid(record, f"its ops include {_described(spec)}; decorate the handler with `@op`")
+        if spec.family != record.name:
+            raise PluginInvalid(record, f"its op `{spec.name}` is outside its namespace `{record.name}.`")
+        if spec.name in seen:
+            raise PluginInvalid(record, f"it has two ops `{spec.name}`")
+        seen.add(spec.name)
+    _check_parts(record, family)
+    return family
+
+
+def _check_parts(record: PluginRecord, family: OpFamily) -> None:
+    if family.scope is not None and not (isinstance(family.scope, type) and issubclass(family.scope, Scope)):
+        raise PluginInvalid(record, f"its `scope` is {_described(family.scope)}, not a subclass of Scope")
+    if family.sdk is not None and not family.sdk.is_file():
+        raise PluginInvalid(record, f"its `sdk` names {str(family.sdk)!r}, which is no file")
+    if family.credentials is not None and not callable(getattr(family.credentials, "resolve", None)):
+        raise PluginInvalid(record, f"its `credentials` is {_described(family.credentials)}, which has no `resolve`")
+
+
+def _guard(record: PluginRecord, registered: Any) -> type:
+    guards = (registered,) if isinstance(registered, type) else _items(record, registered)
+    if len(guards) > 1:
+        raise PluginInvalid(record, "`sideband_guards` returned several guards; give each an entry point of its own")
+    if not isinstance(guards[0], type):
+        raise PluginInvalid(record, f"`sideband_guards` returned {_described(guards[0])}; a guard is a class")
+    return guards[0]
+
+
+def _command(record: PluginRecord, registered: Any) -> Command:
+    if not isinstance(registered, Command):
+        raise PluginInvalid(record, f"`sideband_commands` returned {_described(registered)}, not a Command")
+    if registered.name != record.name:
+        raise PluginInvalid(record, f"its command is called `{registered.name}`, but its entry point `{record.name}`")
+    return registered
+
+
+def _stores(record: PluginRecord, registered: Any) -> tuple[StoreSpec, ...]:
+    stores = _items(record, registered)
+    for store in stores:
+        if not isinstance(store, StoreSpec):
+            raise PluginInvalid(record, f"`sideband_stores` returned {_described(store)}, not a StoreSpec")
+        if store.name != record.name:
+            raise PluginInvalid(record, f"its store is called `{store.name}`, but its entry point `{record.name}`")
+    return stores
+
+
+def _named(*methods: str) -> Callable[[PluginRecord, Any], tuple[Any, ...]]:
+    """A check for objects that have a name and these methods."""
+
+    def check(record: PluginRecord, registered: Any) -> tuple[Any, ...]:
+        function = KINDS[record.kind].function
+        items = _items(record, registered)
+        for item in items:
+            if not isinstance(getattr(item, "name", None), str):
+                raise PluginInvalid(record, f"`{function}` returned {_described(item)}, which has no `name`")
+            for method in methods:
+                if not callable(getattr(item, method, None)):
+                    raise PluginInvalid(record, f"`{function}` returned {_described(item)}, which has no `{method}`")
+        names = [item.name for item in items]
+        for name in names:
+            if names.count(name) > 1:
+                raise PluginInvalid(record, f"`{function}` returned two things called `{name}`")
+        return items
+
+    return check
+
+
+def _items(record: PluginRecord, registered: Any) -> tuple[Any, ...]:
+    function = KINDS[record.kind].function
+    if not isinstance(registered, list | tuple):
+        raise PluginInvalid(record, f"`{function}` returned {_described(registered)}, not a list")
+    if not registered:
+        raise PluginInvalid(record, f"`{function}` returned an empty list")
+    return tuple(registered)
+
+
+def _described(value: Any) -> str:
+    """A value as messages show it: its type, and its text if that is short."""
+    if value is None:
+        return "None"
+    if isinstance(value, type):
+        return f"the class `{value.__name__}`"
+    text = repr(value) if isinstance(value, str | int | float | tuple | list | dict) else ""
+    kind = type(value).__name__
+    return f"a {kind} ({text})" if 0 < len(text) <= 60 else f"a {kind}"
+
+
+_CHECKS: Mapping[str, Callable[[PluginRecord, Any], Any]] = {
+    "guard": _guard,
+    "op": _family,
+    "provider": _named(),
+    "loader": _named("load"),
+    "store": _stores,
+    "sandbox": _named("probe", "launch"),
+    "command": _command,
+    "tool": _named(),
+}

@@ -1,0 +1,132 @@
+"""Reads the metadata of installed distributions. Imports none of their code."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Iterable, Iterator
+
+import importlib_metadata
+from packaging.requirements import InvalidRequirement, Requirement
+
+from .._version import __version__
+from ._entry_point import EntryPoint, Installed
+
+__all__ = ["scan"]
+
+_PREFIX = "sideband."
+_CORE = "sideband-core"
+
+
+def scan(path: list[str]) -> Installed:
+    """Read the entry points of all distributions in these folders. What can't be read becomes a problem."""
+    importlib.invalidate_caches()  # what was installed a moment ago must be seen
+    found: list[EntryPoint] = []
+    problems: list[str] = []
+    for name, distribution in _candidates(path, problems):
+        try:
+            found.extend(_read(name, distribution))
+        except (ValueError, TypeError, OSError, importlib_metadata.MetadataNotFound) as error:
+            problems.append(f"the metadata of `{name}` can't be read: {error}")
+    return Installed(tuple(sorted(set(found))), tuple(problems))
+
+
+def _candidates(path: list[str], problems: list[str]) -> Iterator[tuple[str, importlib_metadata.Distribution]]:
+    """The distributions that name plugins; of those with one name, only the one that Python itself would import."""
+    seen = set()
+    for distribution in importlib_metadata.Distribution.discover(path=path):
+        if f"[{_PREFIX}" not in _text(distribution, "entry_points.txt"):
+            continue
+        name = _name(distribution)
+        if not name:
+            problems.append(
+                f"a distribution in {distribution.locate_file('')} names plugins, but has no name in its metadata"
+            )
+        elif _normalized(name) not in seen:
+            seen.add(_normalized(name))
+            yield name, next(iter(importlib_metadata.Distribution.discover(name=name, path=path)), distribution)
+
+
+def _name(distribution: importlib_metadata.Distribution) -> str:
+    try:
+        return distribution.metadata["Name"] or ""
+    except (KeyError, importlib_metadata.MetadataNotFound):
+        return ""
+
+
+def _read(name: str, distribution: importlib_metadata.Distribution) -> Iterator[EntryPoint]:
+    requires = tuple(line for line in distribution.requires or () if _normalized(_project(line)) == _CORE)
+    editable = _is_editable(distribution)
+    for entry_point in distribution.entry_points:
+        if not entry_point.group.startswith(_PREFIX):
+            continue
+        api, kind = _split_group(entry_point.group)
+        yield EntryPoint(
+            api=api,
+            kind=kind,
+            name=entry_point.name,
+            value=entry_point.value,
+            distribution=name,
+            version=distribution.version or "0",
+            requires=requires,
+            unmet=_unmet(requires),
+            editable=editable,
+            installer=_text(distribution, "INSTALLER").strip(),
+            location=str(distribution.locate_file("")),
+            hashed=not editable and _has_hashes(distribution),
+        )
+
+
+def _split_group(group: str) -> tuple[int, str]:
+    """``sideband.v1.op`` is (1, ``op``); a group that says no version has version 0."""
+    version, _, kind = group.removeprefix(_PREFIX).partition(".")
+    if version.startswith("v") and version[1:].isdecimal() and kind:
+        return int(version[1:]), kind
+    return 0, group.removeprefix(_PREFIX)
+
+
+def _is_editable(distribution: importlib_metadata.Distribution) -> bool:
+    try:
+        return json.loads(_text(distribution, "direct_url.json"))["dir_info"]["editable"] is True
+    except (ValueError, KeyError, TypeError):
+        return False
+
+
+def _has_hashes(distribution: importlib_metadata.Distribution) -> bool:
+    lines = _text(distribution, "RECORD").splitlines()
+    modules = [line for line in lines if line.partition(",")[0].endswith(".py")]
+    return bool(modules) and all(",sha256=" in line for line in modules)
+
+
+def _text(distribution: importlib_metadata.Distribution, file: str) -> str:
+    try:
+        return distribution.read_text(file) or ""
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _unmet(requires: Iterable[str]) -> str:
+    """Why the running core does not fit one of the requirements; empty if it fits all that apply here."""
+    for text in requires:
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement:
+            return f"its requirement `{text}` can't be read"
+        applies = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+        if applies and not requirement.specifier.contains(__version__, prereleases=True):
+            return f"it requires {_CORE}{requirement.specifier}, and this is {_CORE} {__version__}"
+    return ""
+
+
+def _project(requirement: str) -> str:
+    """The project that a requirement names: all up to the first character that can't be part of a name."""
+    for position, character in enumerate(requirement):
+        if not (character.isalnum() or character in "-_."):
+            return requirement[:position]
+    return requirement
+
+
+def _normalized(name: str) -> str:
+    """The name as package indexes compare it."""
+    parts = name.lower().replace("_", "-").replace(".", "-").split("-")
+    return "-".join(part for part in parts if part)
