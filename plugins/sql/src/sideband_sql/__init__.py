@@ -1,0 +1,44 @@
+"""The op family `sql` of sideband: SQLite databases.
+
+The ops are used by name (`sql.query`); what is here is for code that catches their errors or builds on their models.
+"""
+
+from ._config import Config
+from ._errors import (
+    SqlBusy,
+    SqlConstraint,
+    SqlCorrupt,
+    SqlDenied,
+    SqlError,
+    SqlMissing,
+    SqlReadonly,
+    SqlStorage,
+    SqlSyntax,
+    SqlTimeout,
+    SqlTooLarge,
+    SqlValue,
+)
+from ._models import ExecuteManyResult, ExecuteResult, QueryResult, SqlScope, TransactionResult
+from ._version import __version__
+
+__all__ = [
+    "Config",
+    "ExecuteManyResult",
+    "ExecuteResult",
+    "QueryResult",
+    "SqlBusy",
+    "SqlConstraint",
+    "SqlCorrupt",
+    "SqlDenied",
+    "SqlError",
+    "SqlMissing",
+    "SqlReadonly",
+    "SqlScope",
+    "SqlStorage",
+    "SqlSyntax",
+    "SqlTimeout",
+    "SqlTooLarge",
+    "SqlValue",
+    "TransactionResult",
+    "__version__",
+]

@@ -1,0 +1,148 @@
+"""Parameters and results of the ops, and the scope that capabilities of the family use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import attrs
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints
+from sideband.ops import Scope
+
+from ._paths import check_database_name, scope_path
+
+__all__ = [
+    "ExecuteManyParams",
+    "ExecuteManyResult",
+    "ExecuteParams",
+    "ExecuteResult",
+    "QueryParams",
+    "QueryResult",
+    "SqlScope",
+    "Statement",
+    "TransactionParams",
+    "TransactionResult",
+    "Value",
+]
+
+_ALIAS = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}\Z")
+
+Value = None | bool | int | FiniteFloat | str | bytes
+Bindings = dict[str, Value] | list[Value]
+
+
+def _check_alias(text: str) -> str:
+    if not _ALIAS.match(text) or text.lower() in {"main", "temp"}:
+        raise ValueError("give a plain name of letters, digits and `_`, other than `main` and `temp`")
+    return text
+
+
+Sql = Annotated[str, StringConstraints(min_length=1, max_length=1024 * 1024, pattern=r"^[^\x00]*$")]
+Database = Annotated[str, AfterValidator(check_database_name)]
+Alias = Annotated[str, AfterValidator(_check_alias)]
+Attached = Annotated[dict[Alias, Database], Field(max_length=8)]
+
+
+@attrs.frozen
+class SqlScope(Scope, family="sql"):
+    """What a capability of `sql` may limit: `sql:path=notes.db,mode=read`.
+
+    Attributes:
+        path: the logical name (`notes.db`) or the absolute path without symbolic links.
+        mode: `read` or `write`; a capability that names `write` only does not allow queries.
+    """
+
+    path: str | None = None
+    mode: str | None = None
+
+
+class _Params(BaseModel):
+    # an error about a parameter must not carry the value of another one
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+class _OnDatabase(_Params):
+    db: Database
+    attach: Attached = {}
+
+    def scopes(self, mode: str) -> Iterator[SqlScope]:
+        """What the grant must cover: the database in this mode, and reading each attached one."""
+        yield SqlScope(path=scope_path(self.db), mode=mode)
+        for database in self.attach.values():
+            yield SqlScope(path=scope_path(database), mode="read")
+
+
+class QueryParams(_OnDatabase):
+    """Parameters of `sql.query`."""
+
+    sql: Sql
+    params: Bindings = []
+    max_rows: Annotated[int, Field(ge=1)] | None = None
+
+
+class ExecuteParams(_OnDatabase):
+    """Parameters of `sql.execute`."""
+
+    sql: Sql
+    params: Bindings = []
+
+
+class ExecuteManyParams(_OnDatabase):
+    """Parameters of `sql.executemany`."""
+
+    sql: Sql
+    rows: Annotated[list[Bindings], Field(max_length=100_000)]
+
+
+class Statement(_Params):
+    """One statement of a transaction."""
+
+    sql: Sql
+    params: Bindings = []
+
+
+class TransactionParams(_OnDatabase):
+    """Parameters of `sql.transaction`."""
+
+    statements: Annotated[list[Statement], Field(min_length=1, max_length=1000)]
+
+
+class QueryResult(BaseModel):
+    """Rows, in the order of the statement.
+
+    Attributes:
+        columns: the names of the columns, in order.
+        rows: one object a row, by column name. Values are null, numbers, text, or bytes for a BLOB.
+        truncated: whether there are more rows than the limits on rows and bytes let through.
+    """
+
+    columns: list[str]
+    rows: list[dict[str, Any]]
+    truncated: bool = False
+
+
+class ExecuteResult(BaseModel):
+    """What a statement changed.
+
+    Attributes:
+        rows_affected: how many rows it inserted, updated or deleted; 0 for a change of the schema.
+        last_insert_rowid: the rowid of the last row it inserted, if it did.
+        rows: what its `RETURNING` clause answers.
+    """
+
+    rows_affected: int
+    last_insert_rowid: int | None = None
+    rows: list[dict[str, Any]] = []
+
+
+class ExecuteManyResult(BaseModel):
+    """What one statement changed, over all its rows."""
+
+    rows_affected: int
+
+
+class TransactionResult(BaseModel):
+    """What each statement of the transaction changed, in order."""
+
+    results: list[ExecuteResult]

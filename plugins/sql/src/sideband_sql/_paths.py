@@ -1,0 +1,95 @@
+"""Which file a `db` parameter means, and under which name capabilities know it.
+
+A logical name is a file in `HOME/data/`; anything else must be absolute (or begin with `~/`) and is resolved through
+all symbolic links before it is compared with the grant, so that a link can't lend one file the rights of another.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+
+from attrs import frozen
+
+from ._errors import SqlDenied, SqlMissing, SqlStorage
+
+__all__ = ["Target", "check_database_name", "locate", "scope_path"]
+
+_LOGICAL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}\Z")
+# files that SQLite keeps beside a database: as a name of their own they would bypass the database's scope
+_COMPANIONS = ("-wal", "-shm", "-journal")
+
+
+@frozen
+class Target:
+    """A database that was found.
+
+    Args:
+        name: as capabilities and messages call it.
+        file: the file itself, absolute, without symbolic links.
+        managed: whether it lies in the host's data folder, where sideband chooses the journal.
+    """
+
+    name: str
+    file: Path
+    managed: bool
+
+
+def check_database_name(text: str) -> str:
+    """Let through what can name a database.
+
+    Raises:
+        ValueError: what is wrong with it.
+    """
+    if text.casefold().endswith(_COMPANIONS):
+        raise ValueError("this is a file that SQLite keeps beside a database, not a database")
+    if "\x00" in text:
+        raise ValueError("a path holds no NUL")
+    if not (text.startswith(("/", "~/")) or _LOGICAL.match(text)):
+        raise ValueError("give a plain file name such as `notes.db`, an absolute path, or one that begins with `~/`")
+    return text
+
+
+def scope_path(database: str) -> str:
+    """The name under which capabilities know it: the logical name, or the resolved absolute path."""
+    if _LOGICAL.match(database):
+        return database
+    return os.path.realpath(Path(database).expanduser())
+
+
+def locate(database: str, home: Path, *, create: bool) -> Target:
+    """Find the file, and create it (for its owner only) if asked to and it is not there.
+
+    Raises:
+        SqlMissing: there is no such file, or no folder to create it in.
+        SqlDenied: it is no plain file, or belongs to the host itself.
+        SqlStorage: the file system refuses.
+    """
+    data = Path(os.path.realpath(home)) / "data"
+    managed = bool(_LOGICAL.match(database))
+    name = scope_path(database)
+    file = data / name if managed else Path(name)
+    if not managed and file.is_relative_to(data.parent) and not file.is_relative_to(data):
+        raise SqlDenied(f"`{name}` belongs to the host", hint="its own state is reached through its own commands")
+    try:
+        if create:
+            _create(file, data if managed else None)
+        mode = file.lstat().st_mode
+    except FileNotFoundError:
+        raise SqlMissing(name) from None
+    except OSError as error:
+        raise SqlStorage(name, error.strerror or type(error).__name__) from error
+    if not stat.S_ISREG(mode):
+        raise SqlDenied(f"`{name}` is no plain file", hint="name the database file itself, not a link or a folder")
+    return Target(name, file, managed)
+
+
+def _create(file: Path, folder: Path | None) -> None:
+    if folder is not None:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        return

@@ -1,0 +1,32 @@
+"""The entry point of the group `sideband.v1.op`: registers the family `sql`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from sideband.ops import OpFamily
+from sideband.plugins import PluginContext
+
+from ._config import Config
+from ._databases import Databases
+from ._models import SqlScope
+from ._ops import execute, executemany, query, transaction
+
+__all__ = ["Config", "lifespan", "sideband_ops"]
+
+
+@asynccontextmanager
+async def lifespan(ctx: PluginContext) -> AsyncIterator[Databases]:
+    """The databases of one host; each op opens and closes its own connection."""
+    yield Databases(ctx.config)
+
+
+def sideband_ops() -> OpFamily:
+    """The ops of the family."""
+    return OpFamily(
+        name="sql",
+        ops=(query, execute, executemany, transaction),
+        scope=SqlScope,
+        doc="SQLite databases: queries that can't change anything, and changes that are all or nothing.",
+    )

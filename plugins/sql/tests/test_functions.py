@@ -1,0 +1,40 @@
+import sqlite3
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sideband_sql._functions import install
+
+_text = st.text(alphabet="ab ü0.\t-", max_size=8)
+_values = st.one_of(st.none(), st.integers(-5, 5), st.sampled_from([0.5, 1.0, -2.25, 1e20, 1e-7]), _text)
+
+
+@pytest.fixture(scope="module")
+def connections():
+    plain, ours = sqlite3.connect(":memory:"), sqlite3.connect(":memory:")
+    install(ours, 1_000_000)
+    yield plain, ours
+    plain.close()
+    ours.close()
+
+
+_CALLS = [*(f"{name}({given})" for name in ("trim", "ltrim", "rtrim") for given in (":x", ":x, :y")),
+    "instr(:x, :y)", "replace(:x, :y, :z)"]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", _CALLS)
+def test_the_replaced_functions_answer_what_sqlite_answers(connections, call):
+    plain, ours = connections
+
+    @given(_values, _values, _values)
+    def same(x, y, z):
+        values = {"x": x, "y": y, "z": z}
+        sql = f"SELECT {call} AS v, typeof({call}) AS t"
+        assert ours.execute(sql, values).fetchone() == plain.execute(sql, values).fetchone()
+
+    same()
+
+
+def test_the_position_in_a_blob_is_counted_in_bytes(connections):
+    for connection in connections:
+        assert connection.execute("SELECT instr(x'c3bc61', x'61'), instr('üa', 'a')").fetchone() == (3, 2)

@@ -1,0 +1,258 @@
+import os
+import sqlite3
+
+import anyio
+import pytest
+from sideband.ops import OpDenied
+from sideband_sql import SqlCorrupt, SqlDenied, SqlError, SqlReadonly, SqlTimeout, SqlTooLarge
+
+pytestmark = pytest.mark.anyio
+
+ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c WHERE x < 0"
+
+
+@pytest.fixture
+async def db(host):
+    await host.op("sql.execute", {"db": "a.db", "sql": "CREATE TABLE t (a)"})
+    await host.op("sql.execute", {"db": "a.db", "sql": "INSERT INTO t VALUES (1)"})
+
+
+async def count(host):
+    return (await host.op("sql.query", {"db": "a.db", "sql": "SELECT count(*) AS n FROM t"}))["rows"][0]["n"]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "INSERT INTO t VALUES (2)",
+        "WITH x AS (SELECT 2) INSERT INTO t SELECT * FROM x RETURNING a",
+        "DELETE FROM t",
+        "DROP TABLE t",
+        "CREATE TEMP TABLE u (a)",
+        "CREATE TABLE u (a)",
+        "ALTER TABLE t ADD COLUMN b",
+        "EXPLAIN DELETE FROM t",
+        "PRAGMA user_version = 5",
+        "ANALYZE",
+    ],
+)
+async def test_a_query_cannot_change_anything(db, host, sql):
+    with pytest.raises(SqlReadonly):
+        await host.op("sql.query", {"db": "a.db", "sql": sql})
+    assert await count(host) == 1
+
+
+@pytest.mark.parametrize("op", ["sql.query", "sql.execute"])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "ATTACH '/etc/passwd' AS x",
+        "ATTACH ':memory:' AS x",
+        "DETACH main",
+        "SELECT load_extension('/tmp/x.so')",
+        "SELECT fts3_tokenizer('simple')",
+        "PRAGMA writable_schema = 1",
+        "PRAGMA writable_schema(1)",
+        "PRAGMA trusted_schema = 1",
+        "PRAGMA query_only = 0",
+        "PRAGMA journal_mode = OFF",
+        "PRAGMA temp_store_directory = '/tmp'",
+        "PRAGMA hard_heap_limit = 1",
+        "PRAGMA wal_checkpoint",
+        "PRAGMA database_list",
+        "PRAGMA schema_version = 7",
+        "SELECT * FROM pragma_database_list",
+        "BEGIN",
+        "COMMIT",
+        "ROLLBACK",
+        "SAVEPOINT x",
+    ],
+)
+async def test_what_reaches_beyond_the_database_is_denied(db, host, op, sql):
+    with pytest.raises(SqlDenied):
+        await host.op(op, {"db": "a.db", "sql": sql})
+    assert await count(host) == 1
+
+
+@pytest.mark.parametrize("op", ["sql.query", "sql.execute"])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT 1; DELETE FROM t",
+        "DELETE FROM t; COMMIT",
+        "UPDATE sqlite_master SET sql = ''",
+        "DELETE FROM sqlite_schema",
+        "SELECT writefile('/tmp/sideband-test', 'x')",
+        "SELECT readfile('/etc/passwd')",
+        "SELECT edit('x')",
+        "CREATE VIRTUAL TABLE v USING csv(filename='/etc/passwd')",
+        "VACUUM",
+    ],
+)
+async def test_known_ways_out_are_closed(db, host, op, sql):
+    with pytest.raises(SqlError):
+        await host.op(op, {"db": "a.db", "sql": sql})
+    assert await count(host) == 1
+
+
+async def test_vacuum_writes_no_other_file(db, host, tmp_path):
+    for op in ("sql.query", "sql.execute"):
+        with pytest.raises(SqlError):
+            await host.op(op, {"db": "a.db", "sql": f"VACUUM INTO '{tmp_path}/copy.db'"})
+    assert not (tmp_path / "copy.db").exists()
+
+
+async def test_a_view_or_trigger_may_do_no_more_than_a_statement(db, host):
+    file = host.home / "data" / "a.db"
+    with sqlite3.connect(file) as connection:
+        connection.execute("CREATE VIEW v AS SELECT load_extension('/tmp/x.so') AS x")
+        connection.execute("CREATE TRIGGER g AFTER INSERT ON t BEGIN SELECT fts3_tokenizer('simple'); END")
+    connection.close()
+    with pytest.raises(SqlDenied):
+        await host.op("sql.query", {"db": "a.db", "sql": "SELECT x FROM v"})
+    with pytest.raises(SqlDenied):
+        await host.op("sql.execute", {"db": "a.db", "sql": "INSERT INTO t VALUES (3)"})
+
+
+async def test_an_endless_query_stops_when_it_is_cancelled(db, host):
+    started = anyio.current_time()
+    with anyio.move_on_after(0.1) as scope:
+        await host.op("sql.query", {"db": "a.db", "sql": ENDLESS})
+    assert scope.cancelled_caught
+    assert anyio.current_time() - started < 3
+
+
+async def test_a_cancelled_change_leaves_nothing_behind(db, host):
+    endless_insert = f"INSERT INTO t {ENDLESS}"
+    with anyio.move_on_after(0.1):
+        await host.op("sql.execute", {"db": "a.db", "sql": endless_insert})
+    assert await count(host) == 1
+    await host.op("sql.execute", {"db": "a.db", "sql": "INSERT INTO t VALUES (2)"})
+
+
+@pytest.mark.usefixtures("db")
+class TestShortOfTime:
+    @pytest.fixture
+    def settings(self):
+        return {"max_seconds": 0.1}
+
+    async def test_a_statement_that_runs_too_long_is_interrupted(self, host):
+        with pytest.raises(SqlTimeout) as caught:
+            await host.op("sql.query", {"db": "a.db", "sql": ENDLESS})
+        assert caught.value.code == "sql.timeout"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT trim(:a, :b || 'a') AS x",
+        "SELECT rtrim(:a, :b || 'a') AS x",
+        "SELECT instr(:a, substr(:a, 1, 4000000) || 'b') AS x",
+        "SELECT replace(:a, substr(:a, 1, 4000000) || 'b', '') IS NULL AS x",
+    ],
+)
+async def test_one_function_cannot_keep_a_thread_busy(db, host, sql):
+    size = 8_000_000
+    params = {"a": "a" * size, "b": "b" * size}
+    used = {name: value for name, value in params.items() if f":{name}" in sql}
+    with anyio.fail_after(10):
+        await host.op("sql.query", {"db": "a.db", "sql": sql, "params": used})
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT 'a' LIKE '" + "%a" * 100 + "'",
+        "SELECT 'a' GLOB '" + "*a" * 100 + "'",
+        "SELECT zeroblob(1000000000)",
+        "SELECT replace(zeroblob(8000), x'00', zeroblob(8000))",
+        "SELECT " + "(" * 300 + "1" + ")" * 300,
+        "SELECT 1" + " UNION SELECT 1" * 200,
+    ],
+)
+async def test_sizes_are_limited(db, host, sql):
+    with pytest.raises(SqlError) as caught:
+        await host.op("sql.query", {"db": "a.db", "sql": sql})
+    assert caught.value.code in {"sql.too_large", "sql.syntax"}
+
+
+async def test_a_pattern_that_is_too_complex_is_too_large(db, host):
+    with pytest.raises(SqlTooLarge):
+        await host.op("sql.query", {"db": "a.db", "sql": "SELECT 'a' LIKE ?", "params": ["%a" * 100]})
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../a.db", "a/../b.db", "a/b.db", "", ".hidden", "-x", ":memory:", "file:a.db?mode=rw", "a.db-wal", "A.DB-SHM",
+     "/etc/x-journal", "~root/x.db", "a\x00.db", "a b"],
+)  # fmt: skip
+async def test_names_that_mean_another_place_are_refused(host, name):
+    with pytest.raises(ValueError, match="db"):
+        await host.op("sql.execute", {"db": name, "sql": "CREATE TABLE t (a)"})
+
+
+async def test_a_link_in_the_data_folder_is_not_followed(db, host, tmp_path):
+    outside = tmp_path / "outside.db"
+    sqlite3.connect(outside).close()
+    (host.home / "data" / "link.db").symlink_to(outside)
+    for op in ("sql.query", "sql.execute"):
+        with pytest.raises(SqlDenied):
+            await host.op(op, {"db": "link.db", "sql": "SELECT 1 AS one"})
+
+
+async def test_a_dangling_link_in_the_data_folder_creates_nothing(db, host, tmp_path):
+    (host.home / "data" / "link.db").symlink_to(tmp_path / "outside.db")
+    with pytest.raises(SqlDenied):
+        await host.op("sql.execute", {"db": "link.db", "sql": "CREATE TABLE u (a)"})
+    assert not (tmp_path / "outside.db").exists()
+
+
+async def test_a_pipe_or_folder_is_no_database(host, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for place in (tmp_path / "pipe", tmp_path):
+        with pytest.raises(SqlDenied):
+            await host.op("sql.query", {"db": str(place), "sql": "SELECT 1 AS one"})
+
+
+async def test_the_hosts_own_state_is_out_of_reach(db, host):
+    sqlite3.connect(host.home / "state.db").close()
+    with pytest.raises(SqlDenied, match="belongs to the host"):
+        await host.op("sql.query", {"db": str(host.home / "state.db"), "sql": "SELECT 1 AS one"})
+
+
+async def test_a_file_that_is_no_database_is_called_so_without_its_content(host, tmp_path):
+    (tmp_path / "text.db").write_text("a secret text " * 100)
+    with pytest.raises(SqlCorrupt) as caught:
+        await host.op("sql.query", {"db": str(tmp_path / "text.db"), "sql": "SELECT * FROM sqlite_master"})
+    assert "secret" not in caught.value.message
+
+
+@pytest.mark.usefixtures("db")
+class TestRights:
+    async def test_reading_does_not_allow_writing(self, host):
+        grants = ["sql:path=a.db,mode=read"]
+        await host.op("sql.query", {"db": "a.db", "sql": "SELECT 1 AS one"}, grants=grants)
+        with pytest.raises(OpDenied):
+            await host.op("sql.execute", {"db": "a.db", "sql": "DELETE FROM t"}, grants=grants)
+
+    async def test_an_attached_database_needs_a_right_of_its_own(self, host):
+        await host.op("sql.execute", {"db": "b.db", "sql": "CREATE TABLE t (a)"})
+        params = {"db": "a.db", "sql": "SELECT * FROM b.t", "attach": {"b": "b.db"}}
+        with pytest.raises(OpDenied):
+            await host.op("sql.query", params, grants=["sql:path=a.db"])
+        await host.op("sql.query", params, grants=["sql:path=a.db", "sql:path=b.db,mode=read"])
+
+    async def test_a_link_has_the_rights_of_what_it_points_to(self, host, tmp_path):
+        sqlite3.connect(tmp_path / "secret.db").close()
+        (tmp_path / "open.db").symlink_to(tmp_path / "secret.db")
+        params = {"db": str(tmp_path / "open.db"), "sql": "SELECT 1 AS one"}
+        with pytest.raises(OpDenied):
+            await host.op("sql.query", params, grants=[f"sql:path={tmp_path}/open.db"])
+        await host.op("sql.query", params, grants=[f"sql:path={tmp_path}/secret.db"])
+
+    async def test_a_path_with_dots_is_compared_as_what_it_is(self, host, tmp_path):
+        (tmp_path / "allowed").mkdir()
+        sqlite3.connect(tmp_path / "secret.db").close()
+        params = {"db": f"{tmp_path}/allowed/../secret.db", "sql": "SELECT 1 AS one"}
+        with pytest.raises(OpDenied):
+            await host.op("sql.query", params, grants=[f"sql:path={tmp_path}/allowed/*"])
