@@ -1,0 +1,121 @@
+"""What a transaction can do, as statements on a connection: synchronous, and commit is the caller's."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sideband import StoreConflict
+from sideband.store import Document, Record
+
+from ._errors import ValueNotStorable
+
+__all__ = ["append", "delete", "get", "keys", "put", "read"]
+
+_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+_LAST_CHARACTER = "\U0010ffff"
+
+
+class _Unreadable(sqlite3.DatabaseError):
+    """A stored value is not what was written."""
+
+    sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+
+
+def get(connection: sqlite3.Connection, key: str) -> Document | None:
+    """The document under ``key``."""
+    row = connection.execute("SELECT value, version FROM documents WHERE key = ?", (_text(key),)).fetchone()
+    return None if row is None else Document(_value(key, row[0]), row[1])
+
+
+def put(connection: sqlite3.Connection, key: str, value: Mapping[str, Any], version: int | None) -> int:
+    """Write a document and return its new version."""
+    text = _json(key, value)
+    found = _expect(connection, key, version)
+    connection.execute(
+        "INSERT INTO documents (key, version, value) VALUES (?, ?, ?) "
+        "ON CONFLICT (key) DO UPDATE SET version = excluded.version, value = excluded.value",
+        (key, found + 1, text),
+    )
+    return found + 1
+
+
+def delete(connection: sqlite3.Connection, key: str, version: int | None) -> bool:
+    """Remove a document; whether there was one."""
+    _expect(connection, key, version)
+    return connection.execute("DELETE FROM documents WHERE key = ?", (key,)).rowcount > 0
+
+
+def keys(connection: sqlite3.Connection, prefix: str) -> Sequence[str]:
+    """The keys that begin with ``prefix``, sorted."""
+    after = _after_all_with(_text(prefix))
+    if after is None:
+        rows = connection.execute("SELECT key FROM documents WHERE key >= ? ORDER BY key", (prefix,))
+    else:
+        rows = connection.execute("SELECT key FROM documents WHERE key >= ? AND key < ? ORDER BY key", (prefix, after))
+    return tuple(row[0] for row in rows)
+
+
+def append(connection: sqlite3.Connection, stream: str, values: Sequence[Mapping[str, Any]]) -> int:
+    """Add to the end of a stream and return the position of the first one added."""
+    texts = [_json(stream, value) for value in values]
+    query = "SELECT COALESCE(MAX(position) + 1, 0) FROM records WHERE stream = ?"
+    first = int(connection.execute(query, (_text(stream),)).fetchone()[0])
+    connection.executemany(
+        "INSERT INTO records (stream, position, value) VALUES (?, ?, ?)",
+        [(stream, first + offset, text) for offset, text in enumerate(texts)],
+    )
+    return first
+
+
+def read(connection: sqlite3.Connection, stream: str, start: int, limit: int | None) -> Sequence[Record]:
+    """The records of a stream from ``start``, at most ``limit``."""
+    rows = connection.execute(
+        "SELECT position, value FROM records WHERE stream = ? AND position >= ? ORDER BY position LIMIT ?",
+        (_text(stream), start, -1 if limit is None else max(limit, 0)),
+    )
+    return tuple(Record(position, _value(stream, value)) for position, value in rows)
+
+
+def _expect(connection: sqlite3.Connection, key: str, version: int | None) -> int:
+    """The version that the document has (0: none), which must be ``version`` unless that is ``None``."""
+    row = connection.execute("SELECT version FROM documents WHERE key = ?", (_text(key),)).fetchone()
+    found = 0 if row is None else int(row[0])
+    if version is not None and version != found:
+        raise StoreConflict(key, expected=version, found=found)
+    return found
+
+
+def _json(key: str, value: Mapping[str, Any]) -> str:
+    try:
+        return _encode(dict(value))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueNotStorable(key, str(error)) from error
+
+
+def _value(key: str, text: str) -> dict[str, Any]:
+    try:
+        value: dict[str, Any] = json.loads(text)
+    except ValueError as error:
+        raise _Unreadable(f"what is stored under {key!a} is not JSON") from error
+    return value
+
+
+def _text(key: str) -> str:
+    try:
+        key.encode()
+    except UnicodeEncodeError as error:
+        raise ValueNotStorable(key, "its key holds half a character (a lone surrogate)") from error
+    return key
+
+
+def _after_all_with(prefix: str) -> str | None:
+    """The smallest text after all that begin with ``prefix``; ``None`` if there is none."""
+    rest = prefix.rstrip(_LAST_CHARACTER)
+    if not rest:
+        return None
+    following = ord(rest[-1]) + 1
+    # Surrogates are no characters.
+    return rest[:-1] + chr(0xE000 if following == 0xD800 else following)

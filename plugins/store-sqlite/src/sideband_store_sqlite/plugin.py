@@ -1,0 +1,16 @@
+"""The entry point: registers the store ``sqlite``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sideband.store import StoreSpec
+
+from ._store import open_sqlite
+
+__all__ = ["sideband_stores"]
+
+
+def sideband_stores() -> Sequence[StoreSpec]:
+    """The stores of this plugin."""
+    return [StoreSpec(name="sqlite", open=open_sqlite)]

@@ -1,0 +1,232 @@
+"""Cancelled, killed, shared, damaged, foreign and full: what is left must be whole, and what is said clear."""
+
+import asyncio
+import os
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+
+import anyio
+import pytest
+from sideband.store import StoreSpec
+from sideband_store_sqlite import StoreBusy, StoreDamaged, StoreForeign, StoreUnwritable, open_sqlite, plugin
+
+pytestmark = pytest.mark.anyio
+
+WRITER = """
+import sys, anyio
+from pathlib import Path
+from sideband_store_sqlite import open_sqlite
+
+async def main(folder, name, count):
+    async with open_sqlite(Path(folder)) as store:
+        print("ready", flush=True)
+        for n in range(int(count)):
+            async with store.transaction() as transaction:
+                await transaction.append("shared", [{"by": name, "n": n}])
+                await transaction.put(name, {"n": n})
+            print(n, flush=True)
+
+anyio.run(main, *sys.argv[1:])
+"""
+HOLDER = """
+import sys, anyio
+from pathlib import Path
+from sideband_store_sqlite import open_sqlite
+
+async def main(folder):
+    async with open_sqlite(Path(folder)) as store, store.transaction() as transaction:
+        await transaction.put("held", {})
+        print("held", flush=True)
+        sys.stdin.readline()
+        await transaction.put("held", {"n": 2})
+
+anyio.run(main, sys.argv[1])
+"""
+
+
+def start(program, *arguments, **options):
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        text=True,
+        **options,
+    )
+
+
+async def put_both(store, first, second):
+    async with store.transaction() as transaction:
+        await transaction.put(*first)
+        await transaction.put(*second)
+
+
+def test_the_plugin_registers_one_store():
+    (spec,) = plugin.sideband_stores()
+    assert isinstance(spec, StoreSpec)
+    assert (spec.name, spec.open) == ("sqlite", open_sqlite)
+
+
+async def test_a_transaction_that_is_cancelled_leaves_nothing(store):
+    with anyio.CancelScope() as scope:
+        async with store.transaction() as transaction:
+            await transaction.put("a", {})
+            scope.cancel()
+            await transaction.put("b", {})
+    assert scope.cancelled_caught
+    assert await store.keys() == ()
+    assert await store.put("a", {}) == 1
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.parametrize("after", range(8))
+async def test_the_cancellation_of_asyncio_itself_leaves_all_or_nothing_too(store, after):
+    task = asyncio.create_task(put_both(store, ("a", {}), ("b", {})))
+    for _ in range(after):
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task])
+    assert await store.keys() in {(), ("a", "b")}
+    await store.put("c", {})
+    assert "c" in await store.keys()
+
+
+async def test_the_file_and_its_folder_are_for_their_user_only(tmp_path):
+    old = os.umask(0)
+    try:
+        async with open_sqlite(tmp_path / "new") as store:
+            await store.put("a", {})
+            modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "new").iterdir()}
+    finally:
+        os.umask(old)
+    assert set(modes) >= {"store.sqlite", "store.sqlite-wal"}
+    assert set(modes.values()) == {0o600}
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
+
+
+async def test_a_link_in_place_of_the_file_is_refused(tmp_path):
+    (tmp_path / "store.sqlite").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StoreUnwritable):
+        async with open_sqlite(tmp_path):
+            pass
+    assert not (tmp_path / "elsewhere").exists()
+
+
+async def test_a_file_of_a_newer_version_is_refused_and_not_touched(tmp_path):
+    async with open_sqlite(tmp_path):
+        pass
+    with sqlite3.connect(tmp_path / "store.sqlite") as database:
+        database.execute("PRAGMA user_version = 2")
+    database.close()
+    before = (tmp_path / "store.sqlite").read_bytes()
+    with pytest.raises(StoreForeign, match="format 2") as caught:
+        async with open_sqlite(tmp_path):
+            pass
+    assert "upgrade" in caught.value.hint
+    assert (tmp_path / "store.sqlite").read_bytes() == before
+
+
+async def test_a_database_of_another_program_is_refused(tmp_path):
+    with sqlite3.connect(tmp_path / "store.sqlite") as database:
+        database.execute("CREATE TABLE theirs (x)")
+    database.close()
+    with pytest.raises(StoreForeign, match="another program"):
+        async with open_sqlite(tmp_path):
+            pass
+
+
+async def test_a_file_that_is_no_database_is_reported_as_damaged(tmp_path):
+    (tmp_path / "store.sqlite").write_bytes(b"not a database at all" * 100)
+    with pytest.raises(StoreDamaged) as caught:
+        async with open_sqlite(tmp_path):
+            pass
+    assert caught.value.code == "store.damaged"
+    assert caught.value.hint
+
+
+async def test_damage_in_the_middle_of_the_file_is_reported_when_it_is_met(tmp_path):
+    async with open_sqlite(tmp_path) as store:
+        await store.append("s", [{"text": "x" * 1000} for _ in range(100)])
+    path = tmp_path / "store.sqlite"
+    data = bytearray(path.read_bytes())
+    data[8192:] = b"\xff" * (len(data) - 8192)
+    path.write_bytes(data)
+    async with open_sqlite(tmp_path) as store:
+        with pytest.raises(StoreDamaged):
+            await store.read("s")
+
+
+async def test_two_processes_at_once_lose_nothing(tmp_path):
+    writers = [start(WRITER, tmp_path, name, 50) for name in ("one", "two")]
+    assert [writer.communicate(timeout=60)[0].split()[-1] for writer in writers] == ["49", "49"]
+    async with open_sqlite(tmp_path) as store:
+        records = await store.read("shared")
+    assert [record.position for record in records] == list(range(100))
+    for name in ("one", "two"):
+        assert [record.value["n"] for record in records if record.value["by"] == name] == list(range(50))
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.parametrize("kill_after", [0, 1, 7, 23])
+async def test_a_killed_process_leaves_whole_transactions(tmp_path, kill_after):
+    with start(WRITER, tmp_path, "one", 100_000) as writer:
+        assert writer.stdout.readline() == "ready\n"
+        for _ in range(kill_after):
+            writer.stdout.readline()
+        writer.send_signal(signal.SIGKILL)
+        said = [int(line) for line in writer.stdout]
+    async with open_sqlite(tmp_path) as store:
+        records = await store.read("shared")
+        document = await store.get("one")
+    assert len(records) >= max(said, default=kill_after - 1) + 1
+    assert (document.value["n"] if document else -1) == len(records) - 1
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_process_killed_inside_a_transaction_leaves_nothing_and_no_lock(tmp_path):
+    with start(HOLDER, tmp_path) as holder:
+        assert holder.stdout.readline() == "held\n"
+        holder.kill()
+    async with open_sqlite(tmp_path) as store:
+        assert await store.put("held", {}, version=0) == 1
+
+
+async def test_waiting_for_another_process_ends_with_a_clear_error_and_can_be_cancelled(tmp_path):
+    with start(HOLDER, tmp_path) as holder:
+        try:
+            assert holder.stdout.readline() == "held\n"
+            async with open_sqlite(tmp_path, busy_timeout=0.05) as store:
+                with pytest.raises(StoreBusy) as caught:
+                    await store.put("mine", {})
+                assert caught.value.retryable
+                assert await store.get("held") is None
+            async with open_sqlite(tmp_path) as store:
+                with anyio.move_on_after(0.05) as scope:
+                    await store.put("mine", {})
+                assert scope.cancelled_caught
+                holder.stdin.write("\n")
+                holder.stdin.flush()
+                assert await store.put("mine", {}, version=0) == 1
+                assert (await store.get("held")).version == 2
+        finally:
+            holder.kill()
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_disk_without_room_is_a_clear_error_and_later_writes_work(tmp_path):
+    async with open_sqlite(tmp_path) as store:
+        await store.put("a", {"text": "x"})
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (64 * 1024, hard))
+        try:
+            with pytest.raises(StoreUnwritable):
+                await store.put("b", {"text": "x" * 200_000})
+            with pytest.raises(StoreUnwritable):
+                await put_both(store, ("c", {}), ("d", {"text": "x" * 200_000}))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        await store.put("e", {"text": "x" * 200_000})
+        assert await store.keys() == ("a", "e")

@@ -1,0 +1,186 @@
+"""Documents, versions, keys and streams, as `sideband.store` promises them."""
+
+import anyio
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sideband import StoreConflict, StoreError
+from sideband_store_sqlite import ValueNotStorable, open_sqlite
+
+pytestmark = pytest.mark.anyio
+
+KEYS = st.text(st.sampled_from("ab/%_\\*?\x00é\ud7ff\ue000\U0010ffff"), max_size=4)
+VALUES = st.dictionaries(st.text(max_size=3), st.none() | st.integers() | st.text(max_size=5), max_size=3)
+
+
+async def test_the_first_version_is_one_and_each_write_adds_one(store):
+    assert await store.put("a", {"n": 1}) == 1
+    assert await store.put("a", {"n": 2}) == 2
+    assert (await store.get("a")).value == {"n": 2}
+    assert (await store.get("a")).version == 2
+
+
+async def test_what_is_not_there_is_none(store):
+    assert await store.get("a") is None
+    assert await store.delete("a") is False
+
+
+async def test_version_zero_means_that_it_must_not_exist_yet(store):
+    await store.put("a", {"n": 1}, version=0)
+    with pytest.raises(StoreConflict) as caught:
+        await store.put("a", {"n": 2}, version=0)
+    assert (caught.value.expected, caught.value.found) == (0, 1)
+    assert (await store.get("a")).value == {"n": 1}
+
+
+async def test_a_delete_with_another_version_removes_nothing(store):
+    await store.put("a", {"n": 1})
+    with pytest.raises(StoreConflict):
+        await store.delete("a", version=2)
+    assert await store.delete("a", version=1) is True
+    assert await store.get("a") is None
+
+
+async def test_wild_cards_of_sql_are_ordinary_characters_in_a_prefix(store):
+    for key in ("a_b", "axb", "a%b", "a*b", "a"):
+        await store.put(key, {})
+    assert list(await store.keys("a_")) == ["a_b"]
+    assert list(await store.keys("a%")) == ["a%b"]
+    assert list(await store.keys("a*")) == ["a*b"]
+
+
+async def test_records_are_numbered_from_zero_and_read_in_order(store):
+    assert await store.append("s", [{"n": 0}, {"n": 1}]) == 0
+    assert await store.append("s", [{"n": 2}]) == 2
+    assert await store.append("other", [{"n": 9}]) == 0
+    assert [(r.position, r.value["n"]) for r in await store.read("s")] == [(0, 0), (1, 1), (2, 2)]
+    assert [r.position for r in await store.read("s", start=1, limit=1)] == [1]
+
+
+async def test_nothing_appended_is_the_next_position(store):
+    await store.append("s", [{"n": 0}])
+    assert await store.append("s", []) == 1
+    assert len(await store.read("s")) == 1
+
+
+@pytest.mark.parametrize("value", [{"n": float("nan")}, {"n": b"x"}, {"n": {1, 2}}], ids=["nan", "bytes", "set"])
+async def test_what_is_not_json_is_refused_and_named(store, value):
+    with pytest.raises(ValueNotStorable, match="'a'"):
+        await store.put("a", value)
+    with pytest.raises(ValueNotStorable):
+        await store.append("s", [{"good": 1}, value])
+    assert await store.get("a") is None
+    assert await store.read("s") == ()
+
+
+async def test_half_a_character_in_a_key_is_refused(store):
+    with pytest.raises(ValueNotStorable):
+        await store.put("\ud800", {})
+
+
+async def test_half_a_character_in_a_value_is_kept(store):
+    await store.put("a", {"text": "\ud800"})
+    assert (await store.get("a")).value == {"text": "\ud800"}
+
+
+async def test_a_transaction_keeps_all_of_its_body(store):
+    async with store.transaction() as transaction:
+        await transaction.put("a", {"n": 1})
+        await transaction.append("s", [{"n": 1}])
+        assert (await transaction.get("a")).version == 1
+    assert await store.keys() == ("a",)
+    assert len(await store.read("s")) == 1
+
+
+async def test_a_transaction_that_raises_leaves_nothing(store):
+    async def fail():
+        async with store.transaction() as transaction:
+            await transaction.put("a", {"n": 1})
+            await transaction.append("s", [{"n": 1}])
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await fail()
+    assert await store.keys() == ()
+    assert await store.read("s") == ()
+
+
+async def test_a_conflict_inside_a_transaction_may_be_handled_there(store):
+    await store.put("a", {"n": 1})
+    async with store.transaction() as transaction:
+        with pytest.raises(StoreConflict):
+            await transaction.put("a", {"n": 2}, version=0)
+        await transaction.put("b", {"n": 2})
+    assert await store.keys() == ("a", "b")
+
+
+async def test_the_store_used_inside_its_own_transaction_is_an_error_and_no_deadlock(store):
+    with anyio.fail_after(5):
+        async with store.transaction():
+            with pytest.raises(StoreError, match="inside its own transaction"):
+                await store.get("a")
+
+
+async def test_a_transaction_kept_for_later_is_of_no_use(store):
+    async with store.transaction() as transaction:
+        pass
+    with pytest.raises(StoreError, match="over"):
+        await transaction.put("a", {})
+    assert await store.keys() == ()
+
+
+async def test_versioned_increments_from_many_tasks_lose_nothing(store):
+    await store.put("counter", {"n": 0})
+
+    async def add():
+        while True:
+            found = await store.get("counter")
+            try:
+                await store.put("counter", {"n": found.value["n"] + 1}, version=found.version)
+            except StoreConflict:
+                continue
+            return
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(10):
+            tasks.start_soon(add)
+    assert (await store.get("counter")).value == {"n": 10}
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    steps=st.lists(
+        st.one_of(
+            st.tuples(st.just("put"), KEYS, VALUES, st.none() | st.integers(0, 3)),
+            st.tuples(st.just("delete"), KEYS, st.none() | st.integers(0, 3)),
+            st.tuples(st.just("keys"), KEYS),
+            st.tuples(st.just("append"), KEYS, st.lists(VALUES, max_size=3)),
+        ),
+        max_size=20,
+    )
+)
+async def test_it_behaves_as_a_dictionary_and_lists_do(tmp_path_factory, steps):
+    documents, streams = {}, {}
+    async with open_sqlite(tmp_path_factory.mktemp("property")) as store:
+        for name, key, *rest in steps:
+            found = documents.get(key, ({}, 0))[1]
+            if name == "keys":
+                assert list(await store.keys(key)) == sorted(known for known in documents if known.startswith(key))
+            elif name == "append":
+                assert await store.append(key, rest[0]) == len(streams.setdefault(key, []))
+                streams[key] += rest[0]
+            elif rest[-1] not in (None, found):
+                with pytest.raises(StoreConflict):
+                    await getattr(store, name)(key, *rest[:-1], version=rest[-1])
+            elif name == "put":
+                assert await store.put(key, rest[0], version=rest[1]) == found + 1
+                documents[key] = (rest[0], found + 1)
+            else:
+                assert await store.delete(key, version=rest[0]) is (key in documents)
+                documents.pop(key, None)
+        for key, (value, version) in documents.items():
+            stored = await store.get(key)
+            assert (stored.value, stored.version) == (value, version)
+        for key, values in streams.items():
+            assert [record.value for record in await store.read(key)] == values
