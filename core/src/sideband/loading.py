@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from attrs import Factory, field, frozen
 
 from ._errors import SidebandError
+
+if TYPE_CHECKING:
+    from .ops import OpFamily
 
 __all__ = ["LoadedSkills", "SkillLoader", "SkillPackage", "SkillProblem", "SkillSources", "SkillSpec", "ToolSpec"]
 
@@ -142,6 +145,21 @@ class SkillLoader(Protocol):
 
     async def load(self, sources: SkillSources) -> LoadedSkills:
         """Read what is there. A bad skill becomes a problem, never an exception."""
+
+    async def validate(self, folder: Path, *, families: Iterable[OpFamily] = ()) -> tuple[SkillProblem, ...]:
+        """Everything that is wrong with one skill, for its author: what ``load`` says, and what would fail later.
+
+        Args:
+            folder: the skill's folder.
+            families: the op families there are, so that what the code uses can be checked; none checks less.
+
+        Returns:
+            The problems, in the order in which they were met; empty if there are none.
+
+        Example:
+            >>> for problem in await loader.validate(Path("my-skill")):
+            ...     print(problem.source, problem.reason, problem.hint)
+        """
 
 
 class SkillError(SidebandError, ValueError):

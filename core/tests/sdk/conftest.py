@@ -3,7 +3,6 @@ import types
 
 import anyio
 import pytest
-
 from sideband.ops import OpFamily, op
 from sideband.ops._sdk import PACKAGE_SOURCE, render_family
 

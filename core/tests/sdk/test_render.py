@@ -7,7 +7,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, create_model
-
 from sideband.ops import OpFamily
 from sideband.ops._sdk_render import SdkInvalid, render_family
 

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 from pydantic import BaseModel
-
 from sideband._folders import FolderFailed
 from sideband.ops._sdk import write_sdk
 

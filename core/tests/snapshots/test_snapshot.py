@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from sideband import _folders
 from sideband._folders import StoredFile, digest_of
 from sideband.loading import SkillSpec

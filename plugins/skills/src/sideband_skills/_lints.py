@@ -1,0 +1,222 @@
+"""What would go wrong when a skill runs, as far as its syntax tells."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+from sideband.loading import SkillSpec
+from sideband.ops import Capability
+
+from ._discovery import Module
+from ._imports import SDK_MODULE, Names
+from ._problems import Problems, did_you_mean
+
+if TYPE_CHECKING:
+    from sideband.ops import OpFamily, OpSpec
+
+__all__ = ["lint"]
+
+_HTTP, _SHELL = "`http`", "`shell`"
+_CLOSED: Mapping[str, str] = {
+    "aiohttp": _HTTP,
+    "ctypes": "",
+    "ftplib": "",
+    "http.client": _HTTP,
+    "httpx": _HTTP,
+    "keyring": "`secrets`",
+    "multiprocessing": "",
+    "os.system": _SHELL,
+    "psycopg": "`sql`",
+    "pty": _SHELL,
+    "requests": _HTTP,
+    "smtplib": "",
+    "socket": _HTTP,
+    "sqlite3": "`sql`",
+    "subprocess": _SHELL,
+    "urllib.request": _HTTP,
+    "urllib3": _HTTP,
+    "webbrowser": "",
+}
+_DEPENDENCIES = re.compile(r"^# /// script\s*$", re.MULTILINE)
+
+
+def lint(spec: SkillSpec, modules: Iterable[Module], families: Iterable[OpFamily], problems: Problems) -> None:
+    """Note what would fail at run time.
+
+    Args:
+        spec: the skill as loaded.
+        modules: its Python files.
+        families: the op families there are; empty if that is not known.
+        problems: takes what is found.
+    """
+    known = {family.name: family for family in families}
+    needed: dict[str, str] = {}
+    for module in modules:
+        _check_imports(spec, module, problems)
+        _check_waiting(module, problems)
+        for use in _uses(module):
+            _check_use(use, module, known, problems)
+            op = _op(use, known)
+            if op is not None and op.requires:
+                needed.setdefault(op.requires, op.name)
+    asked = {Capability.parse(text).family for text in spec.capabilities}
+    for family, op_name in sorted(needed.items()):
+        if family not in asked:
+            problems.warn(
+                "capability.missing",
+                f"its code uses `{op_name}`, and it does not ask for `{family}`",
+                f"add `sideband.capabilities: {family}:…` under `metadata`, as narrow as it can be",
+            )
+
+
+@frozen
+class _Use:
+    """One ``http.get(…)`` in the code, or ``http.get`` without a call."""
+
+    family: str
+    verb: str
+    node: ast.Attribute
+    call: ast.Call | None
+
+
+def _uses(module: Module) -> Iterator[_Use]:
+    calls = {call.func: call for call in ast.walk(module.tree) if isinstance(call, ast.Call)}
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Attribute):
+            family = module.names.family(node.value)
+            if family is not None:
+                yield _Use(family, node.attr, node, calls.get(node))
+
+
+def _op(use: _Use, known: Mapping[str, OpFamily]) -> OpSpec | None:
+    family = known.get(use.family)
+    # the generated function for `x.import` is called `import_`
+    return next((op for op in family.ops if op.verb == use.verb.rstrip("_")), None) if family else None
+
+
+def _check_use(use: _Use, module: Module, known: Mapping[str, OpFamily], problems: Problems) -> None:
+    if not known:
+        return
+    where = f"line {use.node.lineno}"
+    family = known.get(use.family)
+    if family is None:
+        problems.warn(
+            "sdk.family",
+            f"{where}: there is no op family `{use.family}`{did_you_mean(use.family, known)}",
+            "install the plugin that provides it",
+            file=module.path,
+        )
+        return
+    op = _op(use, known)
+    if op is None:
+        # a family's own module may offer more than its ops; its names are only known where it is installed
+        if family.sdk is None:
+            verbs = [spec.verb for spec in family.ops]
+            problems.warn(
+                "sdk.op",
+                f"{where}: `{use.family}` has no `{use.verb}`{did_you_mean(use.verb, verbs)}",
+                f"`sideband ops list` shows what `{use.family}` has",
+                file=module.path,
+            )
+        return
+    fields = [field.alias or name for name, field in op.params.model_fields.items()]
+    accepted = {*fields, *(f"{name}_" for name in fields)}
+    for keyword in use.call.keywords if use.call else ():
+        if keyword.arg is not None and keyword.arg not in accepted:
+            problems.warn(
+                "sdk.argument",
+                f"{where}: `{op.name}` has no argument `{keyword.arg}`{did_you_mean(keyword.arg, fields)}",
+                f"`sideband ops show {op.name}` shows its arguments",
+                file=module.path,
+            )
+
+
+def _check_imports(spec: SkillSpec, module: Module, problems: Problems) -> None:
+    own = {path.partition("/")[0].removesuffix(".py") for path in spec.files}
+    declares = _DEPENDENCIES.search(spec.instructions) is not None
+    for line, name in _imported(module.tree):
+        closed = next((known for known in (name, *_parents(name)) if known in _CLOSED), None)
+        root = name.partition(".")[0]
+        if closed is not None:
+            instead = f"use {_CLOSED[closed]} from `{SDK_MODULE}`" if _CLOSED[closed] else "there is no way around it"
+            problems.warn("import.closed", f"line {line}: `{closed}` can't work in a worker", instead, file=module.path)
+        elif not (root in sys.stdlib_module_names or root in own or root in ("sideband", "agentos") or declares):
+            problems.warn(
+                "import.unknown",
+                f"line {line}: `{root}` is not in the standard library, and workers see nothing else",
+                "put the module into the skill's folder",
+                file=module.path,
+            )
+
+
+def _parents(name: str) -> list[str]:
+    parts = name.split(".")
+    return [".".join(parts[:end]) for end in range(len(parts) - 1, 0, -1)]
+
+
+def _imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names):
+                yield from ((node.lineno, alias.name) for alias in names)
+            case ast.ImportFrom(str(module), names, 0):
+                yield from ((node.lineno, f"{module}.{alias.name}") for alias in names)
+            case _:
+                pass
+
+
+def _check_waiting(module: Module, problems: Problems) -> None:
+    for function in ast.walk(module.tree):
+        if not isinstance(function, ast.AsyncFunctionDef):
+            continue
+        for node in ast.walk(function):
+            if isinstance(node, ast.Call) and module.names.resolve(node.func) == "time.sleep":
+                problems.warn(
+                    "async.sleep",
+                    f"line {node.lineno}: `time.sleep` stops every call of the worker",
+                    "write `await asyncio.sleep(…)`",
+                    file=module.path,
+                )
+        for call in _never_awaited(function, module.names):
+            problems.warn(
+                "async.await",
+                f"line {call.lineno}: `{ast.unparse(call.func)}` is not awaited, so it does not happen",
+                "write `await` before it",
+                file=module.path,
+            )
+
+
+def _never_awaited(function: ast.AsyncFunctionDef, names: Names) -> Iterator[ast.Call]:
+    """Calls of ops whose coroutine is dropped or used like its result.
+
+    One that is passed on, or kept in a variable that is awaited or passed on later, may well be awaited there.
+    """
+    parents = {child: node for node in ast.walk(function) for child in ast.iter_child_nodes(node)}
+    handed_on = {
+        node.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.Name)
+        and isinstance(node.ctx, ast.Load)
+        and not isinstance(parents.get(node), ast.Subscript | ast.Attribute | ast.Compare | ast.FormattedValue)
+    }
+    for node in ast.walk(function):
+        if not (isinstance(node, ast.Call) and _is_op_call(node, names)):
+            continue
+        match parents.get(node):
+            case ast.Expr() | ast.Subscript() | ast.Attribute() | ast.Compare() | ast.FormattedValue() | ast.BinOp():
+                yield node
+            case ast.Assign([ast.Name(name)]) if name not in handed_on:
+                yield node
+            case _:
+                pass
+
+
+def _is_op_call(node: ast.Call, names: Names) -> bool:
+    if isinstance(node.func, ast.Attribute) and names.family(node.func.value) is not None:
+        return True
+    return names.resolve(node.func) == f"{SDK_MODULE}.dispatch"

@@ -1,0 +1,25 @@
+"""Names: what a skill calls itself, and the name part that is made of it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+
+__all__ = ["FORMAT_NAME", "MAXIMUM_MODEL_NAME", "NAME_PART", "key_of"]
+
+MAXIMUM_MODEL_NAME = 64
+NAME_PART = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
+FORMAT_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*\Z")
+
+
+def key_of(name: str) -> str:
+    """The name part for a name, always the same and never empty: `My Skill!` gives `my_skill`.
+
+    A name without a single Latin letter or digit gets one made of its hash.
+    """
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    key = re.sub(r"[^a-z0-9]+", "_", plain).strip("_")
+    if not key:
+        return f"skill_{hashlib.sha256(name.encode(errors='replace')).hexdigest()[:8]}"
+    return key if key[0].isalpha() else f"skill_{key}"

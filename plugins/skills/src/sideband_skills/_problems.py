@@ -1,0 +1,49 @@
+"""Collects what was not understood, so that reading goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from attrs import Factory, define
+from sideband.loading import SkillProblem
+
+__all__ = ["Problems", "did_you_mean", "shown"]
+
+
+@define
+class Problems:
+    """The problems of one skill, in the order in which they were met.
+
+    Args:
+        source: the skill's folder; problems with a file name it after this.
+    """
+
+    source: str
+    found: list[SkillProblem] = Factory(list)
+
+    def warn(self, code: str, reason: str, hint: str = "", *, file: str = "") -> None:
+        """Note something that did not keep the skill from loading."""
+        self._add(code, reason, hint, file, fatal=False)
+
+    def fail(self, code: str, reason: str, hint: str = "", *, file: str = "") -> None:
+        """Note something that keeps the skill, or one tool of it, from loading."""
+        self._add(code, reason, hint, file, fatal=True)
+
+    def _add(self, code: str, reason: str, hint: str, file: str, *, fatal: bool) -> None:
+        source = f"{self.source}/{file}" if file else self.source
+        problem = SkillProblem(source=source, code=f"skill.{code}", reason=reason, hint=hint, fatal=fatal)
+        if problem not in self.found:
+            self.found.append(problem)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """`` (did you mean `x`?)``, or nothing."""
+    close = get_close_matches(name, sorted(known), n=1)
+    return f" (did you mean `{close[0]}`?)" if close else ""
+
+
+def shown(value: object, length: int = 80) -> str:
+    """A value for a message: on one line, of bounded length."""
+    text = repr(value[: length + 1]) if isinstance(value, str | bytes) else repr(value)
+    return text if len(text) <= length else f"{text[: length - 1]}…"

@@ -1,0 +1,14 @@
+"""Registration of the loader ``skills``."""
+
+from __future__ import annotations
+
+from sideband.loading import SkillLoader
+
+from ._loader import FolderLoader
+
+__all__ = ["sideband_loaders"]
+
+
+def sideband_loaders() -> list[SkillLoader]:
+    """The loaders of this plugin."""
+    return [FolderLoader()]
