@@ -1,0 +1,96 @@
+"""Worker processes: how they are started, spoken to and replaced, and what a sandbox plugin supplies.
+
+Names are loaded when they are used: a worker of somebody else's host (``python -m sideband.worker``) passes through
+here, and needs nothing of it.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._calls import CallAnswer, LogLine, WorkerCall, WorkerReport
+    from ._errors import (
+        ArgumentsInvalid,
+        CallCancelled,
+        CallError,
+        CallTimeout,
+        GrantRequired,
+        IsolationUnavailable,
+        ProtocolViolation,
+        SkillFailed,
+        SkillRefused,
+        ToolNotFound,
+        WorkerError,
+        WorkerExited,
+        WorkerStartFailed,
+    )
+    from ._launcher import PlainSandbox, launch, worker_command
+    from ._pool import WorkerPool
+    from ._sandbox import Isolation, LaunchRequest, Probe, Sandbox, WorkerLimits, WorkerProcess
+    from ._sdk_files import WORKER_FILE, runtime_files
+
+_MODULES = {
+    "_calls": ("CallAnswer", "LogLine", "WorkerCall", "WorkerReport"),
+    "_errors": (
+        "ArgumentsInvalid",
+        "CallCancelled",
+        "CallError",
+        "CallTimeout",
+        "GrantRequired",
+        "IsolationUnavailable",
+        "ProtocolViolation",
+        "SkillFailed",
+        "SkillRefused",
+        "ToolNotFound",
+        "WorkerError",
+        "WorkerExited",
+        "WorkerStartFailed",
+    ),
+    "_launcher": ("PlainSandbox", "launch", "worker_command"),
+    "_pool": ("WorkerPool",),
+    "_sandbox": ("Isolation", "LaunchRequest", "Probe", "Sandbox", "WorkerLimits", "WorkerProcess"),
+    "_sdk_files": ("WORKER_FILE", "runtime_files"),
+}
+_ORIGIN = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = [
+    "WORKER_FILE",
+    "ArgumentsInvalid",
+    "CallAnswer",
+    "CallCancelled",
+    "CallError",
+    "CallTimeout",
+    "GrantRequired",
+    "Isolation",
+    "IsolationUnavailable",
+    "LaunchRequest",
+    "LogLine",
+    "PlainSandbox",
+    "Probe",
+    "ProtocolViolation",
+    "Sandbox",
+    "SkillFailed",
+    "SkillRefused",
+    "ToolNotFound",
+    "WorkerCall",
+    "WorkerError",
+    "WorkerExited",
+    "WorkerLimits",
+    "WorkerPool",
+    "WorkerProcess",
+    "WorkerReport",
+    "WorkerStartFailed",
+    "launch",
+    "runtime_files",
+    "worker_command",
+]
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module  # noqa: PLC0415  only when a name is asked for
+
+    module = _ORIGIN.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{module}"), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,97 @@
+"""A call as the host asks for it, and what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from attrs import Factory, field, frozen
+
+from ._sandbox import Isolation, LaunchRequest
+
+__all__ = ["CallAnswer", "LogLine", "WorkerCall", "WorkerReport"]
+
+
+@frozen
+class LogLine:
+    """One line that a skill printed, or a note about its output.
+
+    Args:
+        stream: ``stdout`` or ``stderr`` as printed by the call; ``worker.stdout`` or ``worker.stderr`` for what
+            reached the process's own descriptors, which belongs to no call in particular; ``note`` from the host.
+        text: at most 8,192 characters.
+    """
+
+    stream: str
+    text: str
+
+
+def _no_log(line: LogLine) -> None:
+    """Drop a line."""
+
+
+@frozen
+class WorkerCall:
+    """One call of one function.
+
+    Args:
+        id: unguessable, and never used again.
+        tool: ``skill.tool``, for messages.
+        domain: names the trust domain. Calls of one domain share a worker; they must have equal rights.
+        launch: how to start the domain's worker if there is none.
+        module: the file of the function, inside the snapshot.
+        function: its name.
+        arguments: plain JSON data and ``bytes``.
+        dispatch: runs an op for this call: dispatch id, op, parameters. What it raises as ``OpError`` reaches the skill
+            as it is; anything else becomes ``op.failed`` without details.
+        timeout: seconds.
+        capabilities: the rights of the call as text, to inform the skill.
+        environment: ``timezone`` and ``locale``.
+        is_fire_and_forget: whether nobody waits for an answer of this op.
+        log: takes what the skill prints, at once; must not block.
+    """
+
+    id: str
+    tool: str
+    domain: str
+    launch: LaunchRequest = field(repr=False)
+    module: str
+    function: str
+    arguments: Mapping[str, Any] = field(repr=False)
+    dispatch: Callable[[str, str, Mapping[str, Any]], Awaitable[Any]] = field(repr=False)
+    timeout: float = 60.0
+    capabilities: tuple[str, ...] = ()
+    environment: Mapping[str, Any] = Factory(dict)
+    is_fire_and_forget: Callable[[str], bool] = field(default=lambda op: op == "progress.report", repr=False)
+    log: Callable[[LogLine], None] = field(default=_no_log, repr=False)
+
+
+@frozen
+class CallAnswer:
+    """What a call returned, and what isolated it."""
+
+    value: Any
+    isolation: Isolation
+
+
+@frozen
+class WorkerReport:
+    """Something that happened in a worker and that nobody was waiting for, so that it can be recorded.
+
+    Args:
+        code: ``call.finished`` (a dispatch for a call that has ended was refused), ``limit.in_flight`` and
+            ``limit.dispatches`` (a dispatch was refused), ``worker.protocol``, ``worker.exited``, ``worker.stuck`` (it
+            did not obey a cancel and takes no new calls).
+        message: one sentence.
+        domain: the worker's trust domain.
+        pid: its process id.
+        call: the call that it is about, if it is about one.
+        op: the op that was asked for, as the worker said.
+    """
+
+    code: str
+    message: str
+    domain: str
+    pid: int
+    call: str | None = None
+    op: str | None = None

@@ -1,0 +1,133 @@
+"""The dispatches of one worker: admitted or refused, run each in a task of its own, answered exactly once."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import anyio
+from anyio.abc import TaskGroup
+
+from ..ops import OpCancelled, OpError, OpResultInvalid
+from . import _wire
+from ._errors import ProtocolViolation
+from ._pending import PendingCall
+from .runtime import Unsendable
+
+__all__ = ["Dispatching"]
+
+_MAX_IN_FLIGHT = 256
+
+
+class Dispatching:
+    """What a worker has asked for.
+
+    Args:
+        tasks: runs the dispatches; its end cancels them.
+        send: sends an answer to the worker.
+        report: told what was refused or went wrong: code, message, call, op.
+    """
+
+    def __init__(
+        self,
+        tasks: TaskGroup,
+        send: Callable[[bytes], Awaitable[None]],
+        report: Callable[[str, str, str, str], None],
+    ) -> None:
+        self._tasks = tasks
+        self._send = send
+        self._report = report
+        self._running: dict[str, PendingCall] = {}
+        self._last = 0
+        self._room: anyio.Event | None = None
+
+    def take(self, call: PendingCall | None, message: _wire.Dispatch) -> bytes | None:
+        """Start a dispatch; ``call`` is ``None`` if it has ended. Returns the answer if it is refused.
+
+        Raises:
+            ProtocolViolation: its id was used before.
+        """
+        if message.number <= self._last:
+            raise ProtocolViolation(f"the dispatch id {message.id} is not new")
+        self._last = message.number
+        if call is None:
+            problem = f"{message.op} was asked for by a call that has ended"
+            return self._refuse(message, OpError(problem, code="call.finished", op=message.op))
+        silent = call.spec.is_fire_and_forget(message.op)
+        refusal = call.admit(message.op)
+        if refusal is None:
+            self._start(call, message, silent=silent)
+            return None
+        line = self._refuse(message, refusal)
+        return None if silent else line
+
+    def take_progress(self, call: PendingCall, message: _wire.Progress) -> None:
+        """Start the dispatch that a progress message stands for. Nobody waits for an answer."""
+        if call.admit("progress.report") is None:
+            request = _wire.Dispatch(message.call, f"p-{call.total}", 0, "progress.report", message.params)
+            self._start(call, request, silent=True)
+
+    def cancel(self, message: _wire.Cancel) -> None:
+        """Cancel a dispatch that its skill gave up; one that has just been answered stays answered.
+
+        Raises:
+            ProtocolViolation: there never was such a dispatch.
+        """
+        call = self._running.get(message.dispatch)
+        if call is not None:
+            call.dispatches[message.dispatch].cancel()
+        elif not 0 < message.number <= self._last:
+            raise ProtocolViolation("it cancels a dispatch that it never asked for")
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so many are in flight that the worker is not read for now."""
+        return len(self._running) >= _MAX_IN_FLIGHT
+
+    async def wait_for_room(self) -> None:
+        """Wait until one of them has ended."""
+        self._room = anyio.Event()
+        await self._room.wait()
+        self._room = None
+
+    def _refuse(self, message: _wire.Dispatch, error: OpError) -> bytes:
+        self._report(error.code, error.message, message.call, message.op)
+        return _wire.dispatch_error(message.id, error.as_dict())
+
+    def _start(self, call: PendingCall, message: _wire.Dispatch, *, silent: bool) -> None:
+        call.dispatches[message.id] = anyio.CancelScope()
+        self._running[message.id] = call
+        self._tasks.start_soon(self._run, call, message, silent)
+
+    async def _run(self, call: PendingCall, message: _wire.Dispatch, silent: bool) -> None:
+        try:
+            with call.dispatches[message.id] as scope:
+                line = await self._answer(call, message)
+            if scope.cancelled_caught:
+                line = _wire.dispatch_error(message.id, OpCancelled(message.op).as_dict())
+            if not silent:
+                await self._send(line)
+        finally:
+            call.discard(message.id)
+            del self._running[message.id]
+            if self._room is not None:
+                self._room.set()
+
+    async def _answer(self, call: PendingCall, message: _wire.Dispatch) -> bytes:
+        try:
+            payload = await call.spec.dispatch(message.id, message.op, message.params)
+            return _wire.dispatch_result(message.id, payload)
+        except OpError as error:
+            return _error(message, error)
+        except Unsendable as problem:
+            return _error(message, OpResultInvalid(message.op, str(problem)))
+        except Exception as error:  # noqa: BLE001  one dispatch's failure is one answer, whatever it was
+            self._report("op.failed", f"{message.op} raised {type(error).__name__}", message.call, message.op)
+            return _error(message, OpError(f"{message.op} failed in the host", op=message.op))
+
+
+def _error(message: _wire.Dispatch, error: OpError) -> bytes:
+    try:
+        return _wire.dispatch_error(message.id, error.as_dict())
+    except Unsendable:
+        plain = OpError(f"{message.op} failed, and its error can't be sent", op=message.op)
+        return _wire.dispatch_error(message.id, plain.as_dict())

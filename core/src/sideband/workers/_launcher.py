@@ -1,0 +1,168 @@
+"""Starts worker processes: the plain one, and the building block of sandbox plugins."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from ._errors import WorkerStartFailed
+from ._sandbox import Isolation, LaunchRequest, Probe, WorkerProcess
+from ._sdk_files import WORKER_FILE
+
+__all__ = ["LaunchedWorker", "PlainSandbox", "launch", "worker_command"]
+
+_SOCKET_BUFFER = 256 * 1024
+
+
+class PlainSandbox:
+    """Starts workers that nothing isolates: processes of their own with an empty environment, and no more than that."""
+
+    name = "none"
+
+    async def probe(self) -> Probe:
+        """Claims nothing."""
+        return Probe(
+            Isolation.NONE,
+            gaps=("a skill can do whatever the user who runs the host can do",),
+            hints=("install `sideband-sandbox`",),
+        )
+
+    async def launch(self, request: LaunchRequest) -> WorkerProcess:
+        """Start a worker."""
+        return await launch(request, isolation=Isolation.NONE)
+
+
+async def launch(
+    request: LaunchRequest,
+    *,
+    isolation: Isolation,
+    lockdown: Path | None = None,
+    plan: Mapping[str, Any] | None = None,
+    wrapper: Sequence[str] = (),
+) -> WorkerProcess:
+    """Start one worker process, for a ``Sandbox`` to return.
+
+    It is the leader of a session of its own, has the environment of the request and nothing else, and three
+    descriptors besides the protocol's: an empty standard input, and pipes for its output.
+
+    Args:
+        request: what to start.
+        isolation: the tier that the sandbox has proved for workers started this way.
+        lockdown: a file of the standard library only, whose ``apply(plan)`` runs in the worker before anything is
+            read; if it raises, the worker ends with exit code 97 and the reason on standard error.
+        plan: its argument, as JSON data. It is visible in the process list, so it holds no secret.
+        wrapper: a command to put before the worker's own, such as ``bwrap`` and its arguments.
+
+    Raises:
+        WorkerStartFailed: the system did not start it.
+
+    Example:
+        >>> async def launch_confined(request: LaunchRequest) -> WorkerProcess:
+        ...     lockdown = Path(__file__).with_name("_lockdown.py")
+        ...     tier = Isolation.NO_NAMESPACES
+        ...     return await launch(request, isolation=tier, lockdown=lockdown, plan={"memory": 1 << 30})
+    """
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        ours.setblocking(False)
+        for end in (ours, theirs):
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BUFFER)
+        command = [*wrapper, *worker_command(request, theirs.fileno(), lockdown=lockdown, plan=plan)]
+        # In this thread on purpose: the kernel ties a worker's life to the thread that forked it.
+        process = subprocess.Popen(  # noqa: S603, ASYNC220  the command is ours; a thread's end would end the worker
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=dict(request.environment),
+            cwd="/",
+            pass_fds=[theirs.fileno()],
+            start_new_session=True,
+        )
+    except OSError as error:
+        ours.close()
+        raise WorkerStartFailed(
+            f"no worker could be started: {error}", hint=f"check that {request.python} can be run"
+        ) from error
+    finally:
+        theirs.close()
+    return LaunchedWorker(process, ours, isolation)
+
+
+def worker_command(
+    request: LaunchRequest, descriptor: int, *, lockdown: Path | None = None, plan: Mapping[str, Any] | None = None
+) -> list[str]:
+    """The command line of a worker whose protocol is on ``descriptor``.
+
+    Neither site-packages nor ``.pth`` files nor the user's environment take part (``-I -S``), and nothing is written
+    next to the modules that it imports (``-B``).
+    """
+    sdk = str(request.sdk)
+    command = [str(request.python), "-I", "-S", "-B", str(request.sdk / WORKER_FILE), "--fd", str(descriptor)]
+    command += ["--sdk", sdk]
+    if lockdown is not None:
+        command += ["--lockdown", str(lockdown), "--plan", json.dumps(dict(plan or {}))]
+    return command
+
+
+class LaunchedWorker:
+    """A worker process that ``launch`` has started. See ``WorkerProcess``."""
+
+    def __init__(self, process: subprocess.Popen[bytes], channel: socket.socket, isolation: Isolation) -> None:
+        assert process.stdout is not None  # noqa: S101  both are pipes, as `launch` asks for
+        assert process.stderr is not None  # noqa: S101
+        self._process = process
+        self.pid = process.pid
+        self.channel = channel
+        self.stdout = process.stdout.fileno()
+        self.stderr = process.stderr.fileno()
+        self.isolation = isolation
+        self._closed = False
+        os.set_blocking(self.stdout, False)
+        os.set_blocking(self.stderr, False)
+
+    def kill(self) -> None:
+        """End it at once, with all that it started in its session's process group."""
+        # Until it is reaped its id can't be anyone else's.
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
+            self._process.kill()
+
+    async def wait(self) -> int:
+        """Its exit code; negative for the signal that ended it."""
+        if self._process.returncode is None:
+            await self._wait_for_end()
+        return self._process.wait()
+
+    async def _wait_for_end(self) -> None:
+        if not hasattr(os, "pidfd_open"):
+            await anyio.to_thread.run_sync(self._process.wait, abandon_on_cancel=True)
+            return
+        handle = os.pidfd_open(self.pid)
+        try:
+            await anyio.wait_readable(handle)
+        finally:
+            os.close(handle)
+
+    async def close(self) -> None:
+        """Kill it if it still runs, reap it, and close the descriptors. Can be called again."""
+        if self._closed:
+            return
+        self._closed = True
+        self.kill()
+        with anyio.CancelScope(shield=True):
+            await self.wait()
+        for stream in (self._process.stdout, self._process.stderr):
+            if stream is not None:
+                stream.close()
+        self.channel.close()

@@ -1,0 +1,97 @@
+"""The host's record of one call in a worker, and of the dispatches that it waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+
+from ..ops import LimitExceeded
+from ._calls import WorkerCall
+from ._errors import CallCancelled, CallError, SkillFailed, SkillRefused
+from ._logs import CallLog
+from ._wire import Result
+
+__all__ = ["MAX_DISPATCHES", "MAX_IN_FLIGHT", "PendingCall"]
+
+MAX_IN_FLIGHT = 32
+MAX_DISPATCHES = 5_000
+
+
+class PendingCall:
+    """One call that a worker has and has not ended.
+
+    Attributes:
+        spec: what was asked for.
+        log: where its output goes.
+        ended: set once it has a result or an error.
+        value: what it returned.
+        error: makes what it raises; ``None`` if it returned.
+        dispatches: the scopes of its dispatches that run, by id.
+        total: how many dispatches it has asked for.
+    """
+
+    __slots__ = ("_idle", "dispatches", "ended", "error", "log", "spec", "total", "value")
+
+    def __init__(self, spec: WorkerCall) -> None:
+        self.spec = spec
+        self.log = CallLog(spec.log)
+        self.ended = anyio.Event()
+        self.value: Any = None
+        self.error: Callable[[], Exception] | None = None
+        self.dispatches: dict[str, anyio.CancelScope] = {}
+        self.total = 0
+        self._idle: anyio.Event | None = None
+
+    def admit(self, op: str) -> LimitExceeded | None:
+        """Count a dispatch. Returns why it is refused, if it is."""
+        self.total += 1
+        if self.total > MAX_DISPATCHES:
+            return LimitExceeded("dispatches", MAX_DISPATCHES, op=op)
+        if len(self.dispatches) >= MAX_IN_FLIGHT:
+            return LimitExceeded("in_flight", MAX_IN_FLIGHT, op=op, retryable=True)
+        return None
+
+    def discard(self, dispatch: str) -> None:
+        """Note that a dispatch has ended."""
+        del self.dispatches[dispatch]
+        if not self.dispatches and self._idle is not None:
+            self._idle.set()
+
+    def end(self, value: Any = None, error: Callable[[], Exception] | None = None) -> None:
+        """Settle it. Only the first time counts."""
+        if not self.ended.is_set():
+            self.value = value
+            self.error = error
+            self.ended.set()
+
+    def cancel_dispatches(self) -> None:
+        """Cancel the dispatches that still run."""
+        for scope in self.dispatches.values():
+            scope.cancel()
+
+    async def end_dispatches(self) -> None:
+        """Cancel the dispatches that still run, and wait for them."""
+        if self.dispatches:
+            self.cancel_dispatches()
+            self._idle = anyio.Event()
+            with anyio.CancelScope(shield=True):
+                await self._idle.wait()
+
+    def take(self, result: Result) -> None:
+        """Settle it with what the worker says."""
+        error = result.error
+        self.end(result.value, None if error is None else lambda: _call_error(self.spec.tool, error))
+
+
+def _call_error(tool: str, error: Any) -> CallError:
+    code, message = error["code"], error.get("message", "")
+    if code == "skill.refused":
+        return SkillRefused(f"{tool}: {message}")
+    if code == "call.cancelled":
+        return CallCancelled(tool)
+    failed = SkillFailed(tool, message, traceback=error.get("traceback", ""))
+    if code == "skill.import":
+        failed.code = code
+    return failed

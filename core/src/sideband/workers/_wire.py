@@ -1,0 +1,279 @@
+"""Messages between host and worker: what a worker may say, checked field by field, and what the host says.
+
+Framing and JSON are the runtime's (`runtime/_codec.py`), so that both ends agree. Everything that a worker says is the
+skill's word: a message that is not exactly as described here is a ``ProtocolViolation``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from attrs import field, frozen
+
+from ._errors import ProtocolViolation
+from .runtime import PROTOCOL, BadFrame, decode, encode
+
+__all__ = [
+    "Cancel",
+    "Dispatch",
+    "Log",
+    "Message",
+    "Progress",
+    "Ready",
+    "Result",
+    "call",
+    "cancel",
+    "dispatch_error",
+    "dispatch_result",
+    "hello",
+    "parse",
+]
+
+_MAX_ID = 128
+_MAX_OP = 128
+_MAX_CAPABILITIES = 1_024
+
+
+@frozen
+class Dispatch:
+    """``dispatch``: a call wants an op. What the worker says about the call's rights is not kept."""
+
+    call: str
+    id: str
+    number: int
+    op: str
+    params: Mapping[str, Any] = field(repr=False)
+
+
+@frozen
+class Result:
+    """``result``: a call has ended."""
+
+    call: str
+    value: Any = field(default=None, repr=False)
+    error: Mapping[str, Any] | None = None
+
+
+@frozen
+class Cancel:
+    """``cancel``: a skill does not wait for a dispatch any more."""
+
+    dispatch: str
+    number: int
+
+
+@frozen
+class Log:
+    """``log``: a line that a call printed; ``call`` is ``None`` for what belongs to none."""
+
+    call: str | None
+    stream: str
+    text: str
+
+
+@frozen
+class Progress:
+    """``progress``: the same as a dispatch of ``progress.report``."""
+
+    call: str
+    params: Mapping[str, Any]
+
+
+@frozen
+class Ready:
+    """``ready``: the answer to ``hello``."""
+
+    version: int
+    python: str
+    lockdown: Mapping[str, Any] | None
+
+
+Message = Dispatch | Result | Cancel | Log | Progress | Ready
+
+
+def parse(line: bytes) -> Message:
+    """The message of one line.
+
+    Raises:
+        ProtocolViolation: it is not exactly one of the messages that a worker may send.
+    """
+    try:
+        raw = decode(line)
+    except BadFrame as problem:
+        raise ProtocolViolation(str(problem)) from None
+    kind = raw.get("__type__")
+    parser = _PARSERS.get(kind) if type(kind) is str else None
+    if parser is None:
+        raise ProtocolViolation(f"a worker sends no message of type {_brief(kind)}")
+    return parser(raw)
+
+
+def _dispatch(raw: dict[str, Any]) -> Dispatch:
+    _exact(raw, "dispatch", {"__type__", "__id__", "__dispatch_id__", "__caps__", "__dispatch__"})
+    request = raw["__dispatch__"]
+    if type(request) is not dict or request.keys() != {"op", "params"}:
+        raise ProtocolViolation("`__dispatch__` is not an object of `op` and `params`")
+    capabilities = raw["__caps__"]
+    if type(capabilities) is not list or len(capabilities) > _MAX_CAPABILITIES or not all(map(_is_text, capabilities)):
+        raise ProtocolViolation("`__caps__` is not a list of texts")
+    params = request["params"]
+    if type(params) is not dict:
+        raise ProtocolViolation("`params` is not an object")
+    identifier = _text(raw, "__dispatch_id__", _MAX_ID)
+    return Dispatch(
+        _text(raw, "__id__", _MAX_ID), identifier, _number(identifier), _text(request, "op", _MAX_OP), params
+    )
+
+
+def _number(identifier: str) -> int:
+    digits = identifier[2:]
+    if not identifier.startswith("d-") or not digits.isascii() or not digits.isdigit() or len(digits) > 18:
+        raise ProtocolViolation(f"{_brief(identifier)} is no dispatch id")
+    return int(digits)
+
+
+def _result(raw: dict[str, Any]) -> Result:
+    call_id = _text(raw, "__id__", _MAX_ID)
+    if "__error__" in raw:
+        _exact(raw, "result", {"__type__", "__id__", "__error__"})
+        return Result(call_id, error=_error(raw["__error__"]))
+    del raw["__type__"], raw["__id__"]
+    for key in raw:
+        if key.startswith("__"):
+            raise ProtocolViolation(f"a result has the reserved key {_brief(key)}")
+    return Result(call_id, raw["value"] if raw.keys() == {"value"} else raw)
+
+
+def _error(error: Any) -> Mapping[str, Any]:
+    if type(error) is str:
+        return {"code": "skill.raised", "message": error}
+    if type(error) is not dict or not error.keys() <= {"code", "message", "traceback", "cause"}:
+        raise ProtocolViolation("`__error__` is not an object of `code`, `message`, `traceback` and `cause`")
+    _text(error, "code", _MAX_OP)
+    for key in ("message", "traceback"):
+        if key in error and type(error[key]) is not str:
+            raise ProtocolViolation(f"`{key}` of an error is not a text")
+    cause = error.get("cause", {})
+    if (
+        type(cause) is not dict
+        or not cause.keys() <= {"code", "message", "op"}
+        or not all(map(_is_text, cause.values()))
+    ):
+        raise ProtocolViolation("`cause` of an error is not an object of `code`, `message` and `op`")
+    return error
+
+
+def _cancel(raw: dict[str, Any]) -> Cancel:
+    _exact(raw, "cancel", {"__type__", "__dispatch_id__"})
+    identifier = _text(raw, "__dispatch_id__", _MAX_ID)
+    return Cancel(identifier, _number(identifier))
+
+
+def _log(raw: dict[str, Any]) -> Log:
+    _exact(raw, "log", {"__type__", "stream", "text"}, {"__id__"})
+    stream = raw["stream"]
+    if stream not in ("stdout", "stderr"):
+        raise ProtocolViolation(f"{_brief(stream)} is no stream")
+    if type(raw["text"]) is not str:
+        raise ProtocolViolation("the text of a log message is not a text")
+    return Log(_text(raw, "__id__", _MAX_ID) if "__id__" in raw else None, stream, raw["text"])
+
+
+def _progress(raw: dict[str, Any]) -> Progress:
+    _exact(raw, "progress", {"__type__", "__id__"}, {"current", "total", "message"})
+    for key in ("current", "total"):
+        if key in raw and type(raw[key]) not in (int, float, type(None)):
+            raise ProtocolViolation(f"`{key}` of a progress message is not a number")
+    if "message" in raw and type(raw["message"]) not in (str, type(None)):
+        raise ProtocolViolation("`message` of a progress message is not a text")
+    params = {key: raw[key] for key in ("current", "total", "message") if raw.get(key) is not None}
+    return Progress(_text(raw, "__id__", _MAX_ID), params)
+
+
+def _ready(raw: dict[str, Any]) -> Ready:
+    _exact(raw, "ready", {"__type__", "version", "python"}, {"lockdown"})
+    lockdown = raw.get("lockdown")
+    if type(raw["version"]) is not int or not (lockdown is None or type(lockdown) is dict):
+        raise ProtocolViolation("a `ready` message has fields of the wrong type")
+    return Ready(raw["version"], _text(raw, "python", 64), lockdown)
+
+
+_PARSERS: Mapping[str, Callable[[dict[str, Any]], Message]] = {
+    "dispatch": _dispatch,
+    "result": _result,
+    "cancel": _cancel,
+    "log": _log,
+    "progress": _progress,
+    "ready": _ready,
+}
+
+
+def _exact(
+    raw: Mapping[str, Any], kind: str, required: set[str], optional: frozenset[str] | set[str] = frozenset()
+) -> None:
+    if raw.keys() == required:
+        return
+    missing = sorted(required - raw.keys())
+    extra = sorted(raw.keys() - required - optional)
+    if missing or extra:
+        what = f"lacks `{missing[0]}`" if missing else f"has a field {_brief(extra[0])} that it should not have"
+        raise ProtocolViolation(f"a `{kind}` message {what}")
+
+
+def _text(raw: Mapping[str, Any], key: str, limit: int) -> str:
+    value = raw.get(key)
+    if type(value) is not str or not 0 < len(value) <= limit:
+        raise ProtocolViolation(f"`{key}` is not a text of at most {limit} characters")
+    return value
+
+
+def _is_text(value: object) -> bool:
+    return type(value) is str
+
+
+def _brief(value: object) -> str:
+    if type(value) is not str:
+        return f"(a {type(value).__name__})"
+    return repr(value if len(value) <= 40 else value[:40] + "…")
+
+
+def hello() -> bytes:
+    """The host's first message."""
+    return encode({"__type__": "hello", "version": PROTOCOL})
+
+
+def call(  # noqa: PLR0917  one argument a field of the message
+    identifier: str,
+    module: str,
+    function: str,
+    arguments: Mapping[str, Any],
+    folder: str,
+    capabilities: tuple[str, ...],
+    environment: Mapping[str, Any],
+) -> bytes:
+    """Start a call. Raises ``Unsendable`` if the arguments can't be sent."""
+    request = {
+        "module": module,
+        "function": function,
+        "kwargs": dict(arguments),
+        "working_dir": folder,
+        "capabilities": capabilities,
+        "env": dict(environment),
+    }
+    return encode({"__type__": "call", "__id__": identifier, "__call__": request})
+
+
+def cancel(call_id: str) -> bytes:
+    """Cancel a call."""
+    return encode({"__type__": "cancel", "__id__": call_id})
+
+
+def dispatch_result(dispatch: str, payload: Any) -> bytes:
+    """Answer a dispatch. Raises ``Unsendable`` if the result can't be sent."""
+    return encode({"__type__": "dispatch_result", "__dispatch_id__": dispatch, "payload": payload})
+
+
+def dispatch_error(dispatch: str, error: Mapping[str, Any]) -> bytes:
+    """Answer a dispatch that ended without a result."""
+    return encode({"__type__": "dispatch_result", "__dispatch_id__": dispatch, "__error__": dict(error)})

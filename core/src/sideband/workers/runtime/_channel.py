@@ -1,0 +1,98 @@
+"""The worker's end of the wire: reads on the event loop, writes from any thread, never blocks."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable
+
+from ._codec import LineBuffer
+
+__all__ = ["Channel"]
+
+_CHUNK = 65_536
+_CROWDED = 1 << 20
+
+
+class Channel:
+    """One line-based connection over descriptors that the runtime owns until the process ends.
+
+    Args:
+        read: the descriptor that the host's lines arrive on.
+        write: the descriptor for lines to the host; may be the same.
+        loop: the runtime's event loop.
+        on_line: called on the loop with each line.
+        on_end: called on the loop when the host is gone; with a reason if it broke the protocol.
+    """
+
+    def __init__(
+        self,
+        read: int,
+        write: int,
+        loop: asyncio.AbstractEventLoop,
+        on_line: Callable[[bytes], None],
+        on_end: Callable[[str], None],
+    ) -> None:
+        self._read = read
+        self._write = write
+        self._loop = loop
+        self._on_line = on_line
+        self._on_end = on_end
+        self._lines = LineBuffer()
+        self._unsent = bytearray()
+        # Re-entrant: a finaliser that prints may run in the middle of `send`.
+        self._lock = threading.RLock()
+        os.set_blocking(read, False)
+        os.set_blocking(write, False)
+        loop.add_reader(read, self._readable)
+
+    @property
+    def crowded(self) -> bool:
+        """Whether the host reads so slowly that what can be dropped should be."""
+        return len(self._unsent) > _CROWDED
+
+    def send(self, line: bytes) -> None:
+        """Send a line, whole, after all that was sent before. Any thread may call it."""
+        with self._lock:
+            if not self._unsent:
+                sent = self._write_some(line)
+                if sent == len(line):
+                    return
+                self._unsent += line[sent:]
+                self._loop.call_soon_threadsafe(self._loop.add_writer, self._write, self._writable)
+            else:
+                self._unsent += line
+
+    def _write_some(self, data: bytes | bytearray) -> int:
+        try:
+            return os.write(self._write, data)
+        except BlockingIOError:
+            return 0
+        except OSError:
+            # The host is gone; the reading side notices and ends the process.
+            return len(data)
+
+    def _writable(self) -> None:
+        with self._lock:
+            del self._unsent[: self._write_some(self._unsent)]
+            if not self._unsent:
+                self._loop.remove_writer(self._write)
+
+    def _readable(self) -> None:
+        try:
+            data = os.read(self._read, _CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._loop.remove_reader(self._read)
+            self._on_end("")
+            return
+        try:
+            for line in self._lines.feed(data):
+                self._on_line(line)
+        except ValueError as error:
+            self._loop.remove_reader(self._read)
+            self._on_end(str(error))

@@ -1,0 +1,173 @@
+"""Frames: one JSON object a line, strict in both directions. Both ends of the wire use this module.
+
+What JSON leaves open is closed here: keys stand once, numbers are finite, text is UTF-8 without lone surrogates,
+nesting and length are bounded, and ``{"__bytes__": base64}`` is the one form of bytes.
+"""
+
+from __future__ import annotations
+
+import binascii
+import json
+import math
+from collections.abc import Iterable
+from typing import Any
+
+__all__ = ["MAX_FRAME", "MAX_NESTING", "BadFrame", "LineBuffer", "Unsendable", "decode", "encode"]
+
+MAX_FRAME = 16 * 1024 * 1024
+"""Bytes of one line, with its line feed."""
+
+MAX_NESTING = 64
+"""Objects and lists inside one another, the message itself included."""
+
+_BYTES = "__bytes__"
+
+
+class BadFrame(ValueError):
+    """A line that is no frame. The message says why, and never quotes the line."""
+
+
+class Unsendable(ValueError):
+    """A value that can't be put into a frame. The message names what is wrong with it."""
+
+
+def encode(message: dict[str, Any]) -> bytes:
+    """The message as a line.
+
+    Raises:
+        Unsendable: it holds what JSON can't express, is nested too deeply, or is too long.
+    """
+    try:
+        line = _encoder.encode(message).encode() + b"\n"
+    except TypeError as error:
+        raise Unsendable(str(error)) from None
+    except UnicodeEncodeError:
+        raise Unsendable("a text has a lone surrogate, which UTF-8 does not know") from None
+    except ValueError as error:
+        raise Unsendable(f"{error}") from None
+    except RecursionError:
+        raise Unsendable(f"it is nested deeper than {MAX_NESTING} levels") from None
+    if len(line) > MAX_FRAME:
+        raise Unsendable(f"it takes {len(line):,} bytes; a message has at most {MAX_FRAME:,}")
+    if line.count(b"{") + line.count(b"[") > MAX_NESTING and _is_too_deep(message):
+        raise Unsendable(f"it is nested deeper than {MAX_NESTING} levels")
+    return line
+
+
+def decode(line: bytes) -> dict[str, Any]:
+    """The message of a line.
+
+    Raises:
+        BadFrame: the line is not exactly one object of strict JSON within the limits.
+    """
+    try:
+        message = _decoder.decode(line.decode())
+    except UnicodeDecodeError:
+        raise BadFrame("a line is not UTF-8") from None
+    except RecursionError:
+        raise BadFrame(f"nested deeper than {MAX_NESTING} levels") from None
+    except BadFrame:
+        raise
+    except ValueError as error:
+        raise BadFrame(f"a line is not JSON: {_reason(error)}") from None
+    if type(message) is not dict:
+        raise BadFrame("a line is not an object")
+    if line.count(b"{") + line.count(b"[") > MAX_NESTING and _is_too_deep(message):
+        raise BadFrame(f"nested deeper than {MAX_NESTING} levels")
+    if b"\\u" in line and _has_lone_surrogate(message):
+        raise BadFrame("a text has a lone surrogate")
+    return message
+
+
+class LineBuffer:
+    """Cuts what arrives into lines, and refuses a line that gets too long before it is whole."""
+
+    __slots__ = ("_length", "_parts")
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._length = 0
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The lines that are whole now, without their line feeds.
+
+        Raises:
+            BadFrame: a line is longer than ``MAX_FRAME``.
+        """
+        lines = data.split(b"\n")
+        rest = lines.pop()
+        if lines and self._parts:
+            lines[0] = b"".join([*self._parts, lines[0]])
+            self._parts.clear()
+            self._length = 0
+        if rest:
+            self._parts.append(rest)
+            self._length += len(rest)
+        if self._length >= MAX_FRAME or (lines and len(lines[0]) >= MAX_FRAME):
+            raise BadFrame(f"a line is longer than {MAX_FRAME:,} bytes")
+        return lines
+
+
+def _bytes_as_base64(value: object) -> dict[str, str]:
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return {_BYTES: binascii.b2a_base64(value, newline=False).decode("ascii")}
+    kind = type(value)
+    raise TypeError(f"a value of type `{kind.__module__}.{kind.__qualname__}` can't be sent")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> Any:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise BadFrame("an object has the same key twice")
+    if len(pairs) == 1 and pairs[0][0] == _BYTES:
+        return _bytes_from_base64(pairs[0][1])
+    return found
+
+
+def _bytes_from_base64(value: Any) -> bytes:
+    if type(value) is not str:
+        raise BadFrame("`__bytes__` is not a string")
+    try:
+        return binascii.a2b_base64(value.encode("ascii"), strict_mode=True)
+    except ValueError:
+        raise BadFrame("`__bytes__` is not base64") from None
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise BadFrame("a number is too large")
+    return number
+
+
+def _no_constant(name: str) -> Any:
+    raise BadFrame(f"`{name}` is no JSON")
+
+
+def _reason(error: ValueError) -> str:
+    return error.msg if isinstance(error, json.JSONDecodeError) else "a number is too long"
+
+
+def _children(values: Iterable[Any]) -> list[Any]:
+    return [value for value in values if isinstance(value, (dict, list, tuple))]
+
+
+def _is_too_deep(message: dict[str, Any]) -> bool:
+    level: list[Any] = [message]
+    for _ in range(MAX_NESTING):
+        level = [child for node in level for child in _children(node.values() if isinstance(node, dict) else node)]
+        if not level:
+            return False
+    return True
+
+
+def _has_lone_surrogate(message: dict[str, Any]) -> bool:
+    try:
+        json.dumps(message, ensure_ascii=False, default=lambda _: None).encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+_encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_bytes_as_base64)
+_decoder = json.JSONDecoder(object_pairs_hook=_object, parse_float=_finite, parse_constant=_no_constant)

@@ -1,0 +1,111 @@
+"""Ops on their way to the host, and the futures that wait for the answers."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from ._channel import Channel
+from ._codec import Unsendable, encode
+from ._context import Call
+from ._errors import OpError
+
+__all__ = ["Dispatches"]
+
+
+class Dispatches:
+    """All dispatches of one worker. Skills may use it from any thread that runs an event loop.
+
+    Args:
+        channel: where they go.
+        ceiling: seconds after which an unanswered dispatch fails.
+    """
+
+    def __init__(self, channel: Channel, *, ceiling: float) -> None:
+        self._channel = channel
+        self._ceiling = ceiling
+        self._last = 0
+        self._lock = threading.Lock()
+        self._pending: dict[str, tuple[asyncio.Future[Any], str]] = {}
+
+    async def run(self, call: Call, op: str, params: Mapping[str, Any]) -> Any:
+        """Ask the host for an op, and wait for its answer.
+
+        Raises:
+            OpError: the host refused it, it failed, or nobody answered.
+        """
+        await call.slots.acquire()
+        try:
+            return await self._ask(call, op, params)
+        finally:
+            call.slots.release()
+
+    def tell(self, call: Call, op: str, params: Mapping[str, Any]) -> None:
+        """Ask the host for an op whose answer nobody waits for."""
+        self._send(call, op, params, None)
+
+    async def _ask(self, call: Call, op: str, params: Mapping[str, Any]) -> Any:
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Any] = loop.create_future()
+        dispatch = self._send(call, op, params, answer)
+        ceiling = loop.call_later(self._ceiling, _give_up, answer, op, self._ceiling)
+        try:
+            return await answer
+        except asyncio.CancelledError:
+            self._channel.send(encode({"__type__": "cancel", "__dispatch_id__": dispatch}))
+            raise
+        finally:
+            ceiling.cancel()
+            self._pending.pop(dispatch, None)
+
+    def _send(self, call: Call, op: str, params: Mapping[str, Any], answer: asyncio.Future[Any] | None) -> str:
+        # The host takes ids in rising order only, so minting and sending are one step.
+        with self._lock:
+            dispatch = f"d-{self._last + 1}"
+            message = {
+                "__type__": "dispatch",
+                "__id__": call.id,
+                "__dispatch_id__": dispatch,
+                "__caps__": call.capabilities,
+                "__dispatch__": {"op": op, "params": params},
+            }
+            try:
+                line = encode(message)
+            except Unsendable as problem:
+                raise OpError(f"the parameters of {op} can't be sent: {problem}", code="op.params", op=op) from None
+            self._last += 1
+            if answer is not None:
+                self._pending[dispatch] = (answer, op)
+            self._channel.send(line)
+        return dispatch
+
+    def answer(self, message: dict[str, Any]) -> None:
+        """Take a ``dispatch_result``. An answer that nobody waits for any more is dropped."""
+        waiting = self._pending.pop(message["__dispatch_id__"], None)
+        if waiting is None:
+            return
+        answer, op = waiting
+        error = OpError.from_wire(message["__error__"], op) if "__error__" in message else None
+        loop = answer.get_loop()
+        if loop is asyncio.get_running_loop():
+            _resolve(answer, message.get("payload"), error)
+        elif not loop.is_closed():
+            loop.call_soon_threadsafe(_resolve, answer, message.get("payload"), error)
+
+
+def _resolve(answer: asyncio.Future[Any], payload: Any, error: OpError | None) -> None:
+    if answer.done():
+        return
+    if error is None:
+        answer.set_result(payload)
+    else:
+        answer.set_exception(error)
+
+
+def _give_up(answer: asyncio.Future[Any], op: str, ceiling: float) -> None:
+    if not answer.done():
+        answer.set_exception(
+            OpError(f"the host did not answer {op} within {ceiling:g} s", code="op.unanswered", op=op, retryable=True)
+        )

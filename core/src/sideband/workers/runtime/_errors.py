@@ -1,0 +1,150 @@
+"""What goes wrong inside a worker, and how it is told to the host without trusting what was raised.
+
+    OpError(Exception)          an op that the host refused or that failed, as a skill sees it
+    SkillRefusal(Exception)     the function can't be called, or its result can't be sent
+    NoWorker(RuntimeError)      an op was called where no host is at the other end
+
+An exception of a skill may lie, hang on to megabytes, or raise when it is printed: what is taken from it is bounded.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from types import TracebackType
+from typing import Any
+
+__all__ = ["NoWorker", "OpError", "SkillRefusal", "describe", "failure"]
+
+_MAX_MESSAGE = 4_000
+_FIRST_FRAMES = 5
+_LAST_FRAMES = 25
+_MAX_CHAIN = 5
+
+
+class OpError(Exception):
+    """An op ended without a result.
+
+    Attributes:
+        code: stable, such as ``op.denied`` or ``http.timeout``.
+        message: what happened, in one sentence.
+        op: the op's name.
+        retryable: whether the same request may succeed later.
+        hint: what to do about it; empty if there is nothing to do.
+
+    Example:
+        >>> try:
+        ...     await http.get("https://example.org")
+        ... except OpError as error:
+        ...     if not error.retryable:
+        ...         raise
+    """
+
+    def __init__(
+        self, message: str, *, code: str = "op.failed", op: str = "", retryable: bool = False, hint: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
+        self.op = op
+        self.retryable = retryable
+        self.hint = hint
+
+    @classmethod
+    def from_wire(cls, error: Any, op: str) -> OpError:
+        """From an ``__error__``: an object, or a string for hosts that only know those."""
+        if not isinstance(error, dict):
+            return cls(str(error), op=op)
+        return cls(
+            str(error.get("message", "")),
+            code=str(error.get("code", "op.failed")),
+            op=str(error.get("op", op)),
+            retryable=error.get("retryable") is True,
+            hint=str(error.get("hint", "")),
+        )
+
+
+class SkillRefusal(Exception):
+    """The function can't be called, or what it returned can't be sent. The message names it."""
+
+    def __init__(self, message: str, *, code: str = "skill.refused") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class NoWorker(RuntimeError):
+    """An op was called in a plain Python process."""
+
+    def __init__(self, op: str) -> None:
+        super().__init__(
+            f"`{op}` needs a host to run it: call the skill with `sideband call --skill-dir DIR SKILL.TOOL`"
+        )
+
+
+def failure(error: BaseException, *, code: str = "skill.raised") -> dict[str, Any]:
+    """The ``__error__`` of an exception that skill code raised: bounded, whatever it does when it is printed."""
+    found: dict[str, Any] = {"code": code, "message": describe(error), "traceback": _traceback(error)}
+    if isinstance(error, OpError):
+        found["cause"] = {"code": _short(error.code), "message": _short(error.message), "op": _short(error.op)}
+    return found
+
+
+def describe(error: BaseException) -> str:
+    """``TypeName: message``, at most some thousand characters."""
+    kind = _name(type(error))
+    text = _text(error)
+    return f"{kind}: {text}" if text else kind
+
+
+def _text(error: BaseException) -> str:
+    try:
+        if type(error).__str__ is BaseException.__str__ and (len(error.args) != 1 or type(error.args[0]) is not str):
+            # The default would print all of the arguments, however large.
+            return _short(", ".join(_limited.repr(argument) for argument in error.args[:10]))
+        return _short(str(error))
+    except Exception as problem:  # noqa: BLE001  the exception's own code may raise anything
+        return f"(its text can't be had: {_name(type(problem))})"
+
+
+def _name(kind: type) -> str:
+    return _short(type.__getattribute__(kind, "__name__"), 200)
+
+
+def _short(text: object, limit: int = _MAX_MESSAGE) -> str:
+    if not isinstance(text, str):
+        return f"(a {type(text).__name__})"
+    plain = str.__str__(text)
+    if len(plain) > limit:
+        plain = f"{plain[:limit]}… [{len(plain) - limit:,} characters cut]"
+    return plain.encode("utf-8", "backslashreplace").decode()
+
+
+def _traceback(error: BaseException) -> str:
+    parts: list[str] = []
+    seen: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen and len(parts) < _MAX_CHAIN:
+        seen.add(id(current))
+        parts.append(f"{_frames(current.__traceback__)}{describe(current)}")
+        current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
+    return _short("\n\nwhile handling, or caused by:\n".join(reversed(parts)), 4 * _MAX_MESSAGE)
+
+
+def _frames(trace: TracebackType | None) -> str:
+    found: list[str] = []
+    cut = 0
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if not code.co_filename.startswith(_OWN_FOLDER):
+            found.append(f"  {code.co_filename}:{trace.tb_lineno} in {code.co_name}\n")
+        if len(found) > 2 * (_FIRST_FRAMES + _LAST_FRAMES):
+            del found[_FIRST_FRAMES:-_LAST_FRAMES]
+            cut += _FIRST_FRAMES + _LAST_FRAMES + 1
+        trace = trace.tb_next
+    if cut:
+        found.insert(_FIRST_FRAMES, f"  … at least {cut} more calls …\n")
+    return "".join(found)
+
+
+_limited = reprlib.Repr()
+_limited.maxstring = _limited.maxother = 500
+_OWN_FOLDER = __file__.rpartition("/")[0] + "/"

@@ -1,0 +1,87 @@
+"""Loads skill modules from their paths, once, and finds the functions that may be called."""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+import inspect
+import os
+import sys
+from collections.abc import Callable, Coroutine
+from types import ModuleType
+from typing import Any
+
+from ._errors import SkillRefusal
+
+__all__ = ["Modules"]
+
+Function = Callable[..., Coroutine[Any, Any, Any]]
+
+
+class Modules:
+    """The modules of this worker. A module that failed to load is tried again by the next call."""
+
+    def __init__(self) -> None:
+        self._modules: dict[str, ModuleType] = {}
+        self._functions: dict[tuple[str, str], Function] = {}
+
+    def function(self, path: str, name: str, folder: str) -> Function:
+        """The ``async def`` of that name.
+
+        Args:
+            path: the module's file.
+            name: the function.
+            folder: the skill's folder; its modules can be imported by name, after the standard library's.
+
+        Raises:
+            SkillRefusal: there is no such function, or it is not ``async def``.
+            Exception: whatever the module raises when it is imported.
+        """
+        found = self._functions.get((path, name))
+        if found is None:
+            found = self._functions[path, name] = _checked(self._module(path, folder), name)
+        return found
+
+    def _module(self, path: str, folder: str) -> ModuleType:
+        module = self._modules.get(path)
+        if module is None:
+            if folder and folder not in sys.path:
+                sys.path.append(folder)
+            module = self._modules[path] = _load(path, self._name(path, folder))
+        return module
+
+    def _name(self, path: str, folder: str) -> str:
+        """The name that the skill's other modules import it by, if that is free."""
+        relative = os.path.relpath(path, folder or os.path.dirname(path))
+        name = relative.removesuffix(".py").replace(os.sep, ".")
+        usable = all(part.isidentifier() for part in name.split("."))
+        if usable and name.partition(".")[0] not in sys.stdlib_module_names and name not in sys.modules:
+            return name
+        return f"_skill_{len(self._modules)}"
+
+
+def _load(path: str, name: str) -> ModuleType:
+    if not os.path.exists(path):
+        raise SkillRefusal(f"there is no module {path}")
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise SkillRefusal(f"{path} is no Python module")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        sys.modules.pop(name, None)
+        raise
+    return module
+
+
+def _checked(module: ModuleType, name: str) -> Function:
+    found: Any = vars(module).get(name)
+    where = module.__file__
+    if found is None:
+        close = difflib.get_close_matches(name, [key for key in vars(module) if not key.startswith("_")], n=1)
+        raise SkillRefusal(f"{where} has no function `{name}`" + (f" (did you mean `{close[0]}`?)" if close else ""))
+    if not inspect.iscoroutinefunction(found):
+        raise SkillRefusal(f"`{name}` in {where} is not `async def`; a tool awaits its ops, so it must be")
+    return found  # type: ignore[no-any-return]

@@ -1,0 +1,218 @@
+"""The runtime: takes calls from the wire, runs each as a task, sends what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Coroutine, Mapping
+from contextvars import copy_context
+from typing import Any
+
+from ._channel import Channel
+from ._codec import Unsendable, decode, encode
+from ._context import Call, current_call, inherit_context
+from ._dispatches import Dispatches
+from ._errors import NoWorker, SkillRefusal, describe, failure
+from ._modules import Modules
+from ._output import Output
+
+__all__ = ["PROTOCOL", "Runtime", "running", "serve"]
+
+PROTOCOL = 1
+"""The version of the wire that this runtime speaks."""
+
+_active: Runtime | None = None
+
+
+def running() -> tuple[Runtime, Call]:
+    """The runtime and the call that the caller belongs to.
+
+    Raises:
+        NoWorker: this process is no worker.
+        RuntimeError: the caller belongs to no call.
+    """
+    call = current_call.get()
+    if _active is None:
+        raise NoWorker("an op")
+    if call is None:
+        raise RuntimeError("this code belongs to no call, so it can't use ops; start it from within a tool")
+    return _active, call
+
+
+def serve(read: int, write: int, *, lockdown: Mapping[str, Any] | None = None, ceiling: float = 1800.0) -> None:
+    """Serve the host at the other end until it is gone; the process ends with it.
+
+    Args:
+        read: the descriptor of the host's messages.
+        write: the descriptor of messages to the host.
+        lockdown: what the lock-down answered, for ``ready``.
+        ceiling: seconds after which an unanswered dispatch fails inside the skill.
+    """
+    Runtime(read, write, lockdown=lockdown, ceiling=ceiling).run()
+
+
+class Runtime:
+    """One per process. See ``serve`` for the arguments."""
+
+    def __init__(self, read: int, write: int, *, lockdown: Mapping[str, Any] | None, ceiling: float) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._loop.set_task_factory(_own_children)  # type: ignore[arg-type]
+        self._channel = Channel(read, write, self._loop, self._take, self._end)
+        self.dispatches = Dispatches(self._channel, ceiling=ceiling)
+        self._lockdown = lockdown
+        self._calls: dict[str, Call] = {}
+        self._modules = Modules()
+        self._greeted = False
+        self._dropped = 0
+        self._outputs = (Output("stdout", 1, self._log), Output("stderr", 2, self._log))
+
+    def run(self) -> None:
+        """Run until the host is gone. Never returns."""
+        global _active  # noqa: PLW0603  the SDK that skills import finds its process's runtime here
+        _active = self
+        inherit_context()
+        sys.stdout, sys.stderr = self._outputs
+        asyncio.set_event_loop(self._loop)
+        while True:
+            # A child task that raises SystemExit stops the loop; that must not stop the neighbours.
+            with contextlib.suppress(SystemExit, KeyboardInterrupt):
+                self._loop.run_forever()
+
+    def _end(self, problem: str) -> None:
+        if problem:
+            _say(f"sideband: the host broke the protocol: {problem}")
+        # Not sys.exit: threads of a skill must not keep the process alive without its host.
+        os._exit(2 if problem else 0)
+
+    def _take(self, line: bytes) -> None:
+        message = decode(line)
+        try:
+            kind = message["__type__"]
+            if kind == "dispatch_result":
+                self.dispatches.answer(message)
+            elif kind == "call":
+                self._start(message["__id__"], message["__call__"])
+            elif kind == "cancel":
+                self._cancel(message["__id__"])
+            elif kind == "hello":
+                self._greet()
+            else:
+                raise ValueError(f"a worker takes no message of type {kind!r}")
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"a message is not complete: {error!r}") from None
+
+    def _greet(self) -> None:
+        self._greeted = True
+        ready = {"__type__": "ready", "version": PROTOCOL, "python": ".".join(map(str, sys.version_info[:3]))}
+        self._channel.send(encode({**ready, "lockdown": dict(self._lockdown)} if self._lockdown is not None else ready))
+
+    def _start(self, id: str, request: dict[str, Any]) -> None:  # noqa: A002  the wire's word
+        if id in self._calls:
+            raise ValueError("two calls have the same id")
+        environment = request.get("env", {})
+        call = Call(id, tuple(request.get("capabilities", ())), environment)
+        _set_timezone(environment.get("timezone"))
+        context = copy_context()
+        context.run(current_call.set, call)
+        # Not through the factory: the call's own task is not one of its children.
+        call.task = asyncio.Task(self._run(call, request), loop=self._loop, context=context)
+        self._calls[id] = call
+
+    async def _run(self, call: Call, request: dict[str, Any]) -> None:
+        call.started = True
+        try:
+            line = await self._result(call, request)
+        except SkillRefusal as refusal:
+            line = _error(call, {"code": refusal.code, "message": str(refusal)})
+        except asyncio.CancelledError:
+            line = _error(call, {"code": "call.cancelled", "message": "the call was cancelled"})
+        except BaseException as error:  # noqa: BLE001  SystemExit of a skill ends its call, not its neighbours
+            line = _error(call, failure(error))
+        self._finish(call, line)
+
+    async def _result(self, call: Call, request: dict[str, Any]) -> bytes:
+        name = request["function"]
+        try:
+            function = self._modules.function(request["module"], name, request.get("working_dir", ""))
+        except SkillRefusal:
+            raise
+        except BaseException as error:  # noqa: BLE001  an import may raise anything
+            return _error(call, failure(error, code="skill.import"))
+        try:
+            running: Coroutine[Any, Any, Any] = function(**request.get("kwargs", {}))
+        except TypeError as error:
+            raise SkillRefusal(describe(error)) from None
+        return _result(call, name, await running)
+
+    def _finish(self, call: Call, line: bytes) -> None:
+        for child in tuple(call.children):
+            child.cancel()
+        for output in self._outputs:
+            output.end_call(call.id)
+        del self._calls[call.id]
+        self._channel.send(line)
+
+    def _cancel(self, id: str) -> None:  # noqa: A002  the wire's word
+        call = self._calls.get(id)
+        if call is None or call.task is None:
+            return
+        call.task.cancel()
+        if not call.started:
+            self._finish(call, _error(call, {"code": "call.cancelled", "message": "the call was cancelled"}))
+
+    def _log(self, call: str | None, stream: str, text: str) -> None:
+        if not self._greeted:
+            # A host that only knows the four messages of a call.
+            _say(text)
+            return
+        if self._channel.crowded:
+            self._dropped += 1
+            return
+        if self._dropped:
+            text = f"[{self._dropped:,} lines were dropped here] {text}"
+            self._dropped = 0
+        message = {"__type__": "log", "stream": stream, "text": text.encode("utf-8", "backslashreplace").decode()}
+        self._channel.send(encode({**message, "__id__": call} if call is not None else message))
+
+
+def _result(call: Call, name: str, value: Any) -> bytes:
+    alongside = isinstance(value, dict) and set(value) != {"value"}
+    fields = value if alongside else {"value": value}
+    reserved = [key for key in fields if isinstance(key, str) and key.startswith("__")]
+    if reserved:
+        raise SkillRefusal(f"`{name}` returned the key `{reserved[0][:100]}`; keys that begin with `__` are reserved")
+    try:
+        return encode({"__type__": "result", "__id__": call.id, **fields})
+    except (Unsendable, TypeError) as problem:
+        raise SkillRefusal(f"what `{name}` returned can't be sent: {problem}") from None
+
+
+def _error(call: Call, error: dict[str, Any]) -> bytes:
+    return encode({"__type__": "result", "__id__": call.id, "__error__": error})
+
+
+def _own_children(
+    loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, Any], **options: Any
+) -> asyncio.Task[Any]:
+    """Makes tasks that end with the call which started them."""
+    task = asyncio.Task(coroutine, loop=loop, **options)
+    call = current_call.get()
+    if call is not None:
+        call.children.add(task)
+        task.add_done_callback(call.children.discard)
+    return task
+
+
+def _set_timezone(name: str | None) -> None:
+    # A process has one; hosts send the same to all calls of a worker.
+    if name and os.environ.get("TZ") != name:
+        os.environ["TZ"] = name
+        time.tzset()
+
+
+def _say(text: str) -> None:
+    with contextlib.suppress(OSError):
+        os.write(2, text.encode("utf-8", "backslashreplace") + b"\n")

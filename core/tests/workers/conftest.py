@@ -1,0 +1,148 @@
+"""Real workers for the tests of this folder: an SDK folder, skills written on the spot, and pools."""
+
+import itertools
+import sys
+import textwrap
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import anyio
+import attrs
+import pytest
+
+from sideband.workers import LaunchRequest, LogLine, PlainSandbox, WorkerCall, WorkerPool, WorkerReport, runtime_files
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request):
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def sdk(tmp_path_factory) -> Path:
+    """An SDK folder as a host writes it, without generated families."""
+    folder = tmp_path_factory.mktemp("sdk")
+    for name, source in runtime_files().items():
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(source.read_bytes())
+    return folder
+
+
+@attrs.define
+class Skill:
+    """A skill of one module, and the calls of its functions."""
+
+    folder: Path
+    sdk: Path
+    dispatched: list[tuple[str, str, str, Mapping[str, Any]]]
+    logged: list[tuple[str, LogLine]]
+    ids: itertools.count = attrs.Factory(itertools.count)
+
+    def call(self, function: str, *, handler: Callable[..., Any] | None = None, **options: Any) -> WorkerCall:
+        """A call of a function. ``handler(op, params)`` answers its ops; without one they echo their parameters."""
+        identifier = options.pop("id", None) or f"call-{self.folder.name}-{next(self.ids)}"
+
+        async def dispatch(dispatch_id: str, op: str, params: Mapping[str, Any]) -> Any:
+            self.dispatched.append((identifier, dispatch_id, op, params))
+            return params if handler is None else await handler(op, params)
+
+        call = WorkerCall(
+            id=identifier,
+            tool=f"skill.{function}",
+            domain=options.pop("domain", self.folder.name),
+            launch=LaunchRequest(snapshot=self.folder, sdk=self.sdk, python=Path(sys.executable)),
+            module=str(self.folder / options.pop("module", "tools.py")),
+            function=function,
+            arguments=options.pop("arguments", {}),
+            timeout=options.pop("timeout", 20),
+            dispatch=dispatch,
+            log=lambda line: self.logged.append((identifier, line)),
+        )
+        return attrs.evolve(call, **options)
+
+    def output(self, stream: str) -> list[str]:
+        """What was logged on one stream, by any call."""
+        return [line.text for _, line in self.logged if line.stream == stream]
+
+
+@pytest.fixture
+def make_skill(tmp_path, sdk) -> Callable[..., Skill]:
+    """``make_skill(source, name=…)`` writes a skill of one module, ``tools.py``."""
+
+    def make(source: str, name: str = "skill") -> Skill:
+        folder = tmp_path / name
+        folder.mkdir()
+        header = "import asyncio, os, sys, threading, time\nfrom sideband.skill import OpError, dispatch, echo, tool\n"
+        (folder / "tools.py").write_text(header + textwrap.dedent(source))
+        return Skill(folder, sdk, [], [])
+
+    return make
+
+
+@pytest.fixture
+def reports() -> list[WorkerReport]:
+    return []
+
+
+@pytest.fixture
+def make_pool(reports) -> Callable[..., WorkerPool]:
+    """A pool with short times, whose reports are kept."""
+
+    def make(**options: Any) -> WorkerPool:
+        times = {"idle_seconds": 60, "cancel_grace": 0.5, "write_timeout": 1.0}
+        return WorkerPool(options.pop("sandbox", PlainSandbox()), report=reports.append, **{**times, **options})
+
+    return make
+
+
+@pytest.fixture
+def gather() -> Callable[..., Any]:
+    """Runs coroutines at once; gives what each returned or raised, in order."""
+
+    async def run(*coroutines: Any) -> list[Any]:
+        outcomes: list[Any] = [None] * len(coroutines)
+
+        async def one(index: int, coroutine: Any) -> None:
+            try:
+                outcomes[index] = await coroutine
+            except Exception as error:
+                outcomes[index] = error
+
+        async with anyio.create_task_group() as tasks:
+            for index, coroutine in enumerate(coroutines):
+                tasks.start_soon(one, index, coroutine)
+        return outcomes
+
+    return run
+
+
+@pytest.fixture
+def answers() -> SimpleNamespace:
+    """Ops that wait until the test lets them: ``answers.handler``, ``answers.arrived(n)``, ``answers.release(key)``."""
+    waiting: dict[Any, anyio.Event] = {}
+    cancelled: list[Any] = []
+
+    async def handler(op: str, params: Mapping[str, Any]) -> Any:
+        event = waiting[params["key"]] = anyio.Event()
+        try:
+            await event.wait()
+        except anyio.get_cancelled_exc_class():
+            cancelled.append(params["key"])
+            raise
+        return f"answer {params['key']}"
+
+    async def arrived(count: int) -> None:
+        with anyio.fail_after(10):
+            while len(waiting) < count:
+                await anyio.lowlevel.checkpoint()
+
+    return SimpleNamespace(
+        handler=handler,
+        arrived=arrived,
+        release=lambda key: waiting[key].set(),
+        waiting=waiting,
+        cancelled=cancelled,
+    )
