@@ -100,9 +100,21 @@ def _problems(name: str, function: Any, specs: Mapping[str, HookSpec]) -> Iterat
         return
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         yield f"`{name}` is a generator; it must be `def` or `async def` and return its answer"
-    parameters = list(inspect.signature(function).parameters.values())
-    names = [parameter.name for parameter in parameters]
-    if names not in _SIGNATURES or any(parameter.kind is parameter.KEYWORD_ONLY for parameter in parameters):
-        unknown = next((one for one in names if one not in ("event", "ctx")), None)
+    parameters = inspect.signature(function).parameters
+    if list(parameters) not in _SIGNATURES:
+        unknown = next((one for one in parameters if one not in ("event", "ctx")), None)
         hint = closest(unknown, ("event", "ctx")) if unknown else ""
-        yield f"`{name}` takes ({', '.join(names)}), but must take (event) or (event, ctx){hint}"
+        yield f"`{name}` takes ({', '.join(parameters)}), but must take (event) or (event, ctx){hint}"
+        return
+    for one in parameters.values():
+        if one.kind is one.KEYWORD_ONLY:
+            yield f"`{name}` takes `{one.name}` by keyword only, but gets it by position"
+    yield from _event_problems(specs[name], parameters["event"].annotation, specs)
+
+
+def _event_problems(spec: HookSpec, annotation: Any, specs: Mapping[str, HookSpec]) -> Iterator[str]:
+    """Whether the author had the event of another hook in mind. Annotations are compared by name, never evaluated."""
+    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+    found = text.rpartition(".")[2]
+    if found != spec.event.__name__ and any(found == other.event.__name__ for other in specs.values()):
+        yield f"`{spec.name}` is annotated with {found}, but gets {spec.event.__name__}"

@@ -1,0 +1,224 @@
+import time
+
+import anyio
+import pytest
+from anyio import CancelScope, get_cancelled_exc_class, sleep_forever
+
+from sideband.hooks import (
+    Allow,
+    Compacted,
+    Compaction,
+    Context,
+    Deny,
+    Input,
+    Outcome,
+    Patch,
+    Section,
+    Sections,
+    Settled,
+    ToolCall,
+    ToolResult,
+    Transform,
+    Verdict,
+)
+
+pytestmark = pytest.mark.anyio
+
+CALL = ToolCall("c1", "notes.list", {})
+RESULT = ToolResult("c1", "notes.read", {}, "the text")
+
+
+@pytest.fixture
+def hanging():
+    def make(hook):
+        async def implementation(event):
+            await sleep_forever()
+
+        implementation.__name__ = hook
+        return implementation
+
+    return make
+
+
+def outcomes(reports):
+    return [(report.plugin, report.outcome) for report in reports]
+
+
+async def test_a_decision_that_hangs_is_denied_and_blamed_on_who_hangs(make_hooks, answering, hanging, reports):
+    hooks = make_hooks(
+        ("a", answering("tool_call", Allow())),
+        ("b", hanging("tool_call")),
+        ("c", answering("tool_call", Deny("no"))),
+        deadlines={"tool_call": 0.02},
+    )
+    decision = await hooks.decide(CALL)
+    assert decision.verdict is Verdict.DENY
+    assert decision.plugin == "b"
+    assert decision.error.code == "hook.timeout"
+    assert "plugin `b` was running when the 0.02 s of `tool_call` were over" in decision.reason
+    assert outcomes(reports) == [("b", Outcome.TIMEOUT), ("c", Outcome.NOT_REACHED)]
+
+
+async def test_the_deadline_is_shared_by_all_implementations(make_hooks, reports):
+    async def tool_call(event):
+        await anyio.sleep(0.04)
+
+    hooks = make_hooks(*[(name, tool_call) for name in "abcdefgh"], deadlines={"tool_call": 0.1})
+    started = time.perf_counter()
+    decision = await hooks.decide(CALL)
+    assert not decision.allowed
+    assert time.perf_counter() - started < 0.3
+    assert reports[0].outcome is Outcome.TIMEOUT
+    assert reports[0].plugin not in "ah"
+
+
+async def test_an_update_that_hangs_keeps_what_was_changed_before(make_hooks, answering, hanging, reports):
+    hooks = make_hooks(
+        normal=[("a", answering("input", Transform("changed"))), ("b", hanging("input"))], deadlines={"input": 0.02}
+    )
+    assert await hooks.update(Input("hi")) == Input("changed")
+    assert outcomes(reports) == [("b", Outcome.TIMEOUT)]
+
+
+async def test_a_guard_that_hangs_withholds_the_result(make_hooks, answering, hanging):
+    hooks = make_hooks(
+        ("a", hanging("tool_result")),
+        normal=[("b", answering("tool_result", Patch(content="b")))],
+        deadlines={"tool_result": 0.02},
+    )
+    result = await hooks.update(RESULT)
+    assert result.withheld_by == "a"
+    assert "the text" not in result.content
+
+
+async def test_a_plugin_that_hangs_does_not_withhold_the_result(make_hooks, answering, hanging):
+    hooks = make_hooks(
+        ("a", answering("tool_result", Patch(note="checked"))),
+        normal=[("b", hanging("tool_result"))],
+        deadlines={"tool_result": 0.02},
+    )
+    result = await hooks.update(RESULT)
+    assert result.content == "the text"
+    assert len(result.notes) == 1
+
+
+async def test_collecting_first_and_observing_go_on_without_who_hangs(make_hooks, answering, hanging, reports):
+    section = Section("one", "text")
+    hooks = make_hooks(
+        normal=[("a", answering("sections", [section])), ("b", hanging("sections"))],
+        deadlines={"sections": 0.02, "compaction": 0.02, "settled": 0.02},
+    )
+    assert [one.value for one in await hooks.collect(Sections())] == [section]
+    hooks = make_hooks(
+        normal=[("a", hanging("compaction")), ("b", answering("compaction", Compacted("short")))],
+        deadlines={"compaction": 0.02},
+    )
+    assert await hooks.first(Compaction("s1", "e1", [])) is None
+    hooks = make_hooks(
+        normal=[("a", hanging("settled")), ("b", answering("settled", None))], deadlines={"settled": 0.02}
+    )
+    await hooks.observe(Settled("s1"))
+    assert outcomes(reports) == [
+        ("b", Outcome.TIMEOUT),
+        ("a", Outcome.TIMEOUT),
+        ("b", Outcome.NOT_REACHED),
+        ("a", Outcome.TIMEOUT),
+        ("b", Outcome.NOT_REACHED),
+    ]
+
+
+async def test_code_that_never_awaits_is_blamed_when_it_comes_back(make_hooks, answering, reports):
+    def tool_call(event):
+        time.sleep(0.03)
+        return Allow("too late")
+
+    seen = []
+    hooks = make_hooks(("a", tool_call), ("b", answering("tool_call", None, seen)), deadlines={"tool_call": 0.01})
+    decision = await hooks.decide(CALL)
+    assert decision.verdict is Verdict.DENY
+    assert decision.plugin == "a"
+    assert seen == []
+    assert outcomes(reports) == [("a", Outcome.TIMEOUT), ("b", Outcome.NOT_REACHED)]
+
+
+@pytest.mark.parametrize("how", ["returns", "raises"])
+async def test_an_implementation_can_not_hide_that_the_deadline_passed(make_hooks, reports, how):
+    async def tool_call(event):
+        try:
+            await sleep_forever()
+        except get_cancelled_exc_class():
+            if how == "raises":
+                raise RuntimeError("hidden") from None
+        return Allow()
+
+    hooks = make_hooks(("a", tool_call), deadlines={"tool_call": 0.02})
+    decision = await hooks.decide(CALL)
+    assert decision.verdict is Verdict.DENY
+    assert decision.error.code == "hook.timeout"
+    assert outcomes(reports) == [("a", Outcome.TIMEOUT)]
+
+
+async def test_a_cancellation_from_outside_passes_through_and_blames_nobody(make_hooks, reports):
+    scope = CancelScope()
+    reached = []
+
+    async def tool_call(event):
+        scope.cancel()
+        await sleep_forever()
+
+    hooks = make_hooks(("a", tool_call))
+    with scope:
+        await hooks.decide(CALL)
+        reached.append("after")
+    assert scope.cancelled_caught
+    assert reached == []
+    assert reports == []
+
+
+async def test_a_deadline_from_outside_is_not_taken_for_the_hooks_own(make_hooks, hanging, reports):
+    hooks = make_hooks(("a", hanging("tool_call")))
+    with anyio.move_on_after(0.02) as scope:
+        await hooks.decide(CALL)
+    assert scope.cancelled_caught
+    assert reports == []
+
+
+async def test_only_exceptions_are_caught(make_hooks, failing, reports):
+    for error in (KeyboardInterrupt(), SystemExit(3)):
+        hooks = make_hooks(normal=[("a", failing("settled", error))])
+        with pytest.raises(type(error)):
+            await hooks.observe(Settled("s1"))
+    assert reports == []
+
+
+async def test_a_plugin_may_raise_a_group_of_exceptions(make_hooks, reports):
+    async def context(event):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(fail)
+
+    async def fail():
+        raise ValueError("inside")
+
+    hooks = make_hooks(normal=[("a", context)])
+    assert await hooks.update(Context([])) == Context([])
+    assert outcomes(reports) == [("a", Outcome.FAILED)]
+
+
+async def test_registration_during_a_dispatch_does_not_disturb_it(make_hooks, answering):
+    from types import SimpleNamespace
+
+    from sideband.hooks import hookimpl
+
+    hooks = make_hooks()
+
+    async def tool_call(event):
+        hooks.unregister("b")
+        hooks.register("c", SimpleNamespace(tool_call=hookimpl(lambda event: Deny("new"))))
+
+    hooks.register("a", SimpleNamespace(tool_call=hookimpl(tool_call)))
+    hooks.register("b", SimpleNamespace(tool_call=hookimpl(answering("tool_call", Allow("still asked")))))
+    decision = await hooks.decide(CALL)
+    assert decision.allowed
+    assert [note.plugin for note in decision.notes] == ["b"]
+    assert (await hooks.update(RESULT)) is RESULT
+    assert (await make_hooks().decide(CALL)).allowed

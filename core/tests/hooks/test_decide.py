@@ -1,0 +1,266 @@
+import anyio
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sideband.hooks import (
+    Allow,
+    Ask,
+    Cancel,
+    Decision,
+    Deny,
+    HookRegistry,
+    Note,
+    OpCall,
+    Phase,
+    Replace,
+    SessionBeforeFork,
+    SessionBeforeSwitch,
+    ToolCall,
+    Verdict,
+    hookimpl,
+)
+from sideband.ops import Level, Origin
+
+CALL = ToolCall("c1", "notes.list", {"path": "a"})
+OP_CALL = OpCall("e1", "http.get", {"url": "a"}, Level.MONITORED, Origin())
+
+
+@pytest.mark.anyio
+async def test_it_is_allowed_with_the_notes_of_those_who_have_some(make_hooks, answering):
+    hooks = make_hooks(
+        ("a", answering("tool_call", Allow("seen before"))),
+        ("b", answering("tool_call", None)),
+        ("c", answering("tool_call", Allow())),
+    )
+    assert await hooks.decide(CALL) == Decision(
+        Verdict.ALLOW, arguments={"path": "a"}, notes=(Note("a", "seen before"),)
+    )
+
+
+@pytest.mark.anyio
+async def test_the_first_denial_wins_and_nobody_further_is_asked(make_hooks, answering):
+    seen = []
+    hooks = make_hooks(
+        ("a", answering("op_call", Ask("May I?"))),
+        ("b", answering("op_call", Deny("not there", halt=True))),
+        ("c", answering("op_call", Deny("too late"), seen)),
+    )
+    decision = await hooks.decide(OP_CALL)
+    assert (decision.verdict, decision.plugin, decision.reason) == (Verdict.DENY, "b", "not there")
+    assert decision.halt
+    assert decision.questions == ()
+    assert seen == []
+
+
+@pytest.mark.anyio
+async def test_a_question_is_stronger_than_all_permissions(make_hooks, answering):
+    hooks = make_hooks(
+        ("a", answering("tool_call", Allow("fine"))),
+        ("b", answering("tool_call", Ask("Sure?"))),
+        ("c", answering("tool_call", Allow())),
+        ("d", answering("tool_call", Ask("Really?"))),
+    )
+    decision = await hooks.decide(CALL)
+    assert decision.verdict is Verdict.ASK
+    assert not decision.allowed
+    assert decision.questions == (Note("b", "Sure?"), Note("d", "Really?"))
+    assert decision.question == "Sure? Really?"
+    assert decision.plugin == "b"
+    assert decision.notes == (Note("a", "fine"),)
+
+
+@pytest.mark.anyio
+async def test_those_who_come_later_see_replaced_arguments(make_hooks, answering):
+    seen = []
+    hooks = make_hooks(
+        ("a", answering("op_call", Replace({"url": "b"}))),
+        ("b", answering("op_call", None, seen)),
+    )
+    decision = await hooks.decide(OP_CALL)
+    assert decision.allowed
+    assert decision.arguments == {"url": "b"}
+    assert decision.replaced_by == ("a",)
+    assert [event.params for event in seen] == [{"url": "b"}]
+
+
+@pytest.mark.anyio
+async def test_those_who_came_earlier_are_asked_again_about_replaced_arguments(make_hooks, answering):
+    hooks = make_hooks(
+        ("a", answering("op_call", lambda event: Deny("not b") if event.params["url"] == "b" else Allow("fine"))),
+        ("b", answering("op_call", Replace({"url": "b"}))),
+    )
+    decision = await hooks.decide(OP_CALL)
+    assert (decision.verdict, decision.plugin, decision.reason) == (Verdict.DENY, "a", "not b")
+    assert decision.notes == ()
+
+
+@pytest.mark.anyio
+async def test_the_answers_to_earlier_arguments_are_void(make_hooks, answering):
+    hooks = make_hooks(
+        ("a", answering("op_call", lambda event: Ask("Is a fine?") if event.params["url"] == "a" else None)),
+        ("b", answering("op_call", lambda event: Allow("a is fine") if event.params["url"] == "a" else None)),
+        ("c", answering("op_call", Replace({"url": "b"}))),
+    )
+    decision = await hooks.decide(OP_CALL)
+    assert decision.allowed
+    assert decision.questions == decision.notes == ()
+
+
+@pytest.mark.anyio
+async def test_replacing_with_the_same_arguments_changes_nothing(make_hooks, answering):
+    seen = []
+    hooks = make_hooks(
+        ("a", answering("op_call", None, seen)),
+        ("b", answering("op_call", lambda event: Replace(dict(event.params)))),
+    )
+    decision = await hooks.decide(OP_CALL)
+    assert decision.replaced_by == ()
+    assert len(seen) == 1
+
+
+@pytest.mark.anyio
+async def test_true_and_one_are_different_arguments(make_hooks, answering):
+    hooks = make_hooks(("a", answering("op_call", Replace({"url": True, "list": [1.0]}))))
+    event = OpCall("e1", "http.get", {"url": 1, "list": [1]}, Level.SAFE, Origin())
+    decision = await hooks.decide(event)
+    assert decision.arguments["url"] is True
+    assert type(decision.arguments["list"][0]) is float
+
+
+@pytest.mark.anyio
+async def test_guards_that_never_agree_are_denied(make_hooks, answering):
+    hooks = make_hooks(
+        ("a", answering("op_call", lambda event: Replace({"url": "a"}))),
+        ("b", answering("op_call", lambda event: Replace({"url": "b"}))),
+    )
+    decision = await hooks.decide(OP_CALL)
+    assert decision.verdict is Verdict.DENY
+    assert "`a`, `b` don't agree on the arguments" in decision.reason
+
+
+@pytest.mark.anyio
+async def test_replaced_arguments_are_validated_and_seen_as_the_validation_returns_them(make_hooks, answering):
+    seen = []
+    hooks = make_hooks(
+        ("a", answering("op_call", Replace({"limit": "10"}))),
+        ("b", answering("op_call", None, seen)),
+    )
+    decision = await hooks.decide(OP_CALL, validate=lambda arguments: {"limit": int(arguments["limit"])})
+    assert decision.arguments == {"limit": 10}
+    assert seen[0].params == {"limit": 10}
+
+
+@pytest.mark.anyio
+async def test_invalid_arguments_are_a_failure_of_the_one_who_wanted_them(make_hooks, answering, reports):
+    def validate(arguments):
+        raise ValueError("no such parameter: depth")
+
+    hooks = make_hooks(("a", answering("op_call", Replace({"depth": 1}))))
+    decision = await hooks.decide(OP_CALL, validate=validate)
+    assert decision.verdict is Verdict.DENY
+    assert decision.plugin == "a"
+    assert "no such parameter: depth" in decision.reason
+    assert [report.plugin for report in reports] == ["a"]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("event", [CALL, OP_CALL], ids=["tool_call", "op_call"])
+@pytest.mark.parametrize("phase", Phase)
+async def test_one_that_fails_denies_and_the_message_says_how_to_disable_it(failing, reports, event, phase):
+    from types import SimpleNamespace
+
+    hooks = HookRegistry(report=reports.append)
+    hooks.register("guard-x", SimpleNamespace(**{event.hook: hookimpl(failing(event.hook))}), phase=phase)
+    decision = await hooks.decide(event)
+    assert decision.verdict is Verdict.DENY
+    assert decision.plugin == "guard-x"
+    assert "plugin `guard-x` failed" in decision.reason
+    assert "ValueError: boom" in decision.reason
+    assert "name `guard-x` under `[policy] deny`" in decision.reason
+    assert decision.error.code == "hook.failed"
+    assert [report.plugin for report in reports] == ["guard-x"]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("answer", [True, False, "deny", {"block": True}, Cancel("no"), Deny])
+async def test_an_answer_of_another_type_denies(make_hooks, answering, answer):
+    def implementation(event):
+        return answer
+
+    implementation.__name__ = "tool_call"
+    decision = await make_hooks(("a", implementation)).decide(CALL)
+    assert decision.verdict is Verdict.DENY
+    assert decision.error.code == "hook.result"
+
+
+@pytest.mark.anyio
+async def test_a_plain_function_that_returns_an_awaitable_is_awaited(make_hooks):
+    async def later():
+        return Deny("after all")
+
+    def tool_call(event):
+        return later()
+
+    assert (await make_hooks(("a", tool_call)).decide(CALL)).reason == "after all"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("event", [SessionBeforeSwitch("new"), SessionBeforeFork("s1", "e1")])
+async def test_a_session_change_can_be_cancelled(make_hooks, answering, event):
+    decision = await make_hooks(normal=[("a", answering(event.hook, Cancel("not saved")))]).decide(event)
+    assert (decision.verdict, decision.plugin, decision.reason) == (Verdict.DENY, "a", "not saved")
+    assert decision.arguments is None
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("event", [SessionBeforeSwitch("new"), SessionBeforeFork("s1", "e1")])
+async def test_a_plugin_that_fails_does_not_keep_a_session_from_changing(
+    make_hooks, answering, failing, reports, event
+):
+    hooks = make_hooks(normal=[("a", failing(event.hook)), ("b", answering(event.hook, Allow()))])
+    assert (await hooks.decide(event)).allowed
+    assert [report.error.code for report in reports] == ["hook.failed", "hook.result"]
+
+
+ANSWERS = st.one_of(
+    st.sampled_from([None, Allow("ok"), Ask("?"), Deny("no"), "wrong type"]),
+    st.integers(0, 3).map(lambda value: Replace({"n": value})),
+)
+GUARDS = st.lists(st.lists(ANSWERS, min_size=4, max_size=4), min_size=1, max_size=4)
+
+
+@settings(deadline=None)
+@given(GUARDS)
+def test_whatever_is_allowed_was_allowed_by_everybody_with_the_final_arguments(rules):
+    """A guard is a table from the argument, 0 to 3, to its answer."""
+    hooks = HookRegistry(report=lambda report: None)
+    last: dict[int, tuple[int, object]] = {}
+
+    for number, table in enumerate(rules):
+
+        class Guard:
+            def __init__(self, number, table):
+                self.number, self.table = number, table
+
+            @hookimpl
+            def tool_call(self, event):
+                answer = self.table[event.arguments["n"]]
+                last[self.number] = event.arguments["n"], answer
+                return answer
+
+        hooks.register(f"g{number}", Guard(number, table), phase=Phase.GUARD)
+
+    decision = anyio.run(hooks.decide, ToolCall("c1", "t.t", {"n": 0}))
+    final = decision.arguments["n"]
+    if decision.verdict is Verdict.DENY:
+        refused = any(isinstance(answer, Deny | str) for _, answer in last.values())
+        assert refused or "don't agree" in decision.reason
+        return
+    assert len(last) == len(rules)
+    for seen, answer in last.values():
+        assert not isinstance(answer, Deny | str)
+        assert seen == final or answer == Replace({"n": final})
+    asked = {f"g{number}" for number, (_, answer) in last.items() if isinstance(answer, Ask)}
+    assert {note.plugin for note in decision.questions} == asked
+    assert (decision.verdict is Verdict.ASK) == bool(asked)

@@ -1,0 +1,320 @@
+import functools
+import types
+from types import SimpleNamespace
+
+import attrs
+import pluggy
+import pytest
+
+from sideband.hooks import (
+    Deny,
+    HookInvalid,
+    HookNotFound,
+    HookOrderCycle,
+    HookRegistry,
+    OpCall,
+    Phase,
+    ToolCall,
+    hookimpl,
+)
+
+CALL = ToolCall("c1", "notes.list", {})
+
+
+def problems_of(implementation) -> tuple[str, ...]:
+    hooks = HookRegistry()
+    with pytest.raises(HookInvalid) as caught:
+        hooks.register("broken", implementation)
+    assert hooks.plugins == ()
+    assert not any(hooks.has(hook) for hook in ("tool_call", "op_call", "tool_result"))
+    assert "`broken`" in str(caught.value)
+    return caught.value.problems
+
+
+def test_an_unknown_hook_is_named_with_the_closest_one():
+    @hookimpl
+    def tool_cal(event): ...
+
+    assert problems_of(SimpleNamespace(tool_cal=tool_cal)) == (
+        "there is no hook `tool_cal` (did you mean `tool_call`?)",
+    )
+
+
+def test_an_unknown_argument_is_named_with_the_closest_one():
+    @hookimpl
+    def tool_call(evnt, ctx): ...
+
+    [problem] = problems_of(SimpleNamespace(tool_call=tool_call))
+    assert problem == ("`tool_call` takes (evnt, ctx), but must take (event) or (event, ctx) (did you mean `event`?)")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda: None, lambda ctx: None, lambda ctx, event: None, lambda event, ctx, more=1: None, lambda *event: None],
+)
+def test_other_signatures_are_refused(function):
+    if function.__code__.co_flags & 0x04:
+        problems = problems_of(SimpleNamespace(tool_call=hookimpl(lambda *args: None)))
+    else:
+        problems = problems_of(SimpleNamespace(tool_call=hookimpl(function)))
+    assert "but must take (event) or (event, ctx)" in problems[0]
+
+
+def test_a_keyword_only_argument_is_refused():
+    @hookimpl
+    def tool_call(event, *, ctx): ...
+
+    assert problems_of(SimpleNamespace(tool_call=tool_call)) == (
+        "`tool_call` takes `ctx` by keyword only, but gets it by position",
+    )
+
+
+def test_the_event_of_another_hook_is_noticed_in_the_annotation():
+    @hookimpl
+    def tool_call(event: OpCall): ...
+
+    @hookimpl
+    def op_call(event: "sideband.hooks.ToolCall"): ...  # noqa: F821  as a string annotation may be
+
+    assert problems_of(SimpleNamespace(tool_call=tool_call, op_call=op_call)) == (
+        "`op_call` is annotated with ToolCall, but gets OpCall",
+        "`tool_call` is annotated with OpCall, but gets ToolCall",
+    )
+
+
+def test_everything_that_is_wrong_is_listed_at_once():
+    class Broken:
+        @hookimpl
+        def tool_call(self, call): ...
+
+        @hookimpl
+        def op_cal(self, event): ...
+
+        @hookimpl
+        def tool_result(self, event):
+            yield
+
+        @hookimpl
+        def settled(self, event): ...
+
+    problems = problems_of(Broken())
+    assert len(problems) == 3
+    assert {problem.split("`")[1] for problem in problems} == {"tool_call", "op_cal", "tool_result"}
+
+
+def test_a_function_named_like_a_hook_without_the_mark_is_an_error():
+    class Guard:
+        def tool_call(self, event):
+            return Deny("never")
+
+    [problem] = problems_of(Guard())
+    assert "`tool_call` is named like a hook, but is not marked" in problem
+
+
+def test_a_mark_that_the_static_method_hides_is_an_error():
+    class Guard:
+        @hookimpl
+        @staticmethod
+        def tool_call(event): ...
+
+    [problem] = problems_of(Guard())
+    assert "is not marked" in problem
+
+
+def test_a_function_that_a_module_only_imported_is_no_implementation():
+    module = types.ModuleType("plugin_module")
+
+    def settled(event): ...
+
+    settled.__module__ = "plugin_module"
+    settled = hookimpl(settled)
+
+    def context(event): ...
+
+    module.settled, module.context = settled, context
+    hooks = HookRegistry()
+    hooks.register("plugin", module)
+    assert hooks.has("settled")
+    assert not hooks.has("context")
+
+
+def test_another_pluggy_marker_is_an_error():
+    @pluggy.HookimplMarker("sideband")(tryfirst=True)
+    def tool_call(event): ...
+
+    [problem] = problems_of(SimpleNamespace(tool_call=tool_call))
+    assert "another decorator" in problem
+
+
+def test_a_marked_object_that_is_no_function_is_an_error():
+    @functools.lru_cache
+    def tool_call(event): ...
+
+    [problem] = problems_of(SimpleNamespace(tool_call=hookimpl(tool_call)))
+    assert "no plain function" in problem
+
+
+def test_a_class_is_refused():
+    class Guard:
+        @hookimpl
+        def tool_call(self, event): ...
+
+    assert problems_of(Guard) == ("`Guard` is a class; register an instance of it",)
+
+
+def test_a_plugin_without_implementations_is_refused():
+    assert problems_of(SimpleNamespace(helper=len)) == ("it has no function marked with @hookimpl",)
+
+
+def test_a_property_is_not_run_by_registration():
+    class Guard:
+        @property
+        def op_call(self):
+            raise AssertionError("ran")
+
+        @hookimpl
+        def tool_call(self, event): ...
+
+    HookRegistry().register("guard", Guard())
+
+
+def test_a_name_is_registered_once():
+    plugin = SimpleNamespace(settled=hookimpl(lambda event: None))
+    hooks = HookRegistry()
+    hooks.register("one", plugin)
+    with pytest.raises(HookInvalid, match="registered already"):
+        hooks.register("one", plugin)
+    assert hooks.plugins == ("one",)
+
+
+@pytest.mark.anyio
+async def test_equal_objects_are_different_plugins():
+    @attrs.frozen
+    class Guard:
+        @hookimpl
+        def op_call(self, event): ...
+
+        @hookimpl
+        def tool_call(self, event):
+            return None
+
+    hooks = HookRegistry()
+    hooks.register("one", Guard())
+    hooks.register("two", Guard())
+    assert [one.plugin for one in hooks.order("tool_call")] == ["one", "two"]
+    assert (await hooks.decide(CALL)).allowed
+
+
+@pytest.mark.anyio
+async def test_modules_methods_static_and_class_methods_all_work(reports):
+    module = types.ModuleType("a_module")
+    module.tool_call = hookimpl(lambda event: Deny("module"))
+
+    class Guard:
+        @hookimpl
+        async def tool_call(self, event, ctx=None):
+            return Deny(f"method {ctx}")
+
+        @staticmethod
+        @hookimpl
+        def op_call(event, ctx): ...
+
+        @classmethod
+        @hookimpl
+        async def settled(cls, event): ...
+
+    for implementation, reason in ((module, "module"), (Guard(), "method the context")):
+        hooks = HookRegistry(report=reports.append)
+        hooks.register("plugin", implementation, context="the context")
+        assert (await hooks.decide(CALL)).reason == reason
+    assert hooks.has("op_call")
+    assert hooks.has("settled")
+    assert reports == []
+
+
+@pytest.mark.anyio
+async def test_a_context_factory_gets_the_event():
+    seen = []
+
+    @hookimpl
+    def tool_call(event, ctx):
+        seen.append(ctx)
+
+    hooks = HookRegistry()
+    hooks.register("plugin", SimpleNamespace(tool_call=tool_call), context=lambda event: ("context of", event.id))
+    await hooks.decide(CALL)
+    assert seen == [("context of", "c1")]
+
+
+@pytest.mark.anyio
+async def test_a_context_factory_that_fails_is_a_failure_of_the_guard(reports):
+    def factory(event):
+        raise RuntimeError("no context")
+
+    hooks = HookRegistry(report=reports.append)
+    hooks.register("plugin", SimpleNamespace(tool_call=hookimpl(lambda event, ctx: None)), context=factory)
+    decision = await hooks.decide(CALL)
+    assert not decision.allowed
+    assert decision.plugin == "plugin"
+
+
+@pytest.mark.anyio
+async def test_an_unregistered_plugin_is_not_asked():
+    hooks = HookRegistry()
+    hooks.register("guard", SimpleNamespace(tool_call=hookimpl(lambda event: Deny("no"))))
+    hooks.unregister("guard")
+    assert not hooks.has("tool_call")
+    assert (await hooks.decide(CALL)).allowed
+    hooks.register("guard", SimpleNamespace(tool_call=hookimpl(lambda event: Deny("again"))))
+    assert (await hooks.decide(CALL)).reason == "again"
+
+
+def test_unregistering_what_is_not_there_is_harmless():
+    HookRegistry().unregister("nobody")
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: HookRegistry().has("op_cal"),
+        lambda: HookRegistry().order("op_cal"),
+        lambda: HookRegistry(order={"op_cal": ("x",)}),
+        lambda: HookRegistry(deadlines={"op_cal": 1}),
+    ],
+)
+def test_an_unknown_hook_is_an_error_wherever_it_is_named(use):
+    with pytest.raises(HookNotFound, match="did you mean `op_call`"):
+        use()
+
+
+def test_a_cycle_leaves_nothing_of_the_plugin_behind():
+    def plugin(**wishes):
+        return SimpleNamespace(tool_call=hookimpl(**wishes)(lambda event: None), settled=hookimpl(lambda event: None))
+
+    hooks = HookRegistry()
+    hooks.register("a", plugin(after="b"))
+    with pytest.raises(HookOrderCycle) as caught:
+        hooks.register("b", plugin(after="a"))
+    assert set(caught.value.cycle) == {"a", "b"}
+    assert caught.value.plugin == "b"
+    assert " before " in str(caught.value)
+    assert hooks.plugins == ("a",)
+    assert [one.plugin for one in hooks.order("settled")] == ["a"]
+    hooks.register("b", plugin(before="a"))
+    assert [one.plugin for one in hooks.order("tool_call")] == ["b", "a"]
+
+
+@pytest.mark.parametrize("bad", [1, [1], ("a", ""), ""])
+def test_wishes_are_names_of_plugins(bad):
+    with pytest.raises(TypeError):
+        hookimpl(before=bad)
+
+
+def test_a_guard_is_registered_with_its_phase():
+    hooks = HookRegistry()
+    hooks.register("z", SimpleNamespace(tool_call=hookimpl(lambda event: None)), phase=Phase.GUARD)
+    hooks.register("a", SimpleNamespace(tool_call=hookimpl(lambda event: None)))
+    assert [(one.position, one.plugin, one.phase) for one in hooks.order("tool_call")] == [
+        (1, "z", Phase.GUARD),
+        (2, "a", Phase.NORMAL),
+    ]

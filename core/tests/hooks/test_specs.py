@@ -1,0 +1,258 @@
+import contextlib
+import doctest
+import io
+from types import FunctionType, SimpleNamespace
+
+import attrs
+import pytest
+
+import sideband.hooks as public
+from sideband.hooks import (
+    HOOK_SPECS,
+    AfterProviderResponse,
+    AgentEnd,
+    AgentError,
+    AgentStart,
+    BeforeAgentStart,
+    BeforeProviderRequest,
+    CollectEvent,
+    Compaction,
+    Context,
+    DecideEvent,
+    Effect,
+    Ephemeral,
+    Event,
+    Failure,
+    FirstEvent,
+    HookRegistry,
+    Input,
+    Kind,
+    MessageEnd,
+    MessageStart,
+    MessageUpdate,
+    ModelSelect,
+    ObserveEvent,
+    OpCall,
+    Redactors,
+    RetryEnd,
+    RetryStart,
+    Routes,
+    SavePoint,
+    Sections,
+    SessionBeforeFork,
+    SessionBeforeSwitch,
+    SessionCompact,
+    SessionShutdown,
+    SessionStart,
+    Settled,
+    ToolCall,
+    ToolExecutionEnd,
+    ToolExecutionStart,
+    ToolExecutionUpdate,
+    ToolResult,
+    TurnEnd,
+    TurnStart,
+    UpdateEvent,
+)
+from sideband.ops import Level, Origin
+
+MESSAGE = {"role": "assistant", "content": "hello there"}
+ERROR = {"code": "provider.overloaded", "message": "overloaded"}
+
+SAMPLES = [
+    Input("ping"),
+    Input("hello"),
+    BeforeAgentStart("write an invoice", "You help."),
+    Context([MESSAGE]),
+    Ephemeral([MESSAGE]),
+    BeforeProviderRequest("large", [MESSAGE]),
+    AfterProviderResponse("large", {"message": MESSAGE, "logprobs": []}),
+    ToolCall("c1", "notes.delete", {"path": "a"}),
+    ToolCall("c1", "notes.list", {"limit": 1000}),
+    OpCall("e1", "http.get", {"url": "x"}, Level.MONITORED, Origin()),
+    OpCall("e1", "mail.send", {}, Level.RESTRICTED, Origin(principal="guest")),
+    ToolResult("c1", "notes.read", {}, "x" * 5000),
+    Compaction("s1", "e5", [MESSAGE]),
+    SessionBeforeSwitch("new"),
+    SessionBeforeFork("s1", "e1", "before"),
+    Sections(),
+    Routes(["weather.today"]),
+    Redactors(),
+    AgentStart("r1"),
+    TurnStart("r1", 0),
+    TurnEnd("r1", 0, MESSAGE, [MESSAGE]),
+    MessageStart(MESSAGE),
+    MessageUpdate({"text": "hel"}),
+    MessageEnd(MESSAGE),
+    ToolExecutionStart("c1", "notes.read", {}),
+    ToolExecutionUpdate("c1", "notes.read", 1, 2, "reading"),
+    ToolExecutionEnd("c1", "notes.read", "text", ms=2000),
+    RetryStart(1, 0.5, ERROR),
+    RetryEnd(3, success=False),
+    AgentError("r1", ERROR),
+    AgentEnd("r1", "completed", [MESSAGE]),
+    SavePoint("s1", "e9"),
+    Settled("s1"),
+    SessionCompact("s1", "e9"),
+    SessionStart("s1"),
+    SessionShutdown("s1"),
+    Effect("e1", "http.get", "denied", Origin()),
+    ModelSelect("large", "small"),
+]
+
+DOCUMENTED = {
+    Kind.UPDATE: "input before_agent_start context before_provider_request after_provider_response tool_result",
+    Kind.COLLECT: "ephemeral sections routes redactors",
+    Kind.DECIDE: "tool_call op_call session_before_switch session_before_fork",
+    Kind.FIRST: "compaction",
+    Kind.OBSERVE: "agent_start turn_start turn_end message_start message_update message_end tool_execution_start "
+    "tool_execution_update tool_execution_end retry_start retry_end agent_error agent_end save_point settled "
+    "session_compact session_start session_shutdown effect model_select",
+}
+BASES = {
+    Kind.UPDATE: UpdateEvent,
+    Kind.COLLECT: CollectEvent,
+    Kind.DECIDE: DecideEvent,
+    Kind.FIRST: FirstEvent,
+    Kind.OBSERVE: ObserveEvent,
+}
+
+
+def dispatch(hooks: HookRegistry, event: Event):
+    return getattr(hooks, HOOK_SPECS[event.hook].kind.value)(event)
+
+
+def test_the_table_holds_exactly_the_documented_hooks_with_their_kinds():
+    expected = {name: kind for kind, names in DOCUMENTED.items() for name in names.split()}
+    assert {name: spec.kind for name, spec in HOOK_SPECS.items()} == expected
+
+
+def test_the_failure_policies_are_the_documented_ones():
+    special = {
+        "tool_call": Failure.DENY,
+        "op_call": Failure.DENY,
+        "tool_result": Failure.WITHHOLD_IF_GUARD,
+        "compaction": Failure.NEXT,
+        "session_before_switch": Failure.REPORT,
+        "session_before_fork": Failure.REPORT,
+    }
+    for name, spec in HOOK_SPECS.items():
+        usual = Failure.REPORT if spec.kind is Kind.OBSERVE else Failure.SKIP
+        assert spec.on_failure is special.get(name, usual), name
+
+
+@pytest.mark.parametrize("spec", HOOK_SPECS.values(), ids=str)
+def test_a_spec_is_named_after_its_event_and_of_the_kind_of_its_event(spec):
+    assert spec.event.hook == spec.name
+    assert issubclass(spec.event, BASES[spec.kind])
+    assert spec.deadline > 0
+
+
+@pytest.mark.parametrize("spec", HOOK_SPECS.values(), ids=str)
+def test_every_field_of_an_event_is_documented(spec):
+    for field in attrs.fields(spec.event):
+        assert f"{field.name}: " in (spec.event.__doc__ or ""), field.name
+
+
+def test_there_is_a_sample_of_every_event():
+    assert {event.hook for event in SAMPLES} == set(HOOK_SPECS)
+
+
+def test_everything_public_is_there_and_documented():
+    assert public.__all__ == sorted(public.__all__, key=lambda name: (not name.isupper(), name[0].islower(), name))
+    for name in public.__all__:
+        value = getattr(public, name)
+        assert value.__doc__ or not isinstance(value, type | FunctionType), name
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("spec", HOOK_SPECS.values(), ids=str)
+async def test_the_example_of_a_hook_runs_and_works_as_a_plugin(spec, reports):
+    names: dict = {}
+    example = doctest.DocTestParser().get_doctest(spec.doc, names, spec.name, None, None)
+    runner = doctest.DocTestRunner()
+    problems = io.StringIO()
+    runner.run(example, out=problems.write, clear_globs=False)
+    assert example.examples
+    assert runner.summarize(verbose=False).failed == 0, problems.getvalue()
+
+    hooks = HookRegistry(report=reports.append, trace=True)
+    hooks.register("example", SimpleNamespace(**{spec.name: example.globs[spec.name]}))
+    with contextlib.redirect_stdout(io.StringIO()):
+        for event in SAMPLES:
+            if event.hook == spec.name:
+                await dispatch(hooks, event)
+    assert reports
+    assert [report.error for report in reports if report.error] == []
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("event", SAMPLES, ids=lambda event: event.hook)
+async def test_without_implementations_every_event_has_its_neutral_outcome(event, reports):
+    outcome = await dispatch(HookRegistry(report=reports.append), event)
+    match HOOK_SPECS[event.hook].kind:
+        case Kind.UPDATE:
+            assert outcome is event
+        case Kind.DECIDE:
+            assert outcome.allowed
+            assert outcome.arguments == event.final_arguments
+        case Kind.COLLECT:
+            assert outcome == ()
+        case _:
+            assert outcome is None
+    assert reports == []
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("event", SAMPLES, ids=lambda event: event.hook)
+async def test_an_answer_of_a_type_that_the_hook_does_not_know_is_a_failure_of_its_plugin(event, reports, make_hooks):
+    class Stray:
+        pass
+
+    def implementation(event):
+        return Stray()
+
+    implementation.__name__ = event.hook
+    hooks = make_hooks(normal=[("stray", implementation)])
+    await dispatch(hooks, event)
+    [report] = reports
+    assert report.plugin == "stray"
+    assert report.error.code == "hook.result"
+    assert "returned Stray, but may return" in report.error.message
+
+
+def test_a_payload_can_not_be_changed_in_place():
+    event = ToolCall("c1", "notes.list", {"path": "a", "tags": ["x"], "deep": {"k": 1}})
+    for change in (
+        lambda: event.arguments.__setitem__("path", "b"),
+        lambda: event.arguments.update(path="b"),
+        lambda: event.arguments.pop("path"),
+        lambda: event.arguments["tags"].append("y"),
+        lambda: event.arguments["deep"].clear(),
+    ):
+        with pytest.raises(TypeError, match="can't be changed in place"):
+            change()
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        event.tool = "other"
+
+
+def test_a_payload_is_a_copy_of_what_the_caller_gave():
+    arguments = {"tags": ["x"]}
+    event = ToolCall("c1", "notes.list", arguments)
+    arguments["tags"].append("y")
+    assert event.arguments == {"tags": ["x"]}
+
+
+def test_a_payload_serialises_copies_and_compares_like_plain_data():
+    import copy
+    import json
+    import pickle
+
+    plain = {"tags": ["x", {"k": None}], "n": 1}
+    frozen = ToolCall("c1", "notes.list", plain).arguments
+    assert frozen == plain
+    assert json.loads(json.dumps(frozen)) == plain
+    assert type(copy.deepcopy(frozen)) is dict
+    assert type(copy.deepcopy(frozen)["tags"]) is list
+    assert pickle.loads(pickle.dumps(frozen)) == plain
+    assert type(public.thaw(frozen)["tags"][1]) is dict
