@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -19,8 +19,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
 from ..hooks import Effect, HookRegistry, OpCall
-from ..ledger import Intent, Ledger, Outcome
+from ..ledger import Intent, Ledger, Outcome, Status
 from ..ops import (
+    Credential,
     Grant,
     Level,
     LimitExceeded,
@@ -32,10 +33,11 @@ from ..ops import (
     OpTimeout,
     Origin,
 )
+from ..plugins import LoadedPlugin
 from ._call import Call, EffectReport
 from ._claims import Claims, Replay
-from ._context import DispatchContext
-from ._decisions import Approver, decide
+from ._context import CredentialScope, DispatchContext
+from ._decisions import Approver, decide, trail
 from ._errors import as_op_error, validation_problems
 from ._gate import check_op
 from ._lookup import BoundOp, Ops
@@ -149,6 +151,18 @@ class Broker:
             return replay.result
         return await self._run(dispatch)
 
+    async def record_refusal(self, op: str, origin: Origin, code: str, message: str) -> None:
+        """Record something that a worker tried and that never became a dispatch."""
+        await self._ledger.outcome(
+            Outcome(
+                effect=self._ledger.new_effect_id(),
+                op=self.redactor.text(op)[:200],
+                status="denied",
+                error={"code": code, "message": self.redactor.text(message)},
+                origin=origin,
+            )
+        )
+
     async def _look_up(self, dispatch: _Dispatch) -> None:
         if dispatch.depth > _DEEPEST_CHILD:
             raise LimitExceeded("nested_dispatches", _DEEPEST_CHILD, op=dispatch.op)
@@ -179,22 +193,39 @@ class Broker:
     async def _decide(self, dispatch: _Dispatch) -> None:
         if not self._hooks.has("op_call"):
             return
-        bound = _bound(dispatch)
+        spec = _bound(dispatch).spec
+        params = _params(dispatch).model_dump(exclude_unset=True)
         event = OpCall(
             effect=dispatch.effect,
             op=dispatch.op,
-            params=_params(dispatch).model_dump(exclude_unset=True),
-            level=bound.spec.level,
+            params=params,
+            level=spec.level,
             origin=dispatch.origin,
             grant=dispatch.grant.texts(),
+            idempotent=spec.idempotent,
+            key=dispatch.key,
+            preview=self._preview(dispatch) if spec.preview else None,
         )
-        decision = await decide(self._hooks, event, self._approver)
-        dispatch.decisions = self.redactor.data(decision.trail)
-        if decision.arguments is not None:
+        decision, refusal = await decide(self._hooks, event, self._approver)
+        dispatch.decisions = self.redactor.data(trail(decision))
+        if decision.replaced_by and decision.arguments is not None:
+            # What a guard puts in place of the parameters passes validation and gate like what it replaces.
             self._validate(dispatch, decision.arguments)
             self._check_grant(dispatch)
-        if decision.denied is not None:
-            raise decision.denied
+        if refusal is not None:
+            raise refusal
+
+    def _preview(self, dispatch: _Dispatch) -> Callable[[Mapping[str, Any]], Awaitable[str]]:
+        async def preview(params: Mapping[str, Any]) -> str:
+            spec = _bound(dispatch).spec
+            assert spec.preview is not None  # noqa: S101  only offered where there is one
+            context = self._context(dispatch, dispatch.call.deadline)
+            try:
+                return self.redactor.text(await spec.preview(spec.params.model_validate(params), context))
+            finally:
+                context.end()
+
+        return preview
 
     async def _intend(self, dispatch: _Dispatch) -> Replay | None:
         spec = _bound(dispatch).spec
@@ -214,7 +245,7 @@ class Broker:
             params=dispatch.recorded,
             grant=tuple(dispatch.covering),
             origin=dispatch.origin,
-            level=spec.level.name,
+            level=spec.level,
             decisions=tuple(dispatch.decisions),
             isolation=dispatch.call.isolation,
         )
@@ -254,20 +285,58 @@ class Broker:
         return await self._answer(dispatch, result)
 
     def _context(self, dispatch: _Dispatch, deadline: float) -> DispatchContext:
-        bound = _bound(dispatch)
-        return DispatchContext(
+        return self.context(
+            _bound(dispatch).plugin,
+            dispatch.call,
             op=dispatch.op,
             effect=dispatch.effect,
-            config=bound.plugin.config,
-            state=bound.plugin.state,
             deadline=deadline,
-            home=self._home,
-            plugin=bound.plugin.record.name,
-            call=dispatch.call,
             grant=dispatch.grant,
             depth=dispatch.depth,
+        )
+
+    def context(
+        self,
+        plugin: LoadedPlugin,
+        call: Call,
+        *,
+        op: str,
+        effect: str,
+        deadline: float,
+        grant: Grant | None = None,
+        depth: int = 0,
+    ) -> DispatchContext:
+        """The context for code of ``plugin``, with the call's rights or the narrower ``grant``."""
+        return DispatchContext(
+            op=op,
+            effect=effect,
+            config=plugin.config,
+            state=plugin.state,
+            deadline=deadline,
+            home=self._home,
+            plugin=plugin.record.name,
+            call=call,
+            grant=call.grant if grant is None else grant,
+            depth=depth,
             broker=self,
         )
+
+    async def credential(self, context: DispatchContext, handle: str, audience: str) -> Credential:
+        """Resolve a credential with the rights of ``context``; its value is known to the redactor from then on.
+
+        Raises:
+            OpDenied: the grant does not have it.
+            OpError: there is no such credential, or not for this audience.
+        """
+        context.require(CredentialScope(name=handle, mode="use"))
+        bound = await self.ops.get(f"{CredentialScope.family}.list")
+        resolver = bound.family.credentials
+        if resolver is None:
+            raise OpDenied(context.op, f"the family `{CredentialScope.family}` keeps no credentials")
+        credential = await resolver.resolve(handle, audience, context.for_plugin(bound.plugin))
+        for value in (credential.value, *credential.headers.values()):
+            self.redactor.protect(value, handle)
+        return credential
 
     async def _answer(self, dispatch: _Dispatch, result: Any) -> Any:
         try:
@@ -294,7 +363,7 @@ class Broker:
             problems = str(error)
         raise OpResultInvalid(dispatch.op, problems, plugin=dispatch.plugin)
 
-    async def _settle(self, dispatch: _Dispatch, status: str, error: OpError) -> OpError:
+    async def _settle(self, dispatch: _Dispatch, status: Status, error: OpError) -> OpError:
         """Record how an effect that was begun ended without a result, and return the error to answer with."""
         self._clean(error)
         with CancelScope(shield=True):
@@ -304,7 +373,11 @@ class Broker:
     async def _refuse(self, dispatch: _Dispatch, error: OpError) -> None:
         """Record a dispatch that was ended before it became an effect: an outcome without intent."""
         self._clean(error)
-        status = {OpDenied: "denied", OpCancelled: "cancelled"}.get(type(error), "failed")
+        status: Status = "failed"
+        if isinstance(error, OpDenied):
+            status = "denied"
+        elif isinstance(error, OpCancelled):
+            status = "cancelled"
         dispatch.key = None
         with CancelScope(shield=True):
             await self._outcome(dispatch, status, error=error)
@@ -315,7 +388,7 @@ class Broker:
         error.args = (error.message,)
 
     async def _outcome(
-        self, dispatch: _Dispatch, status: str, *, error: OpError | None = None, size: int = 0, result: Any = None
+        self, dispatch: _Dispatch, status: Status, *, error: OpError | None = None, size: int = 0, result: Any = None
     ) -> None:
         spec = dispatch.bound.spec if dispatch.bound else None
         milliseconds = round((perf_counter() - dispatch.started) * 1000, 3)
@@ -327,7 +400,7 @@ class Broker:
             params=dispatch.recorded,
             grant=tuple(dispatch.covering),
             origin=dispatch.origin,
-            level=dispatch.level.name if dispatch.level is not None else None,
+            level=dispatch.level,
             decisions=tuple(dispatch.decisions),
             isolation=dispatch.call.isolation,
             status=status,
@@ -341,9 +414,11 @@ class Broker:
             certain = status == "done" or (status == "failed" and not isinstance(error, OpTimeout))
             certain = certain or (spec is not None and spec.idempotent)
             await self._claims.settle(dispatch.key, status if certain else "unknown", result)
-        await self._tell(dispatch, status, milliseconds, data)
+        await self._tell(dispatch, status, milliseconds, data, size)
 
-    async def _tell(self, dispatch: _Dispatch, status: str, ms: float, error: dict[str, Any] | None) -> None:
+    async def _tell(
+        self, dispatch: _Dispatch, status: Status, ms: float, error: dict[str, Any] | None, size: int
+    ) -> None:
         if dispatch.call.on_effect is not None:
             decision = error["message"] if error and status == "denied" else " ".join(dispatch.covering) or "needs none"
             dispatch.call.on_effect(
@@ -355,9 +430,15 @@ class Broker:
                     effect=dispatch.effect,
                     op=dispatch.op,
                     status=status,
+                    level=dispatch.level or Level.SAFE,
                     origin=dispatch.origin,
-                    ms=ms,
+                    params=dispatch.recorded,
+                    grant=tuple(dispatch.covering),
+                    decisions=dispatch.decisions,
                     error=error,
+                    ms=ms,
+                    bytes=size,
+                    isolation=dispatch.call.isolation,
                 )
             )
 

@@ -6,23 +6,12 @@ from typing import Any
 
 from attrs import frozen
 
-from ..ops import EffectInFlight, EffectUnknown, OpError
-from ..store import Document, Store, StoreConflict
+from .._errors import StoreConflict
+from ..ops import EffectInFlight, EffectUnknown
+from ..store import Document, Store
+from ._errors import KeyReused
 
-__all__ = ["Claims", "KeyReused", "Replay"]
-
-
-class KeyReused(OpError, ValueError):
-    """An idempotency key was used before for another effect."""
-
-    code = "effect.key"
-
-    def __init__(self, op: str, key: str) -> None:
-        super().__init__(
-            f"{op}: the key `{key}` belongs to another effect",
-            hint="a key names one op with one set of parameters; use a new one",
-            op=op,
-        )
+__all__ = ["Claims", "Replay"]
 
 
 @frozen

@@ -6,19 +6,27 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attrs import define, evolve, field
+from attrs import define, evolve, field, frozen
 
-from ..ops import Credential, CredentialResolver, Grant, OpDenied, Origin, Scope
+from ..ops import Credential, Grant, OpDenied, Origin, Scope
+from ..plugins import LoadedPlugin
 from ._call import Call, Progress
 from ._gate import check_scope
 
 if TYPE_CHECKING:
     from ._broker import Broker
 
-__all__ = ["DispatchContext"]
+__all__ = ["CredentialScope", "DispatchContext"]
 
 _LONGEST_MESSAGE = 2_000
-_CREDENTIAL_FAMILY = "secrets"
+
+
+@frozen
+class CredentialScope(Scope, family="secrets"):
+    """What the grant must allow for a credential to be resolved, whichever package keeps it."""
+
+    name: str | None = None
+    mode: str | None = None
 
 
 @define(eq=False)
@@ -57,6 +65,10 @@ class DispatchContext:
     def origin(self) -> Origin:
         """Who caused it."""
         return self._call.origin
+
+    def for_plugin(self, plugin: LoadedPlugin) -> DispatchContext:
+        """The same dispatch, seen by the code of another plugin that helps with it."""
+        return evolve(self, config=plugin.config, state=plugin.state, plugin=plugin.record.name)
 
     def end(self) -> None:
         """Take the rights away; what a handler left running can't use them any more."""
@@ -99,18 +111,7 @@ class DispatchContext:
 
     async def credential(self, handle: str, audience: str) -> Credential:
         """See ``OpContext.credential``."""
-        self._check_alive()
-        check_scope(self._grant, self.op, _CREDENTIAL_FAMILY, {"name": handle, "mode": "use"})
-        plugin = await self._broker.ops.plugin(_CREDENTIAL_FAMILY)
-        resolver: CredentialResolver | None = plugin.contribution.credentials
-        if resolver is None:
-            raise OpDenied(self.op, f"the family `{_CREDENTIAL_FAMILY}` keeps no credentials")
-        context = evolve(self, config=plugin.config, state=plugin.state, plugin=plugin.record.name)
-        credential = await resolver.resolve(handle, audience, context)
-        self._broker.redactor.protect(credential.value, handle)
-        for value in credential.headers.values():
-            self._broker.redactor.protect(value, handle)
-        return credential
+        return await self._broker.credential(self, handle, audience)
 
     def protect(self, value: str | bytes, name: str = "secret") -> None:
         """See ``OpContext.protect``."""

@@ -1,6 +1,7 @@
 """The broker raises the errors of ``sideband.ops``; this module turns whatever a handler raised into one of them.
 
     OpError(SidebandError)      see ops/_errors.py
+    └── KeyReused(ValueError)   effect.key
 """
 
 from __future__ import annotations
@@ -14,9 +15,22 @@ from .._errors import SidebandError
 from ..ops import OpError, OpFailed
 from ..ops._errors import closest
 
-__all__ = ["as_op_error", "safe_text", "validation_problems"]
+__all__ = ["KeyReused", "as_op_error", "safe_text", "validation_problems"]
 
 _LONGEST_MESSAGE = 2_000
+
+
+class KeyReused(OpError, ValueError):
+    """An idempotency key was used before for another effect."""
+
+    code = "effect.key"
+
+    def __init__(self, op: str, key: str) -> None:
+        super().__init__(
+            f"{op}: the key `{key}` belongs to another effect",
+            hint="a key names one op with one set of parameters; use a new one",
+            op=op,
+        )
 
 
 def safe_text(error: BaseException) -> str:

@@ -38,19 +38,24 @@ class Ops:
             return bound
         family = op.partition(".")[0]
         try:
-            plugin = await self._plugins.load("op", family)
+            plugin = await self.plugin(family)
         except PluginError as error:
             known = () if family in self._plugins.names("op") else (f"{name}." for name in self._plugins.names("op"))
             raise OpNotFound(op, known=known, reason=error.message) from error
-        for spec in plugin.contribution.ops:
-            self._bound[spec.name] = BoundOp(spec, plugin.contribution, plugin)
         if op not in self._bound:
-            raise OpNotFound(op, known=[spec.name for spec in plugin.contribution.ops])
+            raise OpNotFound(op, known=[name for name in self._bound if name.startswith(f"{family}.")])
         return self._bound[op]
+
+    def is_fire_and_forget(self, op: str) -> bool:
+        """Whether nobody waits for its answer. Only known of ops whose family was loaded, as a call's families are."""
+        return (bound := self._bound.get(op)) is not None and bound.spec.fire_and_forget
 
     async def plugin(self, family: str) -> LoadedPlugin:
         """The plugin of that family. Raises the ``PluginError`` that loading it raises."""
-        return await self._plugins.load("op", family)
+        plugin = await self._plugins.load("op", family)
+        for spec in plugin.contribution.ops:
+            self._bound.setdefault(spec.name, BoundOp(spec, plugin.contribution, plugin))
+        return plugin
 
     async def grant(self, texts: Iterable[str]) -> Grant:
         """Capabilities as written, checked against their families and with their families' defaults filled in.

@@ -1,0 +1,269 @@
+"""Runs one tool of a skill: rights, arguments, snapshot, SDK and worker, in this order."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+import anyio
+from anyio import to_thread
+from attrs import Factory, field, frozen
+
+from ._catalog import SkillCatalog
+from ._grants import RememberedGrants
+from ._isolation import ChosenSandbox
+from .broker import Broker, Call, EffectReport, Progress
+from .loading import SkillSpec, ToolSpec
+from .ops import Grant, OpFamily, Origin
+from .ops._sdk import write_sdk
+from .plugins import PluginError, PluginHost
+from .settings import Settings
+from .workers import (
+    ArgumentsInvalid,
+    GrantRequired,
+    LaunchRequest,
+    LogLine,
+    WorkerCall,
+    WorkerPool,
+    runtime_files,
+)
+from .workers._snapshots import Snapshot, snapshot
+
+__all__ = ["CallRequest", "CallResult", "GrantAsker", "SkillCalls"]
+
+GrantAsker = Callable[[SkillSpec, Grant], Awaitable[bool]]
+"""Asks a person whether a skill may have these capabilities; whether the person said yes."""
+
+_LONGEST_EFFECTS = 5_000
+_LONGEST_LOGS = 10_000
+
+
+@frozen
+class CallRequest:
+    """One call of a tool.
+
+    Args:
+        tool: ``skill.tool``.
+        arguments: by name; checked against the tool's schema.
+        grants: the capabilities for this call. ``None``: what was remembered and what the policy grants, and if that
+            is not all that the skill asks for, whoever can be asked.
+        timeout: seconds; ``None``: the tool's, the skill's or the policy's.
+        key: makes the call's effects idempotent: a call with the same key repeats none of them.
+        principal: on whose behalf.
+        on_progress, on_effect, on_log: told as things happen; must not block.
+    """
+
+    tool: str
+    arguments: Mapping[str, Any] = Factory(dict)
+    grants: tuple[str, ...] | None = None
+    timeout: float | None = None
+    key: str | None = None
+    principal: str = "user"
+    on_progress: Callable[[Progress], None] | None = field(default=None, repr=False)
+    on_effect: Callable[[EffectReport], None] | None = field(default=None, repr=False)
+    on_log: Callable[[LogLine], None] | None = field(default=None, repr=False)
+
+
+@frozen
+class CallResult:
+    """What a call came to.
+
+    Attributes:
+        output: what the tool returned, redacted.
+        tool: ``skill.tool``.
+        call: the call's id, which is ``origin.run`` of its effects.
+        isolation: the tier that the worker ran on.
+        grant: the capabilities that the host held for it.
+        effects: its effects, in the order in which they ended.
+        logs: what the skill printed.
+        ms: how long it took, in milliseconds.
+    """
+
+    output: Any
+    tool: str
+    call: str
+    isolation: str
+    grant: tuple[str, ...]
+    effects: tuple[EffectReport, ...]
+    logs: tuple[LogLine, ...]
+    ms: float
+
+
+class SkillCalls:
+    """What a host needs to run tools of skills."""
+
+    def __init__(
+        self,
+        *,
+        home: Path,
+        settings: Settings,
+        plugins: PluginHost,
+        catalog: SkillCatalog,
+        broker: Broker,
+        pool: WorkerPool,
+        sandbox: ChosenSandbox,
+        asker: GrantAsker | None,
+        report: Callable[[Exception], object],
+    ) -> None:
+        self._home = home
+        self._settings = settings
+        self._plugins = plugins
+        self._catalog = catalog
+        self._broker = broker
+        self._pool = pool
+        self._sandbox = sandbox
+        self._asker = asker
+        self._report = report
+        self._remembered = RememberedGrants(home)
+        self._sdks: dict[tuple[str, ...], Path] = {}
+
+    async def run(self, request: CallRequest) -> CallResult:
+        """Run the tool that ``request`` names.
+
+        Raises:
+            CallError: the call has no result; its class says whose fault that is.
+            WorkerError: the process that ran it failed.
+        """
+        skill, tool = await self._catalog.tool(request.tool)
+        arguments = _validated(tool, request.arguments)
+        copy = await to_thread.run_sync(snapshot, skill, self._home)
+        grant = await self._grant(skill, copy.digest, request.grants)
+        timeout = request.timeout or tool.timeout or skill.timeout or self._settings.policy.timeout
+        call = Call(
+            id=token_hex(16),
+            grant=grant,
+            domain=_domain(copy.digest, grant, request.principal),
+            origin=Origin(),
+            deadline=anyio.current_time() + timeout,
+            key=request.key,
+            on_progress=request.on_progress,
+        )
+        call.origin = Origin(principal=request.principal, run=call.id, skill=skill.key, tool=tool.name)
+        return await self._run(request, call, skill, tool, arguments, copy, timeout)
+
+    async def _run(
+        self,
+        request: CallRequest,
+        call: Call,
+        skill: SkillSpec,
+        tool: ToolSpec,
+        arguments: Mapping[str, Any],
+        copy: Snapshot,
+        timeout: float,
+    ) -> CallResult:
+        effects: list[EffectReport] = []
+        logs: list[LogLine] = []
+        call.on_effect = partial(_collect, effects, request.on_effect, _LONGEST_EFFECTS)
+        call.isolation = (await self._sandbox.require()).label
+        sdk = await self._sdk(skill)
+        worker_call = WorkerCall(
+            id=call.id,
+            tool=tool.full_name,
+            domain=call.domain,
+            launch=LaunchRequest(
+                snapshot=copy.path, sdk=sdk, python=Path(sys.executable), environment=_worker_environment()
+            ),
+            module=str(copy.path / tool.module),
+            function=tool.name,
+            arguments=arguments,
+            capabilities=call.grant.texts(),
+            environment=_call_environment(),
+            timeout=timeout,
+            dispatch=partial(self._dispatch, call),
+            is_fire_and_forget=self._is_fire_and_forget,
+            log=partial(self._log, logs, request.on_log),
+        )
+        started = time.perf_counter()
+        try:
+            answer = await self._pool.call(worker_call)
+        finally:
+            await call.end(self._report)
+        return CallResult(
+            output=self._broker.redactor.data(answer.value),
+            tool=tool.full_name,
+            call=call.id,
+            isolation=answer.isolation.label,
+            grant=call.grant.texts(),
+            effects=tuple(effects),
+            logs=tuple(logs),
+            ms=round((time.perf_counter() - started) * 1000, 3),
+        )
+
+    async def _dispatch(self, call: Call, dispatch: str, op: str, params: Mapping[str, Any]) -> Any:  # noqa: ARG002  the broker has its own ids
+        return await self._broker.dispatch(call, op, params)
+
+    def _is_fire_and_forget(self, op: str) -> bool:
+        return self._broker.ops.is_fire_and_forget(op)
+
+    def _log(self, logs: list[LogLine], on_log: Callable[[LogLine], None] | None, line: LogLine) -> None:
+        clean = LogLine(line.stream, self._broker.redactor.text(line.text))
+        _collect(logs, on_log, _LONGEST_LOGS, clean)
+
+    async def _grant(self, skill: SkillSpec, digest: str, given: tuple[str, ...] | None) -> Grant:
+        """The rights of a call: what was given for it, else what was granted before, else what a person grants now."""
+        if given is not None:
+            return await self._broker.ops.grant(given)
+        wanted = await self._broker.ops.grant(skill.capabilities)
+        by_policy = self._settings.grants.get(skill.key, self._settings.grants.get(skill.name, []))
+        held = await self._broker.ops.grant([*by_policy, *self._remembered.get(digest).texts()])
+        missing = held.missing(wanted)
+        if not missing:
+            return wanted
+        if self._asker is None or not await self._asker(skill, missing):
+            raise GrantRequired(skill.name, missing.texts())
+        self._remembered.remember(digest, skill.name, wanted)
+        return wanted
+
+    async def _sdk(self, skill: SkillSpec) -> Path:
+        """The folder with the SDK for the families that the skill names."""
+        names = tuple(sorted(self._plugins.names("op") if skill.families is None else skill.families))
+        if names not in self._sdks:
+            families, reasons = await self._families(names)
+            write = partial(write_sdk, self._home / "sdk", families, runtime_files(), reasons=reasons)
+            self._sdks[names] = await to_thread.run_sync(write)
+        return self._sdks[names]
+
+    async def _families(self, names: tuple[str, ...]) -> tuple[list[OpFamily], dict[str, str]]:
+        families: list[OpFamily] = []
+        reasons: dict[str, str] = {}
+        for name in names:
+            try:
+                families.append((await self._broker.ops.plugin(name)).contribution)
+            except PluginError as error:
+                reasons[name] = error.message
+        return families, reasons
+
+
+def _collect(collected: list[Any], listener: Callable[[Any], None] | None, longest: int, item: Any) -> None:
+    if len(collected) < longest:
+        collected.append(item)
+    if listener is not None:
+        listener(item)
+
+
+def _validated(tool: ToolSpec, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return tool.validate(arguments)
+    except ValueError as error:
+        raise ArgumentsInvalid(tool.full_name, str(error)) from None
+
+
+def _domain(digest: str, grant: Grant, principal: str) -> str:
+    return hashlib.sha256("\0".join([digest, str(grant), principal]).encode()).hexdigest()
+
+
+def _worker_environment() -> dict[str, str]:
+    """The whole environment of a worker: nothing of the host's but what text and time need."""
+    kept = {name: os.environ[name] for name in ("LANG", "LC_ALL", "LC_CTYPE", "TZ") if name in os.environ}
+    return {"PYTHONUTF8": "1", "MALLOC_ARENA_MAX": "2", **kept}
+
+
+def _call_environment() -> dict[str, str]:
+    return {"timezone": os.environ.get("TZ") or time.tzname[0], "locale": os.environ.get("LANG", "C.UTF-8")}

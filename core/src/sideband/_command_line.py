@@ -1,0 +1,144 @@
+"""Finds the plugin of a command, runs it, and turns whatever ends it into an exit code and a readable message."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from argparse import ArgumentParser
+from collections.abc import Mapping, Set
+from contextlib import suppress
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import NamedTuple
+
+from ._errors import SidebandError, UsageError
+from ._files import default_home
+from .commands import Command
+from .plugins._discovery import StaticPolicy, decide
+from .plugins._metadata import find_entry_points
+from .plugins._records import PluginRecord, State
+
+__all__ = ["run"]
+
+_INTERRUPTED = 130
+
+
+class _Parser(ArgumentParser):
+    """Says what is wrong in the way that every other error is said."""
+
+    def error(self, message: str) -> None:  # type: ignore[override]  # ends by raising, as the original ends by exiting
+        raise UsageError(message, hint=f"see `{self.prog} --help`")
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command that ``arguments`` name."""
+    try:
+        return _run(arguments)
+    except SidebandError as error:
+        _print_error(error, as_json="--json" in arguments)
+        return error.exit_code
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        return _INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read the output has had enough; what is still buffered has nowhere to go.
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _run(arguments: list[str]) -> int:
+    found = _find_commands()
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        _print_help(found)
+        return 0
+    name, *rest = arguments
+    if name not in found:
+        raise UsageError(_unknown(name, found), hint="`sideband --help` lists the commands")
+    command = _load(found[name])
+    parser = _Parser(prog=f"sideband {name}", description=command.summary)
+    command.configure(parser)
+    return command.run(parser.parse_args(rest))
+
+
+def _find_commands() -> dict[str, list[PluginRecord]]:
+    """The command plugins by name; several where distributions clash."""
+    home = default_home()
+    found: dict[str, list[PluginRecord]] = {}
+    for record in decide(find_entry_points("command", home=home), (), _policy(home)):
+        found.setdefault(record.name, []).append(record)
+    return found
+
+
+def _policy(home: Path) -> StaticPolicy:
+    """What may load. Without a line about it, which is the usual case, the settings are not even imported."""
+    if not (home / "sideband.toml").exists() and not any(name.startswith("SIDEBAND_POLICY__") for name in os.environ):
+        return _EverythingMayLoad()
+    from .settings import load_settings
+
+    return load_settings(home, environment=os.environ).plugin_policy()
+
+
+class _EverythingMayLoad(NamedTuple):
+    deny: Mapping[str, str] = {}
+    only: Set[str] | None = None
+    conflicts: Mapping[str, str] = {}
+
+
+def _unknown(name: str, found: Mapping[str, object]) -> str:
+    if not found:
+        return f"there is no command `{name}`: no plugin with commands is installed (sideband-cli has the usual ones)"
+    from .ops._errors import closest
+
+    return f"there is no command `{name}`{closest(name, found)}"
+
+
+def _load(records: list[PluginRecord]) -> Command:
+    usable = [record for record in records if record.state.usable]
+    if not usable:
+        raise _unusable(records)
+    (record,) = usable
+    try:
+        command = resolve_name(record.value).sideband_commands()
+    except Exception as error:
+        from .plugins._errors import PluginImportFailed
+
+        raise PluginImportFailed(record, f"{type(error).__name__}: {error}") from error
+    if not isinstance(command, Command) or command.name != record.name:
+        from .plugins._errors import PluginInvalid
+
+        raise PluginInvalid(record, "its `sideband_commands()` does not return the `Command` of that name")
+    return command
+
+
+def _unusable(records: list[PluginRecord]) -> SidebandError:
+    from .plugins import _errors
+
+    record = records[0]
+    if len(records) > 1 and all(one.state is State.FAILED for one in records):
+        return _errors.PluginConflict(record.kind, record.name, [one.distribution for one in records])
+    denied = record.state is State.DENIED
+    return _errors.PluginDenied(record) if denied else _errors.PluginIncompatible(record)
+
+
+def _print_help(found: Mapping[str, list[PluginRecord]]) -> None:
+    lines = ["usage: sideband COMMAND …", "", "commands:"]
+    width = max(map(len, found), default=0)
+    for name, records in sorted(found.items()):
+        try:
+            summary = _load(records).summary
+        except SidebandError as error:
+            summary = f"(can't be used: {error.message})"
+        lines.append(f"  {name:<{width}}  {summary}")
+    lines += ["", "`sideband COMMAND --help` shows the arguments of one; `sideband --version` the version."]
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+def _print_error(error: SidebandError, *, as_json: bool) -> None:
+    if as_json:
+        sys.stdout.write(json.dumps({"error": error.as_dict()}, ensure_ascii=False) + "\n")
+        return
+    sys.stderr.write(f"error: {error.message} [{error.code}]\n")
+    if error.hint:
+        sys.stderr.write(f"hint: {error.hint}\n")

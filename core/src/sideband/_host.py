@@ -1,0 +1,220 @@
+"""The host: plugins, store, ledger, broker and workers, put together, opened and closed in the right order."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+from secrets import token_hex
+from types import TracebackType
+from typing import Any, Self
+
+import anyio
+
+from ._calls import CallRequest, CallResult, GrantAsker, SkillCalls
+from ._catalog import SkillCatalog
+from ._errors import ConfigurationError
+from ._files import default_home
+from ._isolation import ChosenSandbox
+from ._plugin_context import HostPluginContext
+from ._worker_reports import WorkerReports
+from .broker import Approver, Broker, Call, Claims, EffectReport, Ops, Progress, Recovered, Redactor, recover
+from .ledger import Ledger
+from .loading import LoadedSkills
+from .ops import Capability, Grant, Origin
+from .plugins import Plugin, PluginHost, PluginRecord
+from .settings import LoadedSettings, load_settings
+from .store import StoreSpec
+from .workers import Isolation, WorkerPool
+
+__all__ = ["CallRequest", "CallResult", "Host"]
+
+_log = logging.getLogger("sideband")
+_OP_DEADLINE = 3_600.0
+
+
+class Host:
+    """Runs ops and skills. Used as ``async with``, on asyncio or trio.
+
+    Args:
+        home: the folder for all state; ``$SIDEBAND_HOME`` or ``~/.sideband`` if ``None``.
+        settings: the configuration: as the file would be (nested tables), or as loaded. ``None``: only the user's file
+            and the environment.
+        plugins: plugins handed over as objects, besides or instead of the installed ones.
+        autoload: whether installed plugins are used.
+        skill_dirs: folders of skills.
+        asker: asks a person whether a skill may have what it asks for; ``None`` if nobody can be asked.
+        approver: puts a guard's question about an effect to a person; ``None`` if nobody can be asked.
+
+    Example:
+        >>> async def stars():
+        ...     async with Host(skill_dirs=[Path("skills")]) as host:
+        ...         return await host.call("github.stars", repo="pytest-dev/pluggy")
+    """
+
+    def __init__(
+        self,
+        *,
+        home: Path | None = None,
+        settings: LoadedSettings | Mapping[str, Any] | None = None,
+        plugins: Iterable[Plugin] = (),
+        autoload: bool = True,
+        skill_dirs: Iterable[Path] = (),
+        asker: GrantAsker | None = None,
+        approver: Approver | None = None,
+    ) -> None:
+        self.home = (home or default_home()).absolute()
+        if not isinstance(settings, LoadedSettings):
+            settings = load_settings(self.home, environment=os.environ, flags=settings)
+        self.settings = settings
+        self._inline = tuple(plugins)
+        self._autoload = autoload
+        self._skill_dirs = tuple(skill_dirs)
+        self._asker = asker
+        self._approver = approver
+        self._stack = AsyncExitStack()
+        self.recovered: tuple[Recovered, ...] = ()
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as stack:
+            await self._open(stack)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    async def _open(self, stack: AsyncExitStack) -> None:
+        self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.redactor = Redactor()
+        self.plugins = await stack.enter_async_context(
+            PluginHost(
+                self.settings.plugin_policy(),
+                home=self.home,
+                inline=self._inline,
+                autoload=self._autoload,
+                context_factory=self._plugin_context,
+            )
+        )
+        self.store = await stack.enter_async_context(await self._open_store())
+        self.ledger = await stack.enter_async_context(Ledger(self.home / "ledger", self.store))
+        claims = Claims(self.store)
+        self.broker = Broker(
+            ops=Ops(self.plugins),
+            hooks=self.plugins.hooks,
+            ledger=self.ledger,
+            claims=claims,
+            redactor=self.redactor,
+            home=self.home,
+            approver=self._approver,
+        )
+        self.sandbox = ChosenSandbox(self.plugins, Isolation.parse(self.settings.settings.policy.isolation))
+        self.catalog = SkillCatalog(self.plugins, self._skill_dirs)
+        recorder = await stack.enter_async_context(WorkerReports(self.broker))
+        self._calls = SkillCalls(
+            home=self.home,
+            settings=self.settings.settings,
+            plugins=self.plugins,
+            catalog=self.catalog,
+            broker=self.broker,
+            pool=await stack.enter_async_context(WorkerPool(self.sandbox, report=recorder.take)),
+            sandbox=self.sandbox,
+            asker=self._asker,
+            report=_report,
+        )
+        self.recovered = tuple(await recover(self.broker, self.ledger, claims))
+
+    async def call(self, tool: str, /, **arguments: Any) -> Any:
+        """Run a tool of a skill and return what it returned.
+
+        Args:
+            tool: ``skill.tool``.
+            arguments: the tool's.
+
+        Raises:
+            CallError: there is no result; ``GrantRequired`` if the skill lacks rights, ``SkillFailed`` if it raised.
+            WorkerError: the worker failed.
+        """
+        return (await self.run(CallRequest(tool, arguments))).output
+
+    async def run(self, request: CallRequest) -> CallResult:
+        """Run a tool of a skill, with everything that can be said about a call and its result."""
+        return await self._calls.run(request)
+
+    async def op(
+        self,
+        name: str,
+        params: Mapping[str, Any],
+        *,
+        grants: Iterable[str] | None = None,
+        key: str | None = None,
+        deadline: float | None = None,
+        principal: str = "user",
+        on_progress: Callable[[Progress], None] | None = None,
+        on_effect: Callable[[EffectReport], None] | None = None,
+    ) -> Any:
+        """Run one op through the broker and return its result as plain data.
+
+        Args:
+            name: ``family.verb``.
+            params: its parameters.
+            grants: the rights; ``None``: all, since the user asks without a skill in between.
+            key: an idempotency key: an effect with this key happens at most once.
+            deadline: seconds.
+            principal: on whose behalf.
+            on_progress, on_effect: told as things happen; must not block.
+
+        Raises:
+            OpError: there is no result.
+        """
+        call = Call(
+            id=token_hex(16),
+            grant=self._all_rights() if grants is None else await self.broker.ops.grant(grants),
+            domain=f"op:{principal}:{token_hex(8)}",
+            origin=Origin(principal=principal),
+            deadline=anyio.current_time() + (deadline or _OP_DEADLINE),
+            on_progress=on_progress,
+            on_effect=on_effect,
+        )
+        try:
+            return await self.broker.dispatch(call, name, params, key=key)
+        finally:
+            await call.end(_report)
+
+    async def skills(self) -> LoadedSkills:
+        """The skills that could be loaded, and the problems of the others."""
+        return await self.catalog.all()
+
+    def _all_rights(self) -> Grant:
+        return Grant.of(Capability(name) for name in self.plugins.names("op"))
+
+    def _plugin_context(self, record: PluginRecord, config: Any) -> HostPluginContext:
+        return HostPluginContext(record.name, config, self.home, lambda: self.broker, self._all_rights)
+
+    async def _open_store(self) -> Any:
+        spec = await self._store_spec()
+        folder = self.home / "store"
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return spec.open(folder)
+
+    async def _store_spec(self) -> StoreSpec:
+        names = self.plugins.names("store")
+        if len(names) != 1:
+            found = f"there are {' and '.join(names)}" if names else "none is installed"
+            hint = 'leave one, and deny the others under `[policy.deny]`: "store.NAME" = "reason"'
+            raise ConfigurationError(
+                "plugins", f"a host needs one store, and {found}", hint=hint if names else "pip install sideband-store-sqlite"
+            )
+        plugin = await self.plugins.load("store", names[0])
+        spec: StoreSpec = plugin.contribution[0]
+        return spec
+
+
+def _report(error: Exception) -> None:
+    _log.warning("closing what a call left open failed: %s: %s", type(error).__name__, error)
+
+

@@ -1,0 +1,72 @@
+"""Chooses what isolates the workers: the strongest tier that an installed sandbox proves, if that is enough."""
+
+from __future__ import annotations
+
+import anyio
+
+from .plugins import PluginError, PluginHost
+from .workers import Isolation, IsolationUnavailable, LaunchRequest, PlainSandbox, Probe, Sandbox, WorkerProcess
+
+__all__ = ["ChosenSandbox"]
+
+
+class ChosenSandbox:
+    """A sandbox that finds out what it is when it is first needed.
+
+    Args:
+        plugins: where the sandbox plugins are.
+        required: the weakest tier that a worker may run on.
+    """
+
+    name = "chosen"
+
+    def __init__(self, plugins: PluginHost, required: Isolation) -> None:
+        self._plugins = plugins
+        self._required = required
+        self._choosing = anyio.Lock()
+        self._chosen: tuple[Sandbox, Probe] | None = None
+
+    async def probe(self) -> Probe:
+        """What the best installed sandbox proves here."""
+        return (await self._choose())[1]
+
+    async def launch(self, request: LaunchRequest) -> WorkerProcess:
+        """Start a worker.
+
+        Raises:
+            IsolationUnavailable: the required tier can't be had here; nothing was started.
+            WorkerStartFailed: the system refused.
+        """
+        await self.require()
+        sandbox, _ = await self._choose()
+        return await sandbox.launch(request)
+
+    async def require(self) -> Isolation:
+        """The tier that workers get. Raises ``IsolationUnavailable`` if it is weaker than what is required."""
+        _, probe = await self._choose()
+        if probe.isolation < self._required:
+            raise IsolationUnavailable(self._required.label, probe.isolation.label, probe.hints)
+        return probe.isolation
+
+    async def _choose(self) -> tuple[Sandbox, Probe]:
+        async with self._choosing:
+            if self._chosen is None:
+                self._chosen = await self._strongest()
+            return self._chosen
+
+    async def _strongest(self) -> tuple[Sandbox, Probe]:
+        hints: list[str] = []
+        plain = PlainSandbox()
+        best: tuple[Sandbox, Probe] = (plain, await plain.probe())
+        for name in self._plugins.names("sandbox"):
+            try:
+                plugin = await self._plugins.load("sandbox", name)
+            except PluginError as error:
+                hints.append(error.message)
+                continue
+            for sandbox in plugin.contribution:
+                probe = await sandbox.probe()
+                hints.extend(probe.hints)
+                best = max(best, (sandbox, probe), key=lambda pair: pair[1].isolation)
+        sandbox, probe = best
+        return sandbox, Probe(probe.isolation, probe.proofs, probe.gaps, tuple(hints) or probe.hints)

@@ -1,0 +1,69 @@
+"""The context of a plugin inside a host: what its lifespan and its hooks can do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+import anyio
+from attrs import define, field
+
+from .broker import Broker, Call
+from .ops import Credential, Grant, Origin
+
+__all__ = ["HostPluginContext"]
+
+_LONGEST = 3_600.0
+
+
+@define(eq=False)
+class HostPluginContext:
+    """``PluginContext``. Effects go through the broker like everybody's, with the plugin named as their origin."""
+
+    plugin: str
+    config: Any
+    home: Path
+    _broker: Callable[[], Broker] = field(repr=False)
+    _rights: Callable[[], Grant] = field(repr=False)
+    state: Any = None
+    principal: str = "user"
+
+    async def dispatch(
+        self,
+        op: str,
+        params: Mapping[str, Any],
+        *,
+        capabilities: Iterable[str] | None = None,
+        key: str | None = None,
+    ) -> Any:
+        """See ``PluginContext.dispatch``."""
+        broker = self._broker()
+        grant = self._rights() if capabilities is None else await broker.ops.grant(capabilities)
+        call = self._call(grant)
+        try:
+            return await broker.dispatch(call, op, params, key=key)
+        finally:
+            await call.end(_ignore)
+
+    async def credential(self, handle: str, audience: str) -> Credential:
+        """See ``PluginContext.credential``."""
+        broker = self._broker()
+        call = self._call(self._rights())
+        plugin = await broker.ops.plugin("secrets")
+        context = broker.context(plugin, call, op=self.plugin, effect=call.id, deadline=call.deadline)
+        return await broker.credential(context, handle, audience)
+
+    def _call(self, grant: Grant) -> Call:
+        return Call(
+            id=token_hex(16),
+            grant=grant,
+            domain=f"plugin:{self.plugin}",
+            origin=Origin(principal=self.principal, plugin=self.plugin),
+            deadline=anyio.current_time() + _LONGEST,
+        )
+
+
+def _ignore(error: Exception) -> None:
+    """What closing raised was raised by the op, whose own reports say so."""

@@ -1,0 +1,76 @@
+"""After a crash: what became of the effects that were begun and never recorded as ended."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from anyio import current_time
+from attrs import frozen
+
+from ..ledger import Intent, Ledger, Outcome, Status
+from ..ops import Grant, OpError, Reconciled
+from ._broker import Broker
+from ._call import Call
+from ._claims import Claims
+
+__all__ = ["Recovered", "recover"]
+
+_log = logging.getLogger("sideband.broker")
+_RECONCILE_SECONDS = 30.0
+
+
+@frozen
+class Recovered:
+    """One effect that a dead host left open.
+
+    Args:
+        status: ``done`` or ``failed`` if the world could be asked, else ``unknown``.
+    """
+
+    effect: str
+    op: str
+    status: str
+
+
+async def recover(broker: Broker, ledger: Ledger, claims: Claims) -> Sequence[Recovered]:
+    """Settle the intents without outcome of hosts that are gone: asked about where the op can, else ``unknown``."""
+    recovered = []
+    for intent in await ledger.orphans():
+        reconciled = await _reconcile(broker, intent)
+        status: Status = "unknown" if reconciled is None else "done" if reconciled.happened else "failed"
+        result = broker.redactor.data(reconciled.result) if reconciled and intent.key else None
+        await ledger.outcome(_outcome(intent, status, result), durable=True)
+        if intent.key is not None:
+            await claims.settle(intent.key, status, result)
+        recovered.append(Recovered(intent.effect, intent.op, status))
+    return recovered
+
+
+async def _reconcile(broker: Broker, intent: Intent) -> Reconciled | None:
+    try:
+        bound = await broker.ops.get(intent.op)
+        if bound.spec.reconcile is None:
+            return None
+        call = Call(
+            id=intent.effect,
+            grant=Grant.parse(intent.grant),
+            domain=intent.effect,
+            origin=intent.origin,
+            deadline=current_time() + _RECONCILE_SECONDS,
+        )
+        context = broker.context(bound.plugin, call, op=intent.op, effect=intent.effect, deadline=call.deadline)
+        return await bound.spec.reconcile(intent.params, context)
+    except OpError as error:
+        _log.warning("what became of effect %s can't be asked: %s", intent.effect, error.message)
+    except Exception as error:  # noqa: BLE001  a plugin that can't tell must not keep the host from starting
+        _log.warning("asking what became of effect %s failed: %s", intent.effect, type(error).__name__)
+    return None
+
+
+def _outcome(intent: Intent, status: Status, result: object) -> Outcome:
+    error = None
+    if status != "done":
+        known = "it did not happen" if status == "failed" else "whether it happened is not known"
+        error = {"code": f"effect.{status}", "message": f"the host ended while it was under way; {known}", "hint": ""}
+    return Outcome(effect=intent.effect, op=intent.op, status=status, key=intent.key, error=error, result=result)

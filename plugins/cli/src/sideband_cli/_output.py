@@ -1,0 +1,121 @@
+"""What people and programs read: tables and JSON on standard output, progress and notices on standard error."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+__all__ = ["Progressbar", "format_table", "notice", "print_data", "print_json", "print_result"]
+
+_NARROWEST = 8
+_CONTROL = {code: "�" for code in (*range(32), *range(127, 160)) if code not in (9, 10)}
+
+
+def clean(text: str) -> str:
+    """Text without control characters: what a skill or a server says must not move the cursor."""
+    return text.translate(_CONTROL)
+
+
+def notice(text: str) -> None:
+    """Tell something beside the result."""
+    sys.stderr.write(clean(text) + "\n")
+
+
+def print_json(data: Any) -> None:
+    """Print data as one JSON document; bytes as ``{"__bytes__": base64}``."""
+    sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=2, default=_encode) + "\n")
+
+
+def print_data(arguments: Any, data: Any, text: str) -> None:
+    """Print ``data`` if ``--json`` was given, else ``text``."""
+    if arguments.json:
+        print_json(data)
+    else:
+        sys.stdout.write(clean(text) + "\n")
+
+
+def print_result(output: Any) -> None:
+    """Print what an op or a tool returned in the way that suits it: text as it is, rows as a table, the rest as JSON."""
+    if isinstance(output, str):
+        sys.stdout.write(clean(output) + "\n")
+    elif isinstance(output, list) and output and all(isinstance(row, Mapping) for row in output):
+        columns = list(dict.fromkeys(key for row in output for key in row))
+        rows = [[_cell(row.get(column)) for column in columns] for row in output]
+        sys.stdout.write(format_table(columns, rows) + "\n")
+    else:
+        sys.stdout.write(clean(json.dumps(output, ensure_ascii=False, indent=2, default=_encode)) + "\n")
+
+
+def format_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Rows under their columns, no wider than the terminal: the widest column gives way.
+
+    Example:
+        >>> print(format_table(["a", "b"], [[1, "x"], [22, "y"]]))
+        a   b
+        --  -
+        1   x
+        22  y
+    """
+    texts = [[clean(_cell(cell)).replace("\n", " ") for cell in row] for row in rows]
+    widths = [max([len(name), *(len(row[i]) for row in texts)]) for i, name in enumerate(columns)]
+    room = shutil.get_terminal_size((100, 24)).columns - 2 * (len(columns) - 1)
+    while sum(widths) > room and max(widths) > _NARROWEST:
+        widest = widths.index(max(widths))
+        widths[widest] = max(_NARROWEST, widths[widest] - (sum(widths) - room))
+    lines = [list(columns), ["-" * width for width in widths], *texts]
+    return "\n".join(
+        "  ".join(_fit(cell, width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )
+
+
+class Progressbar:
+    """Shows progress on standard error: one line that is rewritten on a terminal, else a line for each message."""
+
+    def __init__(self) -> None:
+        self._live = sys.stderr.isatty()
+        self._shown = 0
+
+    def show(self, progress: Any) -> None:
+        """Show one ``Progress``."""
+        parts = []
+        if progress.current is not None:
+            parts.append(f"{progress.current:g}" + (f"/{progress.total:g}" if progress.total is not None else ""))
+        if progress.message:
+            parts.append(clean(progress.message))
+        self.line(" ".join(parts))
+
+    def line(self, text: str) -> None:
+        """Show one line in place of the last."""
+        if not self._live:
+            sys.stderr.write(f"… {text}\n")
+            return
+        text = text[: shutil.get_terminal_size().columns - 3].replace("\n", " ")
+        sys.stderr.write(f"\r… {text}{' ' * (self._shown - len(text))}")
+        sys.stderr.flush()
+        self._shown = len(text)
+
+    def close(self) -> None:
+        """Leave the line."""
+        if self._live and self._shown:
+            sys.stderr.write("\n")
+            self._shown = 0
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=_encode)
+
+
+def _fit(text: str, width: int) -> str:
+    return text.ljust(width) if len(text) <= width else text[: width - 1] + "…"
+
+
+def _encode(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return {"__bytes__": b64encode(value).decode()}
+    return str(value)

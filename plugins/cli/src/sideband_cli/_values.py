@@ -1,0 +1,58 @@
+"""Arguments as people type them: ``key=value``, ``key:=JSON``, ``--input FILE``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from sideband import UsageError
+
+__all__ = ["read_values"]
+
+
+def read_values(words: Iterable[str], file: str | None = None) -> dict[str, Any]:
+    """The arguments that ``words`` and the JSON object in ``file`` (``-``: standard input) give; words win.
+
+    Raises:
+        UsageError: one of them can't be read; the message names it.
+
+    Example:
+        >>> read_values(["name=Ada", "tags:=[1, 2]"])
+        {'name': 'Ada', 'tags': [1, 2]}
+    """
+    values = _read_file(file) if file else {}
+    given: dict[str, Any] = {}
+    for word in words:
+        key, value = _read_word(word)
+        if key in given:
+            raise UsageError(f"`{key}` is given twice", hint="a list is written key:=[1, 2]")
+        given[key] = value
+    return {**values, **given}
+
+
+def _read_word(word: str) -> tuple[str, Any]:
+    key, equals, text = word.partition("=")
+    if not equals or not key.rstrip(":"):
+        raise UsageError(f"`{word}` is not key=value", hint="write key=value, or key:=JSON for a list or a number")
+    if not key.endswith(":"):
+        return key, text
+    try:
+        return key[:-1], json.loads(text)
+    except ValueError as error:
+        raise UsageError(f"`{word}`: what follows := is not JSON: {error}", hint="quote it for the shell") from None
+
+
+def _read_file(file: str) -> dict[str, Any]:
+    try:
+        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+        values = json.loads(text)
+    except OSError as error:
+        raise UsageError(f"--input {file}: {error.strerror}") from None
+    except ValueError as error:
+        raise UsageError(f"--input {file} is not JSON: {error}") from None
+    if not isinstance(values, dict):
+        raise UsageError(f"--input {file} is not a JSON object", hint='write {"key": value}')
+    return values

@@ -1,0 +1,3 @@
+"""One module for each command."""
+
+__all__: list[str] = []

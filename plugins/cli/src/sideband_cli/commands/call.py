@@ -1,0 +1,70 @@
+"""``sideband call SKILL.TOOL key=value…``: run a tool of a skill."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from sideband.commands import Command
+
+from .._calls import approver, grant_asker, result_data
+from .._hosting import add_host_options, make_host, run
+from .._output import Progressbar, notice, print_json, print_result
+from .._values import read_values
+
+__all__ = ["sideband_commands"]
+
+
+def sideband_commands() -> Command:
+    """Register the command."""
+    return Command("call", "run a tool of a skill", _configure, _run)
+
+
+def _configure(parser: ArgumentParser) -> None:
+    add_host_options(parser)
+    parser.add_argument("tool", metavar="SKILL.TOOL", help="see `sideband skills list`")
+    parser.add_argument("values", nargs="*", metavar="key=value", help="an argument; key:=JSON for lists and numbers")
+    parser.add_argument("--skill-dir", action="append", default=[], type=Path, metavar="DIR", help="a skill's folder")
+    parser.add_argument("--grant", action="append", metavar="CAPABILITY", help="a right for this call, and only these")
+    parser.add_argument("--yes", action="store_true", help="grant what the skill asks for, and remember it")
+    parser.add_argument("--input", metavar="FILE", help="arguments as a JSON object; - for standard input")
+    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="how long the call may take")
+    parser.add_argument("--key", metavar="KEY", help="a call with a key used before repeats no effect")
+
+
+def _run(arguments: Namespace) -> int:
+    values = read_values(arguments.values, arguments.input)
+
+    async def main() -> int:
+        from sideband import CallRequest
+
+        bar = Progressbar()
+        host = make_host(
+            arguments,
+            skill_dirs=arguments.skill_dir,
+            asker=grant_asker(yes=arguments.yes),
+            approver=approver(),
+        )
+        async with host:
+            request = CallRequest(
+                arguments.tool,
+                values,
+                grants=None if arguments.grant is None else tuple(arguments.grant),
+                timeout=arguments.timeout,
+                key=arguments.key,
+                on_progress=None if arguments.json else bar.show,
+                on_log=None if arguments.json else lambda line: notice(f"[{line.stream}] {line.text}"),
+            )
+            try:
+                result = await host.run(request)
+            finally:
+                bar.close()
+        if arguments.json:
+            print_json(result_data(result))
+            return 0
+        print_result(result.output)
+        done = sum(effect.status == "done" for effect in result.effects)
+        notice(f"{done} of {len(result.effects)} effects done in {result.ms:.0f} ms; isolation: {result.isolation}")
+        return 0
+
+    return run(main)

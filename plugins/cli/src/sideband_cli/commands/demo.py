@@ -1,0 +1,67 @@
+"""``sideband demo``: a real skill against real things on this machine, and what was done about each of its effects."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING, Any
+
+from sideband.commands import Command
+
+from .._calls import describe_effects, grant_asker, result_data
+from .._hosting import add_host_options, make_host, run
+from .._output import Progressbar, format_table, print_json
+
+if TYPE_CHECKING:
+    from sideband import CallResult
+    from sideband.ledger import Verdict
+    from sideband.workers import Probe
+
+__all__ = ["sideband_commands"]
+
+
+def sideband_commands() -> Command:
+    """Register the command."""
+    return Command("demo", "run a real skill and show what it did", _configure, _run)
+
+
+def _configure(parser: ArgumentParser) -> None:
+    add_host_options(parser)
+
+
+def _run(arguments: Namespace) -> int:
+    async def main() -> tuple[CallResult, Probe, Verdict]:
+        from sideband import CallRequest
+        from sideband.ledger import verify
+
+        bar = Progressbar()
+        host = make_host(arguments, asker=grant_asker(yes=True))
+        async with host:
+            try:
+                request = CallRequest("demo.harvest", on_progress=None if arguments.json else bar.show)
+                result = await host.run(request)
+            finally:
+                bar.close()
+            return result, await host.sandbox.probe(), await verify(host.home / "ledger", host.store)
+
+    result, probe, verdict = run(main)
+    if arguments.json:
+        print_json({**result_data(result), "audit": verdict.as_dict()})
+    else:
+        print("\n\n".join(_sections(result, probe, verdict)))  # noqa: T201  it is what the command is for
+    return 0 if verdict.ok else 1
+
+
+def _sections(result: CallResult, probe: Probe, verdict: Verdict) -> list[str]:
+    planets: list[dict[str, Any]] = result.output["planets"]
+    columns = list(planets[0]) if planets else []
+    refused = result.output["refused"]
+    proofs = "\n".join(f"  - it {proof}" for proof in probe.proofs)
+    return [
+        "The skill fetched these pages, stored them and read them back:\n"
+        + format_table(columns, [[row[column] for column in columns] for row in planets]),
+        f"It had these rights: {' '.join(result.grant)}",
+        f"It asked for one thing more, and was refused: {refused['message']} [{refused['code']}]",
+        "Its effects, each decided, run and recorded by the host:\n" + describe_effects(result.effects),
+        f"What isolates the worker: {probe.isolation.label}\n{proofs}".rstrip(),
+        verdict.describe() + "\n`sideband audit tail` shows the record; `sideband call demo.harvest --json` the same as data.",
+    ]

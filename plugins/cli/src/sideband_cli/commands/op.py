@@ -1,0 +1,59 @@
+"""``sideband op NAME key=value…``: run one op through the broker."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from sideband.commands import Command
+
+from .._calls import approver, effect_data
+from .._hosting import add_host_options, make_host, run
+from .._output import Progressbar, print_json, print_result
+from .._values import read_values
+
+__all__ = ["sideband_commands"]
+
+
+def sideband_commands() -> Command:
+    """Register the command."""
+    return Command("op", "run one op", _configure, _run)
+
+
+def _configure(parser: ArgumentParser) -> None:
+    add_host_options(parser)
+    parser.add_argument("op", metavar="NAME", help="family.verb; see `sideband ops list`")
+    parser.add_argument("values", nargs="*", metavar="key=value", help="a parameter; key:=JSON for lists and objects")
+    parser.add_argument("--grant", action="append", metavar="CAPABILITY", help="only these rights, instead of all")
+    parser.add_argument("--input", metavar="FILE", help="parameters as a JSON object; - for standard input")
+    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="how long it may take")
+    parser.add_argument("--key", metavar="KEY", help="an effect with this key happens at most once")
+
+
+def _run(arguments: Namespace) -> int:
+    values = read_values(arguments.values, arguments.input)
+
+    async def main() -> int:
+        from sideband import EffectReport
+
+        bar = Progressbar()
+        effects: list[EffectReport] = []
+        async with make_host(arguments, approver=approver()) as host:
+            try:
+                output = await host.op(
+                    arguments.op,
+                    values,
+                    grants=arguments.grant,
+                    key=arguments.key,
+                    deadline=arguments.timeout,
+                    on_progress=None if arguments.json else bar.show,
+                    on_effect=effects.append,
+                )
+            finally:
+                bar.close()
+        if arguments.json:
+            print_json({"output": output, "effects": [effect_data(effect) for effect in effects]})
+        else:
+            print_result(output)
+        return 0
+
+    return run(main)

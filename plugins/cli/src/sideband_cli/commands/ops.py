@@ -1,0 +1,124 @@
+"""``sideband ops list|show``: the ops of all installed families."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING, Any
+
+from sideband.commands import Command
+
+from .._hosting import add_host_options, make_host, run
+from .._output import format_table, notice, print_data
+
+if TYPE_CHECKING:
+    from sideband.ops import OpSpec
+
+__all__ = ["sideband_commands"]
+
+
+def sideband_commands() -> Command:
+    """Register the command."""
+    return Command("ops", "list ops and show one", _configure, _run)
+
+
+def _configure(parser: ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    listing = actions.add_parser("list", help="all ops")
+    listing.add_argument("family", nargs="?", help="only this family")
+    show = actions.add_parser("show", help="one op with its parameters and result")
+    show.add_argument("op")
+    for action in (listing, show):
+        add_host_options(action)
+
+
+def _run(arguments: Namespace) -> int:
+    return _list(arguments) if arguments.action == "list" else _show(arguments)
+
+
+def _list(arguments: Namespace) -> int:
+    async def main() -> list[OpSpec]:
+        from sideband.plugins import PluginError
+
+        found: list[OpSpec] = []
+        async with make_host(arguments) as host:
+            names = [arguments.family] if arguments.family else host.plugins.names("op")
+            for name in names:
+                try:
+                    plugin = await host.broker.ops.plugin(name)
+                except PluginError as error:
+                    if arguments.family:
+                        raise
+                    notice(f"notice: {error.message}")
+                    continue
+                found.extend(plugin.contribution.ops)
+        return sorted(found, key=lambda spec: spec.name)
+
+    specs = run(main)
+    rows = [
+        [spec.name, spec.level.name.lower(), spec.requires or "-", _traits(spec), spec.doc.partition("\n")[0]]
+        for spec in specs
+    ]
+    table = format_table(["op", "level", "requires", "traits", "what it does"], rows)
+    print_data(arguments, [_data(spec) for spec in specs], table)
+    return 0
+
+
+def _traits(spec: OpSpec) -> str:
+    traits = {"idempotent": spec.idempotent, "durable": spec.durable, "no answer": spec.fire_and_forget}
+    return ", ".join(name for name, holds in traits.items() if holds)
+
+
+def _show(arguments: Namespace) -> int:
+    async def main() -> OpSpec:
+        async with make_host(arguments) as host:
+            return (await host.broker.ops.get(arguments.op)).spec
+
+    spec = run(main)
+    data = _data(spec)
+    lines = [
+        f"{spec.name}  ({spec.level.name.lower()}; {_traits(spec) or 'neither idempotent nor durable'})",
+        "",
+        spec.doc,
+        "",
+        f"requires: {spec.requires or 'no capability'}",
+        f"recorded: {', '.join(spec.record) or 'no parameter values'}",
+        "",
+        "parameters:",
+        *_parameters(data["parameters"]),
+        "",
+        "result: " + json.dumps(data["result"], ensure_ascii=False),
+    ]
+    print_data(arguments, data, "\n".join(lines))
+    return 0
+
+
+def _parameters(schema: dict[str, Any]) -> list[str]:
+    required = set(schema.get("required", ()))
+    rows = []
+    for name, field in schema.get("properties", {}).items():
+        default = "required" if name in required else f"default {json.dumps(field.get('default'))}"
+        rows.append(["  " + name, _type(field), default, field.get("description", "")])
+    return format_table(["  name", "type", "", "meaning"], rows).splitlines() if rows else ["  none"]
+
+
+def _type(field: dict[str, Any]) -> str:
+    if "anyOf" in field:
+        return " or ".join(_type(one) for one in field["anyOf"])
+    return str(field.get("type") or field.get("$ref", "any").rpartition("/")[2])
+
+
+def _data(spec: OpSpec) -> dict[str, Any]:
+    return {
+        "name": spec.name,
+        "level": spec.level.name.lower(),
+        "requires": spec.requires,
+        "idempotent": spec.idempotent,
+        "durable": spec.durable,
+        "fire_and_forget": spec.fire_and_forget,
+        "timeout": spec.timeout,
+        "recorded": list(spec.record),
+        "doc": spec.doc,
+        "parameters": spec.params.model_json_schema(),
+        "result": spec.result_adapter.json_schema(mode="serialization"),
+    }

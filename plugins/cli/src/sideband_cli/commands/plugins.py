@@ -1,0 +1,146 @@
+"""``sideband plugins list|why|order|check``: which plugins there are, and how they came to be used or not."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING, Any
+
+from sideband import UsageError
+from sideband.commands import Command
+
+from .._hosting import add_host_options, load, make_host, run
+from .._output import format_table, print_data
+
+if TYPE_CHECKING:
+    from sideband.plugins import PluginRecord
+
+__all__ = ["sideband_commands"]
+
+
+def sideband_commands() -> Command:
+    """Register the command."""
+    return Command("plugins", "list plugins and explain them", _configure, _run)
+
+
+def _configure(parser: ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    listing = actions.add_parser("list", help="all plugins with their states, from metadata alone where that is enough")
+    listing.add_argument("--kind", help="only this kind: op, hook, command, …")
+    listing.add_argument("--state", help="only this state: found, denied, failed, active, …")
+    why = actions.add_parser("why", help="how one plugin came to its state")
+    why.add_argument("name", help="NAME or KIND.NAME")
+    order = actions.add_parser("order", help="the order in which a hook asks its plugins, with the reasons")
+    order.add_argument("hook")
+    check = actions.add_parser("check", help="import and validate all; exit code 5 if one can't be used")
+    for action in (listing, why, order, check):
+        add_host_options(action)
+
+
+def _run(arguments: Namespace) -> int:
+    return {"list": _list, "why": _why, "order": _order, "check": _check}[arguments.action](arguments)
+
+
+def _list(arguments: Namespace) -> int:
+    records = [
+        record
+        for record in _records(arguments)
+        if arguments.kind in (None, record.kind) and arguments.state in (None, record.state.value)
+    ]
+    _print_records(arguments, records)
+    return 0
+
+
+def _records(arguments: Namespace) -> tuple[PluginRecord, ...]:
+    """The records as a host would have them after its start; without one where no plugin is imported at start."""
+    from sideband.plugins import discover
+    from sideband.settings import default_home
+
+    records = discover(default_home(), load(arguments).plugin_policy())
+    if not any(record.kind in ("hook", "guard") and record.state.usable for record in records):
+        return records
+
+    async def main() -> tuple[PluginRecord, ...]:
+        async with make_host(arguments) as host:
+            return host.plugins.records
+
+    return run(main)
+
+
+def _print_records(arguments: Namespace, records: list[PluginRecord]) -> None:
+    rows = [
+        [record.kind, record.name, record.state.value, f"{record.distribution} {record.version}", _remark(record)]
+        for record in records
+    ]
+    table = format_table(["kind", "name", "state", "distribution", "remark"], rows)
+    print_data(arguments, [record.as_dict() for record in records], table)
+
+
+def _remark(record: PluginRecord) -> str:
+    return record.reason or ("editable" if record.editable else "")
+
+
+def _why(arguments: Namespace) -> int:
+    kind, dot, name = arguments.name.rpartition(".")
+
+    async def main() -> list[PluginRecord]:
+        from sideband.plugins import PluginError
+
+        async with make_host(arguments) as host:
+            found = [one for one in host.plugins.records if one.name == name and (not dot or one.kind == kind)]
+            for record in found:
+                if record.kind != "skill":
+                    try:
+                        await host.plugins.load(record.kind, record.name)
+                    except PluginError:
+                        continue  # the record says why
+            return found
+
+    found = run(main)
+    if not found:
+        raise UsageError(f"there is no plugin `{arguments.name}`", hint="`sideband plugins list` shows all")
+    print_data(arguments, [record.as_dict() for record in found], "\n\n".join(map(_explain, found)))
+    return 0
+
+
+def _explain(record: PluginRecord) -> str:
+    lines = [
+        f"{record.label}: {record.state.value}",
+        f"  from     {record.distribution} {record.version}" + (" (editable)" if record.editable else ""),
+        f"  names    {record.value or '(an object)'}",
+        f"  in       {record.location or '-'}, installed by {record.installer or '?'}",
+    ]
+    lines += [
+        f"  {'then' if number else 'first'}    {step.state.value}" + (f": {step.reason}" if step.reason else "") + f" [{step.decided_by}]"
+        for number, step in enumerate(record.trail)
+    ]
+    return "\n".join(lines)
+
+
+def _order(arguments: Namespace) -> int:
+    async def main() -> Any:
+        async with make_host(arguments) as host:
+            return host.hooks.order(arguments.hook)
+
+    ordered = run(main)
+    data = [{"plugin": one.plugin, "phase": str(one.phase.name).lower(), "reasons": list(one.reasons)} for one in ordered]
+    rows = [[str(number), one["plugin"], one["phase"], "; ".join(one["reasons"])] for number, one in enumerate(data, 1)]
+    print_data(arguments, data, format_table(["#", "plugin", "phase", "because"], rows) if rows else "no plugin uses it")
+    return 0
+
+
+def _check(arguments: Namespace) -> int:
+    async def main() -> list[PluginRecord]:
+        from sideband.plugins import PluginError
+
+        async with make_host(arguments) as host:
+            for record in host.plugins.records:
+                if record.kind != "skill" and record.state.usable:
+                    try:
+                        await host.plugins.load(record.kind, record.name)
+                    except PluginError:
+                        continue  # the record says why
+            return list(host.plugins.records)
+
+    records = run(main)
+    _print_records(arguments, records)
+    return 0 if all(record.state.usable or record.state.value == "denied" for record in records) else 5

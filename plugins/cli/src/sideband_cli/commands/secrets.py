@@ -1,0 +1,76 @@
+"""``sideband secrets set|list|delete``: credentials, through the ops of the family `secrets`."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from getpass import getpass
+from typing import Any
+
+from sideband import UsageError
+from sideband.commands import Command
+
+from .._hosting import add_host_options, make_host, run
+from .._output import format_table, print_data
+
+__all__ = ["sideband_commands"]
+
+
+def sideband_commands() -> Command:
+    """Register the command."""
+    return Command("secrets", "store, list and delete credentials", _configure, _run)
+
+
+def _configure(parser: ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    setting = actions.add_parser("set", help="store a value, read from the terminal or from standard input")
+    setting.add_argument("name")
+    setting.add_argument(
+        "--origin", action="append", default=[], metavar="URL", help="where it may be sent: https://api.github.com"
+    )
+    listing = actions.add_parser("list", help="names and origins, never values")
+    delete = actions.add_parser("delete", help="forget one")
+    delete.add_argument("name")
+    for action in (setting, listing, delete):
+        add_host_options(action)
+
+
+def _run(arguments: Namespace) -> int:
+    return {"set": _set, "list": _list, "delete": _delete}[arguments.action](arguments)
+
+
+def _op(arguments: Namespace, name: str, params: dict[str, Any]) -> Any:
+    async def main() -> Any:
+        async with make_host(arguments) as host:
+            return await host.op(name, params)
+
+    return run(main)
+
+
+def _set(arguments: Namespace) -> int:
+    value = getpass(f"value of {arguments.name}: ") if sys.stdin.isatty() else sys.stdin.read().removesuffix("\n")
+    if not value:
+        raise UsageError("the value is empty", hint="type it, or pipe it in: printf %s VALUE | sideband secrets set NAME")
+    output = _op(arguments, "secrets.set", {"name": arguments.name, "value": value, "origins": arguments.origin})
+    origins = ", ".join(arguments.origin) or "no origin: it can be revealed, but not sent"
+    print_data(arguments, output or {"name": arguments.name}, f"stored `{arguments.name}`, bound to {origins}")
+    return 0
+
+
+def _list(arguments: Namespace) -> int:
+    output = _op(arguments, "secrets.list", {})
+    entries = output["secrets"] if isinstance(output, dict) else output
+    columns = list(dict.fromkeys(key for entry in entries for key in entry))
+    rows = [[_text(entry.get(column)) for column in columns] for entry in entries]
+    print_data(arguments, output, format_table(columns, rows) if rows else "no secrets are stored")
+    return 0
+
+
+def _text(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)
+
+
+def _delete(arguments: Namespace) -> int:
+    output = _op(arguments, "secrets.delete", {"name": arguments.name})
+    print_data(arguments, output if output is not None else {"name": arguments.name}, f"deleted `{arguments.name}`")
+    return 0

@@ -1,0 +1,147 @@
+"""``sideband skills list|show|validate``: which skills there are, and what is wrong with those that did not load."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sideband import UsageError
+from sideband.commands import Command
+
+from .._hosting import add_host_options, make_host, run
+from .._output import format_table, notice, print_data
+
+if TYPE_CHECKING:
+    from sideband.loading import LoadedSkills, SkillProblem, SkillSpec
+
+__all__ = ["sideband_commands"]
+
+
+def sideband_commands() -> Command:
+    """Register the command."""
+    return Command("skills", "list skills, show one, check your own", _configure, _run)
+
+
+def _configure(parser: ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    listing = actions.add_parser("list", help="all skills, and those that could not be loaded, with the reason")
+    show = actions.add_parser("show", help="a skill or a tool, with its arguments")
+    show.add_argument("name", help="SKILL or SKILL.TOOL")
+    validate = actions.add_parser("validate", help="check a skill folder; exit code 1 if something is wrong")
+    validate.add_argument("folder", type=Path)
+    for action in (listing, show):
+        action.add_argument("--skill-dir", action="append", default=[], type=Path, metavar="DIR")
+    for action in (listing, show, validate):
+        add_host_options(action)
+
+
+def _run(arguments: Namespace) -> int:
+    return {"list": _list, "show": _show, "validate": _validate}[arguments.action](arguments)
+
+
+def _list(arguments: Namespace) -> int:
+    loaded = _load(arguments)
+    rows = [
+        [skill.name, tool.name if tool else "-", (tool or skill).description, skill.origin]
+        for skill in loaded.skills
+        for tool in skill.tools or (None,)
+    ]
+    text = format_table(["skill", "tool", "what it does", "from"], rows) if rows else "no skills"
+    problems = [problem for problem in loaded.problems]
+    if problems:
+        text += "\n\nnot loaded, or not all of it:\n" + "\n".join(map(_describe, problems))
+    data = {
+        "skills": [_data(skill) for skill in loaded.skills],
+        "problems": [_problem_data(problem) for problem in problems],
+    }
+    print_data(arguments, data, text)
+    return 0
+
+
+def _load(arguments: Namespace) -> LoadedSkills:
+    async def main() -> LoadedSkills:
+        async with make_host(arguments, skill_dirs=arguments.skill_dir) as host:
+            return await host.skills()
+
+    return run(main)
+
+
+def _show(arguments: Namespace) -> int:
+    loaded = _load(arguments)
+    name, _, tool_name = arguments.name.partition(".")
+    skill = next((skill for skill in loaded.skills if name in (skill.name, skill.key)), None)
+    if skill is None or (tool_name and skill.tool(tool_name) is None):
+        raise UsageError(f"there is no skill or tool `{arguments.name}`", hint="`sideband skills list` shows all")
+    data = _data(skill)
+    if tool_name:
+        data["tools"] = [tool for tool in data["tools"] if tool["name"] == tool_name]
+    lines = [
+        f"{skill.name}: {skill.description}",
+        f"from {skill.source} ({skill.origin})",
+        f"asks for: {' '.join(skill.capabilities) or 'nothing'}",
+    ]
+    for tool in data["tools"]:
+        lines += ["", f"{skill.key}.{tool['name']}{tool['signature']}", f"  {tool['description']}"]
+        for key, field in tool["parameters"].get("properties", {}).items():
+            lines.append(f"  {key}: {field.get('type', 'any')}  {field.get('description', '')}".rstrip())
+    lines += ["", *map(_describe, skill.problems)]
+    print_data(arguments, data, "\n".join(lines).rstrip())
+    return 0
+
+
+def _validate(arguments: Namespace) -> int:
+    if not arguments.folder.is_dir():
+        raise UsageError(f"{arguments.folder} is no folder")
+
+    async def main() -> list[SkillProblem]:
+        problems: list[SkillProblem] = []
+        async with make_host(arguments) as host:
+            for name in host.plugins.names("loader"):
+                plugin = await host.plugins.load("loader", name)
+                for loader in plugin.contribution:
+                    found = await loader.validate(arguments.folder)
+                    problems += found.problems
+                    problems += [problem for skill in found.skills for problem in skill.problems]
+        return list(dict.fromkeys(problems))
+
+    problems = run(main)
+    text = "\n".join(map(_describe, problems)) or f"{arguments.folder}: nothing to complain about"
+    print_data(arguments, {"problems": [_problem_data(problem) for problem in problems]}, text)
+    if problems:
+        notice(f"{len(problems)} problems, {sum(problem.fatal for problem in problems)} of them fatal")
+    return 1 if problems else 0
+
+
+def _describe(problem: SkillProblem) -> str:
+    hint = f" ({problem.hint})" if problem.hint else ""
+    return f"{'error' if problem.fatal else 'warning'}: {problem.source}: {problem.reason}{hint} [{problem.code}]"
+
+
+def _problem_data(problem: SkillProblem) -> dict[str, Any]:
+    return {name: getattr(problem, name) for name in ("source", "code", "reason", "hint", "fatal")}
+
+
+def _data(skill: SkillSpec) -> dict[str, Any]:
+    return {
+        "name": skill.name,
+        "key": skill.key,
+        "description": skill.description,
+        "source": str(skill.source),
+        "origin": skill.origin,
+        "capabilities": list(skill.capabilities),
+        "allowed_tools": list(skill.allowed_tools),
+        "tools": [
+            {
+                "name": tool.name,
+                "full_name": tool.full_name,
+                "model_name": tool.model_name,
+                "description": tool.description,
+                "signature": tool.signature,
+                "parameters": dict(tool.parameters),
+                "timeout": tool.timeout,
+            }
+            for tool in skill.tools
+        ],
+        "problems": [_problem_data(problem) for problem in skill.problems],
+    }

@@ -1,0 +1,20 @@
+"""Parameters and results of the ops of `demo`."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = ["Service", "ServiceParams"]
+
+
+class ServiceParams(BaseModel):
+    """Parameters of ``demo.service``: none."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Service(BaseModel):
+    """Where the service is."""
+
+    url: str = Field(description="its address, without a path")
+    credential: str = Field(description="the handle of the credential that it wants")

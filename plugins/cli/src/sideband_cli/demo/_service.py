@@ -1,0 +1,71 @@
+"""A small HTTP service on loopback, run as a process of its own. Standard library only.
+
+It reads its token from standard input, prints its port, and ends when standard input does: with the host, however that
+ends.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+PLANETS = (
+    ("Mercury", 0, 4222.6),
+    ("Venus", 0, 2802.0),
+    ("Earth", 1, 24.0),
+    ("Mars", 2, 24.7),
+    ("Jupiter", 97, 9.9),
+    ("Saturn", 274, 10.7),
+    ("Uranus", 29, 17.2),
+    ("Neptune", 16, 16.1),
+)
+
+
+class Planets(BaseHTTPRequestHandler):
+    """Answers ``GET /planets/N`` to whoever has the token."""
+
+    token = ""
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        """Answer one request."""
+        authorization = self.headers.get("Authorization", "")
+        if not hmac.compare_digest(authorization, f"Bearer {self.token}"):
+            self._answer(401, {"error": "a token is needed"})
+            return
+        kind, _, number = self.path.strip("/").partition("/")
+        if kind != "planets" or not number.isdecimal() or not 1 <= int(number) <= len(PLANETS):
+            self._answer(404, {"error": f"there is nothing at {self.path}"})
+            return
+        name, moons, day_hours = PLANETS[int(number) - 1]
+        self._answer(200, {"position": int(number), "name": name, "moons": moons, "day_hours": day_hours})
+
+    def _answer(self, status: int, data: object) -> None:
+        body = json.dumps(data).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the name is the base class's
+        """Keep quiet: the ledger says what was asked."""
+
+
+def main() -> None:
+    """Serve until standard input ends."""
+    Planets.token = sys.stdin.readline().strip()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Planets) as server:
+        server.daemon_threads = True
+        sys.stdout.write(f"{server.server_port}\n")
+        sys.stdout.flush()
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        sys.stdin.read()
+        server.shutdown()
+
+
+if __name__ == "__main__":
+    main()
