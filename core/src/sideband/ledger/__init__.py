@@ -11,6 +11,8 @@ from ._errors import (
 )
 from ._ledger import Ledger
 from ._lines import Head
+from ._query import find, query, tail
+from ._verify import Problem, Verdict, verify
 
 __all__ = [
     "EffectRecord",
@@ -25,5 +27,11 @@ __all__ = [
     "LedgerIndexFailed",
     "LedgerUnwritable",
     "Outcome",
+    "Problem",
     "Status",
+    "Verdict",
+    "find",
+    "query",
+    "tail",
+    "verify",
 ]

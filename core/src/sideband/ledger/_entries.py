@@ -48,8 +48,8 @@ class Intent:
 class Outcome:
     """How a dispatch ended. Recorded before it is answered; exactly one for each.
 
-    A refusal is an outcome without intent, so only there ``params``, ``grant``, ``origin``, ``level`` and ``isolation``
-    need to be given.
+    ``params``, ``grant``, ``origin``, ``level`` and ``isolation`` are written where no intent has said them: a refusal
+    is an outcome without intent.
 
     Args:
         effect: the id that its intent has.
@@ -58,6 +58,7 @@ class Outcome:
         error: the error as data, redacted.
         ms: how long it took, in milliseconds.
         bytes: how large the answer was.
+        decisions: all decisions, if there were any after the intent; else those of the intent stand.
         result: the redacted result, for the next dispatch with the same key. Only written when there is a ``key``.
     """
 
@@ -130,9 +131,7 @@ class EffectRecord:
     def from_entries(cls, entries: tuple[Entry, ...]) -> EffectRecord:
         """Put the lines of one effect together, in the order in which they were written."""
         said: dict[str, Any] = {}
-        decisions: list[Mapping[str, Any]] = []
         for entry in entries:
-            decisions += entry.fields.get("decisions", ())
             said.update(entry.fields)
         intent = intent_of(said)
         return cls(
@@ -145,7 +144,7 @@ class EffectRecord:
             grant=intent.grant,
             origin=intent.origin,
             level=intent.level,
-            decisions=tuple(decisions),
+            decisions=intent.decisions,
             isolation=intent.isolation,
             error=said.get("error"),
             ms=said.get("ms"),
@@ -165,19 +164,34 @@ def intent_fields(intent: Intent) -> dict[str, Any]:
         "grant": intent.grant,
         "origin": _origin_fields(intent.origin),
     }
-    _add(fields, intent.key, intent.level, intent.decisions, intent.isolation)
+    if intent.key is not None:
+        fields["key"] = intent.key
+    if intent.level is not None:
+        fields["level"] = intent.level.name
+    if intent.decisions:
+        fields["decisions"] = intent.decisions
+    if intent.isolation is not None:
+        fields["isolation"] = intent.isolation
     return fields
 
 
-def outcome_fields(outcome: Outcome) -> dict[str, Any]:
-    """The fields of the line for ``outcome``; what has no value is left out."""
+def outcome_fields(outcome: Outcome, *, follows: bool) -> dict[str, Any]:
+    """The fields of the line for ``outcome``; what has no value is left out.
+
+    Args:
+        outcome: what is to be said.
+        follows: whether its intent was written, which has said who, what, and with which right.
+    """
     fields: dict[str, Any] = {
         "kind": "outcome",
         "effect": outcome.effect,
         "op": outcome.op,
         "status": outcome.status,
     }
-    _add(fields, outcome.key, outcome.level, outcome.decisions, outcome.isolation)
+    if outcome.key is not None:
+        fields["key"] = outcome.key
+    if outcome.decisions:
+        fields["decisions"] = outcome.decisions
     if outcome.error is not None:
         fields["error"] = outcome.error
     if outcome.ms is not None:
@@ -186,12 +200,8 @@ def outcome_fields(outcome: Outcome) -> dict[str, Any]:
         fields["bytes"] = outcome.bytes
     if outcome.key is not None and outcome.result is not None:
         fields["result"] = outcome.result
-    if outcome.params is not None:
-        fields["params"] = outcome.params
-    if outcome.grant is not None:
-        fields["grant"] = outcome.grant
-    if outcome.origin is not None:
-        fields["origin"] = _origin_fields(outcome.origin)
+    if not follows:
+        _add_identity(fields, outcome)
     return fields
 
 
@@ -212,21 +222,17 @@ def intent_of(fields: Mapping[str, Any]) -> Intent:
     )
 
 
-def _add(
-    fields: dict[str, Any],
-    key: str | None,
-    level: Level | None,
-    decisions: tuple[Mapping[str, Any], ...],
-    isolation: str | None,
-) -> None:
-    if key is not None:
-        fields["key"] = key
-    if level is not None:
-        fields["level"] = level.name
-    if decisions:
-        fields["decisions"] = decisions
-    if isolation is not None:
-        fields["isolation"] = isolation
+def _add_identity(fields: dict[str, Any], outcome: Outcome) -> None:
+    if outcome.params is not None:
+        fields["params"] = outcome.params
+    if outcome.grant is not None:
+        fields["grant"] = outcome.grant
+    if outcome.origin is not None:
+        fields["origin"] = _origin_fields(outcome.origin)
+    if outcome.level is not None:
+        fields["level"] = outcome.level.name
+    if outcome.isolation is not None:
+        fields["isolation"] = outcome.isolation
 
 
 def _origin_fields(origin: Origin) -> dict[str, str]:

@@ -122,7 +122,7 @@ class Ledger:
         """
         if not self._begun:
             await self._begin()
-        await self._append(outcome_fields(entry), durable=durable)
+        await self._append(outcome_fields(entry, follows=entry.effect in self._running), durable=durable)
         self._running.pop(entry.effect, None)
         if self._adopted:
             self._settle(entry.effect)

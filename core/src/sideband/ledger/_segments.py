@@ -10,10 +10,23 @@ from attrs import frozen
 
 from ._lines import Head, Line, LineInvalid, parse
 
-__all__ = ["Tail", "contains", "lines", "make_folder", "open_segment", "read_tail", "segment_numbers", "segment_path"]
+__all__ = [
+    "Tail",
+    "contains",
+    "line_at",
+    "lines",
+    "lines_backwards",
+    "make_folder",
+    "open_segment",
+    "read_tail",
+    "segment_numbers",
+    "segment_path",
+]
 
 _SUFFIX = ".jsonl"
 _BLOCK = 64 * 1024
+_LONG_BLOCK = 1024 * 1024
+_SHORT_BLOCK = 4 * 1024
 
 
 @frozen
@@ -94,6 +107,44 @@ def lines(folder: Path, number: int, start: int = 0, stop: int | None = None) ->
                 return
             yield start, line[:-1]
             start = end
+
+
+def lines_backwards(folder: Path, number: int, needle: bytes = b"") -> Iterator[bytes]:
+    """The whole lines of a segment, last first, without newline; only those with ``needle`` in them."""
+    descriptor = open_segment(folder, number, os.O_RDONLY)
+    try:
+        position, rest = read_tail(descriptor).end, b""
+        while position > 0:
+            start = max(0, position - _LONG_BLOCK)
+            data = os.pread(descriptor, position - start, start) + rest
+            position = start
+            # What comes before the first newline is the end of a line that began further up.
+            cut = data.find(b"\n") + 1 if start else 0
+            rest, whole = data[:cut], data[cut:]
+            if start and not whole:
+                continue
+            if needle in whole:
+                yield from (line for line in reversed(whole.split(b"\n")[:-1]) if needle in line)
+    finally:
+        os.close(descriptor)
+
+
+def line_at(folder: Path, number: int, start: int) -> bytes | None:
+    """The line that begins at byte ``start``, without newline; ``None`` if there is none."""
+    try:
+        descriptor = open_segment(folder, number, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    try:
+        data = b""
+        while block := os.pread(descriptor, _SHORT_BLOCK + len(data), start + len(data)):
+            data += block
+            end = data.find(b"\n")
+            if end >= 0:
+                return data[:end]
+        return None
+    finally:
+        os.close(descriptor)
 
 
 def _line_ending_at(descriptor: int, end: int, head: Head) -> bool:

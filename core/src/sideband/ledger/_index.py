@@ -1,0 +1,238 @@
+"""The index: which effect stands where in the segments. It holds nothing of its own and can be deleted at any time.
+
+It is never written on the way of an effect. Whoever asks brings it up to date first, some thousand lines at a time.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from attrs import define, field, frozen
+
+from ._segments import line_at, lines, segment_numbers
+
+__all__ = ["Filter", "Index", "Row"]
+
+_LINES_A_STEP = 10_000
+_FORMAT = 1
+_BUSY_SECONDS = 10.0
+_SCHEMA = f"""
+    CREATE TABLE IF NOT EXISTS position (
+        one INTEGER PRIMARY KEY CHECK (one = 1),
+        segment INTEGER NOT NULL, start INTEGER NOT NULL, end INTEGER NOT NULL, digest TEXT NOT NULL
+    );
+    CREATE TABLE IF NOT EXISTS effects (
+        id INTEGER PRIMARY KEY,
+        effect TEXT NOT NULL UNIQUE,
+        time TEXT NOT NULL,
+        op TEXT NOT NULL,
+        skill TEXT, tool TEXT, principal TEXT, key TEXT, status TEXT,
+        first_segment INTEGER NOT NULL, first_offset INTEGER NOT NULL,
+        last_segment INTEGER, last_offset INTEGER
+    );
+    CREATE INDEX IF NOT EXISTS effects_time ON effects (time);
+    CREATE INDEX IF NOT EXISTS effects_op ON effects (op);
+    CREATE INDEX IF NOT EXISTS effects_skill ON effects (skill, tool);
+    CREATE INDEX IF NOT EXISTS effects_principal ON effects (principal);
+    CREATE INDEX IF NOT EXISTS effects_key ON effects (key) WHERE key IS NOT NULL;
+    CREATE INDEX IF NOT EXISTS effects_status ON effects (status);
+    PRAGMA user_version = {_FORMAT};
+"""
+_INSERT = """
+    INSERT INTO effects (effect, time, op, skill, tool, principal, key, status, first_segment, first_offset)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (effect) DO UPDATE SET
+        status = COALESCE(excluded.status, status),
+        key = COALESCE(key, excluded.key),
+        last_segment = excluded.first_segment,
+        last_offset = excluded.first_offset
+"""
+
+
+@frozen
+class Row:
+    """Where the lines of an effect are: one or two (segment, offset)."""
+
+    effect: str
+    places: tuple[tuple[int, int], ...]
+
+
+@frozen(kw_only=True)
+class Filter:
+    """What the effects that are asked for have in common; ``None`` means any."""
+
+    op: str | None = None
+    skill: str | None = None
+    status: str | None = None
+    since: str | None = None
+    until: str | None = None
+    effect: str | None = None
+    key: str | None = None
+    principal: str | None = None
+
+    def conditions(self) -> Iterator[tuple[str, Sequence[Any]]]:
+        """SQL conditions, each with its values."""
+        if self.op is not None:
+            # A family is all that begins with its name and a dot; `/` is the character after the dot.
+            family = "." not in self.op
+            yield ("op >= ? AND op < ?", (f"{self.op}.", f"{self.op}/")) if family else ("op = ?", (self.op,))
+        if self.skill is not None:
+            skill, _, tool = self.skill.partition(".")
+            yield ("skill = ? AND tool = ?", (skill, tool)) if tool else ("skill = ?", (skill,))
+        if self.status is not None:
+            yield ("status IS NULL", ()) if self.status == "open" else ("status = ?", (self.status,))
+        if self.since is not None:
+            yield "time >= ?", (self.since,)
+        if self.until is not None:
+            yield "time < ?", (self.until,)
+        for column in ("effect", "key", "principal"):
+            value = getattr(self, column)
+            if value is not None:
+                yield f"{column} = ?", (_text(value),)
+
+
+@frozen
+class _Position:
+    """The last line that was taken in: where it is, and a digest of it."""
+
+    segment: int = 1
+    start: int = 0
+    end: int = 0
+    digest: str = ""
+
+    def holds(self, folder: Path) -> bool:
+        """Whether that line is still there."""
+        if self.end == 0:
+            return True
+        raw = line_at(folder, self.segment, self.start)
+        return raw is not None and self.start + len(raw) + 1 == self.end and sha256(raw).hexdigest() == self.digest
+
+
+@define
+class Index:
+    """The index of a ledger's folder, open. For one thread at a time."""
+
+    folder: Path
+    _database: sqlite3.Connection = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._database = sqlite3.connect(
+            self.path(self.folder), isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS
+        )
+        try:
+            self._prepare()
+        except BaseException:
+            self._database.close()
+            raise
+
+    @staticmethod
+    def path(folder: Path) -> Path:
+        """Its file."""
+        return folder / "index.sqlite"
+
+    @classmethod
+    def remove(cls, folder: Path) -> None:
+        """Delete it; the next one begins from nothing."""
+        for suffix in ("", "-journal"):
+            cls.path(folder).with_name(f"index.sqlite{suffix}").unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Close its file."""
+        self._database.close()
+
+    def catch_up(self) -> Iterator[bool]:
+        """Read what was written since, with a pause (``True``) after every few thousand lines.
+
+        Raises:
+            sqlite3.DatabaseError: the index is damaged, or says something else than the ledger.
+        """
+        if not self._position().holds(self.folder):
+            raise sqlite3.DatabaseError("it does not belong to this ledger")
+        while self._step():
+            yield True
+
+    def rows(self, wanted: Filter, limit: int) -> list[Row]:
+        """Where the newest effects are that fit, newest first."""
+        conditions, values = ["1"], list[Any]()
+        for condition, given in wanted.conditions():
+            conditions.append(condition)
+            values += given
+        found = self._database.execute(
+            "SELECT effect, first_segment, first_offset, last_segment, last_offset FROM effects "  # noqa: S608 -- ours
+            f"WHERE {' AND '.join(conditions)} ORDER BY id DESC LIMIT ?",
+            (*values, limit),
+        )
+        return [
+            Row(effect, ((segment, offset),) if last is None else ((segment, offset), (last, last_offset)))
+            for effect, segment, offset, last, last_offset in found
+        ]
+
+    def _prepare(self) -> None:
+        self.path(self.folder).chmod(0o600)
+        version = self._database.execute("PRAGMA user_version").fetchone()[0]
+        if version != _FORMAT:
+            if version:
+                raise sqlite3.DatabaseError(f"it has format {version}")
+            self._database.executescript(_SCHEMA)
+
+    def _position(self) -> _Position:
+        row = self._database.execute("SELECT segment, start, end, digest FROM position").fetchone()
+        return _Position(*row) if row else _Position()
+
+    def _step(self) -> bool:
+        """Take in the next lines; whether there may be more."""
+        self._database.execute("BEGIN IMMEDIATE")
+        try:
+            # Another process may have come further since.
+            more = self._take_in(self._position())
+            self._database.execute("COMMIT")
+        except BaseException:
+            if self._database.in_transaction:
+                self._database.execute("ROLLBACK")
+            raise
+        return more
+
+    def _take_in(self, position: _Position) -> bool:
+        found = list(islice(_lines_after(self.folder, position), _LINES_A_STEP))
+        if found:
+            rows = (_row(*line) for line in found)
+            self._database.executemany(_INSERT, [row for row in rows if row is not None])
+            segment, start, raw = found[-1]
+            self._database.execute(
+                "INSERT OR REPLACE INTO position (one, segment, start, end, digest) VALUES (1, ?, ?, ?, ?)",
+                (segment, start, start + len(raw) + 1, sha256(raw).hexdigest()),
+            )
+        return len(found) == _LINES_A_STEP
+
+
+def _lines_after(folder: Path, position: _Position) -> Iterator[tuple[int, int, bytes]]:
+    for number in segment_numbers(folder):
+        if number >= position.segment:
+            begin = position.end if number == position.segment else 0
+            for start, raw in lines(folder, number, begin):
+                yield number, start, raw
+
+
+def _row(segment: int, start: int, raw: bytes) -> tuple[str | int | None, ...] | None:
+    """What the index holds of a line; ``None`` if it says nothing about an effect, or can't be read."""
+    try:
+        fields = json.loads(raw)
+        if fields["kind"] not in {"intent", "outcome"}:
+            return None
+        origin = fields.get("origin", {})
+        said = [fields["effect"], fields["time"], fields["op"], origin.get("skill"), origin.get("tool")]
+        said += [origin.get("principal"), fields.get("key"), fields.get("status")]
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return None
+    return (*map(_text, said), segment, start)
+
+
+def _text(value: Any) -> str | None:
+    """What SQLite can hold of a value: half characters (lone surrogates) are replaced."""
+    return None if value is None else str(value).encode("utf-8", "replace").decode()

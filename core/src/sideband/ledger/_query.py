@@ -1,0 +1,168 @@
+"""Reading the record: the last entries, one effect, or all effects that fit."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from anyio import to_thread
+from attrs import evolve
+
+from ._entries import EffectRecord, Entry, Status
+from ._errors import LedgerIndexFailed, LedgerUnwritable
+from ._index import Filter, Index, Row
+from ._lines import LineInvalid, parse
+from ._segments import line_at, lines_backwards, segment_numbers
+
+__all__ = ["find", "query", "tail"]
+
+
+async def tail(folder: Path, count: int = 20, *, after: int = 0) -> tuple[Entry, ...]:
+    """The last entries, oldest first. Needs no index.
+
+    Args:
+        folder: the ledger's folder.
+        count: how many at most.
+        after: only entries with a higher number, so that whoever follows a ledger gets each once.
+    """
+    return await to_thread.run_sync(_tail, folder, count, after)
+
+
+async def find(folder: Path, effect: str) -> EffectRecord | None:
+    """Everything that the ledger says about one effect, or ``None``."""
+    found = await query(folder, effect=effect, limit=1)
+    return found[0] if found else None
+
+
+async def query(
+    folder: Path,
+    *,
+    op: str | None = None,
+    skill: str | None = None,
+    status: Status | Literal["open"] | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    effect: str | None = None,
+    key: str | None = None,
+    principal: str | None = None,
+    text: str | None = None,
+    limit: int = 100,
+) -> tuple[EffectRecord, ...]:
+    """The effects that fit all that is asked for, newest first.
+
+    The first query after many effects takes a while, since it brings the index up to date, at some
+    10 µs a line.
+
+    Args:
+        folder: the ledger's folder.
+        op: an op (``http.get``) or a family (``http``).
+        skill: a skill (``github``) or a tool of it (``github.stars``).
+        status: how it ended; ``open`` is for those of which the ledger does not say.
+        since: began at this time or later.
+        until: began before this time.
+        effect: its id.
+        key: its idempotency key.
+        principal: on whose behalf.
+        text: stands literally in one of its lines. This one reads the ledger from its end, not the index.
+        limit: how many at most.
+
+    Raises:
+        LedgerIndexFailed: the index can't be built, for lack of room or rights.
+    """
+    wanted = Filter(
+        op=op,
+        skill=skill,
+        status=status,
+        since=_utc(since),
+        until=_utc(until),
+        effect=effect,
+        key=key,
+        principal=principal,
+    )
+    if not await to_thread.run_sync(segment_numbers, folder):
+        return ()
+    try:
+        return await _search(folder, wanted, text, limit)
+    except sqlite3.DatabaseError:
+        # Damaged, or of another ledger: it holds nothing of its own.
+        await to_thread.run_sync(Index.remove, folder)
+    try:
+        return await _search(folder, wanted, text, limit)
+    except sqlite3.Error as error:
+        raise LedgerIndexFailed(Index.path(folder), str(error)) from error
+
+
+async def _search(folder: Path, wanted: Filter, text: str | None, limit: int) -> tuple[EffectRecord, ...]:
+    try:
+        index = await to_thread.run_sync(Index, folder)
+    except OSError as error:
+        raise LedgerUnwritable(Index.path(folder), error) from error
+    try:
+        steps = index.catch_up()
+        while await to_thread.run_sync(next, steps, False):
+            pass
+        return await to_thread.run_sync(_select, index, wanted, text, limit)
+    finally:
+        index.close()
+
+
+def _select(index: Index, wanted: Filter, text: str | None, limit: int) -> tuple[EffectRecord, ...]:
+    rows = iter(index.rows(wanted, limit)) if text is None else _rows_with(index, wanted, text)
+    found: list[EffectRecord] = []
+    for row in rows:
+        if len(found) == limit:
+            break
+        found.append(_record(index.folder, row))
+    return tuple(found)
+
+
+def _rows_with(index: Index, wanted: Filter, text: str) -> Iterator[Row]:
+    """The rows of effects that have ``text`` in a line, newest line first, each once."""
+    needle = json.dumps(text)[1:-1].encode("ascii")
+    seen = set()
+    for number in reversed(segment_numbers(index.folder)):
+        for raw in lines_backwards(index.folder, number, needle):
+            effect = _effect(raw)
+            if effect and effect not in seen and wanted.effect in {None, effect}:
+                seen.add(effect)
+                yield from index.rows(evolve(wanted, effect=effect), 1)
+
+
+def _effect(raw: bytes) -> str | None:
+    try:
+        effect = parse(raw).fields.get("effect")
+    except LineInvalid:
+        return None
+    return effect if isinstance(effect, str) else None
+
+
+def _record(folder: Path, row: Row) -> EffectRecord:
+    entries = []
+    for segment, start in row.places:
+        raw = line_at(folder, segment, start)
+        if raw is None or _effect(raw) != row.effect:
+            raise sqlite3.DatabaseError("it says something else than the ledger")
+        entries.append(Entry.from_line(parse(raw)))
+    return EffectRecord.from_entries(tuple(entries))
+
+
+def _tail(folder: Path, count: int, after: int) -> tuple[Entry, ...]:
+    found: list[Entry] = []
+    for number in reversed(segment_numbers(folder)):
+        for raw in lines_backwards(folder, number):
+            try:
+                entry = Entry.from_line(parse(raw))
+            except LineInvalid:
+                continue
+            if len(found) == count or entry.seq <= after:
+                return tuple(reversed(found))
+            found.append(entry)
+    return tuple(reversed(found))
+
+
+def _utc(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.astimezone(UTC).isoformat(timespec="microseconds")
