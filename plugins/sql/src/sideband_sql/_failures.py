@@ -62,8 +62,10 @@ def typed_error(error: Exception, name: str, busy_seconds: float) -> SqlError:
     if isinstance(error, UnicodeError):
         return SqlValue("a text is not valid Unicode", hint="store it as bytes")
     text = str(error)
-    by_code = _BY_CODE.get(_code(error), lambda _name, text, _seconds: SqlSyntax(text))
-    return _by_text(text) or by_code(name, text, busy_seconds)
+    if (known := _by_text(text)) is not None:
+        return known
+    by_code = _BY_CODE.get(_code(error))
+    return by_code(name, text, busy_seconds) if by_code else SqlSyntax(text)
 
 
 def _by_text(text: str) -> SqlError | None:

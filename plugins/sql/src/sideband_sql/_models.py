@@ -62,6 +62,10 @@ class _Params(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
+class _WithSql(_Params):
+    sql: Sql
+
+
 class _OnDatabase(_Params):
     db: Database
     attach: Attached = {}
@@ -73,25 +77,22 @@ class _OnDatabase(_Params):
             yield SqlScope(path=scope_path(database), mode="read")
 
 
-class QueryParams(_OnDatabase):
+class QueryParams(_OnDatabase, _WithSql):
     """Parameters of `sql.query`."""
 
-    sql: Sql
     params: Bindings = []
     max_rows: Annotated[int, Field(ge=1)] | None = None
 
 
-class ExecuteParams(_OnDatabase):
+class ExecuteParams(_OnDatabase, _WithSql):
     """Parameters of `sql.execute`."""
 
-    sql: Sql
     params: Bindings = []
 
 
-class ExecuteManyParams(_OnDatabase):
+class ExecuteManyParams(_OnDatabase, _WithSql):
     """Parameters of `sql.executemany`."""
 
-    sql: Sql
     rows: Annotated[list[Bindings], Field(max_length=100_000)]
 
 

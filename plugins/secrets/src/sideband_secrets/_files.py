@@ -1,0 +1,146 @@
+"""Files that belong to one user: checked before they are read, replaced whole, locked across processes."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from anyio import from_thread
+
+from ._errors import SecretsExposed, SecretsLocked, SecretsStorage
+
+__all__ = ["create_private", "locked", "private_folder", "read_private", "replace_private"]
+
+_SECONDS_FOR_LOCK = 10.0
+_SECONDS_BETWEEN_TRIES = 0.01
+_FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def private_folder(folder: Path) -> Path:
+    """Make sure that the folder is there and that nobody else can put files into it.
+
+    Raises:
+        SecretsExposed: others can write to it.
+        SecretsStorage: it can't be made.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.stat()
+    except OSError as error:
+        raise _storage(folder, error) from error
+    if found.st_uid != os.geteuid():
+        raise SecretsExposed(folder, "belongs to another user", hint="move it away; a new one is made")
+    if found.st_mode & 0o022:
+        raise SecretsExposed(folder, "can be written to by others", hint=f"chmod 700 {folder}")
+    return folder
+
+
+def read_private(path: Path) -> bytes | None:
+    """The content of a file that only its owner can read, or ``None`` if there is none.
+
+    Raises:
+        SecretsExposed: others could have read it, or it is no plain file of this user.
+        SecretsStorage: it can't be read.
+    """
+    try:
+        # without waiting for a writer, if somebody put a pipe there
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | _FLAGS)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _storage(path, error) from error
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+            raise SecretsExposed(path, "is no file of yours", hint="move it away")
+        if found.st_mode & 0o077:
+            raise SecretsExposed(path, "can be read or written by others", hint=f"chmod 600 {path}")
+        try:
+            return file.read()
+        except OSError as error:
+            raise _storage(path, error) from error
+
+
+def create_private(path: Path, content: bytes) -> None:
+    """Write a new file that only its owner can read; never over an existing one.
+
+    Raises:
+        SecretsStorage: it exists, or can't be written.
+    """
+    _write(path, content, lambda temporary: os.link(temporary, path))
+
+
+def replace_private(path: Path, content: bytes) -> None:
+    """Put a file that only its owner can read in the place of ``path``, durably; or leave what was there.
+
+    Raises:
+        SecretsStorage: it can't be written.
+    """
+    _write(path, content, lambda temporary: temporary.replace(path))
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock file; nobody else in this or another process does meanwhile.
+
+    Raises:
+        SecretsLocked: somebody else held it for too long.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _FLAGS, 0o600)
+    except OSError as error:
+        raise _storage(path, error) from error
+    try:
+        _wait_for(descriptor)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _wait_for(descriptor: int) -> None:
+    gives_up = time.monotonic() + _SECONDS_FOR_LOCK
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > gives_up:
+                raise SecretsLocked("the store of secrets", hint="another process holds it; try again") from None
+        else:
+            return
+        from_thread.check_cancelled()
+        time.sleep(_SECONDS_BETWEEN_TRIES)
+
+
+def _write(path: Path, content: bytes, put: Callable[[Path], object]) -> None:
+    try:
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        temporary = Path(name)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            put(temporary)
+            _sync_folder(path.parent)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise _storage(path, error) from error
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _storage(path: Path, error: OSError) -> SecretsStorage:
+    return SecretsStorage(path, error.strerror or type(error).__name__)

@@ -1,0 +1,61 @@
+"""From a handle to a credential: only for the origins that the secret is bound to."""
+
+from __future__ import annotations
+
+import base64
+import re
+
+from sideband.ops import Credential, OpContext
+
+from ._backends import Stored
+from ._errors import SecretAudience, SecretBinary, SecretUnusable
+from ._origins import normal_origin
+from ._vault import Vault
+
+__all__ = ["Resolver"]
+
+_PLACEHOLDER = re.compile(r"\{(value|base64)\}")
+
+
+class Resolver:
+    """The ``CredentialResolver`` of the family. The host checks `secrets:name=HANDLE,mode=use` before it asks."""
+
+    async def resolve(self, handle: str, audience: str, ctx: OpContext) -> Credential:
+        """The credential for one audience.
+
+        Args:
+            handle: the secret's name.
+            audience: an origin; scheme, host and port must be those of one that the secret was stored for.
+            ctx: the dispatch that wants it, with this plugin's ``state``.
+
+        Raises:
+            SecretMissing: there is none of that name.
+            SecretAudience: it is bound to other origins.
+            SecretBinary: it is no text.
+            SecretUnusable: its value can't stand in the header that it was registered with.
+        """
+        vault: Vault = ctx.state
+        stored = await vault.read(handle, ctx, audience=audience)
+        if _origin(audience) not in stored.origins:
+            raise SecretAudience(handle, audience, stored.origins)
+        if not stored.text:
+            raise SecretBinary(handle)
+        headers = {name: _filled(stored, name, form) for name, form in stored.headers}
+        for header in headers.values():
+            ctx.protect(header, handle)
+        return Credential(handle=handle, value=stored.value.decode(), headers=headers)
+
+
+def _origin(audience: str) -> str | None:
+    try:
+        return normal_origin(audience)
+    except ValueError:
+        return None
+
+
+def _filled(stored: Stored, name: str, form: str) -> str:
+    values = {"value": stored.value.decode(), "base64": base64.b64encode(stored.value).decode()}
+    filled = _PLACEHOLDER.sub(lambda found: values[found[1]], form)
+    if not (filled.isascii() and filled.isprintable()):
+        raise SecretUnusable(stored.name, name)
+    return filled

@@ -1,0 +1,34 @@
+"""The entry point of the group `sideband.v1.op`: registers the family `secrets`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from sideband.ops import OpFamily
+from sideband.plugins import PluginContext
+
+from ._config import Config
+from ._models import SecretsScope
+from ._ops import delete_secret, list_secrets, read_binary_secret, read_secret, set_secret
+from ._resolver import Resolver
+from ._vault import Vault
+
+__all__ = ["Config", "lifespan", "sideband_ops"]
+
+
+@asynccontextmanager
+async def lifespan(ctx: PluginContext) -> AsyncIterator[Vault]:
+    """The vault of one host. Its backend is opened at the first op, whose error then says what is wrong with it."""
+    yield Vault(ctx.config, ctx.home)
+
+
+def sideband_ops() -> OpFamily:
+    """The ops of the family, and what turns handles into credentials."""
+    return OpFamily(
+        name="secrets",
+        ops=(set_secret, list_secrets, delete_secret, read_secret, read_binary_secret),
+        scope=SecretsScope,
+        credentials=Resolver(),
+        doc="Credentials that skills can use where they are bound to, and see only if their grant says so.",
+    )
