@@ -15,7 +15,7 @@ from anyio.abc import TaskGroup
 from anyio.to_thread import run_sync
 from attrs import define
 
-from .._errors import ConfigurationError, SidebandError
+from .._errors import ConfigurationError
 from ..hooks import HookRegistry
 from ..loading import SkillPackage
 from ..ops._errors import closest
@@ -25,6 +25,7 @@ from ._entry_point import Installed
 from ._errors import (
     PluginConflict,
     PluginDenied,
+    PluginError,
     PluginHostClosed,
     PluginIncompatible,
     PluginInvalid,
@@ -174,10 +175,9 @@ class PluginHost:
             PluginDenied: the policy does not let it load.
             PluginIncompatible: it does not fit this core, or this event loop.
             PluginImportFailed: its import raised.
-            PluginInvalid: it is not what its entry point promises.
+            PluginInvalid: it is not what its entry point promises, or its hook implementations can't be used.
             PluginMisconfigured: its configuration is not valid.
             LifespanFailed: its lifespan raised, hung, or ended.
-            HookError: its hook implementations can't be used.
         """
         slot = self._slots.get((kind, name))
         if slot is not None and slot.active is not None and slot.record.state is State.ACTIVE:
@@ -239,7 +239,7 @@ class PluginHost:
             for name in self.names(kind.name) if kind.when is When.START else ():
                 try:
                     await self.load(kind.name, name)
-                except SidebandError as error:
+                except PluginError as error:
                     _log.warning("%s", error.message)  # the record has it too
 
     def _check_strict(self) -> None:
@@ -263,7 +263,7 @@ class PluginHost:
             if name not in known
         ]
 
-    def _refusal(self, kind: str, name: str) -> SidebandError:
+    def _refusal(self, kind: str, name: str) -> PluginError:
         """Why there is nothing to load under this name."""
         found = [record for record in self._records if (record.kind, record.name) == (kind, name)]
         if not found:

@@ -12,8 +12,7 @@ import anyio
 from anyio.abc import TaskGroup
 from attrs import define, field
 
-from .._errors import SidebandError
-from ..hooks import HookRegistry, Phase
+from ..hooks import HookError, HookRegistry, Phase
 from ._configuration import config_model, validate_config
 from ._context import PluginContext
 from ._errors import (
@@ -124,8 +123,7 @@ class PluginLoader:
             owners: the group for the tasks that keep lifespans open.
 
         Raises:
-            PluginError: its lifespan could not be entered.
-            HookError: its hook implementations can't be used.
+            PluginError: its lifespan could not be entered, or its hook implementations can't be used.
         """
         record = plugin.record
         shared = self._shared[record.name, id(plugin.value)]
@@ -133,8 +131,8 @@ class PluginLoader:
         try:
             await self._enter(record, shared, loads, owners)
             self._register(plugin)
-        except SidebandError as error:
-            record.move(State.FAILED, error.reason if isinstance(error, PluginError) else error.message)
+        except PluginError as error:
+            record.move(State.FAILED, error.reason)
             shared.users.remove(record)
             await self._leave_unused(shared)
             raise
@@ -231,7 +229,10 @@ class PluginLoader:
             except Exception as error:
                 problem = f"`{plugin.contribution.__name__}()` raised {type(error).__name__}: {error}"
                 raise PluginInvalid(plugin.record, problem) from error
-        self._hooks.register(plugin.name, implementation, phase=phase, context=plugin.context)
+        try:
+            self._hooks.register(plugin.name, implementation, phase=phase, context=plugin.context)
+        except HookError as error:
+            raise PluginInvalid(plugin.record, error.message) from error
 
     def _end(self, shared: _Shared, error: LifespanFailed) -> None:
         """A lifespan ended by itself: what lived on it is not used any more."""

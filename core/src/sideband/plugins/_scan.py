@@ -39,9 +39,8 @@ def _candidates(path: list[str], problems: list[str]) -> Iterator[tuple[str, imp
             continue
         name = _name(distribution)
         if not name:
-            problems.append(
-                f"a distribution in {distribution.locate_file('')} names plugins, but has no name in its metadata"
-            )
+            folder = distribution.locate_file("")
+            problems.append(f"a distribution in {folder} has plugins, but no metadata that tells its name")
         elif _normalized(name) not in seen:
             seen.add(_normalized(name))
             yield name, next(iter(importlib_metadata.Distribution.discover(name=name, path=path)), distribution)
@@ -50,7 +49,7 @@ def _candidates(path: list[str], problems: list[str]) -> Iterator[tuple[str, imp
 def _name(distribution: importlib_metadata.Distribution) -> str:
     try:
         return distribution.metadata["Name"] or ""
-    except (KeyError, importlib_metadata.MetadataNotFound):
+    except (KeyError, ValueError, OSError, importlib_metadata.MetadataNotFound):
         return ""
 
 

@@ -1,0 +1,111 @@
+"""Real distributions, written into a folder that is on ``sys.path``."""
+
+import hashlib
+import itertools
+import sys
+from base64 import urlsafe_b64encode
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+ECHO = """
+    from pydantic import BaseModel
+    from sideband.ops import OpFamily, op
+
+    class Params(BaseModel):
+        text: str = ""
+
+    @op("{name}.say")
+    async def say(params: Params, ctx) -> str:
+        return params.text
+
+    def sideband_ops():
+        return OpFamily(name="{name}", ops=(say,))
+"""
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    folder = tmp_path / "home"
+    folder.mkdir()
+    return folder
+
+
+class Site:
+    """A folder for distributions. Its modules have names that no other test uses."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.modules: list[str] = []
+
+    def module(self, source: str = "", *, folder: Path | None = None) -> str:
+        """Write a module and return its name."""
+        name = f"sideband_test_module_{next(_numbers)}"
+        self.modules.append(name)
+        (folder or self.folder).mkdir(exist_ok=True)
+        ((folder or self.folder) / f"{name}.py").write_text(dedent(source))
+        return name
+
+    def distribution(
+        self,
+        name: str,
+        entry_points: Mapping[str, Mapping[str, str]],
+        *,
+        version: str = "1.0",
+        requires: Iterable[str] = (),
+        modules: Iterable[str] = (),
+        direct_url: str = "",
+        folder: Path | None = None,
+    ) -> Path:
+        """Write the metadata of a distribution, as an installer would, and return its folder."""
+        site = folder or self.folder
+        info = site / f"{name.replace('-', '_')}-{version}.dist-info"
+        info.mkdir(parents=True)
+        needs = "".join(f"Requires-Dist: {line}\n" for line in requires)
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needs}")
+        (info / "INSTALLER").write_text("by-hand\n")
+        sections = (
+            f"[{group}]\n" + "".join(f"{n} = {v}\n" for n, v in names.items()) for group, names in entry_points.items()
+        )
+        (info / "entry_points.txt").write_text("\n".join(sections))
+        if direct_url:
+            (info / "direct_url.json").write_text(direct_url)
+        lines = [f"{info.name}/RECORD,,"]
+        for module in modules:
+            content = (site / f"{module}.py").read_bytes()
+            digest = urlsafe_b64encode(hashlib.sha256(content).digest()).decode().rstrip("=")
+            lines.append(f"{module}.py,sha256={digest},{len(content)}")
+        (info / "RECORD").write_text("\n".join(lines) + "\n")
+        return info
+
+    def plugin(self, kind: str, name: str, source: str, *, distribution: str = "", **details) -> str:
+        """Write a distribution with one plugin in one module; returns the module's name."""
+        module = self.module(source, folder=details.get("folder"))
+        self.distribution(
+            distribution or f"test-{name}", {f"sideband.v1.{kind}": {name: module}}, modules=[module], **details
+        )
+        return module
+
+    def echo(self, name: str, *, extra: str = "", **details) -> str:
+        """Write a distribution with an op family that has one op, ``NAME.say``."""
+        return self.plugin("op", name, dedent(ECHO).replace("{name}", name) + dedent(extra), **details)
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    folder = tmp_path / "site"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(str(folder))
+    site = Site(folder)
+    yield site
+    for module in site.modules:
+        sys.modules.pop(module, None)

@@ -1,0 +1,189 @@
+import json
+import re
+import sys
+
+import pytest
+from sideband.plugins import (
+    Plugin,
+    PluginConflict,
+    PluginDenied,
+    PluginHost,
+    PluginIncompatible,
+    PluginNotFound,
+    PluginPolicy,
+    State,
+)
+
+pytestmark = pytest.mark.anyio
+
+
+def record(plugins, name, distribution=None):
+    (found,) = (one for one in plugins.why(name) if distribution in {None, one.distribution})
+    return found
+
+
+@pytest.mark.parametrize("pattern", ["op.tidal", "tidal", "test-tidal", "op.tid*", "test-*"])
+async def test_a_denied_plugin_is_not_imported(site, home, pattern):
+    module = site.plugin("op", "tidal", "raise RuntimeError('imported')")
+    async with PluginHost(PluginPolicy(deny={pattern: "too wet"}), home=home) as plugins:
+        with pytest.raises(PluginDenied, match="too wet") as caught:
+            await plugins.load("op", "tidal")
+        assert "tidal" not in plugins.names("op")
+    assert caught.value.record.state is State.DENIED
+    assert pattern in caught.value.record.decided_by
+    assert module not in sys.modules
+
+
+async def test_a_denied_hook_is_not_imported_at_start(site, home):
+    module = site.plugin("hook", "surf", "raise RuntimeError('imported')")
+    async with PluginHost(PluginPolicy(deny={"surf": "too wild"}), home=home) as plugins:
+        assert record(plugins, "surf").reason == "too wild"
+    assert module not in sys.modules
+
+
+async def test_with_a_list_of_what_may_load_nothing_else_does(site, home):
+    site.echo("tidal")
+    module = site.echo("other")
+    async with PluginHost(PluginPolicy(only=frozenset({"op.tidal"})), home=home) as plugins:
+        assert plugins.names("op") == ("tidal",)
+        with pytest.raises(PluginDenied, match="not in the list"):
+            await plugins.load("op", "other")
+    assert module not in sys.modules
+
+
+async def test_a_plugin_for_another_core_is_not_imported(site, home):
+    module = site.plugin("hook", "surf", "raise RuntimeError('imported')", requires=["sideband-core>=99"])
+    async with PluginHost(home=home) as plugins:
+        with pytest.raises(PluginIncompatible, match=r"requires sideband-core>=99, and this is sideband-core 0\."):
+            await plugins.load("hook", "surf")
+        assert record(plugins, "surf").decided_by == "metadata"
+    assert module not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("group", "name", "reason"),
+    [
+        ("sideband.v2.op", "tidal", "version 2 of the plugin API, and this core has version 1"),
+        ("sideband.op", "tidal", "no version of the plugin API"),
+        ("sideband.v1.opp", "tidal", r"did you mean `sideband\.v1\.op`"),
+        ("sideband.v1.op", "Tidal", "lower-case words"),
+        ("sideband.v1.op", "tidal-wave", "lower-case words"),
+        ("sideband.v1.op", "tidal wave", "lower-case words"),
+        ("sideband.v1.hook", "surf\x1b[2J", "lower-case words"),
+    ],
+)
+async def test_what_does_not_fit_is_known_from_its_group_and_name(site, home, group, name, reason):
+    module = site.module("raise RuntimeError('imported')")
+    site.distribution("test-tidal", {group: {name: module}})
+    async with PluginHost(home=home) as plugins:
+        (found,) = (one for one in plugins.records if one.distribution == "test-tidal")
+        assert found.state is State.INCOMPATIBLE
+        assert re.search(reason, found.reason)
+        assert "\x1b" not in found.reason
+    assert module not in sys.modules
+
+
+async def test_two_distributions_with_one_name_are_both_refused(site, home):
+    modules = [site.plugin("op", "tidal", "", distribution=name) for name in ("test-one", "test-two")]
+    async with PluginHost(home=home) as plugins:
+        assert {one.state for one in plugins.why("tidal")} == {State.FAILED}
+        assert all("test-one and by test-two" in one.reason for one in plugins.why("tidal"))
+        with pytest.raises(PluginConflict, match="test-one and by test-two") as caught:
+            await plugins.load("op", "tidal")
+    assert caught.value.distributions == ("test-one", "test-two")
+    assert "[policy.conflicts]" in caught.value.hint
+    assert not set(modules) & set(sys.modules)
+
+
+async def test_a_line_of_the_policy_resolves_a_conflict(site, home):
+    site.echo("tidal", distribution="test-one")
+    site.echo("tidal", distribution="test-two")
+    policy = PluginPolicy(conflicts={"op.tidal": "test-two"})
+    async with PluginHost(policy, home=home) as plugins:
+        loaded = await plugins.load("op", "tidal")
+        assert loaded.record.distribution == "test-two"
+        assert record(plugins, "tidal", "test-one").state is State.DENIED
+        assert "test-two, which was chosen" in record(plugins, "tidal", "test-one").reason
+
+
+async def test_choosing_a_distribution_that_is_not_there_resolves_nothing(site, home):
+    site.echo("tidal", distribution="test-one")
+    site.echo("tidal", distribution="test-two")
+    async with PluginHost(PluginPolicy(conflicts={"op.tidal": "test-three"}), home=home) as plugins:
+        with pytest.raises(PluginConflict):
+            await plugins.load("op", "tidal")
+        assert "`test-three`" in record(plugins, "tidal", "test-one").reason
+
+
+async def test_denying_all_but_one_resolves_a_conflict(site, home):
+    site.echo("tidal", distribution="test-one")
+    site.echo("tidal", distribution="test-two")
+    async with PluginHost(PluginPolicy(deny={"test-one": "old"}), home=home) as plugins:
+        assert (await plugins.load("op", "tidal")).record.distribution == "test-two"
+
+
+async def test_a_plugin_does_not_take_the_place_of_one_that_no_longer_fits(site, home):
+    site.echo("tidal", distribution="test-one", requires=["sideband-core<0.1"])
+    site.echo("tidal", distribution="test-two")
+    async with PluginHost(home=home) as plugins:
+        with pytest.raises(PluginConflict):
+            await plugins.load("op", "tidal")
+        assert record(plugins, "tidal", "test-one").state is State.INCOMPATIBLE
+
+
+async def test_one_distribution_with_one_name_twice_is_a_conflict(site, home):
+    site.distribution("test-tidal", {"sideband.v1.op": {"tidal": "one"}})
+    entry_points = site.folder / "test_tidal-1.0.dist-info" / "entry_points.txt"
+    entry_points.write_text("[sideband.v1.op]\ntidal = one\ntidal = two\n")
+    async with PluginHost(home=home) as plugins:
+        with pytest.raises(PluginConflict, match="test-tidal and by test-tidal"):
+            await plugins.load("op", "tidal")
+
+
+async def test_an_inline_plugin_does_not_silently_replace_an_installed_one(site, home):
+    site.echo("tidal")
+    async with PluginHost(home=home, inline=[Plugin("op", "tidal", object())]) as plugins:
+        with pytest.raises(PluginConflict, match="inline"):
+            await plugins.load("op", "tidal")
+
+
+async def test_the_same_name_in_two_kinds_is_no_conflict(site, home):
+    site.echo("tidal")
+    site.plugin("skill", "tidal", "", distribution="test-skill")
+    async with PluginHost(home=home) as plugins:
+        assert {one.state for one in plugins.why("tidal")} == {State.FOUND}
+        assert plugins.why("tidal", kind="skill")[0].distribution == "test-skill"
+
+
+async def test_an_unknown_name_names_the_closest(site, home):
+    site.echo("tidal")
+    async with PluginHost(home=home) as plugins:
+        with pytest.raises(PluginNotFound, match="did you mean `tidal`"):
+            await plugins.load("op", "tydal")
+        with pytest.raises(PluginNotFound, match="did you mean `tidal`"):
+            plugins.why("tydal")
+
+
+async def test_without_autoload_only_inline_plugins_are_there(site, home):
+    site.echo("tidal")
+    async with PluginHost(home=home, autoload=False, inline=[Plugin("hook", "surf", object())]) as plugins:
+        assert [one.label for one in plugins.records] == ["hook.surf"]
+
+
+async def test_records_are_sorted_and_are_data(site, home):
+    site.echo("tidal")
+    site.echo("ebb")
+    async with PluginHost(home=home) as plugins:
+        labels = [one.label for one in plugins.records]
+        assert labels == sorted(labels)
+        data = json.loads(json.dumps(record(plugins, "ebb").as_dict()))
+    assert (data["state"], data["installer"], data["hashed"]) == ("found", "by-hand", True)
+
+
+async def test_the_trail_tells_each_step(site, home):
+    site.echo("tidal")
+    async with PluginHost(home=home) as plugins:
+        await plugins.load("op", "tidal")
+        trail = record(plugins, "tidal").trail
+        assert [step.state.value for step in trail] == ["found", "imported", "validated", "active"]
+        assert record(plugins, "tidal").load_ms > 0

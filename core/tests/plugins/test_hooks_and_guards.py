@@ -1,0 +1,94 @@
+import pytest
+from sideband.hooks import OpCall, Phase
+from sideband.ops import Level, Origin
+from sideband.plugins import PluginHost, PluginInvalid, PluginPolicy, State
+
+pytestmark = pytest.mark.anyio
+
+GUARD = """
+    from sideband.hooks import Deny, hookimpl
+
+    class Wall:
+        @hookimpl
+        async def op_call(self, event, ctx):
+            return Deny(f"{ctx.plugin} says no to {event.op}")
+"""
+HOOK = """
+    from sideband.hooks import hookimpl
+
+    @hookimpl
+    def op_call(event):
+        return None
+"""
+
+
+async def test_hooks_and_guards_are_there_when_the_host_is_entered(site, home):
+    module = site.module(GUARD)
+    site.distribution("test-wall", {"sideband.v1.guard": {"wall": f"{module}:Wall"}})
+    site.plugin("hook", "surf", HOOK)
+    async with PluginHost(PluginPolicy(only=frozenset({"wall", "surf"})), home=home) as plugins:
+        order = plugins.hooks.order("op_call")
+        assert [(one.plugin, one.phase) for one in order] == [("wall", Phase.GUARD), ("surf", Phase.NORMAL)]
+
+
+async def test_a_guard_decides_with_its_context(site, home):
+    site.plugin("guard", "wall", GUARD + "\n    def sideband_guards():\n        return [Wall]\n")
+    async with PluginHost(PluginPolicy(only=frozenset({"wall"})), home=home) as plugins:
+        event = OpCall("e1", "http.get", {}, Level.MONITORED, Origin(), ())
+        decision = await plugins.hooks.decide(event)
+    assert decision.reason == "wall says no to http.get"
+
+
+async def test_the_order_in_the_policy_is_the_order_of_the_hooks(site, home):
+    site.plugin("hook", "a", HOOK)
+    site.plugin("hook", "b", HOOK)
+    policy = PluginPolicy(order={"op_call": ("b", "a")}, only=frozenset({"a", "b"}))
+    async with PluginHost(policy, home=home) as plugins:
+        assert [one.plugin for one in plugins.hooks.order("op_call")] == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        (HOOK.replace("def op_call", "def op_cal"), "op_call"),
+        (HOOK.replace("(event)", "(event, request)"), "request"),
+        ("", "no function marked"),
+    ],
+    ids=["unknown hook", "wrong argument", "nothing"],
+)
+async def test_hook_implementations_that_can_not_be_used_are_told(site, home, source, told):
+    site.plugin("hook", "surf", source)
+    site.plugin("hook", "good", HOOK)
+    async with PluginHost(home=home) as plugins:
+        with pytest.raises(PluginInvalid, match=told):
+            await plugins.load("hook", "surf")
+        assert plugins.why("surf")[0].state is State.FAILED
+        assert plugins.why("good")[0].state is State.ACTIVE
+
+
+async def test_a_guard_that_can_not_be_made_is_told(site, home):
+    module = site.module("class Wall:\n    def __init__(self):\n        raise ValueError('boom')")
+    site.distribution("test-wall", {"sideband.v1.guard": {"wall": f"{module}:Wall"}})
+    async with PluginHost(home=home) as plugins:
+        assert "`Wall()` raised ValueError: boom" in plugins.why("wall")[0].reason
+
+
+async def test_a_plugin_whose_hooks_can_not_be_used_has_left_its_lifespan(site, home, tmp_path):
+    steps = tmp_path / "steps"
+    site.plugin(
+        "hook",
+        "surf",
+        f"""
+        from contextlib import asynccontextmanager
+        from pathlib import Path
+
+        @asynccontextmanager
+        async def lifespan(ctx):
+            Path({str(steps)!r}).write_text("entered")
+            yield
+            Path({str(steps)!r}).write_text("left")
+        """,
+    )
+    async with PluginHost(home=home) as plugins:
+        assert plugins.why("surf")[0].state is State.FAILED
+        assert steps.read_text() == "left"

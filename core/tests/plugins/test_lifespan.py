@@ -1,0 +1,294 @@
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+
+import anyio
+import anyio.lowlevel
+import pytest
+from sideband.hooks import Deny, OpCall, hookimpl
+from sideband.plugins import LifespanFailed, Plugin, PluginError, PluginHost, State
+
+pytestmark = pytest.mark.anyio
+
+
+def provider(name, lifespan=None, **attributes):
+    """An inline plugin of the simplest kind."""
+    value = SimpleNamespace(sideband_providers=lambda: [SimpleNamespace(name=name)], **attributes)
+    if lifespan is not None:
+        value.lifespan = lifespan
+    return Plugin("provider", name, value)
+
+
+def recorded(steps, name, *, fail_at=None):
+    @asynccontextmanager
+    async def lifespan(ctx):
+        if fail_at == "enter":
+            raise RuntimeError("boom")
+        steps.append(f"enter {name}")
+        yield f"state of {name}"
+        steps.append(f"leave {name}")
+        if fail_at == "leave":
+            raise RuntimeError("boom")
+
+    return lifespan
+
+
+async def until(condition):
+    with anyio.fail_after(5):
+        while not condition():
+            await anyio.lowlevel.checkpoint()
+
+
+def host(home, *inline, **settings):
+    return PluginHost(home=home, inline=inline, autoload=False, **settings)
+
+
+async def test_a_lifespan_is_entered_at_first_use_and_left_with_the_host(home):
+    steps = []
+    async with host(home, provider("a", recorded(steps, "a"))) as plugins:
+        assert steps == []
+        loaded = await plugins.load("provider", "a")
+        assert steps == ["enter a"]
+        assert loaded.state == loaded.context.state == "state of a"
+    assert steps == ["enter a", "leave a"]
+
+
+async def test_lifespans_are_left_in_reverse_order(home):
+    steps = []
+    async with host(home, *(provider(name, recorded(steps, name)) for name in "abc")) as plugins:
+        for name in "bca":
+            await plugins.load("provider", name)
+    assert steps == ["enter b", "enter c", "enter a", "leave a", "leave c", "leave b"]
+
+
+async def test_fifty_who_load_at_once_enter_it_once(home):
+    steps = []
+
+    @asynccontextmanager
+    async def lifespan(ctx):
+        steps.append("enter")
+        await anyio.wait_all_tasks_blocked()
+        yield
+        steps.append("leave")
+
+    async with host(home, provider("a", lifespan)) as plugins, anyio.create_task_group() as tasks:
+        for _ in range(50):
+            tasks.start_soon(plugins.load, "provider", "a")
+    assert steps == ["enter", "leave"]
+
+
+async def test_it_is_entered_and_left_in_one_task_whoever_asks(home):
+    tasks = []
+
+    @asynccontextmanager
+    async def lifespan(ctx):
+        tasks.append(anyio.get_current_task().id)
+        async with anyio.create_task_group() as group:
+            with anyio.CancelScope():
+                yield
+            group.cancel_scope.cancel()
+        tasks.append(anyio.get_current_task().id)
+
+    async with host(home, provider("a", lifespan), provider("b", lifespan)) as plugins:
+        async with anyio.create_task_group() as group:
+            group.start_soon(plugins.load, "provider", "a")
+        await plugins.load("provider", "b")
+    a, b, b_again, a_again = tasks
+    assert a == a_again
+    assert b == b_again
+    assert a != b
+
+
+async def test_one_that_raises_when_entered_fails_with_its_reason(home):
+    async with host(home, provider("a", recorded([], "a", fail_at="enter")), provider("b")) as plugins:
+        for _ in range(2):
+            with pytest.raises(LifespanFailed, match="raised RuntimeError: boom") as caught:
+                await plugins.load("provider", "a")
+        assert isinstance(caught.value.__cause__, RuntimeError)
+        assert plugins.why("a")[0].state is State.FAILED
+        assert await plugins.load("provider", "b")
+
+
+async def test_one_that_exits_when_entered_does_not_end_the_host(home):
+    @asynccontextmanager
+    async def lifespan(ctx):
+        raise SystemExit(1)
+        yield
+
+    async with host(home, provider("a", lifespan)) as plugins:
+        with pytest.raises(LifespanFailed, match="SystemExit"):
+            await plugins.load("provider", "a")
+
+
+async def test_one_that_hangs_when_entered_has_a_deadline(home):
+    left = []
+
+    @asynccontextmanager
+    async def lifespan(ctx):
+        try:
+            await anyio.sleep_forever()
+            yield
+        finally:
+            left.append(True)
+
+    async with host(home, provider("a", lifespan), lifespan_seconds=0.05) as plugins:
+        with pytest.raises(LifespanFailed, match=r"did not yield within 0\.05 s"):
+            await plugins.load("provider", "a")
+    assert left
+
+
+async def test_one_that_raises_when_left_does_not_keep_the_others_from_leaving(home):
+    steps = []
+    inline = [provider("a", recorded(steps, "a")), provider("b", recorded(steps, "b", fail_at="leave"))]
+    async with host(home, *inline) as plugins:
+        await plugins.load("provider", "a")
+        await plugins.load("provider", "b")
+    assert steps[-2:] == ["leave b", "leave a"]
+    assert "raised at its end RuntimeError: boom" in plugins.problems[0]
+    assert plugins.why("b")[0].state is State.FAILED
+
+
+async def test_one_that_hangs_when_left_is_cancelled_and_the_others_are_left(home):
+    steps = []
+
+    @asynccontextmanager
+    async def lifespan(ctx):
+        yield
+        try:
+            await anyio.sleep_forever()
+        finally:
+            steps.append("cancelled")
+
+    inline = [provider("a", recorded(steps, "a")), provider("b", lifespan)]
+    async with host(home, *inline, lifespan_seconds=0.05) as plugins:
+        await plugins.load("provider", "a")
+        await plugins.load("provider", "b")
+    assert sorted(steps[1:]) == ["cancelled", "leave a"]
+    assert "did not end within 0.05 s" in plugins.problems[0]
+
+
+async def test_cancelling_the_host_still_leaves_in_order_and_lets_each_finish(home):
+    steps = []
+
+    def slow(name):
+        @asynccontextmanager
+        async def lifespan(ctx):
+            yield
+            await anyio.wait_all_tasks_blocked()
+            steps.append(name)
+
+        return lifespan
+
+    with anyio.CancelScope() as scope:
+        async with host(home, provider("a", slow("a")), provider("b", slow("b"))) as plugins:
+            await plugins.load("provider", "a")
+            await plugins.load("provider", "b")
+            scope.cancel()
+            await anyio.sleep_forever()
+    assert scope.cancelled_caught
+    assert steps == ["b", "a"]
+
+
+async def test_an_error_of_the_body_leaves_lifespans_and_comes_out_as_it_is(home):
+    steps = []
+
+    async def body():
+        async with host(home, provider("a", recorded(steps, "a"))) as plugins:
+            await plugins.load("provider", "a")
+            raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        await body()
+    assert steps == ["enter a", "leave a"]
+
+
+async def test_one_that_ends_by_itself_fails_its_plugin_and_nobody_else(home):
+    crash = anyio.Event()
+
+    async def background():
+        await crash.wait()
+        raise RuntimeError("background broke")
+
+    @asynccontextmanager
+    async def lifespan(ctx):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(background)
+            yield
+
+    async with host(home, provider("a", lifespan), provider("b", recorded([], "b"))) as plugins:
+        await plugins.load("provider", "a")
+        await plugins.load("provider", "b")
+        crash.set()
+        (record,) = plugins.why("a")
+        await until(lambda: record.state is State.FAILED)
+        assert "RuntimeError: background broke while the host was running" in record.reason
+        with pytest.raises(LifespanFailed):
+            await plugins.load("provider", "a")
+        assert (await plugins.load("provider", "b")).record.state is State.ACTIVE
+
+
+async def test_hooks_of_a_plugin_whose_lifespan_ended_are_not_asked_any_more(home):
+    end = anyio.Event()
+
+    @asynccontextmanager
+    async def lifespan(ctx):
+        with anyio.CancelScope() as scope:
+            async with anyio.create_task_group() as tasks:
+
+                async def stop():
+                    await end.wait()
+                    scope.cancel()
+
+                tasks.start_soon(stop)
+                yield
+
+    @hookimpl
+    def op_call(event: OpCall):
+        return Deny("no")
+
+    plugin = Plugin("hook", "a", SimpleNamespace(lifespan=lifespan, op_call=op_call))
+    async with host(home, plugin) as plugins:
+        assert plugins.hooks.has("op_call")
+        end.set()
+        await until(lambda: not plugins.hooks.has("op_call"))
+        assert "ended while the host was running" in plugins.why("a")[0].reason
+
+
+async def test_plugins_of_one_module_and_name_share_one_lifespan(home):
+    steps = []
+    value = provider("a", recorded(steps, "a"), sideband_tools=lambda: [SimpleNamespace(name="a")]).value
+    async with host(home, Plugin("provider", "a", value), Plugin("tool", "a", value)) as plugins:
+        first = await plugins.load("provider", "a")
+        second = await plugins.load("tool", "a")
+        assert first.context is second.context
+    assert steps == ["enter a", "leave a"]
+
+
+async def test_a_lifespan_that_is_no_context_manager_fails(home):
+    async with host(home, provider("a", repr)) as plugins:
+        with pytest.raises(LifespanFailed, match="asynchronous context manager"):
+            await plugins.load("provider", "a")
+
+
+async def test_without_a_broker_a_lifespan_can_cause_no_effect(home):
+    @asynccontextmanager
+    async def lifespan(ctx):
+        for wish in (ctx.dispatch("http.get", {}), ctx.credential("github", "https://api.github.com")):
+            with pytest.raises(PluginError, match="without a broker"):
+                await wish
+        assert (ctx.plugin, ctx.home, ctx.state) == ("a", home, None)
+        yield
+
+    async with host(home, provider("a", lifespan)) as plugins:
+        await plugins.load("provider", "a")
+
+
+async def test_the_context_comes_from_whoever_embeds_the_host(home):
+    made = []
+
+    def factory(record, config):
+        made.append((record.label, config))
+        return SimpleNamespace(state=None)
+
+    async with host(home, provider("a", recorded([], "a")), context_factory=factory) as plugins:
+        assert (await plugins.load("provider", "a")).state == "state of a"
+    assert made == [("provider.a", None)]

@@ -1,0 +1,127 @@
+import sys
+
+from sideband.plugins import find_entry_points
+
+
+def of(site, *distributions):
+    found = find_entry_points()
+    return [one for one in found if not distributions or one.distribution in distributions]
+
+
+def test_an_entry_point_is_found_with_all_that_its_metadata_says(site):
+    module = site.plugin("op", "tidal", "", requires=["sideband-core>=0.1,<1", "attrs"], version="2.5")
+    (found,) = of(site, "test-tidal")
+    assert (found.api, found.kind, found.name, found.value) == (1, "op", "tidal", module)
+    assert (found.distribution, found.version, found.location) == ("test-tidal", "2.5", str(site.folder))
+    assert found.requires == ("sideband-core>=0.1,<1",)
+    assert (found.unmet, found.editable, found.installer, found.hashed) == ("", False, "by-hand", True)
+
+
+def test_finding_a_plugin_does_not_import_it(site):
+    module = site.plugin("op", "tidal", "raise RuntimeError('imported')")
+    assert of(site, "test-tidal")
+    assert module not in sys.modules
+
+
+def test_one_kind_can_be_asked_for(site):
+    site.plugin("op", "tidal", "")
+    site.plugin("hook", "surf", "")
+    kinds = {found.kind for found in find_entry_points("hook")}
+    assert kinds == {"hook"}
+
+
+def test_other_groups_are_not_ours(site):
+    site.distribution("test-other", {"console_scripts": {"x": "y:z"}, "sideband_like.v1.op": {"x": "y"}})
+    assert not of(site, "test-other")
+
+
+def test_a_group_without_a_version_has_version_0(site):
+    site.distribution("test-old", {"sideband.op": {"x": "y"}})
+    (found,) = of(site, "test-old")
+    assert (found.api, found.kind) == (0, "op")
+
+
+def test_a_distribution_that_is_shadowed_on_the_path_counts_once(site, tmp_path, monkeypatch):
+    site.distribution("test-tidal", {"sideband.v1.op": {"tidal": "later"}}, version="1.0")
+    first = tmp_path / "first"
+    site.distribution("Test_Tidal", {"sideband.v1.op": {"tidal": "earlier"}}, version="2.0", folder=first)
+    monkeypatch.syspath_prepend(str(first))
+    (found,) = of(site, "test-tidal", "Test_Tidal")
+    assert (found.value, found.version) == ("earlier", "2.0")
+
+
+def test_a_distribution_without_plugins_shadows_one_of_its_name_that_has_some(site, tmp_path, monkeypatch):
+    site.distribution("test-tidal", {"sideband.v1.op": {"tidal": "later"}})
+    first = tmp_path / "first"
+    site.distribution("test-tidal", {}, version="2.0", folder=first)
+    monkeypatch.syspath_prepend(str(first))
+    assert not of(site, "test-tidal")
+
+
+def test_an_editable_distribution_says_so_and_claims_no_hashes(site):
+    module = site.module()
+    site.distribution(
+        "test-tidal",
+        {"sideband.v1.op": {"tidal": module}},
+        modules=[module],
+        direct_url='{"url": "file:///x", "dir_info": {"editable": true}}',
+    )
+    (found,) = of(site, "test-tidal")
+    assert (found.editable, found.hashed) == (True, False)
+
+
+def test_a_requirement_that_the_core_does_not_meet_is_told(site):
+    site.plugin("op", "tidal", "", requires=["sideband_core>=99"])
+    (found,) = of(site, "test-tidal")
+    assert "requires sideband-core>=99" in found.unmet
+
+
+def test_a_requirement_for_another_environment_does_not_count(site):
+    site.plugin("op", "tidal", "", requires=["sideband-core>=99; python_version < '3'"])
+    assert of(site, "test-tidal")[0].unmet == ""
+
+
+def test_a_requirement_that_can_not_be_read_is_told(site):
+    site.plugin("op", "tidal", "", requires=["sideband-core>>nonsense"])
+    assert "can't be read" in of(site, "test-tidal")[0].unmet
+
+
+def test_the_working_directory_does_not_name_plugins(site, tmp_path, monkeypatch):
+    folder = tmp_path / "downloads"
+    site.distribution("test-hostile", {"sideband.v1.hook": {"hostile": "evil"}}, folder=folder)
+    monkeypatch.chdir(folder)
+    for entry in ("", ".", str(folder)):
+        monkeypatch.setattr(sys, "path", [entry, *sys.path])
+        assert not of(site, "test-hostile")
+
+
+def test_a_link_to_the_working_directory_does_not_name_plugins(site, tmp_path, monkeypatch):
+    folder = tmp_path / "downloads"
+    site.distribution("test-hostile", {"sideband.v1.hook": {"hostile": "evil"}}, folder=folder)
+    (tmp_path / "link").symlink_to(folder)
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(str(tmp_path / "link"))
+    assert not of(site, "test-hostile")
+
+
+def test_a_working_directory_that_is_gone_is_no_problem(site, tmp_path, monkeypatch):
+    site.plugin("op", "tidal", "")
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert of(site, "test-tidal")
+
+
+def test_damaged_metadata_of_one_distribution_does_not_hide_the_others(site):
+    from sideband.plugins._metadata import read_installed
+
+    site.plugin("op", "tidal", "")
+    (site.distribution("test-nameless", {"sideband.v1.op": {"x": "y"}}) / "METADATA").unlink()
+    broken = site.distribution("test-broken", {"sideband.v1.op": {"x": "y"}})
+    (broken / "entry_points.txt").write_bytes(b"[sideband.v1.op]\nno equals sign\n")
+    binary = site.distribution("test-binary", {"sideband.v1.op": {"x": "y"}})
+    (binary / "METADATA").write_bytes(b"\xff\xfe\x00Name: \xff")
+    assert of(site, "test-tidal")
+    problems = [problem for problem in read_installed().problems if str(site.folder) in problem]
+    assert len(problems) == 2
+    assert all("no metadata that tells its name" in problem for problem in problems)
