@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager, suppress
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NoReturn
+
+import anyio
 
 from ._decoding import decoded
 from ._errors import ResponseTooLarge
@@ -15,7 +18,7 @@ from ._models import Download, Response
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["body_stream", "download_answer", "headers_of", "response_answer"]
+__all__ = ["download_answer", "reading", "response_answer"]
 
 # A JSON text is handed out as data and as text, unless that would double something large.
 _LARGEST_JSON_TWICE = 4 * 1024 * 1024
@@ -24,18 +27,37 @@ _DEEPEST_JSON = 48
 _COOKIES = frozenset({"set-cookie", "set-cookie2"})
 
 
-def body_stream(arrival: Arrival, max_bytes: int) -> AsyncIterator[bytes]:
-    """The body without its compression.
+@asynccontextmanager
+async def reading(arrival: Arrival, max_bytes: int) -> AsyncIterator[AsyncIterator[bytes]]:
+    """The body without its compression, in pieces.
 
     Raises:
         ResponseTooLarge: it is, or is announced to be, larger than ``max_bytes``.
+        ContentInvalid: it is not compressed as it says.
     """
     response = arrival.response
     announced = response.headers.get("content-length", "")
     if arrival.method != "HEAD" and announced.isdecimal() and int(announced) > max_bytes:
         raise ResponseTooLarge("the body", max_bytes)
-    encoding = response.headers.get("content-encoding", "")
-    return decoded(response.aiter_raw(), encoding, max_bytes=max_bytes)
+    raw = response.aiter_raw()
+    async with aclosing(decoded(raw, response.headers.get("content-encoding", ""), max_bytes=max_bytes)) as pieces:
+        try:
+            yield pieces
+        finally:
+            await _unwind(raw)
+
+
+async def _unwind(chunks: AsyncIterator[bytes]) -> None:
+    """End an iteration that may have been left half-way.
+
+    The client's own generators are nested, and closing the outer one leaves the inner ones to the garbage collector,
+    which ends them at another time, in another task. A read that is cancelled ends them all, here.
+    """
+    with anyio.CancelScope(shield=True) as scope:
+        scope.cancel()
+        with suppress(Exception):
+            async for _ in chunks:
+                pass
 
 
 async def response_answer(arrival: Arrival, *, max_bytes: int, started: float) -> Response:
@@ -45,7 +67,8 @@ async def response_answer(arrival: Arrival, *, max_bytes: int, started: float) -
         ResponseTooLarge: the body is larger than ``max_bytes``.
         ContentInvalid: it is not compressed as it says.
     """
-    content = b"".join([piece async for piece in body_stream(arrival, max_bytes)])
+    async with reading(arrival, max_bytes) as pieces:
+        content = b"".join([piece async for piece in pieces])
     response = arrival.response
     kind, charset = _content_type(response.headers.get("content-type", ""))
     text = _text(content, charset)
@@ -55,7 +78,7 @@ async def response_answer(arrival: Arrival, *, max_bytes: int, started: float) -
         status=response.status_code,
         ok=response.is_success,
         url=arrival.target.url,
-        headers=headers_of(response),
+        headers=_headers(response),
         body=None if told_twice else text,
         bytes=content if text is None else None,
         json=data,
@@ -73,7 +96,7 @@ def download_answer(arrival: Arrival, *, path: str | None, size: int, sha256: st
         status=arrival.response.status_code,
         ok=arrival.response.is_success,
         url=arrival.target.url,
-        headers=headers_of(arrival.response),
+        headers=_headers(arrival.response),
         path=path,
         bytes=size,
         sha256=sha256,
@@ -82,7 +105,7 @@ def download_answer(arrival: Arrival, *, path: str | None, size: int, sha256: st
     )
 
 
-def headers_of(response: httpx.Response) -> dict[str, str]:
+def _headers(response: httpx.Response) -> dict[str, str]:
     """The headers that a skill may see, with lower-case names; repeated ones joined with a comma."""
     headers: dict[str, str] = {}
     for raw_name, raw_value in response.headers.raw:

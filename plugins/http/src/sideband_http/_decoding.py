@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator
 
 from ._errors import ContentInvalid, ResponseTooLarge
 
@@ -71,7 +71,9 @@ def is_decodable(content_encoding: str) -> bool:
     return len(layers) <= _MOST_LAYERS and all(name in _GZIP or name == "deflate" for name in layers)
 
 
-async def decoded(chunks: AsyncIterable[bytes], content_encoding: str, *, max_bytes: int) -> AsyncIterator[bytes]:
+async def decoded(
+    chunks: AsyncIterable[bytes], content_encoding: str, *, max_bytes: int
+) -> AsyncGenerator[bytes, None]:
     """The body without its compression, in pieces of at most 64 KiB where it was compressed.
 
     Raises:

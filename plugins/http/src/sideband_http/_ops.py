@@ -7,10 +7,10 @@ from time import perf_counter
 
 from sideband.ops import Level, OpContext, OpSpec, op
 
-from ._answers import body_stream, download_answer, response_answer
+from ._answers import download_answer, reading, response_answer
 from ._content import body_of, pairs_of
-from ._exchange import Plan, exchange, time_limit
-from ._files import normal_file_path, writing
+from ._exchange import Arrival, Plan, exchange, time_limit
+from ._files import NewFile, normal_file_path, writing
 from ._headers import check_cookies, check_headers
 from ._models import (
     LONGEST_DOWNLOAD,
@@ -219,16 +219,21 @@ async def download(params: DownloadParams, ctx: OpContext) -> Download:
         ):
             if not arrival.response.is_success:
                 return download_answer(arrival, path=None, size=0, sha256=None, started=started)
-            announced = arrival.response.headers.get("content-length", "")
-            total = float(announced) if announced.isdecimal() else None
-            told = 0
-            async for piece in body_stream(arrival, params.max_bytes):
-                await file.write(piece)
-                if file.size - told >= MEBIBYTE:
-                    told = file.size
-                    await ctx.progress(current=float(told), total=total, message=path)
+            await _save(arrival, file, params.max_bytes, ctx)
             await file.commit(overwrite=params.overwrite)
             return download_answer(arrival, path=path, size=file.size, sha256=file.sha256, started=started)
+
+
+async def _save(arrival: Arrival, file: NewFile, max_bytes: int, ctx: OpContext) -> None:
+    announced = arrival.response.headers.get("content-length", "")
+    total = float(announced) if announced.isdecimal() else None
+    told = 0
+    async with reading(arrival, max_bytes) as pieces:
+        async for piece in pieces:
+            await file.write(piece)
+            if file.size - told >= MEBIBYTE:
+                told = file.size
+                await ctx.progress(current=float(told), total=total, message=file.path)
 
 
 OPS: tuple[OpSpec, ...] = (

@@ -68,6 +68,10 @@ class Sessions:
     limit: int
     _open: dict[str, OpenSession] = field(factory=dict, init=False, repr=False)
 
+    def ids(self) -> tuple[str, ...]:
+        """The ids of those that are open."""
+        return tuple(self._open)
+
     def add(self, session: OpenSession) -> str:
         """Keep a session, and return its id.
 

@@ -34,11 +34,12 @@ class ReportParams(BaseModel):
 
     def text(self) -> str | None:
         """The line to show, or ``None``."""
-        parts = [f"[{self.job_id}]"] if self.job_id is not None else []
-        if self.message is not None:
-            parts.append(" ".join(self.message.split()))
-        line = " ".join(parts)
-        if len(line) > _LONGEST_MESSAGE:
+        job = None if self.job_id is None else f"[{self.job_id}]"
+        text = " ".join(part for part in (job, self.message) if part is not None)
+        # A terminal obeys control characters, whoever sent them.
+        visible = "".join(character if character.isprintable() else " " for character in text[: 2 * _LONGEST_MESSAGE])
+        line = " ".join(visible.split())
+        if len(line) > _LONGEST_MESSAGE or len(text) > 2 * _LONGEST_MESSAGE:
             line = line[: _LONGEST_MESSAGE - 1] + "…"
         return line or None
 

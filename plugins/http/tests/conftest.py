@@ -1,0 +1,362 @@
+"""Real servers on loopback, and a host with this plugin."""
+
+import base64
+import gzip
+import json
+import ssl
+import threading
+import zlib
+from collections import Counter
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
+from urllib.parse import parse_qs, urlsplit
+
+import attrs
+import pytest
+import sideband_http.plugin
+import sideband_store_sqlite.plugin
+import trustme
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.events import StreamEnded
+from pydantic import BaseModel
+from sideband import Host, Plugin
+from sideband.ops import Credential, Level, OpError, OpFailed, OpFamily, Scope, op
+
+TOKEN = "s3cr3t-token-value"
+PATIENCE = 20
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request):
+    return request.param
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def handle(self):
+        selected = getattr(self.connection, "selected_alpn_protocol", lambda: None)
+        if hasattr(self.connection, "do_handshake"):
+            self.connection.do_handshake()
+        if selected() == "h2":
+            self.speak_http2()
+        else:
+            super().handle()
+
+    def speak_http2(self):
+        connection = H2Connection(H2Configuration(client_side=False))
+        connection.initiate_connection()
+        self.connection.sendall(connection.data_to_send())
+        while data := self.connection.recv(65_536):
+            for event in connection.receive_data(data):
+                if isinstance(event, StreamEnded):
+                    connection.send_headers(event.stream_id, [(":status", "200"), ("content-type", "text/plain")])
+                    connection.send_data(event.stream_id, b"over http/2", end_stream=True)
+            self.connection.sendall(connection.data_to_send())
+
+    def log_message(self, *_):
+        pass
+
+    def __getattr__(self, name):
+        if name.startswith("do_"):
+            return self.answer
+        raise AttributeError(name)
+
+    def answer(self):
+        parts = urlsplit(self.path)
+        self.query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        length = int(self.headers.get("content-length", 0))
+        self.body = self.rfile.read(length)
+        self.seen = {
+            "method": self.command,
+            "path": self.path,
+            "headers": {name.lower(): value for name, value in self.headers.items()},
+            "body": base64.b64encode(self.body).decode(),
+        }
+        self.server.seen.append(self.seen)
+        getattr(self, "at_" + parts.path.strip("/").replace("/", "_"), self.at_echo)()
+
+    def send(self, body=b"", status=200, headers=(), kind="text/plain"):
+        self.send_response(status)
+        for name, value in headers:
+            self.send_header(name, value)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def at_echo(self):
+        self.send(json.dumps(self.seen).encode(), kind="application/json")
+
+    def at_text(self):
+        self.send("grüß".encode(self.query.get("as", "utf-8")), kind=self.query.get("kind", "text/plain"))
+
+    def at_raw(self):
+        self.send(base64.b64decode(self.query["body"]), kind=self.query.get("kind", "application/octet-stream"))
+
+    def at_given(self):
+        self.send(self.server.given, kind="application/problem+json")
+
+    def at_status(self):
+        self.send(b"as asked", status=int(self.query["code"]))
+
+    def at_redirect(self):
+        headers = [("Location", self.query["to"])]
+        if "cookie" in self.query:
+            headers.append(("Set-Cookie", self.query["cookie"]))
+        self.send(b"elsewhere", status=int(self.query.get("code", 302)), headers=headers)
+
+    def at_loop(self):
+        self.send(status=302, headers=[("Location", "/loop")])
+
+    def at_bytes(self):
+        self.send(b"x" * int(self.query["count"]))
+
+    def at_chunked(self):
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for _ in range(int(self.query["count"])):
+            self.wfile.write(b"400\r\n" + b"x" * 1024 + b"\r\n")
+        self.wfile.write(b"0\r\n\r\n")
+
+    def at_gzip(self):
+        body = gzip.compress(b"\0" * int(self.query["count"]))
+        self.send(body, headers=[("Content-Encoding", "gzip")])
+
+    def at_deflate(self):
+        self.send(zlib.compress(b"deflated"), headers=[("Content-Encoding", "deflate")])
+
+    def at_badgzip(self):
+        self.send(b"this is no gzip", headers=[("Content-Encoding", "gzip")])
+
+    def at_brotli(self):
+        self.send(b"\x8b\x02\x80hello", headers=[("Content-Encoding", "br")])
+
+    def at_repeated(self):
+        self.send(headers=[("X-Many", "1"), ("X-Many", "2"), ("Set-Cookie", "a=1"), ("Set-Cookie", "b=2")])
+
+    def at_manyheaders(self):
+        self.send(headers=[(f"X-{number}", "y" * 1000) for number in range(80)])
+
+    def at_setcookie(self):
+        self.send(headers=[("Set-Cookie", self.query["cookie"])])
+
+    def at_slow(self):
+        self.server.arrived.set()
+        self.server.released.wait(PATIENCE)
+        self.close_connection = True
+
+    def at_slowbody(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "10")
+        self.end_headers()
+        self.wfile.write(b"12345")
+        self.at_slow()
+
+    def at_together(self):
+        self.server.barrier.wait(PATIENCE)
+        self.send(b"together")
+
+    def at_garbage(self):
+        self.wfile.write(b"this is not http at all\r\n\r\n")
+        self.close_connection = True
+
+    def at_cut(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "100")
+        self.end_headers()
+        self.wfile.write(b"only this")
+        self.close_connection = True
+
+    def at_flaky(self):
+        self.server.counts[self.path] += 1
+        if self.server.counts[self.path] <= int(self.query["failures"]):
+            headers = [("Retry-After", self.query["after"])] if "after" in self.query else []
+            self.send(status=int(self.query.get("code", 503)), headers=headers)
+        else:
+            self.send(b"at last")
+
+    def at_hangup(self):
+        self.server.counts[self.path] += 1
+        if self.server.counts[self.path] > int(self.query["failures"]):
+            self.send(b"at last")
+        self.close_connection = True
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, context=None):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.scheme = "http"
+        if context is not None:
+            self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
+            self.scheme = "https"
+        self.seen = []
+        self.counts = Counter()
+        self.arrived = threading.Event()
+        self.released = threading.Event()
+        self.barrier = threading.Barrier(3)
+
+    @property
+    def origin(self):
+        return f"{self.scheme}://127.0.0.1:{self.server_port}"
+
+    def url(self, path):
+        return self.origin + path
+
+    def handle_error(self, request, client_address):
+        pass
+
+
+@contextmanager
+def running(server):
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.released.set()
+        server.barrier.abort()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.fixture
+def server():
+    with running(Server()) as one:
+        yield one
+
+
+@pytest.fixture
+def other():
+    with running(Server()) as one:
+        yield one
+
+
+@pytest.fixture(scope="session")
+def authority():
+    return trustme.CA()
+
+
+@pytest.fixture
+def ca_file(authority, tmp_path):
+    path = tmp_path / "ca.pem"
+    authority.cert_pem.write_to_path(path)
+    return path
+
+
+@pytest.fixture
+def server_context(authority):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    return context
+
+
+@pytest.fixture
+def tls_server(server_context):
+    with running(Server(server_context)) as one:
+        yield one
+
+
+@pytest.fixture
+def http2_server(server_context):
+    server_context.set_alpn_protocols(["h2", "http/1.1"])
+    with running(Server(server_context)) as one:
+        yield one
+
+
+@attrs.frozen
+class SecretsScope(Scope, family="secrets"):
+    name: str | None = None
+    mode: str | None = None
+
+
+class Credentials:
+    """Knows one token for any origin, in several forms."""
+
+    def __init__(self):
+        self.asked = []
+
+    async def resolve(self, handle, audience, ctx):  # noqa: ARG002  the protocol's signature
+        self.asked.append((handle, audience))
+        if handle == "missing":
+            raise OpFailed("there is no such secret", code="secrets.missing")
+        headers = {
+            "bearer": {},
+            "apikey": {"X-Api-Key": TOKEN},
+            "cookie": {"Cookie": f"sid={TOKEN}"},
+            "broken": {"X-Api-Key": f"{TOKEN}\r\nX-Evil: 1"},
+        }[handle]
+        return Credential(handle=handle, value=TOKEN, headers=headers)
+
+
+class Nothing(BaseModel):
+    pass
+
+
+@op("secrets.list", level=Level.SAFE)
+async def count(params: Nothing, ctx) -> int:
+    """How many secrets there are."""
+    return 1
+
+
+class FlowParams(BaseModel):
+    steps: list[tuple[str, dict]]
+
+
+@op("flow.run", level=Level.SAFE)
+async def flow(params: FlowParams, ctx) -> list[dict]:
+    """Several ops in one call; `$session` stands for what the last session_open answered."""
+    answers, session = [], ""
+    for name, step in params.steps:
+        filled = {key: session if value == "$session" else value for key, value in step.items()}
+        try:
+            answer = await ctx.dispatch(name, filled)
+        except OpError as error:
+            answer = {"error": error.code, "message": error.message}
+        session = answer.get("session_id", session)
+        answers.append(answer)
+    return answers
+
+
+@pytest.fixture
+def credentials():
+    return Credentials()
+
+
+@pytest.fixture
+def open_host(tmp_path, credentials):
+    """A host with this plugin and a source of credentials; `config` is the table `[plugins.http]`."""
+
+    def make(**config):
+        family = OpFamily(name="secrets", ops=(count,), scope=SecretsScope, credentials=credentials)
+        return Host(
+            home=tmp_path / "home",
+            settings={"plugins": {"http": config}},
+            plugins=[
+                Plugin(kind="store", name="sqlite", value=sideband_store_sqlite.plugin),
+                Plugin(kind="op", name="http", value=sideband_http.plugin),
+                Plugin(kind="op", name="secrets", value=SimpleNamespace(sideband_ops=lambda: family)),
+                Plugin(
+                    kind="op",
+                    name="flow",
+                    value=SimpleNamespace(sideband_ops=lambda: OpFamily(name="flow", ops=(flow,))),
+                ),
+            ],
+            autoload=False,
+        )
+
+    return make
+
+
+@pytest.fixture
+async def host(open_host):
+    async with open_host() as one:
+        yield one

@@ -1,0 +1,123 @@
+import gc
+import socket
+
+import pytest
+from sideband_http import (
+    ConnectFailed,
+    ContentInvalid,
+    HttpTimeout,
+    ProtocolFailed,
+    ResponseTooLarge,
+    TlsFailed,
+)
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def closed_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+async def failure(host, kind, url, op="http.get", **params):
+    with pytest.raises(kind) as caught:
+        await host.op(op, {"url": url, **params})
+    return caught.value
+
+
+async def test_nobody_listens(host, closed_port):
+    error = await failure(host, ConnectFailed, f"http://127.0.0.1:{closed_port}/")
+    assert (error.code, error.retryable) == ("http.connect", True)
+    assert str(closed_port) in error.message
+
+
+async def test_a_name_that_does_not_exist(host):
+    error = await failure(host, ConnectFailed, "http://nowhere.invalid/")
+    assert error.code == "http.connect"
+
+
+@pytest.mark.parametrize("path", ["/slow", "/slowbody"])
+async def test_a_server_that_is_too_slow(host, server, path):
+    error = await failure(host, HttpTimeout, server.url(path), timeout=0.2)
+    assert (error.code, error.retryable) == ("http.timeout", True)
+
+
+async def test_a_timeout_of_a_post_is_not_retryable(host, server):
+    error = await failure(host, HttpTimeout, server.url("/slow"), op="http.post", timeout=0.2)
+    assert error.retryable is False
+
+
+@pytest.mark.parametrize("path", ["/garbage", "/cut"])
+async def test_a_server_that_breaks_off(host, server, path):
+    error = await failure(host, ProtocolFailed, server.url(path))
+    assert (error.code, error.retryable) == ("http.protocol", True)
+
+
+async def test_a_post_that_breaks_off_is_not_retryable(host, server):
+    error = await failure(host, ProtocolFailed, server.url("/cut"), op="http.post")
+    assert error.retryable is False
+
+
+@pytest.mark.parametrize("path", ["/bytes?count=1001", "/chunked?count=2", "/gzip?count=5000000"])
+async def test_a_body_beyond_the_limit(host, server, path):
+    error = await failure(host, ResponseTooLarge, server.url(path), max_bytes=1000)
+    assert error.code == "http.too_large"
+
+
+async def test_a_body_at_the_limit_is_taken(host, server):
+    answer = await host.op("http.get", {"url": server.url("/bytes?count=1000"), "max_bytes": 1000})
+    assert answer["body_length"] == 1000
+
+
+async def test_a_header_beyond_the_limit(host, server):
+    await failure(host, ResponseTooLarge, server.url("/manyheaders"))
+
+
+async def test_a_body_that_is_not_compressed_as_it_says(host, server):
+    error = await failure(host, ContentInvalid, server.url("/badgzip"))
+    assert error.code == "http.content"
+
+
+async def test_an_unknown_compression_is_handed_out(host, server):
+    answer = await host.op("http.get", {"url": server.url("/brotli")})
+    assert (answer["bytes"], answer["content_encoding"]) == (b"\x8b\x02\x80hello", "br")
+
+
+async def test_a_certificate_nobody_vouches_for(host, tls_server):
+    error = await failure(host, TlsFailed, tls_server.url("/echo"))
+    assert (error.code, error.retryable) == ("http.tls", False)
+    assert "ca_file" in error.hint
+    assert tls_server.seen == []
+
+
+async def test_a_certificate_for_another_name(open_host, tls_server, ca_file):
+    async with open_host(ca_file=str(ca_file)) as host:
+        url = f"https://localhost:{tls_server.server_port}/echo"
+        error = await failure(host, TlsFailed, url)
+    assert error.code == "http.tls"
+
+
+async def test_a_server_without_encryption_on_https(host, server):
+    error = await failure(host, TlsFailed, server.url("/echo").replace("http://", "https://"), timeout=5)
+    assert error.code == "http.tls"
+
+
+async def test_a_configured_authority_is_trusted(open_host, tls_server, ca_file):
+    async with open_host(ca_file=str(ca_file)) as host:
+        answer = await host.op("http.get", {"url": tls_server.url("/echo")})
+    assert answer["status"] == 200
+
+
+async def test_the_environment_adds_no_trust(host, tls_server, ca_file, monkeypatch):
+    monkeypatch.setenv("SSL_CERT_FILE", str(ca_file))
+    await failure(host, TlsFailed, tls_server.url("/echo"))
+
+
+@pytest.mark.parametrize("path", ["/chunked?count=500", "/gzip?count=90000000"])
+async def test_a_body_left_half_way_leaves_nothing_to_the_garbage_collector(host, server, path):
+    for _ in range(3):
+        with pytest.raises(ResponseTooLarge):
+            await host.op("http.get", {"url": server.url(path), "max_bytes": 50_000})
+        gc.collect()

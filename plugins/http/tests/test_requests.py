@@ -1,0 +1,282 @@
+import base64
+import json
+
+import anyio
+import pytest
+from sideband.ops import OpDenied, OpParamsInvalid
+
+pytestmark = pytest.mark.anyio
+
+
+def seen(answer):
+    return answer["json"]
+
+
+async def test_a_get_answers_with_everything(host, server):
+    answer = await host.op("http.get", {"url": server.url("/echo?a=1")})
+    assert answer["status"] == 200
+    assert answer["ok"] is True
+    assert answer["url"] == server.url("/echo?a=1")
+    assert answer["headers"]["content-type"] == "application/json"
+    assert answer["json"] == json.loads(answer["body"])
+    assert answer["bytes"] is None
+    assert answer["body_length"] == len(answer["body"])
+    assert answer["content_encoding"] is None
+    assert answer["http_version"] == "HTTP/1.1"
+    assert answer["redirects"] == []
+    assert answer["elapsed_ms"] > 0
+    assert seen(answer)["headers"]["user-agent"].startswith("sideband/")
+
+
+@pytest.mark.parametrize("verb", ["get", "post", "put", "patch", "delete", "options"])
+async def test_each_verb_sends_its_method(host, server, verb):
+    assert seen(await host.op(f"http.{verb}", {"url": server.url("/echo")}))["method"] == verb.upper()
+
+
+async def test_head_has_headers_and_no_body(host, server):
+    answer = await host.op("http.head", {"url": server.url("/bytes?count=1000"), "max_bytes": 10})
+    assert answer["headers"]["content-length"] == "1000"
+    assert answer["body"] == ""
+
+
+async def test_request_takes_any_method_in_any_case(host, server):
+    answer = await host.op("http.request", {"url": server.url("/echo"), "method": "propfind"})
+    assert seen(answer)["method"] == "PROPFIND"
+
+
+async def test_request_is_a_get_unless_told_otherwise(host, server):
+    assert seen(await host.op("http.request", {"url": server.url("/echo")}))["method"] == "GET"
+
+
+@pytest.mark.parametrize("method", ["CONNECT", "TRACE", "GET /x", "GET\r\n", ""])
+async def test_a_method_that_can_not_be_sent_is_refused(host, server, method):
+    with pytest.raises(OpParamsInvalid):
+        await host.op("http.request", {"url": server.url("/echo"), "method": method})
+    assert server.seen == []
+
+
+async def test_params_are_added_to_the_query(host, server):
+    params = {"q": "a b&c", "n": 1, "yes": True, "many": ["x", "y"], "none": None}
+    answer = await host.op("http.get", {"url": server.url("/echo?first=1"), "params": params})
+    assert seen(answer)["path"] == "/echo?first=1&q=a+b%26c&n=1&yes=true&many=x&many=y"
+
+
+async def test_headers_are_sent(host, server):
+    answer = await host.op("http.get", {"url": server.url("/echo"), "headers": {"X-Mine": "1", "User-Agent": "me"}})
+    assert seen(answer)["headers"]["x-mine"] == "1"
+    assert seen(answer)["headers"]["user-agent"] == "me"
+
+
+@pytest.mark.parametrize("headers", [{"Host": "evil.test"}, {"X": "a\r\nY: b"}, {"Content-Length": "0"}])
+async def test_a_header_that_may_not_be_set_stops_the_request(host, server, headers):
+    with pytest.raises(ValueError, match="header") as caught:
+        await host.op("http.get", {"url": server.url("/echo"), "headers": headers})
+    assert caught.value.code == "http.header"
+    assert server.seen == []
+
+
+async def test_cookies_are_sent(host, server):
+    await host.op("http.get", {"url": server.url("/echo"), "cookies": {"a": "1", "b": "2"}})
+    assert server.seen[0]["headers"]["cookie"] == "a=1; b=2"
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "sent"),
+    [
+        ({"json": {"a": ["ü", None]}}, "application/json", '{"a":["ü",null]}'.encode()),
+        ({"json": None}, "application/json", b"null"),
+        ({"data": {"a": "b c", "n": 2}}, "application/x-www-form-urlencoded", b"a=b+c&n=2"),
+        ({"body": "grüß"}, "text/plain; charset=utf-8", "grüß".encode()),
+        ({"body": b"\x00\xff"}, "application/octet-stream", b"\x00\xff"),
+        ({"body": "<a/>", "headers": {"Content-Type": "text/xml"}}, "text/xml", b"<a/>"),
+    ],
+)
+async def test_each_kind_of_body_arrives(host, server, content, kind, sent):
+    await host.op("http.post", {"url": server.url("/echo"), **content})
+    assert server.seen[0]["headers"]["content-type"] == kind
+    assert base64.b64decode(server.seen[0]["body"]) == sent
+
+
+async def test_two_bodies_are_refused(host, server):
+    with pytest.raises(OpParamsInvalid, match="json and body"):
+        await host.op("http.post", {"url": server.url("/echo"), "json": 1, "body": "x"})
+
+
+@pytest.mark.parametrize("data", [float("nan"), {"a": b"bytes"}, "\ud800"])
+async def test_what_is_no_json_is_refused(host, server, data):
+    with pytest.raises(OpParamsInvalid):
+        await host.op("http.post", {"url": server.url("/echo"), "json": data})
+    assert server.seen == []
+
+
+async def test_a_misspelt_argument_is_refused(host, server):
+    with pytest.raises(OpParamsInvalid, match="timout"):
+        await host.op("http.get", {"url": server.url("/echo"), "timout": 1})
+
+
+@pytest.mark.parametrize("code", [204, 304, 404, 500])
+async def test_a_status_is_an_answer_and_no_error(host, server, code):
+    answer = await host.op("http.get", {"url": server.url(f"/status?code={code}")})
+    assert (answer["status"], answer["ok"]) == (code, code < 300)
+
+
+async def test_text_is_decoded_with_its_charset(host, server):
+    answer = await host.op(
+        "http.get", {"url": server.url("/text"), "params": {"as": "latin-1", "kind": "text/plain; charset=latin-1"}}
+    )
+    assert answer["body"] == "grüß"
+
+
+async def test_what_is_no_text_comes_as_bytes(host, server):
+    body = base64.b64encode(b"\x89PNG\xff\xfe").decode()
+    answer = await host.op("http.get", {"url": server.url("/raw"), "params": {"body": body}})
+    assert (answer["body"], answer["bytes"], answer["body_length"]) == (None, b"\x89PNG\xff\xfe", 6)
+
+
+@pytest.mark.parametrize(
+    "text", ["{broken", "NaN", '"\\ud800"', "[" * 100 + "]" * 100, "[" * 100_000, "1" * 5000], ids=range(6)
+)
+async def test_hostile_json_is_only_text(host, server, text):
+    server.given = text.encode()
+    answer = await host.op("http.get", {"url": server.url("/given")})
+    assert (answer["json"], answer["body"]) == (None, text)
+
+
+async def test_a_repeated_header_is_joined_and_cookies_stay_with_the_host(host, server):
+    answer = await host.op("http.get", {"url": server.url("/repeated")})
+    assert answer["headers"]["x-many"] == "1, 2"
+    assert "set-cookie" not in answer["headers"]
+
+
+async def test_compression_is_undone(host, server):
+    answer = await host.op("http.get", {"url": server.url("/gzip?count=1000")})
+    assert answer["body"] == "\0" * 1000
+    assert answer["content_encoding"] == "gzip"
+    assert (await host.op("http.get", {"url": server.url("/deflate")}))["body"] == "deflated"
+
+
+async def test_three_requests_at_once_are_under_way_together(host, server):
+    answers = []
+
+    async def fetch():
+        answers.append(await host.op("http.get", {"url": server.url("/together")}))
+
+    async with anyio.create_task_group() as group:
+        for _ in range(3):
+            group.start_soon(fetch)
+    assert [answer["body"] for answer in answers] == ["together"] * 3
+
+
+async def test_connections_are_kept_and_cookies_are_not(host, server):
+    await host.op("http.get", {"url": server.url("/setcookie?cookie=a%3D1")})
+    await host.op("http.get", {"url": server.url("/echo")})
+    assert "cookie" not in server.seen[1]["headers"]
+
+
+async def test_a_cancelled_request_ends_at_once_and_the_next_one_works(host, server):
+    async with anyio.create_task_group() as group:
+        group.start_soon(host.op, "http.get", {"url": server.url("/slow")})
+        await anyio.to_thread.run_sync(server.arrived.wait)
+        group.cancel_scope.cancel()
+    assert (await host.op("http.get", {"url": server.url("/echo")}))["status"] == 200
+
+
+async def test_proxies_of_the_environment_are_not_used(host, server, monkeypatch):
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    assert (await host.op("http.get", {"url": server.url("/echo")}))["status"] == 200
+
+
+async def test_the_configured_user_agent_is_sent(open_host, server):
+    async with open_host(user_agent="team/1.0") as host:
+        await host.op("http.get", {"url": server.url("/echo")})
+    assert server.seen[0]["headers"]["user-agent"] == "team/1.0"
+
+
+async def test_no_more_connections_are_opened_than_configured(open_host, server):
+    async with open_host(max_connections=1) as host, anyio.create_task_group() as group:
+        group.start_soon(host.op, "http.get", {"url": server.url("/slow")})
+        await anyio.to_thread.run_sync(server.arrived.wait)
+        with pytest.raises(TimeoutError) as caught:
+            await host.op("http.get", {"url": server.url("/echo"), "timeout": 0.2})
+        group.cancel_scope.cancel()
+    assert caught.value.code == "http.timeout"
+    assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize(
+    "capability",
+    [
+        "http:scheme=https",
+        "http:host=127.0.0.2",
+        "http:port=1",
+        "http:method=POST",
+        "http:path=/other/*",
+        "http:path=/echo/*",
+        "http:file=x",
+    ],
+)
+async def test_each_field_of_a_grant_is_compared(host, server, capability):
+    with pytest.raises(OpDenied):
+        await host.op("http.get", {"url": server.url("/echo")}, grants=[capability])
+    assert server.seen == []
+
+
+async def test_a_grant_that_covers_the_request_lets_it_through(host, server):
+    grant = f"http:scheme=http,host=127.0.0.1,port={server.server_port},method=GET,path=/echo"
+    answer = await host.op("http.get", {"url": server.url("/x/../echo")}, grants=[grant])
+    assert seen(answer)["path"] == "/echo"
+
+
+async def test_a_path_can_not_climb_out_of_its_grant(host, server):
+    for path in ("/public/../private", "/public/%2e%2e/private"):
+        with pytest.raises(OpDenied):
+            await host.op("http.get", {"url": server.url(path)}, grants=["http:path=/public/*"])
+    with pytest.raises(ValueError, match="hides"):
+        await host.op("http.get", {"url": server.url("/public/..%2fprivate")}, grants=["http:path=/public/*"])
+    assert server.seen == []
+
+
+async def test_a_bad_url_is_refused_with_a_typed_error(host):
+    with pytest.raises(ValueError, match="scheme") as caught:
+        await host.op("http.get", {"url": "file:///etc/passwd"})
+    assert caught.value.code == "http.url"
+
+
+async def test_cancelled_is_not_swallowed(host, server):
+    with anyio.move_on_after(0.2) as scope:
+        await host.op("http.get", {"url": server.url("/slow")})
+    assert scope.cancelled_caught
+
+
+async def test_levels_are_as_documented(host):
+    levels = {}
+    for verb in ("get", "head", "options", "put", "delete", "post", "patch", "request", "download", "session_open"):
+        bound = await host.broker.ops.get(f"http.{verb}")
+        levels[verb] = (bound.spec.level.name, bound.spec.idempotent)
+    assert levels == {
+        "get": ("MONITORED", True),
+        "head": ("MONITORED", True),
+        "options": ("MONITORED", True),
+        "put": ("CONTROLLED", True),
+        "delete": ("CONTROLLED", True),
+        "post": ("RESTRICTED", False),
+        "patch": ("RESTRICTED", False),
+        "request": ("RESTRICTED", False),
+        "download": ("CONTROLLED", False),
+        "session_open": ("SAFE", True),
+    }
+
+
+@pytest.mark.parametrize(
+    ("http2", "version"), [({}, "HTTP/2"), ({"http2": True}, "HTTP/2"), ({"http2": False}, "HTTP/1.1")]
+)
+async def test_http2_decides_what_is_spoken(open_host, http2_server, ca_file, http2, version):
+    async with open_host(ca_file=str(ca_file)) as host:
+        answer = await host.op("http.get", {"url": http2_server.url("/echo"), **http2})
+        steps = [
+            ("http.session_open", http2),
+            ("http.session_request", {"session_id": "$session", "url": http2_server.url("/echo")}),
+        ]
+        in_session = (await host.op("flow.run", {"steps": steps}))[1]
+    assert (answer["http_version"], in_session["http_version"]) == (version, version)

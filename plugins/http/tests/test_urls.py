@@ -1,0 +1,125 @@
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sideband_http import UrlInvalid
+from sideband_http._url import parse_url
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("HTTP://Example.ORG", "http://example.org/"),
+        ("https://example.org:443/x", "https://example.org/x"),
+        ("https://example.org:0080/x", "https://example.org:80/x"),
+        ("http://example.org./x", "http://example.org/x"),
+        ("http://example.org/a/./b/../c", "http://example.org/a/c"),
+        ("http://example.org/a/%2e%2E/b", "http://example.org/b"),
+        ("http://example.org/../../x", "http://example.org/x"),
+        ("http://example.org/a/..", "http://example.org/"),
+        ("http://example.org/%7euser/%c3%a4", "http://example.org/~user/%C3%A4"),
+        ("http://example.org/ä?q=ü", "http://example.org/%C3%A4?q=%C3%BC"),
+        ("http://example.org?q=1#part", "http://example.org/?q=1"),
+        ("http://müller.example/", "http://xn--mller-kva.example/"),
+        ("http://[2001:DB8:0:0::1]:8080/", "http://[2001:db8::1]:8080/"),
+        ("http://127.0.0.1:80/", "http://127.0.0.1/"),
+        ("http://example.org/projects/a%2fb", "http://example.org/projects/a%2Fb"),
+    ],
+)
+def test_a_url_has_one_normal_form(text, url):
+    assert parse_url(text).url == url
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "example.org",
+        "//example.org/",
+        "file:///etc/passwd",
+        "javascript:alert(1)",
+        "http:/example.org",
+        "http://",
+        "http://user@example.org/",
+        "http://user:password@example.org/",
+        "http://example.org\\@evil.test/",
+        "http://example.org/a b",
+        "http://example.org/\r\nHost: evil.test",
+        "http://example.org/\t",
+        "http://example.org/\u2028",
+        "http://example.org/\x00",
+        "http://example.org/\ud800",
+        "http://example.org:0/",
+        "http://example.org:65536/",
+        "http://example.org:-1/",
+        "http://example.org:8o/",
+        "http://example..org/",
+        "http://-example.org/",
+        "http://exa%6dple.org/",
+        "http://[::1%25eth0]/",
+        "http://[::1/",
+        "http://127.1/",
+        "http://2130706433/",
+        "http://0x7f.0.0.1/",
+        "http://127.0.0.01/",
+        "http://example.org/%",
+        "http://example.org/%0d%0aX",
+        "http://example.org/%00",
+        "http://example.org/%c0%ae%c0%ae/",
+        "http://example.org/a/..%2f..%2fadmin",
+        "http://example.org/a/..%5cadmin",
+        "http://example.org/a/%252e%252e/admin",
+        "http://example.org/a/..;x=1/admin",
+        "http://example.org/" + "a" * 17_000,
+    ],
+)
+def test_an_ambiguous_url_is_refused(text):
+    with pytest.raises(UrlInvalid) as caught:
+        parse_url(text)
+    assert caught.value.code == "http.url"
+
+
+def test_the_message_about_a_password_does_not_repeat_it():
+    with pytest.raises(UrlInvalid) as caught:
+        parse_url("http://user:hunter22@example.org/")
+    assert "hunter22" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("path", "readable"),
+    [("/a%20b", "/a b"), ("/%C3%A4", "/ä"), ("/a%2Fb", "/a%2Fb"), ("/100%25", "/100%25"), ("/a%2Cb", "/a%2Cb")],
+)
+def test_a_scope_path_is_readable_but_never_ambiguous(path, readable):
+    assert parse_url("http://example.org" + path).readable_path == readable
+
+
+def test_two_paths_that_are_sent_differently_have_different_scopes():
+    assert parse_url("http://h/a%2Fb").readable_path != parse_url("http://h/a/b").readable_path
+
+
+@given(st.text(max_size=60), st.text(alphabet="./%2eEfF5cC;\\ab", max_size=40))
+def test_what_is_accepted_is_stable_and_is_what_the_client_sends(anything, tricky):
+    for text in (anything, "http://" + anything, f"http://example.org/{tricky}", f"http://example.org/{anything}"):
+        try:
+            target = parse_url(text)
+        except UrlInvalid:
+            continue
+        assert parse_url(target.url) == target
+        assert httpx.URL(target.url).raw_path == target.request_path.encode()
+        assert httpx.URL(target.url).raw_host == target.host.encode()
+        assert "/../" not in target.path + "/"
+
+
+@given(st.text(max_size=40))
+def test_a_reference_leads_to_a_normal_url_or_is_refused(reference):
+    base = parse_url("https://example.org/a/b?c")
+    try:
+        target = base.join(reference)
+    except UrlInvalid:
+        return
+    assert parse_url(target.url) == target
+
+
+def test_params_join_the_query():
+    target = parse_url("http://example.org/?a=1").with_params([("b", "x y"), ("b", "&")])
+    assert target.request_path == "/?a=1&b=x+y&b=%26"
