@@ -60,6 +60,7 @@ _LANDLOCK_RESTRICT_SELF = 446
 _LANDLOCK_RULE_PATH_BENEATH = 1
 
 _CAPABILITY_VERSION_3 = 0x20080522
+_CAP_KILL = 5
 _CAP_SETPCAP = 8
 _CAPABILITY_COUNT = 64
 
@@ -90,7 +91,7 @@ def apply(plan: dict[str, Any]) -> dict[str, Any]:
             raise LockdownFailed(f"there is no lock-down step `{name}`")
         try:
             step(**arguments)
-        except (OSError, ValueError) as error:
+        except (OSError, TypeError, ValueError) as error:
             raise LockdownFailed(f"lock-down step `{name}` failed: {error}") from error
         done.append(name)
     return {"steps": done}
@@ -137,7 +138,7 @@ def _namespaces(host: int, with_user: bool, root: dict[str, Any]) -> None:
     child = os.fork()
     if child:
         os.closerange(0, writing)
-        _capabilities()
+        _capabilities(kept=1 << _CAP_KILL)  # the kernel ends the child with this process only if this one may kill it
         _end_like(child)
     os.close(writing)
     _Lifeline.end = reading
@@ -269,10 +270,12 @@ def _bounding_set() -> None:
             _prctl(_PR_CAPBSET_DROP, number)
 
 
-def _capabilities() -> None:
+def _capabilities(kept: int = 0) -> None:
+    """Drop all but those of the mask, which must be among the first 32; without the right to have them, all."""
     _prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL)
+    permitted = sum(1 << number for number in range(32) if kept >> number & 1 and _has_capability(number))
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
-    _succeed(_libc.capset(header, (ctypes.c_uint32 * 6)()), "capset")
+    _succeed(_libc.capset(header, (ctypes.c_uint32 * 6)(permitted, permitted)), "capset")
 
 
 def _has_capability(number: int) -> bool:

@@ -31,27 +31,25 @@ _PUBLIC_FILES = ("/etc/ld.so.cache", "/etc/localtime", "/etc/mime.types", "/etc/
 _PUBLIC_FOLDERS = ("/usr/share/zoneinfo", "/usr/lib/locale")
 
 # Runs in the interpreter that workers will use; imports every C module of the standard library to learn what they load.
+# Its search path tells where that is; what it was configured with is wrong for an interpreter that has been moved.
 _INSPECTION = """
-import importlib, json, os, sys, sysconfig, warnings
+import importlib, json, os, sys, warnings
 warnings.simplefilter("ignore")
-modules = sysconfig.get_config_var("DESTSHARED") or ""
-for name in sorted(os.listdir(modules)) if os.path.isdir(modules) else ():
-    name = name.split(".")[0]
-    if name.startswith(("_test", "_xx", "xx", "_tkinter", "_ctypes_test")):
+ways = [path for path in sys.path if os.path.isabs(path)]
+folders = sorted({os.path.realpath(path) for path in ways if os.path.isdir(path)})
+for name in sorted(name for folder in folders for name in os.listdir(folder)):
+    module = name.partition(".")[0]
+    if not name.endswith(".so") or module.startswith(("_test", "_xx", "xx", "_tkinter", "_ctypes_test")):
         continue
     try:
-        importlib.import_module(name)
+        importlib.import_module(module)
     except Exception:
         pass
-folders = {os.path.realpath(path) for path in (
-    sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), modules) if path and os.path.isdir(path)}
 archives = [path for path in sys.path if path.endswith(".zip") and os.path.isfile(path)]
 with open("/proc/self/maps") as maps:
     fields = [line.split(None, 5) for line in maps]
 libraries = {parts[5].strip() for parts in fields if len(parts) == 6 and ".so" in parts[5]}
-ways = [path for path in sys.path if os.path.isabs(path)]
-print(json.dumps(
-    {"folders": sorted(folders), "archives": archives, "libraries": sorted(libraries), "ways": ways}))
+print(json.dumps({"folders": folders, "archives": archives, "libraries": sorted(libraries), "ways": ways}))
 """
 
 

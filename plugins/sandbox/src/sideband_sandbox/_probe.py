@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
@@ -116,7 +117,9 @@ def _describe(variant: Variant) -> str:
 def _remedy(variant: Variant) -> str:
     if variant.user_namespace:
         return "; allow user namespaces (sysctl kernel.apparmor_restrict_unprivileged_userns, user.max_user_namespaces)"
-    if variant.own_user and not variant.namespaces:
+    if variant.namespaces:
+        return "; the host needs the right to make namespaces (CAP_SYS_ADMIN in a container)"
+    if variant.own_user:
         return "; the interpreter and its folders would have to be readable by every user"
     return ""
 
@@ -186,21 +189,30 @@ def _facts(machine: Machine, variant: Variant, interpreter: Interpreter, snapsho
 
 
 async def _run(python: Path, variant: Variant, facts: dict[str, Any]) -> tuple[tuple[str, ...], str]:
-    command = [str(python), "-I", "-S", str(_ATTEMPTS), json.dumps(facts)]
+    command = [str(python), "-I", "-S", "-B", str(_ATTEMPTS), json.dumps(facts)]
     environment = {"MALLOC_ARENA_MAX": "2"}
     async with await anyio.open_process(command, env=environment, cwd="/", stderr=subprocess.PIPE) as process:
-        assert process.stdout is not None  # noqa: S101 - open_process makes a pipe
         try:
             with anyio.fail_after(_SECONDS):
-                line = await BufferedByteReceiveStream(process.stdout).receive_until(b"\n", _LONGEST_REPORT)
+                return await _question(process, variant)
         except TimeoutError:
-            return (), f"the throw-away worker said nothing for {_SECONDS:g} s"
-        except anyio.IncompleteRead:
-            return (), await _last_words(process)
+            return (), f"the throw-away worker did not answer within {_SECONDS:g} s"
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+
+
+async def _question(process: anyio.abc.Process, variant: Variant) -> tuple[tuple[str, ...], str]:
+    assert process.stdout is not None  # noqa: S101 - open_process makes a pipe
+    try:
+        line = await BufferedByteReceiveStream(process.stdout).receive_until(b"\n", _LONGEST_REPORT)
+    except anyio.IncompleteRead:
+        return (), await _last_words(process)
+    try:
         status = await anyio.to_thread.run_sync(_kernel_status, process.pid, variant)
-        process.kill()
-    report = json.loads(line)
-    return _verdict(report, status)
+    except (OSError, IndexError):
+        return (), "the kernel does not show the throw-away worker in /proc"
+    return _verdict(json.loads(line), status)
 
 
 async def _last_words(process: anyio.abc.Process) -> str:

@@ -33,6 +33,9 @@ class SystemSandbox:
 
     What it claims has been proved in this host process by a throw-away worker of the same interpreter.
 
+    Args:
+        machine: what to use instead of what is found here.
+
     Example:
         >>> probe = await SystemSandbox().probe()
         >>> probe.isolation.label
@@ -41,7 +44,8 @@ class SystemSandbox:
 
     name = "sandbox"
 
-    def __init__(self) -> None:
+    def __init__(self, machine: Machine | None = None) -> None:
+        self._machine = machine
         self._findings: dict[Path, Finding] = {}
         self._interpreters: dict[Path, Interpreter] = {}
         self._weaker: dict[tuple[Path, Variant], str] = {}
@@ -73,7 +77,7 @@ class SystemSandbox:
             return self._findings[python]
 
     async def _prove(self, python: Path) -> Finding:
-        machine, reason = inspect_machine()
+        machine, reason = (self._machine, "") if self._machine else inspect_machine()
         if machine is None:
             gaps = ("a worker can do all that the host's user can do",)
             return Finding(Probe(Isolation.NONE, gaps=gaps, hints=(reason,)))

@@ -1,0 +1,165 @@
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from functools import partial
+from pathlib import Path
+
+import anyio
+import pytest
+from attrs import frozen
+from sideband.workers import WorkerLimits
+from sideband_sandbox._paths import ReadablePath, inspect_interpreter, interpreter_paths
+from sideband_sandbox._plan import Variant, confined_plan, open_to_everyone
+from sideband_sandbox._probe import LOCKDOWN, fresh_uid, inspect_machine
+
+ORDINARY_USER = 61_234
+IS_ROOT = os.geteuid() == 0
+# Root also tries as an ordinary user. Who is no root can't become it; make test runs as root in CI.
+WHO = ["root", "user"] if IS_ROOT else ["user"]
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request):
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def area():
+    """A folder that every user can read, unlike pytest's own."""
+    folder = Path(tempfile.mkdtemp(prefix="sideband-sandbox-tests-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def open_python(area):
+    """This interpreter, at a place where every user can run it."""
+    python = Path(sys.executable).resolve()
+    library = Path(os.__file__).parent
+    if open_to_everyone([python.parent], parents=True) and open_to_everyone([library], parents=True):
+        return python
+    prefix = area / "python"
+    copied = prefix / "lib" / library.name
+    unneeded = shutil.ignore_patterns("site-packages", "test", "tests", "idlelib", "tkinter", "config-*", "ensurepip")
+    shutil.copytree(library, copied, ignore=unneeded)
+    (prefix / "bin").mkdir()
+    real = prefix / "bin" / python.name
+    shutil.copy2(python, real)
+    for shared in library.parent.glob("libpython*.so*"):
+        shutil.copy2(shared, prefix / "lib" / shared.name)
+    # The copy would look for its shared library where the original's is.
+    start = prefix / "bin" / "start"
+    start.write_text(f'#!/bin/sh\nLD_LIBRARY_PATH={prefix}/lib exec {real} "$@"\n')
+    subprocess.run(["chmod", "-R", "a+rX", str(prefix)], check=True)
+    start.chmod(0o755)
+    return start
+
+
+@pytest.fixture(scope="session")
+def machine():
+    found, reason = inspect_machine()
+    assert found is not None, reason
+    return found
+
+
+@frozen
+class Outcome:
+    report: dict
+    code: int
+    errors: str
+
+
+@frozen
+class Bench:
+    """Starts workers for tests."""
+
+    machine: object
+    python: Path
+    interpreter: object
+    area: Path
+    snapshot: Path
+
+    def variant(self, who, tier):
+        """The strongest way for this user on this tier."""
+        if tier == "full":
+            return Variant(namespaces=True, own_user=who == "root", user_namespace=who == "user")
+        return Variant(own_user=who == "root", user_namespace=who == "user")
+
+    def plan(self, variant, *, without=(), limits=None):
+        plan = confined_plan(
+            self.machine,
+            variant,
+            [*interpreter_paths(self.interpreter), ReadablePath(str(self.snapshot))],
+            limits=limits or WorkerLimits(),
+            links=[self.snapshot, *(Path(way) for way in self.interpreter.ways)],
+            staging=self.snapshot,
+            uid=fresh_uid(),
+        )
+        return {"steps": [step for step in plan["steps"] if step[0] not in without]}
+
+    def start(self, who, plan, snippets, *, before="", wait=False, **options):
+        identity = {"user": ORDINARY_USER, "group": ORDINARY_USER, "extra_groups": []}
+        worker = subprocess.Popen(
+            [str(self.python), "-I", "-S", "-B", str(self.area / "harness_worker.py")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={"MALLOC_ARENA_MAX": "2"},
+            cwd="/",
+            **(identity if who == "user" and IS_ROOT else {}),
+            **options,
+        )
+        orders = {
+            "lockdown": str(self.area / "_lockdown.py"),
+            "plan": plan,
+            "before": before,
+            "snippets": snippets,
+            "facts": {"host": os.getpid(), "snapshot": str(self.snapshot), "area": str(self.area)},
+            "wait": wait,
+        }
+        worker.stdin.write(json.dumps(orders).encode() + b"\n")
+        worker.stdin.flush()
+        return worker
+
+    def run(self, who, plan, snippets, **options):
+        with self.start(who, plan, snippets, **options) as worker:
+            output, errors = worker.communicate(timeout=60)
+        return Outcome(json.loads(output) if output else {}, worker.returncode, errors.decode())
+
+    def attempt(self, who, plan, code, **options):
+        """How one snippet ended: ``None`` if it could do what it wanted."""
+        outcome = self.run(who, plan, {"it": code}, **options)
+        assert outcome.code == 0, outcome.errors
+        return outcome.report["it"]
+
+
+@pytest.fixture(scope="session")
+def bench(machine, open_python, area):
+    shutil.copy(Path(__file__).with_name("harness_worker.py"), area)
+    shutil.copy(LOCKDOWN, area)
+    snapshot = area / "snapshot"
+    snapshot.mkdir()
+    (snapshot / "skill.py").write_text("answer = 42\n")
+    (snapshot / "own.txt").write_text("mine\n")
+    (snapshot / "way_out").symlink_to("/etc/passwd")
+    (area / "secret.txt").write_text("a neighbour's\n")
+    if IS_ROOT:
+        os.chown(snapshot / "own.txt", ORDINARY_USER, ORDINARY_USER)
+    for path in (snapshot, *snapshot.glob("*.*"), area / "secret.txt"):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    interpreter = anyio.run(partial(inspect_interpreter, open_python))
+    return Bench(machine, open_python, interpreter, area, snapshot)
+
+
+@pytest.fixture(params=WHO)
+def who(request):
+    return request.param
+
+
+@pytest.fixture(params=["full", "no-namespaces"])
+def tier(request):
+    return request.param

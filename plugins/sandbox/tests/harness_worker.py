@@ -1,0 +1,53 @@
+"""A worker for tests, run by path: reads its orders, locks itself down, runs snippets, reports how each ended.
+
+Orders are one line of JSON: ``lockdown`` (file), ``plan``, ``before`` (code to run first), ``snippets`` (name → code),
+``facts`` (names that snippets see). A snippet that raises was stopped. With ``wait`` it stays until its input ends.
+"""
+
+import ctypes
+import importlib.util
+import json
+import os
+import sys
+
+orders = json.loads(sys.stdin.readline())
+spec = importlib.util.spec_from_file_location("lockdown", orders["lockdown"])
+lockdown = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(lockdown)
+libc = ctypes.CDLL(None, use_errno=True)
+libc.syscall.restype = ctypes.c_long
+
+
+def demand(result):
+    """Raise what a C function reports."""
+    if result < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return result
+
+
+def reap(pid):
+    """A child that should not exist."""
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+
+
+scope = {**orders["facts"], "demand": demand, "libc": libc, "os": os, "ctypes": ctypes, "reap": reap}
+exec(orders["before"], scope)
+try:
+    lockdown.apply(orders["plan"])
+except BaseException as error:
+    os.write(2, f"{type(error).__name__}: {error}\n".encode())
+    os._exit(lockdown.EXIT_CODE)
+report = {}
+for name, code in orders["snippets"].items():
+    try:
+        exec(code, dict(scope))
+    except BaseException as error:
+        report[name] = f"{type(error).__name__}: {error}"
+    else:
+        report[name] = None
+sys.stdout.write(json.dumps(report) + "\n")
+sys.stdout.flush()
+if orders["wait"]:
+    sys.stdin.read()

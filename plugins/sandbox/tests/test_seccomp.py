@@ -1,0 +1,187 @@
+"""The assembler, against an interpreter of its programs that knows nothing of rules."""
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sideband_sandbox._policy import worker_filter
+from sideband_sandbox._seccomp import ALLOW, KILL, OWN_PID, Check, Rule, assemble, refuse
+from sideband_sandbox._tables import AARCH64, ARCHITECTURES, X86_64
+
+DEFAULT = refuse(1)
+WORD = st.one_of(st.sampled_from([0, 1, 2, 0x40000000, 0xFFFFFFFF]), st.integers(0, 0xFFFFFFFF))
+ARGUMENT = st.one_of(st.integers(0, 8), st.sampled_from([1 << 32, 1 << 63, (1 << 64) - 1]), st.integers(0, (1 << 64) - 1))
+ARGUMENTS = st.lists(ARGUMENT, min_size=6, max_size=6)
+
+
+def execute(code, audit, number, arguments, *, own_pid_at=(), pid=0):
+    """Run classic BPF over a seccomp_data, as the kernel's documentation describes the instructions."""
+    data = struct.pack("=IIQ6Q", number, audit, 0, *arguments)
+    program = [struct.unpack_from("=HBBI", code, offset) for offset in range(0, len(code), 8)]
+    for index in own_pid_at:
+        program[index] = (*program[index][:3], pid)
+    accumulator, at = 0, 0
+    while True:
+        operation, if_true, if_false, operand = program[at]
+        at += 1
+        match operation:
+            case 0x20:
+                (accumulator,) = struct.unpack_from("=I", data, operand)
+            case 0x54:
+                accumulator &= operand
+            case 0x15:
+                at += if_true if accumulator == operand else if_false
+            case 0x35:
+                at += if_true if accumulator >= operand else if_false
+            case 0x06:
+                return operand
+            case _:
+                raise AssertionError(f"unexpected instruction {operation:#x}")
+
+
+def holds(check, arguments, pid):
+    value = pid if check.value == OWN_PID else check.value
+    word = arguments[check.argument]
+    return (word & 0xFFFFFFFF & check.mask) == value and not (check.wide and word >> 32)
+
+
+def expected(architecture, rules, audit, number, arguments, pid):
+    if audit != architecture.audit or (architecture.foreign_from and number >= architecture.foreign_from):
+        return KILL
+    for rule in rules:
+        if rule.number == number:
+            if not rule.any_of or any(all(holds(check, arguments, pid) for check in group) for group in rule.any_of):
+                return rule.verdict
+            return DEFAULT
+    return DEFAULT
+
+
+MASK = st.sampled_from([0xFFFFFFFF, 0xFF, 0xFFFFFFFE, 0x80000000])
+CHECK = st.builds(
+    Check,
+    argument=st.integers(0, 5),
+    value=st.one_of(st.integers(0, 8), st.just(OWN_PID)),
+    mask=MASK,
+    wide=st.booleans(),
+)
+GROUPS = st.lists(st.lists(CHECK, min_size=1, max_size=3).map(tuple), max_size=3).map(tuple)
+RULES = st.lists(
+    st.builds(Rule, number=st.integers(0, 20), verdict=st.sampled_from([ALLOW, refuse(38)]), any_of=GROUPS),
+    max_size=12,
+    unique_by=lambda rule: rule.number,
+)
+
+
+@given(RULES, st.sampled_from([X86_64, AARCH64]), WORD | st.integers(0, 25), ARGUMENTS, st.integers(2, 8), st.data())
+def test_a_program_decides_as_its_rules_say(rules, architecture, number, arguments, pid, data):
+    audit = data.draw(st.one_of(st.just(architecture.audit), WORD))
+    program = assemble(architecture, rules, DEFAULT)
+    verdict = execute(program.code, audit, number, arguments, own_pid_at=program.own_pid_at, pid=pid)
+    assert verdict == expected(architecture, rules, audit, number, arguments, pid)
+
+
+def test_two_rules_for_one_call_are_refused():
+    with pytest.raises(ValueError, match="two rules"):
+        assemble(X86_64, [Rule(1), Rule(1)], DEFAULT)
+
+
+def test_a_rule_too_long_for_a_jump_is_refused():
+    with pytest.raises(ValueError, match="too long"):
+        assemble(X86_64, [Rule(1, ALLOW, tuple((Check(0, value),) for value in range(200)))], DEFAULT)
+
+
+@pytest.fixture(params=ARCHITECTURES.values(), ids=ARCHITECTURES)
+def architecture(request):
+    return request.param
+
+
+def ask(architecture, name, *arguments, audit=None):
+    program = worker_filter(architecture)
+    filled = [*arguments, *[0] * (6 - len(arguments))]
+    number = architecture.calls[name] if isinstance(name, str) else name
+    audit = architecture.audit if audit is None else audit
+    return execute(program.code, audit, number, filled, own_pid_at=program.own_pid_at, pid=4321)
+
+
+@given(number=st.integers(0, 600), arguments=ARGUMENTS)
+def test_every_call_that_is_not_named_is_refused(number, arguments):
+    for architecture in ARCHITECTURES.values():
+        if number not in architecture.calls.values():
+            assert ask(architecture, number, *arguments) == DEFAULT
+
+
+@given(number=WORD, arguments=ARGUMENTS)
+def test_every_call_of_another_architecture_kills(number, arguments):
+    for architecture in ARCHITECTURES.values():
+        for audit in (0, 0x40000003, 0x40000028, *(each.audit for each in ARCHITECTURES.values())):
+            if audit != architecture.audit:
+                assert ask(architecture, number, *arguments, audit=audit) == KILL
+
+
+@given(number=st.integers(0x40000000, 0xFFFFFFFF))
+def test_every_x32_call_kills(number):
+    assert ask(X86_64, number) == KILL
+
+
+@given(flags=ARGUMENT)
+def test_clone_makes_threads_only(flags):
+    for architecture in ARCHITECTURES.values():
+        is_thread = flags & 0xFFFFFFFF in {0x3D0F00, 0x7D0F00}
+        assert (ask(architecture, "clone", flags) == ALLOW) == is_thread
+
+
+@pytest.mark.parametrize("added", [0x80, 0x11, 0x20000, 0x2000, 0x4000, 0x8000, 0x10000000, 0x20000000, 0x40000000])
+def test_clone_with_one_flag_more_is_refused(architecture, added):
+    assert ask(architecture, "clone", 0x3D0F00 | added) == DEFAULT
+
+
+@given(family=ARGUMENT, kind=ARGUMENT, protocol=ARGUMENT)
+def test_only_stream_pairs_can_be_made(family, kind, protocol):
+    allowed = ask(X86_64, "socketpair", family, kind, protocol) == ALLOW
+    low = [each & 0xFFFFFFFF for each in (family, kind, protocol)]
+    assert allowed == (low[0] == 1 and low[1] & ~0o2004000 == 1 and low[2] == 0)
+
+
+@pytest.mark.parametrize("name", ["kill", "tgkill"])
+def test_signals_reach_the_own_process_only(architecture, name):
+    assert ask(architecture, name, 4321, 6) == ALLOW
+    for other in (0, 1, 4320, (1 << 32) - 1, (1 << 64) - 1):
+        assert ask(architecture, name, other, 6) == DEFAULT
+
+
+def test_limits_can_be_read_and_not_set(architecture):
+    assert ask(architecture, "prlimit64", 0, 7, 0, 0x1000) == ALLOW
+    assert ask(architecture, "prlimit64", 4321, 7, 0, 0x1000) == DEFAULT
+    assert ask(architecture, "prlimit64", 0, 7, 0x1000, 0) == DEFAULT
+    assert ask(architecture, "prlimit64", 0, 7, 1 << 32, 0) == DEFAULT
+
+
+def test_clone3_does_not_exist(architecture):
+    assert ask(architecture, "clone3") == refuse(38)
+
+
+@pytest.mark.parametrize(
+    ("name", "position", "good"),
+    [
+        ("prctl", 0, {15, 16, 0x53564D41}),
+        ("ioctl", 1, {0x5401, 0x541B, 0x5421, 0x5450, 0x5451}),
+        ("fcntl", 1, {0, 1, 2, 3, 4, 1030}),
+    ],
+)
+def test_calls_with_many_meanings_are_allowed_for_few(architecture, name, position, good):
+    for value in {*good, *range(100), 0x5412, 0x5413, 1024, 1033}:
+        arguments = [0, 0]
+        arguments[position] = value
+        assert (ask(architecture, name, *arguments) == ALLOW) == (value in good)
+
+
+def test_the_tables_name_the_same_calls_except_the_old_ones():
+    old = {"access", "dup2", "epoll_create", "epoll_wait", "getdents", "lstat", "open", "pause", "pipe", "poll",
+           "readlink", "select", "stat", "time"}  # fmt: skip
+    assert set(X86_64.calls) - set(AARCH64.calls) == old
+    assert set(AARCH64.calls) <= set(X86_64.calls)
+
+
+def test_no_number_is_used_twice(architecture):
+    assert len(set(architecture.calls.values())) == len(architecture.calls)
