@@ -31,8 +31,9 @@ def sdk(monkeypatch):
     """Runs generated modules as a worker does, with a `dispatch` that writes down what reaches the wire."""
     loaded = Sdk()
 
-    async def dispatch(op, params):
+    async def dispatch(op, params, *, answer=True):
         loaded.sent.append((op, params))
+        loaded.answered = answer
         return loaded.answer
 
     skill = types.ModuleType("sideband.skill")
@@ -49,13 +50,13 @@ def sdk(monkeypatch):
 def make_family():
     """A family of one op, `sample.send`, with the given parameter model."""
 
-    def make(params, *, name="sample.send", doc="Send it.", result=dict, **rest):
+    def make(params, *, name="sample.send", doc="Send it.", result=dict, fire_and_forget=False, **rest):
         async def handler(params, ctx):
             return None
 
         handler.__doc__ = doc
         handler.__annotations__ = {"params": params, "return": result}
-        return OpFamily(name=name.partition(".")[0], ops=(op(name)(handler),), **rest)
+        return OpFamily(name=name.partition(".")[0], ops=(op(name, fire_and_forget=fire_and_forget)(handler),), **rest)
 
     return make
 

@@ -62,6 +62,12 @@ def test_an_argument_that_equals_its_default_is_sent_when_given(sdk, make_family
     assert sdk.sent == [("sample.send", {"url": "u", "timeout": 30.0, "body": None})]
 
 
+@pytest.mark.parametrize("fire_and_forget", [True, False])
+def test_only_an_op_that_answers_is_waited_for(sdk, make_family, fire_and_forget):
+    sdk.call(sdk.load(make_family(SampleParams, fire_and_forget=fire_and_forget)).send, "u")
+    assert sdk.answered is not fire_and_forget
+
+
 def test_a_required_argument_that_is_missing_is_a_type_error(sdk, make_family):
     with pytest.raises(TypeError, match="url"):
         sdk.call(sdk.load(make_family(SampleParams)).send)

@@ -107,13 +107,14 @@ class _Function:
     doc: str
     parameters: tuple[_Parameter, ...]
     returns: str
+    answered: bool
 
     @classmethod
     def of(cls, spec: OpSpec, shadowed: frozenset[str]) -> _Function:
         verb = spec.verb + "_" if keyword.iskeyword(spec.verb) else spec.verb
         result = _result_schema(spec)
         returns = Annotator(result.get("$defs", {}), shadowed).write(result)
-        return cls(verb, spec.name, spec.doc, _parameters(spec, shadowed), returns)
+        return cls(verb, spec.name, spec.doc, _parameters(spec, shadowed), returns, not spec.fire_and_forget)
 
     def render(self) -> str:
         required = [parameter.render() for parameter in self.parameters if parameter.required]
@@ -121,7 +122,8 @@ class _Function:
         arguments = ", ".join([*required, *(["*", *optional] if optional else [])])
         sent = ", ".join(f"{parameter.wire!r}: {parameter.name}" for parameter in self.parameters)
         signature = f"async def {self.name}({arguments}) -> {self.returns}:"
-        body = f"    return await _dispatch({self.op!r}, _given({{{sent}}}))"
+        answer = "" if self.answered else ", answer=False"
+        body = f"    return await _dispatch({self.op!r}, _given({{{sent}}}){answer})"
         return "\n".join([signature, _docstring(self._full_doc(), indent="    "), body])
 
     def _full_doc(self) -> str:

@@ -9,14 +9,13 @@ from typing import Any
 from attrs import Factory, define
 
 from ._imports import Names
+from ._shape import Member, Shape
 from ._shapes import (
     ANYTHING,
     KNOWN,
     NOTHING,
     OBJECT,
     SAME,
-    Member,
-    Shape,
     array,
     choice,
     described,

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import define, field
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
 
 from ._problems import did_you_mean, shown
-from ._shapes import Shape
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
-    from pydantic_core import ErrorDetails
+from ._shape import Shape
 
 __all__ = ["ArgumentCheck"]
 
@@ -34,8 +32,6 @@ class ArgumentCheck:
         Raises:
             ValueError: names each bad argument with its value.
         """
-        from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - only once something is called
-
         if self._adapter is None:
             self._adapter = TypeAdapter(self.shape.build())
         given = dict(arguments)

@@ -17,7 +17,8 @@ from ._files import read_text
 from ._imports import SDK_MODULE, Names, parse_module, read_names
 from ._names import MAXIMUM_MODEL_NAME, NAME_PART
 from ._problems import Problems, did_you_mean, shown
-from ._shapes import Member, Shape, described, structure
+from ._shape import Member, Shape
+from ._shapes import described, structure
 
 __all__ = ["Module", "Tools", "find_tools", "read_modules"]
 
@@ -35,6 +36,7 @@ class Module:
     path: str
     tree: ast.Module
     names: Names
+    text: str = field(repr=False)
 
     @property
     def may_hold_tools(self) -> bool:
@@ -62,7 +64,7 @@ def read_modules(folder: Path, files: Iterable[str], problems: Problems) -> tupl
         if isinstance(tree, str):
             problems.warn("python.syntax", f"`{path}` is no valid Python ({tree}); it has no tools", file=path)
         else:
-            modules.append(Module(path, tree, read_names(tree)))
+            modules.append(Module(path, tree, read_names(tree), text))
     return tuple(modules)
 
 

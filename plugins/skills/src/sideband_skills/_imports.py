@@ -8,12 +8,14 @@ from collections.abc import Iterator
 
 from attrs import Factory, define
 
-__all__ = ["SDK_MODULE", "SDK_NAMES", "Names", "parse_module", "read_names"]
+from ._names import NAME_PART
+
+__all__ = ["DISPATCH", "SDK_MODULE", "SDK_NAMES", "Names", "parse_module", "read_names"]
 
 SDK_MODULE = "sideband.skill"
 # what the module `sideband.skill` has besides op families
-SDK_NAMES = frozenset({"OpError", "annotations", "dispatch", "tool"})
-_DISPATCH = f"{SDK_MODULE}.dispatch"
+SDK_NAMES = frozenset({"OpError", "annotations", "capabilities", "dispatch", "tool"})
+DISPATCH = f"{SDK_MODULE}.dispatch"
 _GENERATED = "sideband_sdk"
 _AGENTOS = "agentos"
 
@@ -67,7 +69,7 @@ class Names:
         if name is None or not name.startswith(f"{SDK_MODULE}."):
             return None
         family = name.removeprefix(f"{SDK_MODULE}.")
-        return family if "." not in family and family not in SDK_NAMES else None
+        return family if _is_family(family) else None
 
 
 def read_names(tree: ast.Module) -> Names:
@@ -88,6 +90,11 @@ def read_names(tree: ast.Module) -> Names:
     return names
 
 
+def _is_family(name: str) -> bool:
+    # the host makes files of these names, so nothing but a name part gets through
+    return bool(NAME_PART.match(name)) and name not in SDK_NAMES
+
+
 def _import(alias: ast.alias, names: Names) -> None:
     root = alias.name.partition(".")[0]
     names.qualified[alias.asname or root] = alias.name if alias.asname else root
@@ -106,7 +113,7 @@ def _import_from(module: str, alias: ast.alias, names: Names) -> None:
         names.everything = True
         return
     names.qualified[local] = f"{module}.{alias.name}"
-    if module == SDK_MODULE and alias.name not in SDK_NAMES:
+    if module == SDK_MODULE and _is_family(alias.name):
         names.families[local] = alias.name
     if f"{module}.{alias.name}" == SDK_MODULE:
         names.modules.add(local)
@@ -131,10 +138,11 @@ def _dispatched(tree: ast.Module, names: Names) -> Iterator[str]:
     understood: set[ast.expr] = set()
     for node in ast.walk(tree):
         match node:
-            case ast.Call(function, [ast.Constant(str(op)), *_]) if names.resolve(function) == _DISPATCH:
+            case ast.Call(function, [ast.Constant(str(op)), *_]) if names.resolve(function) == DISPATCH:
                 understood.add(function)
-                yield op.partition(".")[0]
-            case ast.Name() | ast.Attribute() if node not in understood and names.resolve(node) == _DISPATCH:
+                if _is_family(op.partition(".")[0]):
+                    yield op.partition(".")[0]
+            case ast.Name() | ast.Attribute() if node not in understood and names.resolve(node) == DISPATCH:
                 names.everything = True
             case _:
                 pass

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from attrs import frozen
@@ -13,7 +13,7 @@ from sideband.loading import SkillSpec
 from sideband.ops import Capability
 
 from ._discovery import Module
-from ._imports import SDK_MODULE, Names
+from ._imports import DISPATCH, SDK_MODULE, Names
 from ._problems import Problems, did_you_mean
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ _CLOSED: Mapping[str, str] = {
 _DEPENDENCIES = re.compile(r"^# /// script\s*$", re.MULTILINE)
 
 
-def lint(spec: SkillSpec, modules: Iterable[Module], families: Iterable[OpFamily], problems: Problems) -> None:
+def lint(spec: SkillSpec, modules: Sequence[Module], families: Iterable[OpFamily], problems: Problems) -> None:
     """Note what would fail at run time.
 
     Args:
@@ -56,8 +56,9 @@ def lint(spec: SkillSpec, modules: Iterable[Module], families: Iterable[OpFamily
     """
     known = {family.name: family for family in families}
     needed: dict[str, str] = {}
+    declares = any(_DEPENDENCIES.search(module.text) for module in modules)
     for module in modules:
-        _check_imports(spec, module, problems)
+        _check_imports(spec, module, problems, declares=declares)
         _check_waiting(module, problems)
         for use in _uses(module):
             _check_use(use, module, known, problems)
@@ -80,7 +81,7 @@ class _Use:
 
     family: str
     verb: str
-    node: ast.Attribute
+    node: ast.expr
     call: ast.Call | None
 
 
@@ -91,6 +92,12 @@ def _uses(module: Module) -> Iterator[_Use]:
             family = module.names.family(node.value)
             if family is not None:
                 yield _Use(family, node.attr, node, calls.get(node))
+        match node:
+            case ast.Call(function, [ast.Constant(str(op)), *_]) if module.names.resolve(function) == DISPATCH:
+                family, _, verb = op.partition(".")
+                yield _Use(family, verb, function, None)
+            case _:
+                pass
 
 
 def _op(use: _Use, known: Mapping[str, OpFamily]) -> OpSpec | None:
@@ -136,9 +143,8 @@ def _check_use(use: _Use, module: Module, known: Mapping[str, OpFamily], problem
             )
 
 
-def _check_imports(spec: SkillSpec, module: Module, problems: Problems) -> None:
+def _check_imports(spec: SkillSpec, module: Module, problems: Problems, *, declares: bool) -> None:
     own = {path.partition("/")[0].removesuffix(".py") for path in spec.files}
-    declares = _DEPENDENCIES.search(spec.instructions) is not None
     for line, name in _imported(module.tree):
         closed = next((known for known in (name, *_parents(name)) if known in _CLOSED), None)
         root = name.partition(".")[0]
@@ -219,4 +225,4 @@ def _never_awaited(function: ast.AsyncFunctionDef, names: Names) -> Iterator[ast
 def _is_op_call(node: ast.Call, names: Names) -> bool:
     if isinstance(node.func, ast.Attribute) and names.family(node.func.value) is not None:
         return True
-    return names.resolve(node.func) == f"{SDK_MODULE}.dispatch"
+    return names.resolve(node.func) == DISPATCH

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from reprlib import Repr
 
 from attrs import Factory, define
 from sideband.loading import SkillProblem
@@ -44,6 +45,12 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def shown(value: object, length: int = 80) -> str:
-    """A value for a message: on one line, of bounded length."""
-    text = repr(value[: length + 1]) if isinstance(value, str | bytes) else repr(value)
+    """A value for a message: on one line, of bounded length, however large or deep it is."""
+    short = Repr()
+    short.maxstring = short.maxother = short.maxlong = length
+    try:
+        text = short.repr(value)
+    except ValueError:
+        # the only repr of plain data that fails: a number with thousands of digits
+        return f"<{type(value).__name__}>"
     return text if len(text) <= length else f"{text[: length - 1]}…"

@@ -14,7 +14,7 @@ from uuid import UUID
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, with_config
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
-from ._shapes import Member, Shape
+from ._shape import Member, Shape
 
 __all__ = [
     "Anything",

@@ -84,11 +84,11 @@ def read_yaml(text: str) -> tuple[dict[str, Any], list[str]]:
                 case yaml.DocumentStartEvent():
                     documents += 1
                 case yaml.AliasEvent():
-                    raise NotYaml(f"line {event.start_mark.line + 1}: `*{event.anchor}` refers to another value")
+                    raise NotYaml(f"`*{event.anchor}` refers to another value")
                 case yaml.ScalarEvent() | yaml.SequenceStartEvent() | yaml.MappingStartEvent() if event.tag:
-                    raise NotYaml(f"line {event.start_mark.line + 1}: the tag `{event.tag}` is not read here")
+                    raise NotYaml(f"the tag `{event.tag}` is not read here")
                 case yaml.ScalarEvent():
-                    builder.add("" if event.style is None and event.value in ("null", "~") else event.value)
+                    builder.add("" if event.implicit[0] and event.value in ("null", "~") else event.value)
                 case yaml.SequenceStartEvent():
                     builder.begin([])
                 case yaml.MappingStartEvent():

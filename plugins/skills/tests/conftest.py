@@ -1,0 +1,81 @@
+import textwrap
+
+import anyio
+import pytest
+from sideband.loading import SkillSources
+from sideband_skills import FolderLoader
+
+MANIFEST = "---\nname: {name}\ndescription: Does what the test needs.\n---\n# Text\n"
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request):
+    return request.param
+
+
+@pytest.fixture
+def skills(tmp_path):
+    folder = tmp_path / "skills"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def make_skill(skills):
+    """Write a skill's folder: file name to text, `SKILL_md` for a manifest of one's own (`None` for none)."""
+
+    def make(name="demo", files=None, *, manifest=MANIFEST, parent=None):
+        folder = (parent or skills) / name
+        folder.mkdir(parents=True, exist_ok=True)
+        if manifest is not None:
+            content = manifest.format(name=name) if manifest is MANIFEST else manifest
+            data = content if isinstance(content, bytes) else content.encode()
+            (folder / "SKILL.md").write_bytes(data)
+        for path, text in (files or {}).items():
+            target = folder / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(text if isinstance(text, bytes) else textwrap.dedent(text).encode())
+        return folder
+
+    return make
+
+
+@pytest.fixture
+def load():
+    def run(*folders, packages=()):
+        return anyio.run(FolderLoader().load, SkillSources(folders=folders, packages=tuple(packages)))
+
+    return run
+
+
+@pytest.fixture
+def load_one(make_skill, load):
+    """Load one skill from its manifest and files, and return it."""
+
+    def run(manifest=MANIFEST, files=None, *, name="demo"):
+        loaded = load(make_skill(name, files, manifest=manifest))
+        assert not loaded.problems
+        (skill,) = loaded.skills
+        return skill
+
+    return run
+
+
+@pytest.fixture
+def load_tool(load_one):
+    """Load a skill with one tool, from the lines before it, its signature and its docstring."""
+
+    def run(signature="()", *, before="", doc="Do it.", returns=""):
+        body = textwrap.indent(f'"""{doc}"""', "    ")
+        head = f"from sideband.skill import tool\n{textwrap.dedent(before)}\n"
+        code = f"{head}@tool\nasync def run{signature}{returns}:\n{body}\n"
+        skill = load_one(files={"run.py": code})
+        assert skill.tools, skill.problems
+        return skill.tools[0], skill
+
+    return run
+
+
+@pytest.fixture
+def codes():
+    return lambda problems: [problem.code.removeprefix("skill.") for problem in problems]

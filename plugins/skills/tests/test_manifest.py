@@ -1,0 +1,171 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sideband_skills._names import NAME_PART, key_of
+
+
+def test_the_documented_keys_are_read(load_one):
+    skill = load_one(
+        "---\nname: demo\ndescription: Does it.\nlicense: MIT\ncompatibility: sideband\n"
+        "allowed-tools: Bash(git:*, ls) Read, Write\n"
+        "metadata:\n  sideband.capabilities: http:host=api.test,method=GET secrets:name=x\n"
+        "  sideband.timeout: 90\n  sideband.connections: one two\n  author: me\n---\n# Body\n\nText.\n"
+    )
+    assert skill.description == "Does it."
+    assert skill.capabilities == ("http:host=api.test,method=GET", "secrets:name=x")
+    assert skill.timeout == 90
+    assert skill.connections == ("one", "two")
+    assert skill.allowed_tools == ("Bash(git:*, ls)", "Read", "Write")
+    assert (skill.license, skill.compatibility) == ("MIT", "sideband")
+    assert skill.metadata["author"] == "me"
+    assert skill.instructions == "# Body\n\nText."
+    assert skill.problems == ()
+
+
+def test_nested_metadata_means_the_same(load_one):
+    skill = load_one(
+        "---\nname: demo\ndescription: x\nmetadata: {sideband: {capabilities: [http, sql], timeout: 5}}\n---\n"
+    )
+    assert skill.capabilities == ("http", "sql")
+    assert skill.timeout == 5
+
+
+@pytest.mark.parametrize(
+    ("manifest", "code"),
+    [
+        ("---\nname: other\ndescription: x\n---\n", "name.folder"),
+        ("---\nname: demo\ndescription: x\nversion: 1.10\n---\n", "key.unknown"),
+        ("---\nname: demo\ndescription: x\ncapabilities: [http]\n---\n", "key.place"),
+        ("---\nname: demo\ndescription: ''\n---\nThe text.\n", "description.missing"),
+        ("---\ndescription: x\n---\n", "name.missing"),
+        ("---\nname: demo\ndescription: x\nmetadata: 3\n---\n", "metadata"),
+        ("---\nname: demo\ndescription: x\nmetadata: {sideband.timeot: 3}\n---\n", "metadata.unknown"),
+        ("---\nname: demo\ndescription: x\nmetadata: {sideband.timeout: soon}\n---\n", "timeout"),
+        ("---\nname: demo\ndescription: x\nmetadata: {sideband.timeout: nan}\n---\n", "timeout"),
+        ("---\nname: demo\ndescription: x\nmetadata: {sideband.capabilities: 'Http!'}\n---\n", "capability"),
+        (f"---\nname: demo\ndescription: {'x' * 1025}\n---\n", "description.long"),
+        ("# Just text\n", "frontmatter.missing"),
+        ("", "frontmatter.missing"),
+        ("---\nname: demo\ndescription: a: b\n---\n", "frontmatter.yaml"),
+        (b"---\nname: demo\ndescription: caf\xe9\n---\n", "encoding"),
+        ("---\nname: demo\ndescription: x\n---\n".encode("utf-16"), "encoding"),
+    ],
+)
+def test_an_oddity_is_a_warning_and_the_skill_loads(load_one, codes, manifest, code):
+    skill = load_one(manifest)
+    assert codes(skill.problems) == [code]
+    assert skill.key in ("demo", "other")
+    assert not skill.problems[0].fatal
+
+
+def test_a_byte_order_mark_is_no_oddity(load_one):
+    assert load_one("\ufeff---\nname: demo\ndescription: x\n---\n".encode()).problems == ()
+
+
+def test_an_unknown_key_is_kept_and_its_closest_known_one_is_named(load_one):
+    skill = load_one("---\nname: demo\ndescription: x\nlicence: MIT\n---\n")
+    assert "`license`" in skill.problems[0].reason
+    assert skill.metadata["licence"] == "MIT"
+
+
+def test_without_frontmatter_name_and_description_come_from_folder_and_text(load_one):
+    skill = load_one("# Title\n\nFirst words\nof it.\n\nMore.\n")
+    assert (skill.name, skill.description) == ("demo", "First words of it.")
+
+
+def test_capabilities_are_accepted_at_the_top_level(load_one):
+    assert load_one("---\nname: demo\ndescription: x\ncapabilities: [http, http, sql]\n---\n").capabilities == (
+        "http",
+        "sql",
+    )
+
+
+def test_a_long_description_is_cut(load_one):
+    description = load_one(f"---\nname: demo\ndescription: {'word ' * 400}\n---\n").description
+    assert len(description) <= 1024
+    assert description.endswith("…")
+
+
+def test_no_control_character_reaches_a_terminal(load_one):
+    skill = load_one('---\nname: "demo\\e[31m"\ndescription: "x\\e]0;title\\a y"\n---\n')
+    assert (skill.name + skill.description).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [("My Skill!", "my_skill"), ("Überblick", "uberblick"), ("3d-tools", "skill_3d_tools"), ("a__b", "a_b")],
+)
+def test_a_name_with_other_characters_gets_a_name_part(load_one, codes, name, key):
+    skill = load_one(f"---\nname: '{name}'\ndescription: x\n---\n", name=name)
+    assert (skill.name, skill.key) == (name, key)
+    assert codes(skill.problems) == ["name.characters"]
+
+
+def test_a_name_that_leaves_no_room_for_tools_is_cut(load_one, codes):
+    skill = load_one(f"---\nname: {'a' * 80}\ndescription: x\n---\n", name="a" * 80)
+    assert len(skill.key) == 61
+    assert codes(skill.problems) == ["name.long"]
+
+
+@given(st.text())
+def test_any_name_gives_a_name_part(name):
+    assert NAME_PART.match(key_of(name))
+
+
+def test_a_file_that_is_no_text_does_not_load_and_says_why(make_skill, load, codes):
+    loaded = load(make_skill(manifest=b"\x00\x01\x02"))
+    assert loaded.skills == ()
+    assert codes(loaded.problems) == ["encoding", "manifest.unreadable"]
+    assert loaded.problems[-1].fatal
+
+
+AGENTOS = """---
+id: hacker-news
+name: Hacker News
+description: Stories.
+color: "#ff6600"
+connections:
+  public:
+    base_url: https://news.test
+capabilities: [http]
+---
+# Hacker News
+"""
+
+
+def test_the_agentos_form_is_read(make_skill, load, codes):
+    folder = make_skill("hacker-news", {"readme.md": AGENTOS}, manifest=None)
+    (skill,) = load(folder).skills
+    assert (skill.name, skill.key, skill.capabilities) == ("hacker-news", "hacker_news", ("http",))
+    assert skill.connections == ("public",)
+    assert codes(skill.problems) == []
+
+
+def test_an_ordinary_readme_makes_no_skill(skills, make_skill, load):
+    make_skill("demo")
+    (skills / "README.md").write_text("# A collection\n")
+    assert [skill.key for skill in load(skills).skills] == ["demo"]
+
+
+def test_skill_yaml_alone_is_a_skill(make_skill, load, codes):
+    text = "id: demo\nname: A Demo\ndescription: Does it.\ninstructions: Do it.\n"
+    (skill,) = load(make_skill(files={"skill.yaml": text}, manifest=None)).skills
+    assert (skill.name, skill.description, skill.instructions) == ("demo", "Does it.", "Do it.")
+    assert codes(skill.problems) == []
+
+
+def test_skill_yaml_fills_in_what_skill_md_does_not_say(load_one, codes):
+    skill = load_one("# Text\n", {"skill.yaml": "description: From YAML.\n"})
+    assert skill.description == "From YAML."
+
+
+def test_where_both_differ_skill_md_counts_and_that_is_said(load_one, codes):
+    skill = load_one(files={"skill.yaml": "description: From YAML.\n"})
+    assert skill.description == "Does what the test needs."
+    assert codes(skill.problems) == ["manifest.both"]
+
+
+def test_a_lower_case_skill_md_is_read_and_named(make_skill, load, codes):
+    text = "---\nname: demo\ndescription: x\n---\n"
+    (skill,) = load(make_skill(files={"skill.md": text}, manifest=None)).skills
+    assert codes(skill.problems) == ["manifest.name"]
