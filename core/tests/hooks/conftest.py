@@ -3,7 +3,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-
 from sideband.hooks import HookRegistry, HookReport, Phase, hookimpl
 
 

@@ -3,7 +3,6 @@ import time
 import anyio
 import pytest
 from anyio import CancelScope, get_cancelled_exc_class, sleep_forever
-
 from sideband.hooks import (
     Allow,
     Compacted,
@@ -137,6 +136,17 @@ async def test_code_that_never_awaits_is_blamed_when_it_comes_back(make_hooks, a
     decision = await hooks.decide(CALL)
     assert decision.verdict is Verdict.DENY
     assert decision.plugin == "a"
+    assert seen == []
+    assert outcomes(reports) == [("a", Outcome.TIMEOUT), ("b", Outcome.NOT_REACHED)]
+
+
+async def test_nobody_is_told_after_code_that_never_awaits_overran_the_deadline(make_hooks, answering, reports):
+    def settled(event):
+        time.sleep(0.03)
+
+    seen = []
+    hooks = make_hooks(normal=[("a", settled), ("b", answering("settled", None, seen))], deadlines={"settled": 0.01})
+    await hooks.observe(Settled("s1"))
     assert seen == []
     assert outcomes(reports) == [("a", Outcome.TIMEOUT), ("b", Outcome.NOT_REACHED)]
 

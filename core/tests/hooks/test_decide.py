@@ -2,7 +2,6 @@ import anyio
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from sideband.hooks import (
     Allow,
     Ask,
@@ -129,12 +128,22 @@ async def test_true_and_one_are_different_arguments(make_hooks, answering):
 
 
 @pytest.mark.anyio
-async def test_guards_that_never_agree_are_denied(make_hooks, answering):
+async def test_whoever_replaced_the_arguments_is_not_asked_about_its_own(make_hooks, answering):
+    hooks = make_hooks(("a", answering("op_call", lambda event: Replace({"url": event.params["url"] + "!"}))))
+    decision = await hooks.decide(OP_CALL)
+    assert decision.allowed
+    assert decision.arguments == {"url": "a!"}
+
+
+@pytest.mark.anyio
+async def test_guards_that_never_agree_are_denied_soon(make_hooks, answering):
+    seen = []
     hooks = make_hooks(
-        ("a", answering("op_call", lambda event: Replace({"url": "a"}))),
-        ("b", answering("op_call", lambda event: Replace({"url": "b"}))),
+        ("a", answering("op_call", Replace({"url": "a"}), seen)),
+        ("b", answering("op_call", Replace({"url": "b"}), seen)),
     )
     decision = await hooks.decide(OP_CALL)
+    assert len(seen) < 20
     assert decision.verdict is Verdict.DENY
     assert "`a`, `b` don't agree on the arguments" in decision.reason
 

@@ -4,7 +4,6 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from sideband.hooks import HookOrderCycle, HookRegistry, Phase, hookimpl
 
 NAMES = ["a", "b", "c", "d", "e", "f", "g"]

@@ -1,7 +1,6 @@
 import logging
 
 import pytest
-
 from sideband.hooks import (
     Cancel,
     Collected,

@@ -5,7 +5,6 @@ from types import SimpleNamespace
 import attrs
 import pluggy
 import pytest
-
 from sideband.hooks import (
     Deny,
     HookInvalid,
@@ -267,6 +266,36 @@ async def test_an_unregistered_plugin_is_not_asked():
     assert (await hooks.decide(CALL)).allowed
     hooks.register("guard", SimpleNamespace(tool_call=hookimpl(lambda event: Deny("again"))))
     assert (await hooks.decide(CALL)).reason == "again"
+
+
+@pytest.mark.anyio
+async def test_a_guard_that_is_broken_off_denies_without_being_called(reports):
+    asked = []
+    hooks = HookRegistry(report=reports.append)
+    hooks.register(
+        "guard", SimpleNamespace(tool_call=hookimpl(lambda event, ctx: asked.append(ctx))), phase=Phase.GUARD
+    )
+    hooks.break_off("guard", "its lifespan ended")
+    hooks.register("other", SimpleNamespace(tool_call=hookimpl(lambda event: None)))
+    for _ in range(2):
+        decision = await hooks.decide(CALL)
+        assert (decision.verdict.value, decision.plugin) == ("deny", "guard")
+        assert "plugin `guard` failed in `tool_call`: its lifespan ended" in decision.reason
+    assert asked == []
+    assert [report.plugin for report in reports] == ["guard", "guard"]
+
+
+@pytest.mark.anyio
+async def test_a_plugin_that_was_broken_off_can_be_taken_away_and_come_back():
+    plugin = SimpleNamespace(tool_call=hookimpl(lambda event: None))
+    hooks = HookRegistry()
+    hooks.break_off("guard", "not there yet")
+    hooks.register("guard", plugin)
+    hooks.break_off("guard", "its lifespan ended")
+    hooks.unregister("guard")
+    assert not hooks.has("tool_call")
+    hooks.register("guard", plugin)
+    assert (await hooks.decide(CALL)).allowed
 
 
 def test_unregistering_what_is_not_there_is_harmless():

@@ -5,7 +5,6 @@ from types import FunctionType, SimpleNamespace
 
 import attrs
 import pytest
-
 import sideband.hooks as public
 from sideband.hooks import (
     HOOK_SPECS,

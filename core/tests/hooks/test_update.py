@@ -1,6 +1,5 @@
 import attrs
 import pytest
-
 from sideband.hooks import (
     AfterProviderResponse,
     BeforeAgentStart,

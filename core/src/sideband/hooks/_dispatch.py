@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from time import perf_counter
 from typing import Any, TypeVar
 
-from anyio import CancelScope, move_on_after
+from anyio import move_on_after
 
 from ._decision import Decision
 from ._errors import HookError, HookFailed, HookNotFound, HookTimeout
@@ -124,35 +124,38 @@ class Hooks:
         ended = False
         with move_on_after(seconds) as scope:
             while not ended and (current := fold.next()) is not None:
-                began = perf_counter()
                 answer: Any = None
                 try:
                     answer = current.call(fold.event)
                     if answer is not None and hasattr(answer, "__await__"):
                         answer = await answer
-                    if _is_late(scope, started, seconds):
+                    now = perf_counter()
+                    # The scope doesn't tell if the implementation hid its cancellation, or never let it be delivered.
+                    if now - started >= seconds:
                         raise HookTimeout(hook, current.plugin, seconds)  # noqa: TRY301  blamed like any other failure
                     if answer is not None:
                         fold.check(current.plugin, answer)
-                    ended = fold.accept(current, answer)
+                        ended = fold.accept(current, answer)
                 except Exception as raised:  # noqa: BLE001  plugins may fail in any way
-                    error = _blame(hook, current, raised, seconds, late=_is_late(scope, started, seconds))
+                    now = perf_counter()
+                    error = _blame(hook, current, raised, seconds, late=now - started >= seconds)
                     ended = fold.reject(current, error)
-                    self._tell(hook, current, began, error=error)
+                    self._tell(hook, current, now - began, error=error)
                     if isinstance(error, HookTimeout):
                         self._tell_the_rest(hook, fold, error)
                         return
                 else:
                     if self.trace:
-                        self._tell(hook, current, began, answer=answer)
+                        self._tell(hook, current, now - began, answer=answer)
+                began = now
         if scope.cancelled_caught and current is not None:
             timeout = HookTimeout(hook, current.plugin, seconds)
             fold.reject(current, timeout)
-            self._tell(hook, current, began, error=timeout)
+            self._tell(hook, current, perf_counter() - began, error=timeout)
             self._tell_the_rest(hook, fold, timeout)
 
     def _tell(
-        self, hook: str, one: Implementation, began: float, *, answer: object = None, error: HookError | None = None
+        self, hook: str, one: Implementation, seconds: float, *, answer: object = None, error: HookError | None = None
     ) -> None:
         outcome = Outcome.DONE
         if error is not None:
@@ -163,7 +166,7 @@ class Hooks:
                 hook=hook,
                 plugin=one.plugin,
                 outcome=outcome,
-                ms=(perf_counter() - began) * 1000,
+                ms=seconds * 1000,
                 answer="" if answer is None else type(answer).__name__,
                 error=error,
             ),
@@ -172,11 +175,6 @@ class Hooks:
     def _tell_the_rest(self, hook: str, fold: Fold[Any], timeout: HookTimeout) -> None:
         for one in fold.waiting():
             deliver(self._report, HookReport(hook, one.plugin, Outcome.NOT_REACHED, error=timeout))
-
-
-def _is_late(scope: CancelScope, started: float, seconds: float) -> bool:
-    """Whether the deadline has passed, also if the implementation hid that, or never let the event loop see it."""
-    return scope.cancel_called or perf_counter() - started >= seconds
 
 
 def _blame(hook: str, one: Implementation, raised: Exception, seconds: float, *, late: bool) -> HookError:

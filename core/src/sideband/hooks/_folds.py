@@ -63,7 +63,7 @@ class Fold(ABC, Generic[E]):
         return self._implementations[self._position :]
 
     def check(self, plugin: str, answer: Any) -> None:
-        """Refuse an answer, other than ``None``, that the spec does not know.
+        """Refuse an answer that the spec does not know.
 
         Raises:
             HookResultInvalid: its type is wrong.
@@ -78,7 +78,7 @@ class Fold(ABC, Generic[E]):
 
     @abstractmethod
     def accept(self, implementation: Implementation, answer: Any) -> bool:
-        """Take in a checked answer, which may be ``None``; ``True`` ends the dispatch."""
+        """Take in a checked answer, which is never ``None``; ``True`` ends the dispatch."""
 
     @abstractmethod
     def reject(self, implementation: Implementation, error: HookError) -> bool:
@@ -96,8 +96,6 @@ class UpdateFold(Fold[UpdateEvent[Any]]):
 
     def accept(self, implementation: Implementation, answer: Any) -> bool:
         """Change the event; anything else that comes out of it is final."""
-        if answer is None:
-            return False
         self.outcome = self.event.changed(answer, implementation.plugin)
         if type(self.outcome) is not type(self.event):
             return True
@@ -123,7 +121,7 @@ class CollectFold(Fold[CollectEvent[Any]]):
 
     def accept(self, implementation: Implementation, answer: Any) -> bool:
         """Add its items."""
-        self.outcome += [Collected(implementation.plugin, item) for item in answer or ()]
+        self.outcome += [Collected(implementation.plugin, item) for item in answer]
         return False
 
     def reject(self, implementation: Implementation, error: HookError) -> bool:  # noqa: ARG002  the base's signature
@@ -142,8 +140,6 @@ class FirstFold(Fold[FirstEvent[Any]]):
 
     def accept(self, implementation: Implementation, answer: Any) -> bool:
         """End with the first answer."""
-        if answer is None:
-            return False
         self.outcome = attrs.evolve(answer, plugin=implementation.plugin)
         return True
 
@@ -194,16 +190,22 @@ class DecideFold(Fold[DecideEvent]):
         self._outcome: Decision | None = None
 
     def next(self) -> Implementation | None:
-        """The next one, round and round, who has not answered to the arguments as they are now."""
-        count = len(self._implementations)
-        for step in range(count):
-            index = (self._position + step) % count
-            if self._answered[index] != self._version:
-                self._asking = index
-                self._position = (index + 1) % count
-                self._answered[index] = self._version
-                return self._implementations[index]
-        return None
+        """Everybody once, then whoever has not answered to the arguments as they are now."""
+        version = self._version
+        if self._position < len(self._implementations):
+            index = self._position
+            self._position += 1
+        elif version == 0:
+            return None
+        else:
+            index = next((index for index, answered in enumerate(self._answered) if answered != version), -1)
+            if index < 0:
+                return None
+            self._notes.pop(index, None)
+            self._questions.pop(index, None)
+        self._asking = index
+        self._answered[index] = version
+        return self._implementations[index]
 
     def waiting(self) -> Sequence[Implementation]:
         """Who has not answered to the arguments as they are now."""
@@ -216,6 +218,8 @@ class DecideFold(Fold[DecideEvent]):
         """The decision as it stands."""
         if self._outcome is not None:
             return self._outcome
+        if not (self._questions or self._notes or self._replaced_by):
+            return Decision(arguments=self.event.final_arguments)
         questions = _in_order(self._questions)
         return Decision(
             verdict=Verdict.ASK if questions else Verdict.ALLOW,
@@ -227,10 +231,8 @@ class DecideFold(Fold[DecideEvent]):
         )
 
     def accept(self, implementation: Implementation, answer: Any) -> bool:
-        """Take in an answer, in place of the one that the same implementation gave to earlier arguments."""
+        """Take in an answer. What the same implementation said of earlier arguments is forgotten by now."""
         plugin = implementation.plugin
-        self._notes.pop(self._asking, None)
-        self._questions.pop(self._asking, None)
         match answer:
             case Deny():
                 return self._deny(plugin, answer.reason, halt=answer.halt)

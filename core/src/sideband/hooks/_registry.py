@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pluggy
 
 from ._dispatch import Hooks
-from ._errors import HookInvalid, HookNotFound, HookOrderCycle
+from ._errors import HookFailed, HookInvalid, HookNotFound, HookOrderCycle
 from ._events import Event
 from ._implementations import Implementation, bundle
 from ._markers import wishes_of
@@ -68,6 +68,7 @@ class HookRegistry(Hooks):
             self._manager.add_hookspecs(module)
         self._phases: dict[str, Phase] = {}
         self._contexts: dict[str, Callable[[Event], PluginContext | None]] = {}
+        self._broken: dict[str, str] = {}
 
     @property
     def plugins(self) -> tuple[str, ...]:
@@ -120,9 +121,21 @@ class HookRegistry(Hooks):
         if plugin not in self._phases:
             return
         self._forget(plugin)
-        for hook, implementations in self._implementations.items():
-            if any(one.plugin == plugin for one in implementations):
-                self._implementations[hook] = self._solve(hook)
+        self._solve_all_of(plugin)
+
+    def break_off(self, plugin: str, reason: str) -> None:
+        """Let every further call of a plugin fail, without calling it; one that is not there is no error.
+
+        For a plugin that can't work any more, because its ``lifespan`` ended for instance. Unlike ``unregister``, the
+        failure policies apply: a guard that is broken denies, instead of not being there.
+
+        Args:
+            plugin: the entry-point name.
+            reason: why, as half a sentence: ``its lifespan ended``.
+        """
+        if plugin in self._phases:
+            self._broken[plugin] = reason
+            self._solve_all_of(plugin)
 
     def order(self, hook: str) -> tuple[OrderedImplementation, ...]:
         """The implementations of a hook in the order in which they run, with the reasons for it.
@@ -133,6 +146,11 @@ class HookRegistry(Hooks):
         if hook not in HOOK_SPECS:
             raise HookNotFound(hook, known=HOOK_SPECS)
         return self._explain(hook, self._implementations[hook])
+
+    def _solve_all_of(self, plugin: str) -> None:
+        for hook, implementations in self._implementations.items():
+            if any(one.plugin == plugin for one in implementations):
+                self._implementations[hook] = self._solve(hook)
 
     def _solve(self, hook: str) -> tuple[Implementation, ...]:
         found = {one.plugin: one for one in self._found(hook)}
@@ -147,12 +165,13 @@ class HookRegistry(Hooks):
         for one in caller.get_hookimpls():
             wishes = wishes_of(one.function)
             assert wishes is not None  # noqa: S101  `bundle` lets nothing else through
+            broken = self._broken.get(one.plugin_name)
             yield Implementation(
                 plugin=one.plugin_name,
                 phase=self._phases[one.plugin_name],
                 wishes=wishes,
-                function=one.function,
-                takes_context="ctx" in (*one.argnames, *one.kwargnames),
+                function=one.function if broken is None else _raising(HookFailed(hook, one.plugin_name, broken)),
+                takes_context=broken is None and "ctx" in (*one.argnames, *one.kwargnames),
                 context=self._contexts[one.plugin_name],
             )
 
@@ -160,3 +179,11 @@ class HookRegistry(Hooks):
         self._manager.unregister(name=plugin)
         del self._phases[plugin]
         del self._contexts[plugin]
+        self._broken.pop(plugin, None)
+
+
+def _raising(error: HookFailed) -> Callable[[Event], NoReturn]:
+    def function(_: Event) -> NoReturn:
+        raise error.with_traceback(None)  # one error for all calls: its traceback must not grow
+
+    return function

@@ -1,0 +1,68 @@
+"""What a dispatch costs, as a ratio to the least that keeps one deadline: a loop over a tuple in one cancel scope.
+
+Run: ``PYTHONPATH=core/src python benchmarks/hooks.py``. Prints one line of JSON for each backend; DESIGN's bound for
+five async implementations is 1.5 x the floor.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from statistics import median
+from time import perf_counter
+from types import SimpleNamespace
+
+import anyio
+from sideband.hooks import HookRegistry, OpCall, Phase, Settled, hookimpl
+from sideband.ops import Level, Origin
+
+IMPLEMENTATIONS = 5
+CALLS = 2_000
+ROUNDS = 15
+
+EVENT = Settled("s1")
+OP_CALL = OpCall("e1", "http.get", {"url": "https://example.org"}, Level.MONITORED, Origin())
+
+
+async def implementation(event: object) -> None:
+    """Have no opinion."""
+
+
+async def floor() -> None:
+    with anyio.move_on_after(5):
+        for one in (implementation,) * IMPLEMENTATIONS:
+            await one(EVENT)
+
+
+async def microseconds(call: Callable[[], Awaitable[object]]) -> float:
+    started = perf_counter()
+    for _ in range(CALLS):
+        await call()
+    return (perf_counter() - started) / CALLS * 1e6
+
+
+async def measure() -> dict[str, float]:
+    hooks, empty = HookRegistry(), HookRegistry()
+    for number in range(IMPLEMENTATIONS):
+        plugin = SimpleNamespace(settled=hookimpl(implementation), op_call=hookimpl(implementation))
+        hooks.register(f"plugin-{number}", plugin, phase=Phase.GUARD)
+    calls: dict[str, Callable[[], Awaitable[object]]] = {
+        "floor": floor,
+        "observe": lambda: hooks.observe(EVENT),
+        "decide": lambda: hooks.decide(OP_CALL),
+        "nobody": lambda: empty.observe(EVENT),
+    }
+    rounds: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(ROUNDS):  # interleaved, so that other load on the machine hits all of them
+        for name, call in calls.items():
+            rounds[name].append(await microseconds(call))
+    found = {f"{name}_us": round(median(times), 2) for name, times in rounds.items()}
+    for name in ("observe", "decide"):
+        ratios = [ours / least for ours, least in zip(rounds[name], rounds["floor"], strict=True)]
+        found[f"{name}_ratio"] = round(median(ratios), 2)
+    return found
+
+
+if __name__ == "__main__":
+    for backend in ("asyncio", "trio"):
+        print(json.dumps({"backend": backend, **anyio.run(measure, backend=backend)}))
