@@ -21,6 +21,7 @@ from ._isolation import ChosenSandbox
 from ._plugin_context import HostPluginContext
 from ._worker_reports import WorkerReports
 from .broker import Approver, Broker, Call, Claims, EffectReport, Ops, Progress, Recovered, Redactor, recover
+from .hooks import HookRegistry
 from .ledger import Ledger
 from .loading import LoadedSkills
 from .ops import Capability, Grant, Origin
@@ -91,10 +92,13 @@ class Host:
     async def _open(self, stack: AsyncExitStack) -> None:
         self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.redactor = Redactor()
+        policy = self.settings.plugin_policy()
+        self.hooks = HookRegistry(order=policy.order, deadlines=self.settings.settings.policy.deadlines)
         self.plugins = await stack.enter_async_context(
             PluginHost(
-                self.settings.plugin_policy(),
+                policy,
                 home=self.home,
+                hooks=self.hooks,
                 inline=self._inline,
                 autoload=self._autoload,
                 context_factory=self._plugin_context,
@@ -105,7 +109,7 @@ class Host:
         claims = Claims(self.store)
         self.broker = Broker(
             ops=Ops(self.plugins),
-            hooks=self.plugins.hooks,
+            hooks=self.hooks,
             ledger=self.ledger,
             claims=claims,
             redactor=self.redactor,

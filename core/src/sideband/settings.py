@@ -37,6 +37,7 @@ class Policy(BaseModel):
     deny: dict[str, str] = Field(default_factory=dict, description="plugins that must not load, each with the reason")
     only: list[str] | None = Field(None, description="the only plugins that may load, as kind.name; all if absent")
     conflicts: dict[str, str] = Field(default_factory=dict, description="kind.name = the distribution that wins")
+    deadlines: dict[str, float] = Field(default_factory=dict, description="hook = seconds that its plugins have together")
     order: dict[str, list[str]] = Field(default_factory=dict, description="hook = plugins in the order to run in")
 
     @field_validator("isolation")

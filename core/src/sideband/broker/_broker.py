@@ -68,6 +68,7 @@ class _Dispatch:
     params: BaseModel | None = None
     recorded: dict[str, Any] = field(factory=dict)
     covering: list[str] = field(factory=list)
+    intended: bool = False
     decisions: list[dict[str, Any]] = field(factory=list)
 
     @property
@@ -257,6 +258,7 @@ class Broker:
                 with CancelScope(shield=True):
                     await self._claims.settle(dispatch.key, "failed")
             raise
+        dispatch.intended = True
         return None
 
     async def _run(self, dispatch: _Dispatch) -> Any:
@@ -358,7 +360,7 @@ class Broker:
             redacted = self.redactor.data(plain)
             return (_PLAIN.data(plain, sensitive_keys=False), redacted) if spec.reveals else (redacted, redacted)
         except ValidationError as error:
-            problems = validation_problems(error, known=(), shown=())
+            problems = validation_problems(error, whole="result")
         except Unserializable as error:
             problems = str(error)
         raise OpResultInvalid(dispatch.op, problems, plugin=dispatch.plugin)
@@ -397,18 +399,23 @@ class Broker:
             effect=dispatch.effect,
             key=dispatch.key,
             op=self.redactor.text(dispatch.op)[:200],
-            params=dispatch.recorded,
-            grant=tuple(dispatch.covering),
-            origin=dispatch.origin,
-            level=dispatch.level,
-            decisions=tuple(dispatch.decisions),
-            isolation=dispatch.call.isolation,
             status=status,
             error=data,
             ms=milliseconds,
             bytes=size,
             result=result,
         )
+        if not dispatch.intended:
+            # Nothing was said of it before: a refusal is an outcome without intent.
+            outcome = evolve(
+                outcome,
+                params=dispatch.recorded,
+                grant=dispatch.grant.texts(),
+                origin=dispatch.origin,
+                level=dispatch.level,
+                decisions=tuple(dispatch.decisions),
+                isolation=dispatch.call.isolation,
+            )
         await self._ledger.outcome(outcome, durable=dispatch.key is not None)
         if dispatch.key is not None:
             certain = status == "done" or (status == "failed" and not isinstance(error, OpTimeout))

@@ -57,20 +57,23 @@ def as_op_error(error: Exception, *, op: str, plugin: str | None) -> OpError:
     return OpFailed(f"{op} failed: {type(error).__name__}: {safe_text(error)}", op=op, plugin=plugin)
 
 
-def validation_problems(error: ValidationError, *, known: Iterable[str], shown: Container[str]) -> str:
+def validation_problems(
+    error: ValidationError, *, whole: str = "params", known: Iterable[str] = (), shown: Container[str] = ()
+) -> str:
     """The problems that pydantic found, each with its key, and with the value where the ledger may hold it too.
 
     Args:
+        whole: what to call the whole value.
         known: the names of the parameters.
         shown: the parameters whose values may be named; others may be secret.
     """
     return "; ".join(
-        _problem(problem, known, shown) for problem in error.errors(include_url=False, include_context=False)
+        _problem(problem, whole, known, shown) for problem in error.errors(include_url=False, include_context=False)
     )
 
 
-def _problem(problem: ErrorDetails, known: Iterable[str], shown: Container[str]) -> str:
-    key = ".".join(map(str, problem["loc"])) or "params"
+def _problem(problem: ErrorDetails, whole: str, known: Iterable[str], shown: Container[str]) -> str:
+    key = ".".join(map(str, problem["loc"])) or whole
     if problem["type"] == "extra_forbidden":
         return f"there is no parameter `{key}`{closest(key, known)}"
     value = f" (it is {str(problem['input'])[:60]!r})" if key in shown else ""

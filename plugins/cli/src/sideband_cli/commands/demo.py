@@ -9,6 +9,7 @@ from sideband.commands import Command
 
 from .._calls import describe_effects, grant_asker, result_data
 from .._hosting import add_host_options, make_host, run
+from .._ledger import describe_verdict, verdict_data
 from .._output import Progressbar, format_table, print_json
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def _run(arguments: Namespace) -> int:
 
     result, probe, verdict = run(main)
     if arguments.json:
-        print_json({**result_data(result), "audit": verdict.as_dict()})
+        print_json({**result_data(result), "audit": verdict_data(verdict)})
     else:
         print("\n\n".join(_sections(result, probe, verdict)))  # noqa: T201  it is what the command is for
     return 0 if verdict.ok else 1
@@ -63,5 +64,5 @@ def _sections(result: CallResult, probe: Probe, verdict: Verdict) -> list[str]:
         f"It asked for one thing more, and was refused: {refused['message']} [{refused['code']}]",
         "Its effects, each decided, run and recorded by the host:\n" + describe_effects(result.effects),
         f"What isolates the worker: {probe.isolation.label}\n{proofs}".rstrip(),
-        verdict.describe() + "\n`sideband audit tail` shows the record; `sideband call demo.harvest --json` the same as data.",
+        describe_verdict(verdict) + "\n`sideband audit tail` shows the record; `sideband call demo.harvest --json` the same as data.",
     ]

@@ -24,25 +24,25 @@ def _configure(parser: ArgumentParser) -> None:
 
 
 def _run(arguments: Namespace) -> int:
-    from sideband.hooks import SPECS
+    from sideband.hooks import HOOK_SPECS
 
     data: list[dict[str, Any]] = [
         {
             "name": spec.name,
             "event": spec.event.__name__,
             "kind": spec.kind.value,
-            "may_return": [kind.__name__ for kind in spec.may_return],
+            "returns": spec.returns,
             "on_failure": spec.on_failure.value,
             "deadline": spec.deadline,
             "doc": spec.doc,
         }
-        for spec in SPECS.values()
+        for spec in HOOK_SPECS.values()
     ]
     rows = [
         [
             one["name"],
             one["kind"],
-            ", ".join(one["may_return"]) or "-",
+            one["returns"],
             one["on_failure"],
             f"{one['deadline']:g} s",
             one["doc"].partition("\n")[0],

@@ -1,0 +1,61 @@
+# `make run` and `make test` set up all they need below .venv; python3 and pip are enough to begin with.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(VENV)/uv/bin/uv
+PACKAGES := core $(wildcard plugins/*)
+MANIFESTS := pyproject.toml $(foreach package,$(PACKAGES),$(package)/pyproject.toml)
+SOURCES := core/src plugins benchmarks docs tests
+
+.PHONY: run test lint types unit bench services requirements clean
+
+run: $(VENV)/run.stamp
+	$(BIN)/sideband demo
+
+test: lint types unit
+
+lint: $(VENV)/test.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/test.stamp
+	$(BIN)/python tests/types.py
+
+unit: $(VENV)/test.stamp services
+	$(BIN)/python -m pytest
+
+bench: $(VENV)/test.stamp
+	$(BIN)/python -m benchmarks
+
+# The keyring that the tests of sideband-secrets store into: a real one.
+services:
+	@command -v gnome-keyring-daemon >/dev/null && command -v dbus-run-session >/dev/null || tests/install-services
+
+# `uv` in a folder of its own: it makes the environment, so it can't be part of it.
+$(UV): requirements/uv.txt
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --upgrade --require-hashes \
+		--target $(VENV)/uv --requirement requirements/uv.txt
+	touch $@
+
+$(BIN)/python: $(UV)
+	$(UV) venv --quiet --allow-existing --python $(PYTHON) $(VENV)
+	touch $@
+
+$(VENV)/run.stamp: $(BIN)/python requirements/run.txt $(MANIFESTS)
+	$(UV) pip install --quiet --python $(BIN)/python --require-hashes --requirement requirements/run.txt
+	$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --no-sources \
+		$(foreach package,$(PACKAGES) .,--editable ./$(package))
+	touch $@
+
+$(VENV)/test.stamp: $(VENV)/run.stamp requirements/test.txt
+	$(UV) pip install --quiet --python $(BIN)/python --require-hashes --requirement requirements/test.txt
+	touch $@
+
+# Hashed pins without the address of any index, for all platforms.
+requirements: $(UV)
+	for name in uv run test; do $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-header --no-annotate --upgrade requirements/$$name.in -o requirements/$$name.txt; done
+
+clean:
+	rm -rf $(VENV) dist build

@@ -1,0 +1,64 @@
+"""A host with op families that are defined in the tests, on a real store and a real ledger."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+import sideband_store_sqlite.plugin
+
+from sideband import Host, Plugin
+from sideband.ops import OpFamily
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request):
+    return request.param
+
+
+@pytest.fixture
+def make_host(tmp_path):
+    """A host whose only plugins are a store and what the test hands over."""
+
+    def make(*plugins, settings=None, home=tmp_path / "home", **options):
+        store = Plugin(kind="store", name="sqlite", value=sideband_store_sqlite.plugin)
+        return Host(home=home, settings=settings, plugins=[store, *plugins], autoload=False, **options)
+
+    return make
+
+
+@pytest.fixture
+def family():
+    """An inline op plugin from its ops."""
+
+    def make(name, *ops, **options):
+        module = SimpleNamespace(sideband_ops=lambda: OpFamily(name=name, ops=ops, **options))
+        return Plugin(kind="op", name=name, value=module)
+
+    return make
+
+
+@pytest.fixture
+def hook():
+    """An inline hook or guard plugin from functions marked with ``hookimpl``."""
+
+    def make(name, *functions, kind="hook"):
+        return Plugin(kind=kind, name=name, value=SimpleNamespace(**{one.__name__: one for one in functions}))
+
+    return make
+
+
+@pytest.fixture
+def ledger_lines(tmp_path):
+    """All lines of the ledger, as data."""
+
+    def read(home=tmp_path / "home"):
+        files = sorted((home / "ledger").glob("*.jsonl"))
+        return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+    return read
+
+
+@pytest.fixture
+def outcomes(ledger_lines):
+    """The outcome lines of the ledger."""
+    return lambda: [line for line in ledger_lines() if line["kind"] == "outcome"]

@@ -1,0 +1,304 @@
+"""The order and the promises of ``Broker.dispatch``."""
+
+import math
+
+import anyio
+import attrs
+import pytest
+from pydantic import BaseModel, ConfigDict
+
+from sideband.ops import (
+    CapabilityInvalid,
+    Level,
+    LimitExceeded,
+    OpCancelled,
+    OpContext,
+    OpDenied,
+    OpFailed,
+    OpNotFound,
+    OpParamsInvalid,
+    OpResultInvalid,
+    OpTimeout,
+    Scope,
+    op,
+)
+
+pytestmark = pytest.mark.anyio
+
+
+class Text(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    text: str = ""
+    secret: str = ""
+
+
+@attrs.frozen
+class EchoScope(Scope, family="echo"):
+    text: str | None = None
+
+
+@op("echo.say", requires="echo", scope=lambda params: EchoScope(text=params.text), level=Level.SAFE, record=["text"])
+async def say(params: Text, ctx: OpContext) -> str:
+    return params.text
+
+
+@op("echo.fail")
+async def fail(params: Text, ctx: OpContext) -> str:
+    raise KeyError(params.text)
+
+
+@op("echo.hang", timeout=0.05)
+async def hang(params: Text, ctx: OpContext) -> str:
+    await anyio.sleep_forever()
+
+
+@op("echo.lie")
+async def lie(params: Text, ctx: OpContext) -> int:
+    return "not a number"
+
+
+@op("echo.nan")
+async def nan(params: Text, ctx: OpContext) -> float:
+    return math.nan
+
+
+@op("echo.nest")
+async def nest(params: Text, ctx: OpContext) -> None:
+    await ctx.dispatch("echo.nest", {})
+
+
+@pytest.fixture
+def echo(family):
+    return family("echo", say, fail, hang, lie, nan, nest, scope=EchoScope)
+
+
+async def test_an_op_answers_with_its_result_and_leaves_an_intent_and_an_outcome(make_host, echo, ledger_lines):
+    async with make_host(echo) as host:
+        assert await host.op("echo.say", {"text": "hello"}) == "hello"
+    effect = [line for line in ledger_lines() if line.get("op") == "echo.say"]
+    assert [line["kind"] for line in effect] == ["intent", "outcome"]
+    assert effect[0]["effect"] == effect[1]["effect"]
+    assert effect[1]["status"] == "done"
+
+
+async def test_only_recordable_parameters_enter_the_ledger(make_host, echo, ledger_lines):
+    async with make_host(echo) as host:
+        await host.op("echo.say", {"text": "shown", "secret": "hidden-value"})
+    (intent,) = [line for line in ledger_lines() if line["kind"] == "intent"]
+    assert intent["params"] == {"text": "shown", "secret": "…"}
+
+
+async def test_an_unknown_op_is_named_with_the_closest_one_and_recorded(make_host, echo, outcomes):
+    async with make_host(echo) as host:
+        with pytest.raises(OpNotFound, match="did you mean `echo.say`"):
+            await host.op("echo.sya", {})
+    assert outcomes()[0]["error"]["code"] == "op.unknown"
+
+
+async def test_bad_parameters_are_named_with_their_value_and_nothing_runs(make_host, echo, ledger_lines):
+    async with make_host(echo) as host:
+        with pytest.raises(OpParamsInvalid, match=r"`text`.*\(it is '5'\)"):
+            await host.op("echo.say", {"text": 5})
+    assert not [line for line in ledger_lines() if line["kind"] == "intent"]
+
+
+async def test_the_value_of_a_parameter_that_may_not_be_recorded_is_not_in_the_error(make_host, echo):
+    async with make_host(echo) as host:
+        with pytest.raises(OpParamsInvalid) as caught:
+            await host.op("echo.say", {"secret": ["hidden-value"]})
+    assert "hidden-value" not in str(caught.value)
+
+
+async def test_an_unknown_parameter_is_named_with_the_closest_one(make_host, echo):
+    async with make_host(echo) as host:
+        with pytest.raises(OpParamsInvalid, match="no parameter `txet`.*did you mean `text`"):
+            await host.op("echo.say", {"txet": "x"})
+
+
+async def test_a_grant_that_does_not_cover_the_request_refuses_it_without_intent(make_host, echo, ledger_lines):
+    async with make_host(echo) as host:
+        with pytest.raises(OpDenied, match="`echo:text=no` is not granted"):
+            await host.op("echo.say", {"text": "no"}, grants=["echo:text=yes"])
+        assert await host.op("echo.say", {"text": "yes"}, grants=["echo:text=yes"]) == "yes"
+    effects = [line for line in ledger_lines() if line["kind"] in ("intent", "outcome")]
+    assert [(line["kind"], line.get("status")) for line in effects] == [
+        ("outcome", "denied"),
+        ("intent", None),
+        ("outcome", "done"),
+    ]
+
+
+async def test_no_grant_at_all_refuses_every_op_that_requires_one(make_host, echo):
+    async with make_host(echo) as host:
+        with pytest.raises(OpDenied, match="granted: nothing"):
+            await host.op("echo.say", {"text": "x"}, grants=[])
+
+
+async def test_a_grant_with_a_field_that_its_family_lacks_is_refused(make_host, echo):
+    async with make_host(echo) as host:
+        with pytest.raises(CapabilityInvalid, match="did you mean `text`"):
+            await host.op("echo.say", {}, grants=["echo:txet=x"])
+
+
+async def test_a_handler_that_raises_gives_one_typed_error_with_its_op_and_plugin(make_host, echo, outcomes):
+    async with make_host(echo) as host:
+        with pytest.raises(OpFailed, match="KeyError: 'boom'") as caught:
+            await host.op("echo.fail", {"text": "boom"})
+    assert (caught.value.op, caught.value.plugin) == ("echo.fail", "echo")
+    assert [line["status"] for line in outcomes()] == ["failed"]
+
+
+async def test_a_handler_that_hangs_is_cancelled_at_its_time_limit(make_host, echo, outcomes):
+    async with make_host(echo) as host:
+        with pytest.raises(OpTimeout, match=r"0\.05 s"):
+            await host.op("echo.hang", {})
+    assert [line["error"]["code"] for line in outcomes()] == ["op.timeout"]
+
+
+async def test_a_handler_that_returns_the_wrong_type_gives_a_typed_error(make_host, echo, outcomes):
+    async with make_host(echo) as host:
+        with pytest.raises(OpResultInvalid, match="valid integer"):
+            await host.op("echo.lie", {})
+    assert [line["error"]["code"] for line in outcomes()] == ["op.result"]
+
+
+async def test_a_result_that_json_can_not_carry_gives_a_typed_error(make_host, echo):
+    async with make_host(echo) as host:
+        with pytest.raises(OpResultInvalid, match="nan"):
+            await host.op("echo.nan", {})
+
+
+async def test_a_cancelled_dispatch_is_recorded_as_cancelled_and_neighbours_go_on(make_host, family, outcomes):
+    release = anyio.Event()
+
+    @op("wait.forever", timeout=30)
+    async def forever(params: Text, ctx: OpContext) -> None:
+        await anyio.sleep_forever()
+
+    @op("wait.released", timeout=30)
+    async def released(params: Text, ctx: OpContext) -> str:
+        await release.wait()
+        return "fine"
+
+    answers = []
+
+    async def neighbour(host):
+        answers.append(await host.op("wait.released", {}))
+
+    async with make_host(family("wait", forever, released)) as host, anyio.create_task_group() as tasks:
+        tasks.start_soon(neighbour, host)
+        with anyio.move_on_after(0.05):
+            await host.op("wait.forever", {})
+        release.set()
+    assert answers == ["fine"]
+    assert sorted((line["op"], line["status"]) for line in outcomes()) == [
+        ("wait.forever", "cancelled"),
+        ("wait.released", "done"),
+    ]
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # trio gives nobody the means
+async def test_a_handler_that_cancels_itself_gives_a_typed_error(make_host, family):
+    @op("self.cancel")
+    async def cancel(params: Text, ctx: OpContext) -> None:
+        raise anyio.get_cancelled_exc_class()
+
+    async with make_host(family("self", cancel)) as host:
+        with pytest.raises(OpCancelled, match="cancelled itself"):
+            await host.op("self.cancel", {})
+
+
+async def test_a_chain_of_ops_that_call_each_other_has_an_end(make_host, echo):
+    async with make_host(echo) as host:
+        with pytest.raises(LimitExceeded, match="nested_dispatches"):
+            await host.op("echo.nest", {})
+
+
+async def test_a_child_effect_can_not_have_more_rights_than_its_parent(make_host, family):
+    @op("outer.run", requires="outer")
+    async def run(params: Text, ctx: OpContext) -> str:
+        return await ctx.dispatch("echo.say", {"text": params.text}, capabilities=["echo"])
+
+    async with make_host(family("outer", run), family("echo", say, scope=EchoScope)) as host:
+        assert await host.op("outer.run", {"text": "a"}, grants=["outer", "echo:text=a"]) == "a"
+        with pytest.raises(OpDenied):
+            await host.op("outer.run", {"text": "b"}, grants=["outer", "echo:text=a"])
+
+
+async def test_a_child_effect_names_the_plugin_that_asked(make_host, family, ledger_lines):
+    @op("outer.run")
+    async def run(params: Text, ctx: OpContext) -> str:
+        return await ctx.dispatch("echo.say", {"text": "x"})
+
+    async with make_host(family("outer", run), family("echo", say, scope=EchoScope)) as host:
+        await host.op("outer.run", {})
+    (intent,) = [line for line in ledger_lines() if line["kind"] == "intent" and line["op"] == "echo.say"]
+    assert intent["origin"]["plugin"] == "outer"
+
+
+async def test_rights_end_with_the_dispatch_that_had_them(make_host, family):
+    kept = []
+
+    @op("leak.keep")
+    async def keep(params: Text, ctx: OpContext) -> None:
+        kept.append(ctx)
+
+    async with make_host(family("leak", keep)) as host:
+        await host.op("leak.keep", {})
+        with pytest.raises(OpDenied, match="has ended"):
+            await kept[0].dispatch("leak.keep", {})
+
+
+async def test_what_an_op_left_open_is_closed_when_its_call_ends_last_first(make_host, family):
+    closed = []
+
+    @op("open.things")
+    async def things(params: Text, ctx: OpContext) -> None:
+        for name in "ab":
+
+            async def close(name=name):
+                closed.append(name)
+
+            ctx.on_call_end(close)
+
+    async with make_host(family("open", things)) as host:
+        await host.op("open.things", {})
+        assert closed == ["b", "a"]
+
+
+async def test_a_known_secret_is_in_no_result_error_progress_or_record(make_host, family, tmp_path):
+    canary = "canary-7f3a9c51"
+
+    @op("vault.tell", record=["text"])
+    async def tell(params: Text, ctx: OpContext) -> dict[str, str]:
+        ctx.protect(canary, "canary")
+        await ctx.progress(message=f"it is {canary}")
+        if params.text == "fail":
+            raise ValueError(canary)
+        return {"value": canary, canary: "key"}
+
+    told = []
+    async with make_host(family("vault", tell)) as host:
+        assert canary not in str(await host.op("vault.tell", {"text": canary}, on_progress=told.append))
+        assert canary not in str(await host.op("vault.tell", {"text": canary}))
+        with pytest.raises(OpFailed) as caught:
+            await host.op("vault.tell", {"text": "fail"})
+    assert canary not in str(caught.value.as_dict())
+    assert "[redacted:canary]" in told[0].message
+    written = b"".join(file.read_bytes() for file in (tmp_path / "home").rglob("*") if file.is_file())
+    # The first intent was written before anybody could know that the text was a secret.
+    assert written.count(canary.encode()) == 1
+
+
+async def test_an_op_that_reveals_is_redacted_in_its_record_only(make_host, family, outcomes):
+    canary = "canary-7f3a9c51"
+
+    @op("vault.reveal", reveals=True)
+    async def reveal(params: Text, ctx: OpContext) -> str:
+        ctx.protect(canary, "canary")
+        return canary
+
+    async with make_host(family("vault", reveal)) as host:
+        assert await host.op("vault.reveal", {}, key="once") == canary
+    assert outcomes()[0]["result"] == "[redacted:canary]"

@@ -1,0 +1,172 @@
+"""What guards decide about effects holds, and a failing guard denies."""
+
+import anyio
+import attrs
+import pytest
+from pydantic import BaseModel
+
+from sideband import hookimpl
+from sideband.hooks import Allow, Ask, Deny, Replace
+from sideband.ops import Level, OpContext, OpDenied, OpParamsInvalid, Scope, op
+
+pytestmark = pytest.mark.anyio
+
+
+class Number(BaseModel):
+    n: int
+
+
+@attrs.frozen
+class CountScope(Scope, family="count"):
+    n: str | None = None
+
+
+@op("count.up", requires="count", scope=lambda params: CountScope(n=str(params.n)), level=Level.SAFE, record=["n"])
+async def up(params: Number, ctx: OpContext) -> int:
+    return params.n + 1
+
+
+@pytest.fixture
+def count(family):
+    return family("count", up, scope=CountScope)
+
+
+async def test_a_denied_effect_does_not_happen_and_the_record_names_the_guard(make_host, count, hook, outcomes):
+    @hookimpl
+    def op_call(event):
+        return Deny("not today")
+
+    async with make_host(count, hook("strict", op_call)) as host:
+        with pytest.raises(OpDenied, match="not today") as caught:
+            await host.op("count.up", {"n": 1})
+    assert caught.value.plugin == "strict"
+    assert outcomes()[0]["status"] == "denied"
+    assert outcomes()[0]["decisions"] == [{"plugin": "strict", "said": "deny", "note": "not today"}]
+
+
+async def test_a_guard_that_raises_denies_and_is_named(make_host, count, hook):
+    @hookimpl
+    async def op_call(event):
+        raise RuntimeError("broken")
+
+    async with make_host(count, hook("broken-guard", op_call)) as host:
+        with pytest.raises(OpDenied, match="broken-guard"):
+            await host.op("count.up", {"n": 1})
+
+
+async def test_a_guard_that_returns_something_else_denies(make_host, count, hook):
+    @hookimpl
+    def op_call(event):
+        return "fine by me"
+
+    async with make_host(count, hook("typo", op_call)) as host:
+        with pytest.raises(OpDenied, match="typo"):
+            await host.op("count.up", {"n": 1})
+
+
+async def test_replaced_parameters_are_what_runs(make_host, count, hook, ledger_lines):
+    @hookimpl
+    def op_call(event):
+        return Replace({"n": 41}) if event.params["n"] != 41 else None
+
+    async with make_host(count, hook("fixer", op_call)) as host:
+        assert await host.op("count.up", {"n": 1}) == 42
+    (intent,) = [line for line in ledger_lines() if line["kind"] == "intent"]
+    assert intent["params"] == {"n": 41}
+
+
+async def test_replaced_parameters_are_validated_again(make_host, count, hook):
+    @hookimpl
+    def op_call(event):
+        return Replace({"n": "many"})
+
+    async with make_host(count, hook("fixer", op_call)) as host:
+        with pytest.raises(OpParamsInvalid):
+            await host.op("count.up", {"n": 1})
+
+
+async def test_replaced_parameters_pass_the_gate_again(make_host, count, hook):
+    @hookimpl
+    def op_call(event):
+        return Replace({"n": 2}) if event.params["n"] == 1 else None
+
+    async with make_host(count, hook("fixer", op_call)) as host:
+        with pytest.raises(OpDenied, match="`count:n=2` is not granted"):
+            await host.op("count.up", {"n": 1}, grants=["count:n=1"])
+
+
+async def test_a_question_that_nobody_can_answer_is_a_refusal(make_host, count, hook):
+    @hookimpl
+    def op_call(event):
+        return Ask("Really?")
+
+    async with make_host(count, hook("asker", op_call)) as host:
+        with pytest.raises(OpDenied, match=r"nobody approved it: Really\?"):
+            await host.op("count.up", {"n": 1})
+
+
+@pytest.mark.parametrize("answer", [True, False])
+async def test_the_answer_to_a_question_decides(make_host, count, hook, answer):
+    @hookimpl
+    def op_call(event):
+        return Ask("Really?")
+
+    asked = []
+
+    async def approver(question, event):
+        asked.append((question, event.op))
+        return answer
+
+    async with make_host(count, hook("asker", op_call), approver=approver) as host:
+        if answer:
+            assert await host.op("count.up", {"n": 1}) == 2
+        else:
+            with pytest.raises(OpDenied):
+                await host.op("count.up", {"n": 1})
+    assert asked == [("Really?", "count.up")]
+
+
+async def test_a_note_is_recorded_with_the_effect(make_host, count, hook, ledger_lines):
+    @hookimpl
+    def op_call(event):
+        return Allow("looked at it")
+
+    async with make_host(count, hook("watcher", op_call)) as host:
+        await host.op("count.up", {"n": 1})
+    (intent,) = [line for line in ledger_lines() if line["kind"] == "intent"]
+    assert intent["decisions"] == [{"plugin": "watcher", "said": "allow", "note": "looked at it"}]
+
+
+async def test_an_effect_is_observed_once_with_what_was_recorded(make_host, count, hook):
+    seen = []
+
+    @hookimpl
+    async def effect(event):
+        seen.append(event)
+
+    async with make_host(count, hook("observer", effect)) as host:
+        await host.op("count.up", {"n": 1})
+        with pytest.raises(OpDenied):
+            await host.op("count.up", {"n": 1}, grants=[])
+    assert [(one.op, one.status) for one in seen] == [("count.up", "done"), ("count.up", "denied")]
+    assert dict(seen[0].params) == {"n": 1}
+
+
+async def test_an_observer_that_fails_changes_nothing(make_host, count, hook):
+    @hookimpl
+    async def effect(event):
+        raise RuntimeError("broken")
+
+    async with make_host(count, hook("observer", effect)) as host:
+        assert await host.op("count.up", {"n": 1}) == 2
+
+
+async def test_a_guard_that_hangs_denies_at_its_deadline(make_host, count, hook):
+    @hookimpl
+    async def op_call(event):
+        await anyio.sleep_forever()
+
+    settings = {"policy": {"deadlines": {"op_call": 0.05}}}
+    async with make_host(count, hook("sleepy", op_call), settings=settings) as host:
+        with pytest.raises(OpDenied, match="sleepy"):
+            await host.op("count.up", {"n": 1})

@@ -1,0 +1,105 @@
+"""An effect with an idempotency key happens at most once."""
+
+import anyio
+import pytest
+from pydantic import BaseModel
+
+from sideband.broker import KeyReused
+from sideband.ops import EffectInFlight, EffectUnknown, Level, OpContext, OpDenied, OpFailed, OpTimeout, op
+
+pytestmark = pytest.mark.anyio
+
+
+class Amount(BaseModel):
+    amount: int = 1
+
+
+@pytest.fixture
+def bank(family):
+    """An op that counts how often it really ran, and does what the amount says."""
+    ran = []
+
+    @op("bank.pay", level=Level.RESTRICTED, timeout=0.2)
+    async def pay(params: Amount, ctx: OpContext) -> dict[str, int]:
+        ran.append(params.amount)
+        if params.amount < 0:
+            raise ValueError("no")
+        if params.amount > 100:
+            await anyio.sleep_forever()
+        return {"paid": params.amount, "payments": len(ran)}
+
+    plugin = family("bank", pay)
+    return plugin, ran
+
+
+async def test_a_second_dispatch_with_the_same_key_gets_the_first_answer(make_host, bank):
+    plugin, ran = bank
+    async with make_host(plugin) as host:
+        first = await host.op("bank.pay", {"amount": 5}, key="k")
+        assert await host.op("bank.pay", {"amount": 5}, key="k") == first
+    assert ran == [5]
+
+
+async def test_the_answer_is_kept_for_the_next_host(make_host, bank):
+    plugin, ran = bank
+    async with make_host(plugin) as host:
+        first = await host.op("bank.pay", {"amount": 5}, key="k")
+    async with make_host(plugin) as host:
+        assert await host.op("bank.pay", {"amount": 5}, key="k") == first
+    assert ran == [5]
+
+
+async def test_a_key_can_not_be_used_for_another_effect(make_host, bank):
+    plugin, ran = bank
+    async with make_host(plugin) as host:
+        await host.op("bank.pay", {"amount": 5}, key="k")
+        with pytest.raises(KeyReused):
+            await host.op("bank.pay", {"amount": 6}, key="k")
+    assert ran == [5]
+
+
+async def test_a_stored_answer_is_only_for_those_who_may_have_it(make_host, family):
+    @op("bank.read", requires="bank", level=Level.CONTROLLED)
+    async def read(params: Amount, ctx: OpContext) -> str:
+        return "answer"
+
+    async with make_host(family("bank", read)) as host:
+        await host.op("bank.read", {}, key="k")
+        with pytest.raises(OpDenied):
+            await host.op("bank.read", {}, key="k", grants=[])
+
+
+async def test_a_failed_effect_can_be_tried_again_with_its_key(make_host, bank):
+    plugin, ran = bank
+    async with make_host(plugin) as host:
+        for _ in range(2):
+            with pytest.raises(OpFailed):
+                await host.op("bank.pay", {"amount": -1}, key="k")
+    assert ran == [-1, -1]
+
+
+async def test_an_effect_that_timed_out_is_unknown_and_never_repeated(make_host, bank):
+    plugin, ran = bank
+    async with make_host(plugin) as host:
+        with pytest.raises(OpTimeout):
+            await host.op("bank.pay", {"amount": 101}, key="k")
+        with pytest.raises(EffectUnknown):
+            await host.op("bank.pay", {"amount": 101}, key="k")
+    assert ran == [101]
+
+
+async def test_of_two_at_once_one_runs_and_the_other_is_told_so(make_host, bank):
+    plugin, ran = bank
+    ended = []
+
+    async def pay(host):
+        try:
+            await host.op("bank.pay", {"amount": 101}, key="k")
+        except (EffectInFlight, OpTimeout) as error:
+            ended.append(error.code)
+
+    async with make_host(plugin) as host, anyio.create_task_group() as tasks:
+        tasks.start_soon(pay, host)
+        tasks.start_soon(pay, host)
+    assert sorted(ended) == ["effect.in_flight", "op.timeout"]
+    assert ran == [101]

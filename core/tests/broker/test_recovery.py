@@ -1,0 +1,155 @@
+"""A host that is killed leaves effects that are done, failed or unknown, and never repeats one silently."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+from pydantic import BaseModel
+
+from sideband.ledger import verify
+from sideband.ops import EffectUnknown, Level, OpContext, Reconciled, op
+
+pytestmark = pytest.mark.anyio
+
+PRELUDE = """
+import os, resource, signal, sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import anyio
+import sideband_store_sqlite.plugin
+from pydantic import BaseModel
+
+from sideband import Host, Plugin
+from sideband.ledger import LedgerError, verify
+from sideband.ops import Level, OpContext, OpFamily, op
+
+
+class Name(BaseModel):
+    name: str = ""
+
+
+def make_host(*ops):
+    mail = SimpleNamespace(sideband_ops=lambda: OpFamily(name="mail", ops=ops))
+    plugins = [Plugin("store", "sqlite", sideband_store_sqlite.plugin), Plugin("op", "mail", mail)]
+    return Host(home=Path(sys.argv[1]), plugins=plugins, autoload=False)
+"""
+
+DYING_HOST = f"""{PRELUDE}
+@op("mail.send", level=Level.RESTRICTED, record=["name"])
+async def send(params: Name, ctx: OpContext) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+async def main():
+    async with make_host(send) as host:
+        await host.op("mail.send", {{"name": "letter"}}, key="k")
+
+
+anyio.run(main)
+"""
+
+FULL_DISK = f"""{PRELUDE}
+@op("mail.send", level=Level.RESTRICTED, record=["name"])
+async def send(params: Name, ctx: OpContext) -> None:
+    print("effect", params.name)
+
+
+async def main():
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    async with make_host(send) as host:
+        await host.op("mail.send", {{"name": "first"}})
+        size = sum(file.stat().st_size for file in host.ledger.folder.glob("*.jsonl"))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size + 10, resource.RLIM_INFINITY))
+        try:
+            await host.op("mail.send", {{"name": "second"}})
+        except LedgerError as error:
+            print(error.code)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        await host.op("mail.send", {{"name": "third"}})
+        verdict = await verify(host.ledger.folder, host.store)
+        print("whole" if verdict.ok else verdict.problems)
+
+
+anyio.run(main)
+"""
+
+
+class Name(BaseModel):
+    name: str = ""
+
+
+@pytest.fixture
+def home_of_a_dead_host(tmp_path):
+    home = tmp_path / "home"
+    done = subprocess.run([sys.executable, "-c", DYING_HOST, str(home)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    return home
+
+
+def mail(family, **options):
+    @op("mail.send", level=Level.RESTRICTED, record=["name"], **options)
+    async def send(params: Name, ctx: OpContext) -> str:
+        return "sent again"
+
+    return family("mail", send)
+
+
+async def test_an_effect_that_was_under_way_is_unknown_and_not_repeated(home_of_a_dead_host, make_host, family):
+    async with make_host(mail(family)) as host:
+        assert [(one.op, one.status) for one in host.recovered] == [("mail.send", "unknown")]
+        with pytest.raises(EffectUnknown):
+            await host.op("mail.send", {"name": "letter"}, key="k")
+
+
+async def test_an_op_that_can_ask_the_world_settles_it(home_of_a_dead_host, make_host, family):
+    asked = []
+
+    async def reconcile(params, ctx):
+        asked.append(params["name"])
+        return Reconciled(happened=True, result="sent before")
+
+    async with make_host(mail(family, reconcile=reconcile)) as host:
+        assert [one.status for one in host.recovered] == ["done"]
+        assert await host.op("mail.send", {"name": "letter"}, key="k") == "sent before"
+    assert asked == ["letter"]
+
+
+async def test_an_op_that_fails_to_ask_leaves_it_unknown(home_of_a_dead_host, make_host, family):
+    async def reconcile(params, ctx):
+        raise ConnectionError("the world is away")
+
+    async with make_host(mail(family, reconcile=reconcile)) as host:
+        assert [one.status for one in host.recovered] == ["unknown"]
+
+
+async def test_an_effect_is_recovered_once(home_of_a_dead_host, make_host, family):
+    async with make_host(mail(family)) as host:
+        assert len(host.recovered) == 1
+    async with make_host(mail(family)) as host:
+        assert host.recovered == ()
+
+
+async def test_a_missing_family_leaves_it_unknown_and_the_host_starts(home_of_a_dead_host, make_host):
+    async with make_host() as host:
+        assert [one.status for one in host.recovered] == ["unknown"]
+
+
+async def test_the_ledger_of_a_dead_host_is_whole(home_of_a_dead_host, make_host, family):
+    async with make_host(mail(family)) as host:
+        verdict = await verify(host.ledger.folder, host.store)
+    assert verdict.ok
+    assert verdict.entries > 0
+
+
+async def test_a_full_disk_stops_effects_with_a_clear_error(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, str(tmp_path / "home")], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.splitlines() == [
+        "effect first",
+        "ledger.unwritable",
+        "effect third",
+        "whole",
+    ], done.stderr

@@ -1,0 +1,104 @@
+"""Ledger entries, effects and verdicts as text and as data."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from ._output import format_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sideband.ledger import EffectRecord, Entry, Verdict
+
+__all__ = ["describe_effect", "describe_verdict", "effects_table", "entries_table", "record_data", "verdict_data"]
+
+
+def describe_verdict(verdict: Verdict) -> str:
+    """What `audit verify` found."""
+    if verdict.ok:
+        head = f", the last one is {verdict.head.hash[:16]}…" if verdict.head else ""
+        lines = [f"The ledger is whole: {verdict.entries} entries, none changed, removed, inserted or reordered{head}"]
+    else:
+        lines = [f"The ledger is NOT whole ({verdict.entries} entries read):", *(f"  {one}" for one in verdict.problems)]
+    return "\n".join([*lines, *(f"  note: {one}" for one in verdict.notices)])
+
+
+def verdict_data(verdict: Verdict) -> dict[str, Any]:
+    """A verdict as data."""
+    return {
+        "ok": verdict.ok,
+        "entries": verdict.entries,
+        "head": verdict.head.as_dict() if verdict.head else None,
+        "problems": [{"segment": one.segment, "line": one.line, "reason": one.reason} for one in verdict.problems],
+        "notices": [{"segment": one.segment, "line": one.line, "reason": one.reason} for one in verdict.notices],
+    }
+
+
+def entries_table(entries: Iterable[Entry]) -> str:
+    """Entries, one a line."""
+    rows = [
+        [entry.seq, entry.time[:19], entry.kind, entry.fields.get("effect", ""), *_what(entry.fields)]
+        for entry in entries
+    ]
+    return format_table(["seq", "time", "kind", "effect", "op", "status", "by"], rows) if rows else "no entries"
+
+
+def _what(fields: Any) -> list[str]:
+    origin = fields.get("origin") or {}
+    by = ".".join(filter(None, (origin.get("skill"), origin.get("tool")))) or origin.get("plugin") or ""
+    return [fields.get("op", ""), fields.get("status", ""), by or origin.get("principal", "")]
+
+
+def effects_table(records: Iterable[EffectRecord]) -> str:
+    """Effects, one a line."""
+    rows = [
+        [record.effect, record.time[:19], record.op, record.status or "open", _by(record), _params(record)]
+        for record in records
+    ]
+    return format_table(["effect", "time", "op", "status", "by", "parameters"], rows) if rows else "no effects"
+
+
+def _by(record: EffectRecord) -> str:
+    origin = record.origin
+    return ".".join(filter(None, (origin.skill, origin.tool))) or origin.plugin or origin.principal
+
+
+def _params(record: EffectRecord) -> str:
+    return json.dumps(dict(record.params), ensure_ascii=False) if record.params else ""
+
+
+def describe_effect(record: EffectRecord) -> str:
+    """One effect from who asked to how it ended."""
+    origin = record.origin
+    asked = [f"{name} {value}" for name in ("session", "run", "step") if (value := getattr(origin, name))]
+    lines = [
+        f"effect {record.effect}: {record.op}, {record.status or 'open: no outcome is recorded'}",
+        f"  asked by    {_by(record)}, for {origin.principal}" + (f" ({', '.join(asked)})" if asked else ""),
+        f"  parameters  {_params(record) or 'none that may be recorded'}",
+        f"  allowed by  {', '.join(record.grant) or 'no capability is needed, or none was held'}",
+        f"  level       {record.level.name.lower() if record.level is not None else '-'}",
+        f"  isolation   {record.isolation or 'no worker asked'}",
+    ]
+    lines += [
+        f"  decision    {one.get('plugin')}: {one.get('said')} {one.get('note', '')}".rstrip() for one in record.decisions
+    ]
+    if record.key:
+        lines.append(f"  key         {record.key}")
+    if record.ms is not None:
+        lines.append(f"  took        {record.ms} ms, answered with {record.bytes or 0} bytes")
+    if record.error:
+        lines.append(f"  error       {record.error.get('message')} [{record.error.get('code')}]")
+    lines += [f"  entry       {entry.seq} {entry.time} {entry.kind}" for entry in record.entries]
+    return "\n".join(lines)
+
+
+def record_data(record: EffectRecord) -> dict[str, Any]:
+    """An effect as data: its ledger entries as they are."""
+    return {
+        "effect": record.effect,
+        "op": record.op,
+        "status": record.status,
+        "entries": [dict(entry.fields) for entry in record.entries],
+    }

@@ -1,0 +1,97 @@
+"""``sideband audit tail|query|verify|why``: the record of all effects."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from sideband import UsageError
+from sideband.commands import Command
+
+from .._hosting import add_host_options, make_host, run
+from .._ledger import describe_effect, describe_verdict, effects_table, entries_table, record_data, verdict_data
+from .._output import print_data
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from sideband import Host
+
+__all__ = ["sideband_commands"]
+
+_FILTERS = ("op", "skill", "status", "effect", "key", "principal", "text")
+
+
+def sideband_commands() -> Command:
+    """Register the command."""
+    return Command("audit", "read and verify the record of effects", _configure, _run)
+
+
+def _configure(parser: ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    tail = actions.add_parser("tail", help="the last entries")
+    tail.add_argument("-n", "--count", type=int, default=20)
+    query = actions.add_parser("query", help="effects that fit all the given filters, the newest last")
+    for name in _FILTERS:
+        query.add_argument(f"--{name}")
+    query.add_argument("--since", type=_moment, metavar="TIME", help="ISO 8601; without a zone it is local time")
+    query.add_argument("--until", type=_moment, metavar="TIME")
+    query.add_argument("--limit", type=int, default=100)
+    verify = actions.add_parser("verify", help="whether no entry was changed, removed, added or cut off; exit code 1 if")
+    why = actions.add_parser("why", help="one effect, from who asked for it to how it ended")
+    why.add_argument("effect", metavar="ID")
+    for action in (tail, query, verify, why):
+        add_host_options(action)
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone()
+
+
+def _run(arguments: Namespace) -> int:
+    return {"tail": _tail, "query": _query, "verify": _verify, "why": _why}[arguments.action](arguments)
+
+
+def _ask(arguments: Namespace, question: Callable[[Host], Awaitable[Any]]) -> Any:
+    async def main() -> Any:
+        async with make_host(arguments) as host:
+            return await question(host)
+
+    return run(main)
+
+
+def _tail(arguments: Namespace) -> int:
+    from sideband.ledger import tail
+
+    entries = _ask(arguments, lambda host: tail(host.ledger.folder, arguments.count))
+    data = [dict(entry.fields) for entry in entries]
+    print_data(arguments, data, entries_table(entries))
+    return 0
+
+
+def _query(arguments: Namespace) -> int:
+    from sideband.ledger import query
+
+    filters = {name: getattr(arguments, name) for name in (*_FILTERS, "since", "until", "limit")}
+    records = _ask(arguments, lambda host: query(host.ledger.folder, **filters))
+    print_data(arguments, [record_data(record) for record in records], effects_table(records))
+    return 0
+
+
+def _verify(arguments: Namespace) -> int:
+    from sideband.ledger import verify
+
+    verdict = _ask(arguments, lambda host: verify(host.ledger.folder, host.store))
+    print_data(arguments, verdict_data(verdict), describe_verdict(verdict))
+    return 0 if verdict.ok else 1
+
+
+def _why(arguments: Namespace) -> int:
+    from sideband.ledger import find
+
+    record = _ask(arguments, lambda host: find(host.ledger.folder, arguments.effect))
+    if record is None:
+        raise UsageError(f"the ledger has no effect `{arguments.effect}`", hint="`sideband audit query` lists effects")
+    print_data(arguments, record_data(record), describe_effect(record))
+    return 0

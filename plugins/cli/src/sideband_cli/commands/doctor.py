@@ -1,0 +1,115 @@
+"""``sideband doctor``: what is configured and by whom, what isolates workers here, and what is wrong."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING, Any
+
+from sideband.commands import Command
+
+from .._hosting import add_host_options, load, run
+from .._ledger import describe_verdict, verdict_data
+from .._output import format_table, print_data
+
+if TYPE_CHECKING:
+    from sideband import Host
+    from sideband.settings import LoadedSettings
+
+__all__ = ["sideband_commands"]
+
+
+def sideband_commands() -> Command:
+    """Register the command."""
+    return Command("doctor", "show the effective settings, the isolation and what is wrong", _configure, _run)
+
+
+def _configure(parser: ArgumentParser) -> None:
+    add_host_options(parser)
+
+
+def _run(arguments: Namespace) -> int:
+    settings = load(arguments)
+
+    async def main() -> dict[str, Any]:
+        from sideband import Host
+
+        async with Host(settings=settings) as host:
+            return await _examine(host, settings)
+
+    data = run(main)
+    print_data(arguments, data, "\n\n".join(_sections(data)))
+    return 0 if data["ok"] else 1
+
+
+async def _examine(host: Host, settings: LoadedSettings) -> dict[str, Any]:
+    from sideband import __version__
+    from sideband.ledger import verify
+    from sideband.workers import Isolation
+
+    probe = await host.sandbox.probe()
+    loaded = await host.skills()
+    verdict = await verify(host.ledger.folder, host.store)
+    required = Isolation.parse(settings.settings.policy.isolation)
+    plugins = [
+        {"plugin": record.label, "state": record.state.value, "reason": record.reason}
+        for record in host.plugins.records
+        if not record.state.usable
+    ]
+    problems = [
+        *host.plugins.problems,
+        *(f"{one['plugin']} is {one['state']}: {one['reason']}" for one in plugins if one["state"] != "denied"),
+        *(f"{problem.source}: {problem.reason}" for problem in loaded.problems),
+        *(f"ledger: {problem}" for problem in verdict.problems),
+    ]
+    if probe.isolation < required:
+        problems.append(f"isolation `{required.label}` is required, and `{probe.isolation.label}` is what can be had")
+    return {
+        "ok": not problems,
+        "version": __version__,
+        "python": platform.python_version(),
+        "executable": sys.executable,
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "home": str(host.home),
+        "settings": [{"key": key, "value": value, "source": source} for key, value, source in settings.effective()],
+        "isolation": {
+            "required": required.label,
+            "available": probe.isolation.label,
+            "proofs": list(probe.proofs),
+            "gaps": list(probe.gaps),
+            "hints": list(probe.hints),
+        },
+        "plugins": {"usable": sum(one.state.usable for one in host.plugins.records), "unusable": plugins},
+        "skills": len(loaded.skills),
+        "recovered": [{"effect": one.effect, "op": one.op, "status": one.status} for one in host.recovered],
+        "ledger": verdict_data(verdict) | {"text": describe_verdict(verdict)},
+        "notices": list(settings.notices),
+        "problems": problems,
+    }
+
+
+def _sections(data: dict[str, Any]) -> list[str]:
+    isolation = data["isolation"]
+    rows = [[one["key"], one["value"], one["source"]] for one in data["settings"]]
+    sections = [
+        f"sideband {data['version']}, Python {data['python']}, {data['system']}\nstate in {data['home']}",
+        format_table(["setting", "value", "from"], rows),
+        "\n".join(
+            [
+                f"isolation: {isolation['available']} (required: {isolation['required']})",
+                *(f"  proved: {proof}" for proof in isolation["proofs"]),
+                *(f"  gap: {gap}" for gap in isolation["gaps"]),
+                *(f"  for more: {hint}" for hint in isolation["hints"]),
+            ]
+        ),
+        f"{data['plugins']['usable']} plugins can be used, {len(data['plugins']['unusable'])} can't; {data['skills']} skills",
+        data["ledger"]["text"],
+    ]
+    for one in data["recovered"]:
+        sections.append(f"recovered after a crash: effect {one['effect']} ({one['op']}) is {one['status']}")
+    if data["notices"]:
+        sections.append("\n".join(f"notice: {notice}" for notice in data["notices"]))
+    problems = "\n".join(f"  - {problem}" for problem in data["problems"])
+    sections.append(f"to mend:\n{problems}" if problems else "nothing to mend")
+    return sections
