@@ -100,9 +100,22 @@ def test_the_docstring_is_the_ops_with_its_parameters(sdk, make_family):
     assert "headers: Extra headers." in doc
 
 
-def test_an_args_section_of_the_op_is_kept_as_it_is(sdk, make_family):
-    doc = sdk.load(make_family(SampleParams, doc="Send.\n\nArgs:\n    url: where\n")).send.__doc__
-    assert "Extra headers" not in doc
+HANDLER_DOC = "Send.\n\nArgs:\n    params: where\n        and what\n    ctx: the dispatch\n\nReturns:\n    It.\n"
+
+
+def test_the_arguments_of_the_handler_are_replaced_by_those_of_the_function(sdk, make_family):
+    doc = inspect.cleandoc(sdk.load(make_family(SampleParams, doc=HANDLER_DOC)).send.__doc__)
+    assert doc == "Send.\n\nArgs:\n    headers: Extra headers.\n\nReturns:\n    It."
+
+
+def test_without_descriptions_the_handlers_are_kept_except_its_context(sdk, make_family):
+    doc = inspect.cleandoc(sdk.load(make_family(Inner, doc=HANDLER_DOC)).send.__doc__)
+    assert doc == "Send.\n\nArgs:\n    params: where\n        and what\n\nReturns:\n    It."
+
+
+def test_a_long_signature_has_a_line_for_each_argument(make_family):
+    source = render_family(make_family(SampleParams))
+    assert "\n    url: str,\n    *,\n    method: Literal['GET', 'POST'] = _default('GET'),\n" in source
 
 
 def test_a_type_that_contains_itself_ends_in_any(make_family):

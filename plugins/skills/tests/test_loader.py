@@ -123,10 +123,16 @@ def test_a_link_to_a_skill_elsewhere_is_not_followed(tmp_path, skills, make_skil
 
 def test_a_package_is_a_skill_with_its_origin(make_skill, load):
     folder = make_skill("weather_skill", manifest="---\nname: weather-skill\ndescription: x\n---\n")
-    package = SkillPackage(name="weather", path=folder, distribution="sideband-weather", version="1.2")
+    package = SkillPackage(name="weather_skill", path=folder, distribution="sideband-weather", version="1.2")
     (skill,) = load(packages=[package]).skills
     assert (skill.key, skill.origin) == ("weather_skill", "package sideband-weather 1.2")
     assert skill.problems == ()
+
+
+def test_a_package_whose_skill_has_another_name_than_its_entry_point_is_named(make_skill, load, codes):
+    (skill,) = load(packages=[SkillPackage("weather", make_skill(), "sideband-weather", "1.2")]).skills
+    assert codes(skill.problems) == ["name.folder"]
+    assert "entry point" in skill.problems[0].reason
 
 
 def test_a_package_without_a_manifest_is_named(make_skill, load):

@@ -26,6 +26,9 @@ __all__ = ["FAILED", "PACKAGE", "SdkInvalid", "extra_module", "render_family"]
 PACKAGE = "sideband_sdk"
 FAILED = '"""Generated: the plugin of this family could not be loaded."""\n\nraise ImportError({message})\n'
 
+_LINE = 110
+_ARGUMENTS = re.compile(r"^Args:[ \t]*\n(?:[ \t]+\S.*(?:\n|\Z))+", re.MULTILINE)
+_CONTEXT_ARGUMENT = re.compile(r"^[ \t]+ctx: .*\n?", re.MULTILINE)
 _HELPERS = frozenset({"_default", "_dispatch", "_given"})
 
 
@@ -122,6 +125,9 @@ class _Function:
         arguments = ", ".join([*required, *(["*", *optional] if optional else [])])
         sent = ", ".join(f"{parameter.wire!r}: {parameter.name}" for parameter in self.parameters)
         signature = f"async def {self.name}({arguments}) -> {self.returns}:"
+        if len(signature) > _LINE:
+            lines = [f"    {argument}," for argument in [*required, *(["*", *optional] if optional else [])]]
+            signature = "\n".join([f"async def {self.name}(", *lines, f") -> {self.returns}:"])
         answer = "" if self.answered else ", answer=False"
         body = f"    return await _dispatch({self.op!r}, _given({{{sent}}}){answer})"
         return "\n".join([signature, _docstring(self._full_doc(), indent="    "), body])
@@ -129,10 +135,14 @@ class _Function:
     def _full_doc(self) -> str:
         doc = self.doc or f"Run `{self.op}`."
         described = [parameter for parameter in self.parameters if parameter.description]
-        if not described or re.search(r"^\s*Args:\s*$", doc, re.MULTILINE):
-            return doc
+        if not described:
+            return _CONTEXT_ARGUMENT.sub("", doc)
         lines = [f"    {parameter.name}: {' '.join(parameter.description.split())}" for parameter in described]
-        return "\n".join([doc, "", "Args:", *lines])
+        section = "\n".join(["Args:", *lines, ""])
+        if _ARGUMENTS.search(doc):
+            # those of the handler are `params` and `ctx`, which nobody who calls this has
+            return _ARGUMENTS.sub(lambda _: section, doc, count=1)
+        return f"{doc}\n\n{section}"
 
 
 def _parameters(spec: OpSpec, shadowed: frozenset[str]) -> tuple[_Parameter, ...]:

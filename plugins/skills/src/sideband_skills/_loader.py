@@ -32,6 +32,7 @@ class _Candidate:
 
     folder: Path
     origin: str = "folder"
+    package: str = ""
 
 
 @frozen
@@ -118,7 +119,7 @@ def _candidates(sources: SkillSources, found: list[SkillProblem]) -> Iterator[_C
             problems.fail("manifest.missing", f"{origin} declares a skill and has no SKILL.md", "add it to the wheel")
             found += problems.found
         else:
-            yield _Candidate(Path(os.path.realpath(package.path)), origin)
+            yield _Candidate(Path(os.path.realpath(package.path)), origin, package.name)
 
 
 def _skill_folders(source: Path, problems: Problems) -> Iterator[Path]:
@@ -188,7 +189,7 @@ def _read(candidate: _Candidate, problems: Problems) -> _Read | None:
         problems.fail("manifest.missing", "it has no SKILL.md", "add one, with `name` and `description`")
     if file is None or not listed.complete:
         return None
-    manifest = read_manifest(folder, file, listed.paths, problems, package=candidate.origin != "folder")
+    manifest = read_manifest(folder, file, listed.paths, problems, package=candidate.package)
     if manifest is None:
         return None
     modules = read_modules(folder, listed.paths, problems)

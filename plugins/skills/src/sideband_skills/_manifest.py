@@ -101,7 +101,7 @@ def _is_agentos(folder: Path, name: str) -> bool:
 
 
 def read_manifest(
-    folder: Path, file: str, files: Collection[str], problems: Problems, *, package: bool = False
+    folder: Path, file: str, files: Collection[str], problems: Problems, *, package: str = ""
 ) -> Manifest | None:
     """Understand as much as there is, or ``None`` if the file can't be read at all.
 
@@ -110,7 +110,7 @@ def read_manifest(
         file: its manifest, as ``manifest_file`` says.
         files: what belongs to the skill; nothing else is read.
         problems: takes what is odd.
-        package: whether the folder is an installed package, whose name can't have a hyphen.
+        package: the entry point that an installed package declares it under, if it is one; its folder is a module.
     """
     text = read_text(folder, file, problems) if file in files else None
     if text is None:
@@ -196,17 +196,18 @@ def _check_keys(source: _Source, problems: Problems) -> None:
         )
 
 
-def _name(folder: Path, source: _Source, problems: Problems, *, package: bool) -> str:
+def _name(folder: Path, source: _Source, problems: Problems, *, package: str) -> str:
     given = _line(source.values.get("id"))[:_MAXIMUM_NAME] or _line(source.values.get("name"))[:_MAXIMUM_NAME]
     if not given:
         if source.values:
             problems.warn("name.missing", "it has no `name`; the folder's is used", "add `name:`", file=source.file)
         return folder.name
-    if not (source.agentos or given == folder.name or (package and key_of(given) == key_of(folder.name))):
+    expected = package or folder.name
+    if not (source.agentos or given == expected or (package and key_of(given) == key_of(expected))):
         problems.warn(
             "name.folder",
-            f"the name {shown(given)} is not the folder's, `{folder.name}`",
-            "name the folder like the skill",
+            f"the name {shown(given)} is not {'its entry point' if package else 'the folder'}'s, `{expected}`",
+            f"name the {'entry point' if package else 'folder'} like the skill",
             file=source.file,
         )
     return given
