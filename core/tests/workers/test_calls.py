@@ -56,3 +56,289 @@ async def test_three_ops_of_one_call_are_in_flight_at_once_and_each_gets_its_own
         tasks.start_soon(answer_backwards)
         answer = await pool.call(skill.call("three", handler=answers.handler))
     assert answer.value == ["answer a", "answer b", "answer c"]
+
+
+async def test_two_calls_with_different_rights_never_see_each_other(make_skill, make_pool, gather):
+    skill = make_skill("""
+        import concurrent.futures, contextvars
+        from sideband.skill import capabilities
+
+        pool = concurrent.futures.ThreadPoolExecutor(1)
+
+        async def look(name):
+            loop = asyncio.get_running_loop()
+            seen = [capabilities()]
+            await echo.mark(name=name, where="task")
+            await asyncio.gather(*(echo.mark(name=name, where="child") for _ in range(3)))
+            seen.append(await asyncio.to_thread(capabilities))
+            seen.append(await loop.run_in_executor(pool, capabilities))
+            thread = threading.Thread(target=lambda: seen.append(capabilities()))
+            thread.start()
+            while thread.is_alive():
+                await echo.mark(name=name, where="loop")
+            called = loop.create_future()
+            loop.call_soon(lambda: called.set_result(capabilities()))
+            seen.append(await called)
+            await asyncio.to_thread(lambda: asyncio.run(echo.mark(name=name, where="thread")))
+            sent = asyncio.run_coroutine_threadsafe
+            await asyncio.wrap_future(pool.submit(lambda: sent(echo.mark(name=name, where="sent"), loop)).result())
+            return seen
+    """)
+    names = ["a", "b", "c"]
+    calls = [
+        skill.call("look", id=f"id-{name}", capabilities=(name,), arguments={"name": name}, domain="one")
+        for name in names
+    ]
+    async with make_pool() as pool:
+        found = await gather(*(pool.call(call) for call in calls))
+    assert [answer.value for answer in found] == [[[name]] * 5 for name in names]
+    assert {(call, params["name"]) for call, _, _, params in skill.dispatched} == {(f"id-{name}", name) for name in names}
+    assert {"task", "child", "thread", "sent"} <= {params["where"] for *_, params in skill.dispatched}
+
+
+@pytest.mark.parametrize(
+    ("source", "function", "expected"),
+    [
+        ("def plain(): return 1", "plain", "`plain` in .* is not `async def`"),
+        ("async def stars(): yield 1", "stars", "`stars` in .* is not `async def`"),
+        ("async def star(): return 1", "stars", "no function `stars` .did you mean `star`?"),
+        ("async def one(wanted): return 1", "one", r"one\(\) missing 1 required positional argument: 'wanted'"),
+        ("async def one(): return {'__type__': 'result'}", "one", "`one` returned the key `__type__`"),
+        ("async def one(): return {1, 2}", "one", "what `one` returned can't be sent: a value of type `builtins.set`"),
+        ("async def one(): return float('nan')", "one", "what `one` returned can't be sent"),
+        ("async def one(): return '\\ud800'", "one", "lone surrogate"),
+        ("async def one(): return 'x' * (17 << 20)", "one", "a message has at most 16,777,216"),
+        ("async def one():\n    a = []\n    a.append(a)\n    return a", "one", "can't be sent"),
+        ("async def one():\n    a = []\n    for _ in range(70): a = [a]\n    return a", "one", "nested deeper than 64"),
+        ("async def one():\n    a = []\n    for _ in range(99999): a = [a]\n    return a", "one", "nested deeper than 64"),
+    ],
+)
+async def test_what_can_not_be_called_or_sent_is_refused_by_name(make_skill, make_pool, source, function, expected):
+    skill = make_skill(source)
+    async with make_pool() as pool:
+        with pytest.raises(SkillRefused, match=f"skill.{function}: .*{expected}"):
+            await pool.call(skill.call(function))
+
+
+async def test_a_module_that_is_not_there_is_refused(make_skill, make_pool):
+    skill = make_skill("")
+    async with make_pool() as pool:
+        with pytest.raises(SkillRefused, match="there is no module"):
+            await pool.call(skill.call("one", module="other.py"))
+
+
+async def test_a_module_that_raises_when_it_is_imported_is_told_from_a_tool_that_raises(make_skill, make_pool):
+    skill = make_skill("import requests")
+    async with make_pool() as pool:
+        with pytest.raises(SkillFailed, match="ModuleNotFoundError: No module named 'requests'") as caught:
+            await pool.call(skill.call("one"))
+    assert caught.value.code == "skill.import"
+    assert "tools.py:3" in caught.value.traceback
+
+
+async def test_a_module_is_loaded_once_and_may_use_its_neighbours(make_skill, make_pool):
+    skill = make_skill("""
+        import helpers
+        async def count():
+            helpers.loaded += 1
+            return helpers.loaded
+    """)
+    (skill.folder / "helpers.py").write_text("loaded = 0")
+    async with make_pool() as pool:
+        assert (await pool.call(skill.call("count"))).value == 1
+        assert (await pool.call(skill.call("count"))).value == 2
+    assert not (skill.folder / "__pycache__").exists()
+
+
+async def test_a_file_named_like_a_standard_module_does_not_replace_it(make_skill, make_pool):
+    skill = make_skill("async def one():\n    import calendar\n    return calendar.MONDAY")
+    (skill.folder / "calendar.py").write_text("")
+    async with make_pool() as pool:
+        assert (await pool.call(skill.call("one"))).value == 0
+
+
+async def test_what_a_tool_raises_is_told_with_its_traceback(make_skill, make_pool):
+    skill = make_skill("""
+        def deep():
+            raise ValueError("no such repository")
+
+        async def one():
+            deep()
+    """)
+    async with make_pool() as pool:
+        with pytest.raises(SkillFailed, match=r"skill.one raised ValueError: no such repository") as caught:
+            await pool.call(skill.call("one"))
+    assert "tools.py:8 in one" in caught.value.traceback
+    assert "workers/runtime" not in caught.value.traceback
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("class Bad(Exception):\n    def __str__(self): raise SystemError('no')", "its text can't be had"),
+        ("class Bad(Exception):\n    def __str__(self): return 'x' * 10**8", "characters cut"),
+        ("class Bad(Exception):\n    def __str__(self): return str(self)", "its text can't be had: RecursionError"),
+        ("class Meta(type):\n    __name__ = property(lambda s: 1/0)\nclass Bad(Exception, metaclass=Meta): pass", "Bad"),
+        ("class Bad(Exception):\n    def __str__(self): sys.exit(3)", "its text can't be had: SystemExit"),
+        ("def Bad(): return KeyError([0] * 10**7)", "KeyError"),
+        ("class Bad(BaseException): pass", "Bad"),
+        ("def Bad(): return SystemExit(3)", "SystemExit: 3"),
+        ("def Bad(): return KeyboardInterrupt()", "KeyboardInterrupt"),
+        ("def Bad(): return GeneratorExit()", "GeneratorExit"),
+        ("def Bad(): return Bad()", "RecursionError"),
+        ("def Bad(): return asyncio.CancelledError()", "CancelledError"),
+    ],
+)
+async def test_a_hostile_exception_ends_its_own_call_only(make_skill, make_pool, source, expected):
+    skill = make_skill(f"{source}\nasync def bad():\n    raise Bad()\nasync def good():\n    return os.getpid()")
+    async with make_pool() as pool:
+        before = await pool.call(skill.call("good"))
+        with pytest.raises(SkillFailed, match=expected) as caught:
+            await pool.call(skill.call("bad"))
+        after = await pool.call(skill.call("good"))
+    assert after == before
+    assert len(caught.value.message) < 5_000
+    assert len(caught.value.traceback) < 20_000
+
+
+async def test_a_child_task_that_exits_does_not_take_its_neighbours_along(make_skill, make_pool):
+    skill = make_skill("""
+        async def leave():
+            sys.exit(3)
+
+        async def one():
+            child = asyncio.create_task(leave())
+            await echo.wait()
+            await asyncio.gather(child, return_exceptions=True)
+            return "still here"
+    """)
+    async with make_pool() as pool:
+        assert (await pool.call(skill.call("one"))).value == "still here"
+
+
+async def test_an_error_of_an_op_reaches_the_skill_with_all_that_it_says(make_skill, make_pool):
+    skill = make_skill("""
+        async def one():
+            try:
+                await echo.get()
+            except OpError as error:
+                return [error.code, error.message, error.op, error.retryable, error.hint]
+    """)
+
+    async def refuse(op, params):
+        raise OpDenied(op, "not today", hint="ask again")
+
+    async with make_pool() as pool:
+        answer = await pool.call(skill.call("one", handler=refuse))
+    assert answer.value == ["op.denied", "echo.get was refused: not today", "echo.get", False, "ask again"]
+
+
+async def test_an_error_of_an_op_that_a_skill_lets_pass_is_the_cause_of_its_failure(make_skill, make_pool):
+    skill = make_skill("async def one():\n    await echo.get()")
+
+    async def refuse(op, params):
+        raise OpDenied(op, "not today")
+
+    async with make_pool() as pool:
+        with pytest.raises(SkillFailed, match="OpError: echo.get was refused: not today") as caught:
+            await pool.call(skill.call("one", handler=refuse))
+    assert caught.value.__cause__.code == "op.denied"
+
+
+async def test_arguments_that_can_not_be_sent_are_refused_before_anything_runs(make_skill, make_pool):
+    skill = make_skill(ECHO)
+    async with make_pool() as pool:
+        with pytest.raises(ArgumentsInvalid, match="can't be sent"):
+            await pool.call(skill.call("back", arguments={"value": object()}))
+
+
+async def test_fifty_ops_at_once_are_ordinary(make_skill, make_pool):
+    skill = make_skill("async def many():\n    return len(await asyncio.gather(*(echo.get(n=n) for n in range(50))))")
+    async with make_pool() as pool:
+        assert (await pool.call(skill.call("many"))).value == 50
+
+
+async def test_tasks_that_a_call_leaves_behind_end_with_it(make_skill, make_pool):
+    skill = make_skill("""
+        states = []
+
+        async def linger():
+            try:
+                await asyncio.sleep(1000)
+            except asyncio.CancelledError:
+                states.append("cancelled")
+
+        async def leave():
+            asyncio.create_task(linger())
+            await asyncio.sleep(0)
+
+        async def look():
+            return states
+    """)
+    async with make_pool() as pool:
+        await pool.call(skill.call("leave"))
+        assert (await pool.call(skill.call("look"))).value == ["cancelled"]
+
+
+async def test_progress_has_no_answer_and_nobody_waits_for_it(make_skill, make_pool, answers):
+    skill = make_skill("""
+        from sideband.skill import progress
+
+        async def one():
+            await progress.report(current=1, total=2, message="half")
+            return await echo.get(key="a")
+    """)
+
+    async def handler(op, params):
+        if op == "echo.get":
+            return op
+        return await answers.handler(op, {"key": "progress"})
+
+    async with make_pool() as pool:
+        assert (await pool.call(skill.call("one", handler=handler))).value == "echo.get"
+    assert {op: dict(params) for _, _, op, params in skill.dispatched} == {
+        "progress.report": {"current": 1, "total": 2, "message": "half"},
+        "echo.get": {"key": "a"},
+    }
+    assert answers.cancelled == ["progress"]
+
+
+async def test_a_worker_has_the_time_zone_of_whoever_asks_and_no_environment_of_the_host(
+    make_skill, make_pool, monkeypatch
+):
+    monkeypatch.setenv("SIDEBAND_CANARY", "canary")
+    skill = make_skill("async def one():\n    return [time.tzname[0], os.environ.get('SIDEBAND_CANARY'), sys.argv, sys.path]")
+    async with make_pool() as pool:
+        answer = await pool.call(skill.call("one", environment={"timezone": "Asia/Tokyo", "locale": "ja_JP"}))
+    zone, canary, argv, path = answer.value
+    assert (zone, canary) == ("JST", None)
+    assert "canary" not in str(argv)
+    assert not [entry for entry in path if "site-packages" in entry]
+
+
+async def test_a_positional_argument_of_an_op_without_sdk_is_explained(make_skill, make_pool):
+    skill = make_skill("async def one():\n    await echo.get('x')")
+    async with make_pool() as pool:
+        with pytest.raises(SkillFailed, match=r"TypeError: echo.get takes keyword arguments only here"):
+            await pool.call(skill.call("one"))
+
+
+async def test_a_generated_family_is_preferred_to_the_stand_in(make_skill, make_pool):
+    skill = make_skill("""
+        from sideband.skill import weather
+
+        async def one():
+            return await weather.today("Oslo")
+    """)
+    sdk = skill.folder.parent / "sdk"
+    sdk.mkdir()
+    for item in skill.sdk.iterdir():
+        (sdk / item.name).symlink_to(item)
+    (sdk / "sideband_sdk").mkdir()
+    (sdk / "sideband_sdk" / "weather.py").write_text(
+        "from sideband.skill import dispatch\n"
+        "async def today(city):\n    return await dispatch('weather.today', {'city': city})\n"
+    )
+    skill.sdk = sdk
+    async with make_pool() as pool:
+        assert (await pool.call(skill.call("one"))).value == {"city": "Oslo"}

@@ -7,7 +7,7 @@ from typing import Any
 
 import anyio
 
-from ..ops import LimitExceeded
+from ..ops import LimitExceeded, OpError
 from ._calls import WorkerCall
 from ._errors import CallCancelled, CallError, SkillFailed, SkillRefused
 from ._logs import CallLog
@@ -94,4 +94,7 @@ def _call_error(tool: str, error: Any) -> CallError:
     failed = SkillFailed(tool, message, traceback=error.get("traceback", ""))
     if code == "skill.import":
         failed.code = code
+    if "cause" in error:
+        cause = error["cause"]
+        failed.__cause__ = OpError(cause.get("message", ""), code=cause.get("code"), op=cause.get("op"))
     return failed

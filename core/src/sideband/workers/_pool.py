@@ -96,9 +96,10 @@ class WorkerPool:
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
+    ) -> None:
         self._tasks.cancel_scope.cancel()
-        return await self._tasks.__aexit__(kind, error, trace)
+        # Without the error of the body, which would come out wrapped in a group.
+        await self._tasks.__aexit__(None, None, None)
 
     async def call(self, call: WorkerCall) -> CallAnswer:
         """Run one call in the worker of its domain.

@@ -69,9 +69,10 @@ class Call:
         children: the tasks that it started and that still run.
         slots: limits the dispatches in flight.
         started: whether the function's task has taken its first step.
+        cancelled: whether the host has cancelled it.
     """
 
-    __slots__ = ("capabilities", "children", "environment", "id", "slots", "started", "task")
+    __slots__ = ("cancelled", "capabilities", "children", "environment", "id", "slots", "started", "task")
 
     def __init__(self, id: str, capabilities: tuple[str, ...], environment: Mapping[str, Any]) -> None:  # noqa: A002  the wire's word
         self.id = id
@@ -81,6 +82,7 @@ class Call:
         self.children: set[asyncio.Task[Any]] = set()
         self.slots = Slots(MAX_IN_FLIGHT)
         self.started = False
+        self.cancelled = False
 
 
 def _resolve(turn: asyncio.Future[None]) -> None:

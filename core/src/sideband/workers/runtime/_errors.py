@@ -82,8 +82,11 @@ class NoWorker(RuntimeError):
 
 def failure(error: BaseException, *, code: str = "skill.raised") -> dict[str, Any]:
     """The ``__error__`` of an exception that skill code raised: bounded, whatever it does when it is printed."""
-    found: dict[str, Any] = {"code": code, "message": describe(error), "traceback": _traceback(error)}
-    if isinstance(error, OpError):
+    try:
+        found: dict[str, Any] = {"code": code, "message": describe(error), "traceback": _traceback(error)}
+    except BaseException:  # noqa: BLE001  an exception can be made so that even its type or its frames can't be read
+        return {"code": code, "message": "an exception that can't be described"}
+    if type(error) is OpError:
         found["cause"] = {"code": _short(error.code), "message": _short(error.message), "op": _short(error.op)}
     return found
 
@@ -97,16 +100,18 @@ def describe(error: BaseException) -> str:
 
 def _text(error: BaseException) -> str:
     try:
-        if type(error).__str__ is BaseException.__str__ and (len(error.args) != 1 or type(error.args[0]) is not str):
+        default = type(error).__str__ in (BaseException.__str__, KeyError.__str__)
+        if default and (len(error.args) != 1 or type(error.args[0]) is not str):
             # The default would print all of the arguments, however large.
             return _short(", ".join(_limited.repr(argument) for argument in error.args[:10]))
         return _short(str(error))
-    except Exception as problem:  # noqa: BLE001  the exception's own code may raise anything
+    except BaseException as problem:  # noqa: BLE001  the exception's own code may raise anything
         return f"(its text can't be had: {_name(type(problem))})"
 
 
 def _name(kind: type) -> str:
-    return _short(type.__getattribute__(kind, "__name__"), 200)
+    # Past any metaclass that has a `__name__` of its own.
+    return _short(_NAME.__get__(kind), 200)
 
 
 def _short(text: object, limit: int = _MAX_MESSAGE) -> str:
@@ -145,6 +150,7 @@ def _frames(trace: TracebackType | None) -> str:
     return "".join(found)
 
 
+_NAME = type.__dict__["__name__"]
 _limited = reprlib.Repr()
 _limited.maxstring = _limited.maxother = 500
 _OWN_FOLDER = __file__.rpartition("/")[0] + "/"

@@ -24,6 +24,8 @@ __all__ = ["PROTOCOL", "Runtime", "running", "serve"]
 PROTOCOL = 1
 """The version of the wire that this runtime speaks."""
 
+_CANCELLED = {"code": "call.cancelled", "message": "the call was cancelled"}
+
 _active: Runtime | None = None
 
 
@@ -127,10 +129,9 @@ class Runtime:
             line = await self._result(call, request)
         except SkillRefusal as refusal:
             line = _error(call, {"code": refusal.code, "message": str(refusal)})
-        except asyncio.CancelledError:
-            line = _error(call, {"code": "call.cancelled", "message": "the call was cancelled"})
         except BaseException as error:  # noqa: BLE001  SystemExit of a skill ends its call, not its neighbours
-            line = _error(call, failure(error))
+            cancelled = call.cancelled and isinstance(error, asyncio.CancelledError)
+            line = _error(call, _CANCELLED if cancelled else failure(error))
         self._finish(call, line)
 
     async def _result(self, call: Call, request: dict[str, Any]) -> bytes:
@@ -159,9 +160,10 @@ class Runtime:
         call = self._calls.get(id)
         if call is None or call.task is None:
             return
+        call.cancelled = True
         call.task.cancel()
         if not call.started:
-            self._finish(call, _error(call, {"code": "call.cancelled", "message": "the call was cancelled"}))
+            self._finish(call, _error(call, _CANCELLED))
 
     def _log(self, call: str | None, stream: str, text: str) -> None:
         if not self._greeted:

@@ -1,0 +1,452 @@
+"""Crashes, hangs and cancelled calls: who fails, who goes on, and what is replaced."""
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import anyio
+import pytest
+
+from sideband.ops import OpFailed, OpResultInvalid
+from sideband.workers import (
+    CallTimeout,
+    Isolation,
+    LaunchRequest,
+    PlainSandbox,
+    Probe,
+    SkillFailed,
+    WorkerExited,
+    WorkerStartFailed,
+    launch,
+)
+
+pytestmark = pytest.mark.anyio
+
+
+def exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+async def until(condition) -> None:
+    with anyio.fail_after(10):
+        while not condition():
+            await anyio.sleep(0.005)
+
+
+TOOLS = """
+    async def wait(key="wait"):
+        return await echo.get(key=key)
+
+    async def pid():
+        return os.getpid()
+
+    async def leave():
+        print("about to leave", file=sys.stderr, flush=True)
+        os.write(2, b"last words\\n")
+        os._exit(7)
+
+    async def die():
+        os.kill(os.getpid(), 9)
+
+    async def fault():
+        import ctypes
+        ctypes.string_at(0)
+
+    async def close():
+        os.close(3)
+        time.sleep(30)
+
+    async def spin():
+        while True:
+            pass
+
+    async def stubborn():
+        while True:
+            try:
+                await asyncio.sleep(1000)
+            except asyncio.CancelledError:
+                pass
+
+    async def sleep():
+        try:
+            await asyncio.sleep(1000)
+        except asyncio.CancelledError:
+            await echo.cleaned()
+            raise
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "how"),
+    [
+        ("leave", r"with exit code 7 \(its last words: .*about to leave"),
+        ("die", "by signal SIGKILL"),
+        ("fault", "by signal SIGSEGV"),
+        ("close", "by closing its channel"),
+    ],
+)
+async def test_a_crash_fails_the_calls_of_that_worker_and_the_next_call_gets_a_new_one(
+    make_skill, make_pool, gather, answers, function, how
+):
+    skill = make_skill(TOOLS)
+    other = make_skill(TOOLS, "other")
+    async with make_pool() as pool:
+        async with anyio.create_task_group() as tasks:
+
+            async def answer_the_other():
+                await answers.arrived(4)
+                crashed = await gather(pool.call(skill.call(function)))
+                assert isinstance(crashed[0], WorkerExited)
+                answers.release("other")
+
+            tasks.start_soon(answer_the_other)
+            calls = [pool.call(skill.call("wait", handler=answers.handler, arguments={"key": n})) for n in range(3)]
+            calls.append(pool.call(other.call("wait", handler=answers.handler, arguments={"key": "other"})))
+            *failed, finished = await gather(*calls)
+        assert finished.value == "answer other"
+        for error in failed:
+            assert isinstance(error, WorkerExited)
+            with pytest.raises(WorkerExited, match=how):
+                raise error
+        assert sorted(answers.cancelled) == [0, 1, 2]
+        assert (await pool.call(skill.call("pid"))).value > 0
+
+
+async def test_a_deadline_cancels_the_call_and_leaves_the_worker_alone(make_skill, make_pool):
+    skill = make_skill(TOOLS)
+    async with make_pool() as pool:
+        before = await pool.call(skill.call("pid"))
+        with pytest.raises(CallTimeout, match=r"skill.sleep did not end within 0.1 s"):
+            await pool.call(skill.call("sleep", timeout=0.1))
+        after = await pool.call(skill.call("pid"))
+    assert after == before
+    assert [op for _, _, op, _ in skill.dispatched] == ["echo.cleaned"]
+
+
+@pytest.mark.parametrize("function", ["spin", "stubborn"])
+async def test_a_call_that_does_not_obey_gets_its_worker_replaced(make_skill, make_pool, reports, function):
+    skill = make_skill(TOOLS)
+    async with make_pool(cancel_grace=0.2) as pool:
+        before = (await pool.call(skill.call("pid"))).value
+        with pytest.raises(CallTimeout):
+            await pool.call(skill.call(function, timeout=0.1))
+        after = (await pool.call(skill.call("pid"))).value
+        await until(lambda: not exists(before))
+    assert after != before
+    assert [report.code for report in reports] == ["worker.stuck"]
+
+
+async def test_the_neighbours_of_a_call_that_does_not_obey_may_finish(make_skill, make_pool, gather, answers):
+    skill = make_skill(TOOLS)
+    async with make_pool(cancel_grace=0.1) as pool:
+        before = (await pool.call(skill.call("pid"))).value
+        seen = []
+
+        async def stubborn_then_new():
+            await answers.arrived(1)
+            seen.append(await gather(pool.call(skill.call("stubborn", timeout=0.1))))
+            seen.append((await pool.call(skill.call("pid"))).value)
+            seen.append(exists(before))
+            answers.release("neighbour")
+
+        neighbour = skill.call("wait", handler=answers.handler, arguments={"key": "neighbour"})
+        neighbour, _ = await gather(pool.call(neighbour), stubborn_then_new())
+        assert neighbour.value == "answer neighbour"
+        assert isinstance(seen[0][0], CallTimeout)
+        assert seen[1] != before
+        assert seen[2]
+        await until(lambda: not exists(before))
+
+
+async def test_cancelling_the_caller_cancels_the_call_and_its_dispatches(make_skill, make_pool, answers):
+    skill = make_skill(TOOLS)
+    async with make_pool() as pool:
+        before = await pool.call(skill.call("pid"))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(pool.call, skill.call("wait", handler=answers.handler))
+            await answers.arrived(1)
+            tasks.cancel_scope.cancel()
+        assert answers.cancelled == ["wait"]
+        assert await pool.call(skill.call("pid")) == before
+
+
+async def test_an_op_that_the_skill_gives_up_is_cancelled_in_the_host(make_skill, make_pool, answers):
+    skill = make_skill("""
+        async def one():
+            try:
+                async with asyncio.timeout(0.05):
+                    await echo.get(key="slow")
+            except TimeoutError:
+                return await dispatch("echo.after")
+    """)
+
+    async def handler(op, params):
+        if op == "echo.get":
+            return await answers.handler(op, params)
+        await until(lambda: answers.cancelled)
+        return answers.cancelled
+
+    async with make_pool() as pool:
+        assert (await pool.call(skill.call("one", handler=handler))).value == ["slow"]
+
+
+async def test_dispatches_that_outlive_their_call_are_cancelled_with_it(make_skill, make_pool, answers):
+    skill = make_skill("""
+        async def one():
+            os.write(3, b'{"__type__":"dispatch","__id__":"mine","__dispatch_id__":"d-1","__caps__":[],'
+                        b'"__dispatch__":{"op":"echo.get","params":{"key":"left"}}}\\n')
+    """)
+    async with make_pool() as pool:
+        await pool.call(skill.call("one", handler=answers.handler, id="mine"))
+    assert answers.cancelled == ["left"]
+
+
+
+
+async def test_a_handler_that_fails_gives_one_typed_answer_and_its_neighbours_notice_nothing(make_skill, make_pool, reports):
+    skill = make_skill("""
+        async def ask(verb):
+            try:
+                return await dispatch("test." + verb)
+            except OpError as error:
+                return [error.code, error.message]
+
+        async def all_of_them(verbs):
+            return await asyncio.gather(*(ask(verb) for verb in verbs))
+    """)
+
+    async def handler(op, params):
+        match op:
+            case "test.raises":
+                raise RuntimeError("the password is hunter2")
+            case "test.typed":
+                raise OpFailed("typed", code="test.own")
+            case "test.result":
+                raise OpResultInvalid(op, "a str is no int")
+            case "test.unsendable":
+                return object()
+            case "test.nan":
+                return float("nan")
+            case "test.large":
+                return "x" * (17 << 20)
+        return "fine"
+
+    verbs = ["raises", "typed", "result", "unsendable", "nan", "large", "fine"]
+    async with make_pool() as pool:
+        answer = await pool.call(skill.call("all_of_them", handler=handler, arguments={"verbs": verbs}))
+    codes = [found[0] for found in answer.value[:-1]]
+    assert codes == ["op.failed", "test.own", "op.result", "op.result", "op.result", "op.result"]
+    assert answer.value[-1] == "fine"
+    assert "hunter2" not in str(answer.value)
+    assert "hunter2" not in str(reports)
+
+
+async def test_an_op_that_nobody_answers_fails_inside_the_skill_and_the_worker_stays(make_skill, make_pool):
+    class Impatient(PlainSandbox):
+        async def launch(self, request):
+            return await launch(request, isolation=Isolation.NONE, wrapper=[str(wrapper)])
+
+    skill = make_skill("""
+        async def ask():
+            try:
+                await echo.get(key="never")
+            except OpError as error:
+                return [error.code, os.getpid()]
+        async def pid():
+            return os.getpid()
+    """)
+    wrapper = skill.folder / "impatient"
+    wrapper.write_text('#!/bin/sh\nexec "$@" --ceiling 0.1\n')
+    wrapper.chmod(0o755)
+
+    async def never(op, params):
+        await anyio.sleep_forever()
+
+    async with make_pool(sandbox=Impatient()) as pool:
+        code, pid = (await pool.call(skill.call("ask", handler=never))).value
+        assert code == "op.unanswered"
+        assert (await pool.call(skill.call("pid"))).value == pid
+
+
+async def test_two_hundred_calls_at_once_start_one_worker(make_skill, make_pool, gather):
+    skill = make_skill(TOOLS)
+    async with make_pool() as pool:
+        found = await gather(*(pool.call(skill.call("pid")) for _ in range(200)))
+    assert len({answer.value for answer in found}) == 1
+
+
+async def test_an_idle_worker_is_retired(make_skill, make_pool):
+    skill = make_skill(TOOLS)
+    async with make_pool(idle_seconds=0.1) as pool:
+        before = (await pool.call(skill.call("pid"))).value
+        await until(lambda: not exists(before))
+        assert (await pool.call(skill.call("pid"))).value != before
+
+
+async def test_an_idle_worker_gives_way_when_there_are_too_many(make_skill, make_pool, gather):
+    skill = make_skill(TOOLS)
+    async with make_pool(maximum=2) as pool:
+        found = await gather(*(pool.call(skill.call("pid", domain=f"domain {n}")) for n in range(6)))
+        pids = [answer.value for answer in found]
+        assert len(set(pids)) == 6
+        await until(lambda: sum(map(exists, pids)) <= 2)
+
+
+async def test_a_domain_waits_for_room_until_a_call_ends(make_skill, make_pool, gather, answers):
+    skill = make_skill(TOOLS)
+    async with make_pool(maximum=1) as pool:
+        order = []
+
+        async def first():
+            await pool.call(skill.call("wait", handler=answers.handler))
+            order.append("first")
+
+        async def second():
+            await answers.arrived(1)
+            await pool.call(skill.call("pid", domain="other"))
+            order.append("second")
+
+        async def release():
+            await answers.arrived(1)
+            await anyio.wait_all_tasks_blocked()
+            order.append("released")
+            answers.release("wait")
+
+        await gather(first(), second(), release())
+    assert order == ["released", "first", "second"]
+
+
+async def test_leaving_the_pool_ends_its_workers(make_skill, make_pool):
+    skill = make_skill(TOOLS)
+    async with make_pool() as pool:
+        pids = [(await pool.call(skill.call("pid", domain=str(n)))).value for n in range(3)]
+        assert all(map(exists, pids))
+    assert not any(map(exists, pids))
+
+
+async def test_an_error_in_the_body_of_a_pool_comes_out_as_it_is(make_pool):
+    with pytest.raises(KeyError, match="mine"):
+        async with make_pool():
+            raise KeyError("mine")
+
+
+async def test_descriptors_and_processes_are_given_back(make_skill, make_pool, gather):
+    skill = make_skill(TOOLS)
+    async with make_pool() as pool:
+        await pool.call(skill.call("pid"))
+        before = len(os.listdir("/dev/fd"))
+        for function in ("leave", "die", "close"):
+            await gather(pool.call(skill.call(function)))
+            await pool.call(skill.call("pid"))
+        await until(lambda: len(os.listdir("/dev/fd")) == before)
+
+
+async def test_a_worker_that_can_not_be_started_says_why(make_skill, make_pool, gather):
+    skill = make_skill(TOOLS)
+    missing = LaunchRequest(snapshot=skill.folder, sdk=skill.sdk, python=Path("/nowhere/python"))
+    no_sdk = LaunchRequest(snapshot=skill.folder, sdk=skill.folder, python=Path(sys.executable))
+    async with make_pool() as pool:
+        found = await gather(*(pool.call(skill.call("pid", launch=missing)) for _ in range(3)))
+        with pytest.raises(WorkerStartFailed, match=r"ended with exit code 2 .*can't open file.* before it was ready"):
+            await pool.call(skill.call("pid", launch=no_sdk))
+        assert (await pool.call(skill.call("pid"))).value
+    assert all(isinstance(error, WorkerStartFailed) for error in found)
+    assert "/nowhere/python" in str(found[0])
+
+
+@pytest.mark.parametrize(
+    ("lockdown", "how"),
+    [
+        ("def apply(plan):\n    raise OSError('seccomp is not there: ' + plan['name'])", "97 .*seccomp is not there: x"),
+        ("def apply(plan)", "97 .*SyntaxError"),
+        ("while True: pass", "not ready within"),
+    ],
+)
+async def test_a_worker_whose_lock_down_fails_runs_nothing(make_skill, make_pool, tmp_path, lockdown, how):
+    class Locked(PlainSandbox):
+        async def probe(self):
+            return Probe(Isolation.FULL)
+
+        async def launch(self, request):
+            return await launch(request, isolation=Isolation.FULL, lockdown=file, plan={"name": "x"})
+
+    file = tmp_path / "lockdown.py"
+    file.write_text(lockdown)
+    skill = make_skill(f"open({str(tmp_path / 'canary')!r}, 'w')")
+    async with make_pool(sandbox=Locked(), start_timeout=1.0) as pool:
+        with pytest.raises(WorkerStartFailed, match=how):
+            await pool.call(skill.call("one"))
+    assert not (tmp_path / "canary").exists()
+
+
+async def test_the_lock_down_runs_before_the_path_is_extended(make_skill, make_pool, tmp_path):
+    class Locked(PlainSandbox):
+        async def launch(self, request):
+            return await launch(request, isolation=Isolation.FULL, lockdown=file, plan={"out": str(tmp_path / "seen")})
+
+    file = tmp_path / "lockdown.py"
+    file.write_text(
+        "import json, sys, threading\n"
+        "def apply(plan):\n"
+        "    seen = [sys.path, threading.active_count(), 'asyncio' in sys.modules]\n"
+        "    open(plan['out'], 'w').write(json.dumps(seen))\n"
+        "    return {'steps': []}\n"
+    )
+    skill = make_skill(TOOLS)
+    async with make_pool(sandbox=Locked()) as pool:
+        answer = await pool.call(skill.call("pid"))
+    path, threads, asyncio_loaded = json.loads((tmp_path / "seen").read_text())
+    assert answer.isolation is Isolation.FULL
+    assert str(skill.sdk) not in path
+    assert (threads, asyncio_loaded) == (1, False)
+
+
+@pytest.mark.parametrize("function", ["wait", "spin"])
+def test_workers_die_with_their_host(make_skill, function):
+    """The host is killed, so that nothing of it can clean up."""
+    skill = make_skill(TOOLS)
+    host = f"""
+import anyio, os, sys
+from pathlib import Path
+from sideband.workers import *
+
+async def dispatch(dispatch_id, op, params):
+    await anyio.sleep_forever()
+
+async def main():
+    launch = LaunchRequest(snapshot=Path({str(skill.folder)!r}), sdk=Path({str(skill.sdk)!r}), python=Path(sys.executable))
+    async with WorkerPool(PlainSandbox()) as pool:
+        def call(function):
+            return WorkerCall(id=function, tool=function, domain="d", launch=launch, function=function,
+                              module={str(skill.folder / "tools.py")!r}, arguments={{}}, dispatch=dispatch)
+        print((await pool.call(call("pid"))).value, flush=True)
+        await pool.call(call({function!r}))
+
+anyio.run(main)
+"""
+    import subprocess
+
+    process = subprocess.Popen([sys.executable, "-c", host], stdout=subprocess.PIPE, env={**os.environ})
+    pid = int(process.stdout.readline())
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    deadline = time.monotonic() + 10
+    while exists(pid) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not exists(pid)
+
+
+async def test_a_skill_error_is_no_worker_error(make_skill, make_pool, reports):
+    skill = make_skill("async def one():\n    raise ValueError('x')")
+    async with make_pool() as pool:
+        with pytest.raises(SkillFailed):
+            await pool.call(skill.call("one"))
+    assert reports == []

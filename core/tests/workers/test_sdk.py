@@ -1,0 +1,51 @@
+"""What `sideband.skill` does where there is no worker, and that a worker needs nothing but its own files."""
+
+import asyncio
+import subprocess
+import sys
+
+import pytest
+
+from sideband import skill
+from sideband.workers import WORKER_FILE, runtime_files
+
+
+def test_a_marked_function_stays_what_it_is():
+    @skill.tool
+    async def bare():
+        """Bare."""
+
+    @skill.tool(timeout=5)
+    async def timed():
+        """Timed."""
+
+    assert bare.__sideband_tool__ == {"timeout": None}
+    assert timed.__sideband_tool__ == {"timeout": 5}
+    assert asyncio.iscoroutinefunction(bare)
+
+
+def test_an_op_outside_any_worker_says_how_to_run_the_skill():
+    with pytest.raises(RuntimeError, match=r"`http.get` needs a host.*sideband call --skill-dir"):
+        asyncio.run(skill.http.get(url="https://example.org"))
+
+
+def test_private_names_are_no_families():
+    with pytest.raises(AttributeError):
+        skill._http  # noqa: B018
+
+
+def test_the_copied_files_need_only_the_standard_library(sdk):
+    check = (
+        f"import sys; sys.path.insert(0, {str(sdk)!r}); import sideband.skill, sideband.worker\n"
+        "other = {name.partition('.')[0] for name in sys.modules} - sys.stdlib_module_names\n"
+        "print(sorted(other - {'__main__', 'sideband'}))"
+    )
+    found = subprocess.run([sys.executable, "-I", "-S", "-c", check], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
+
+
+def test_every_copied_file_is_named_as_it_is_imported():
+    files = runtime_files()
+    assert files[WORKER_FILE].name == "worker.py"
+    assert all(source.is_file() for source in files.values())
+    assert {"sideband/__init__.py", "sideband/skill.py", "sideband/workers/runtime/__init__.py"} <= set(files)

@@ -1,0 +1,191 @@
+"""Frames and messages: what is one, what is none, and that what is sent arrives as it was."""
+
+import json
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from sideband.workers import ProtocolViolation, _wire
+from sideband.workers.runtime import MAX_FRAME, MAX_NESTING, BadFrame, LineBuffer, Unsendable, decode, encode
+
+DISPATCH = {
+    "__type__": "dispatch",
+    "__id__": "mine",
+    "__dispatch_id__": "d-1",
+    "__caps__": [],
+    "__dispatch__": {"op": "echo.get", "params": {}},
+}
+
+
+def changed(**fields):
+    return json.dumps({**DISPATCH, **fields}).encode() + b"\n"
+
+
+def without(*keys):
+    return json.dumps({key: value for key, value in DISPATCH.items() if key not in keys}).encode() + b"\n"
+
+
+VIOLATIONS = {
+    "a dispatch id of another form": changed(__dispatch_id__="x-1"),
+    "a dispatch id that is no text": changed(__dispatch_id__=1),
+    "a dispatch id in other digits": changed(__dispatch_id__="d-\u0661"),
+    "the wrong direction": b'{"__type__":"dispatch_result","__dispatch_id__":"d-1","payload":1}\n',
+    "a call": b'{"__type__":"call","__id__":"mine","__call__":{}}\n',
+    "a cancel of a call": b'{"__type__":"cancel","__id__":"mine"}\n',
+    "an unknown type": changed(__type__="exec"),
+    "a type that is no text": changed(__type__=["dispatch"]),
+    "no type": without("__type__"),
+    "no rights": without("__caps__"),
+    "no request": without("__dispatch__"),
+    "an extra field": changed(sudo=True),
+    "rights that are no list": changed(__caps__="http"),
+    "rights that are no texts": changed(__caps__=[1]),
+    "a request that is no object": changed(__dispatch__=[]),
+    "a request with more in it": changed(__dispatch__={"op": "a.b", "params": {}, "caps": []}),
+    "an op that is no text": changed(__dispatch__={"op": 1, "params": {}}),
+    "an op without end": changed(__dispatch__={"op": "x" * 1000, "params": {}}),
+    "parameters that are no object": changed(__dispatch__={"op": "a.b", "params": []}),
+    "an id without end": changed(__id__="x" * 1000),
+    "an error that is a number": b'{"__type__":"result","__id__":"mine","__error__":1}\n',
+    "an error with more beside it": b'{"__type__":"result","__id__":"mine","__error__":"x","value":1}\n',
+    "an error with a number in it": b'{"__type__":"result","__id__":"mine","__error__":{"code":"x","message":1}}\n',
+    "a reserved key": b'{"__type__":"result","__id__":"mine","__secrets__":1}\n',
+    "a stream of another name": b'{"__type__":"log","stream":"stdin","text":""}\n',
+    "a text that is none": b'{"__type__":"log","stream":"stdout","text":1}\n',
+    "progress in words": b'{"__type__":"progress","__id__":"mine","current":"much"}\n',
+    "a key twice": b'{"__type__":"log","stream":"stdout","text":"a","text":"b"}\n',
+    "not a number": b'{"__type__":"progress","__id__":"mine","current":NaN}\n',
+    "infinity": b'{"__type__":"progress","__id__":"mine","current":1e999}\n',
+    "digits without end": b'{"__type__":"progress","__id__":"mine","current":' + b"9" * 5000 + b"}\n",
+    "bad UTF-8": b'{"__type__":"log","stream":"stdout","text":"\xff"}\n',
+    "half a character": b'{"__type__":"log","stream":"stdout","text":"\\ud800"}\n',
+    "bytes that are none": b'{"__type__":"result","__id__":"mine","value":{"__bytes__":"%%%"}}\n',
+    "no JSON": b"hello\n",
+    "an empty line": b"\n",
+    "a list": b"[]\n",
+    "deep nesting": b'{"__type__":"result","__id__":"mine","value":' + b"[" * 65 + b"]" * 65 + b"}\n",
+    "very deep nesting": b'{"__type__":"result","__id__":"mine","value":' + b"[" * 100_000 + b"]" * 100_000 + b"}\n",
+}
+
+
+@pytest.mark.parametrize("said", VIOLATIONS)
+def test_what_is_no_message_of_a_worker_is_refused(said):
+    with pytest.raises(ProtocolViolation):
+        _wire.parse(VIOLATIONS[said].rstrip(b"\n"))
+
+
+def test_the_message_that_the_others_differ_from_is_one():
+    assert _wire.parse(changed().strip()) == _wire.Dispatch("mine", "d-1", 1, "echo.get", {})
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b'{"__type__":"result","__id__":"a","value":[1]}', _wire.Result("a", [1])),
+        (b'{"__type__":"result","__id__":"a","value":{"value":1}}', _wire.Result("a", {"value": 1})),
+        (b'{"__type__":"result","__id__":"a","value":1,"more":2}', _wire.Result("a", {"value": 1, "more": 2})),
+        (b'{"__type__":"result","__id__":"a"}', _wire.Result("a", {})),
+        (b'{"__type__":"result","__id__":"a","value":{"__bytes__":"AAE="}}', _wire.Result("a", b"\0\1")),
+        (
+            b'{"__type__":"result","__id__":"a","__error__":"plain text"}',
+            _wire.Result("a", error={"code": "skill.raised", "message": "plain text"}),
+        ),
+        (b'{"__type__":"cancel","__dispatch_id__":"d-3"}', _wire.Cancel("d-3", 3)),
+        (b'{"__type__":"log","stream":"stderr","text":"x"}', _wire.Log(None, "stderr", "x")),
+        (b'{"__type__":"progress","__id__":"a","current":1,"total":null}', _wire.Progress("a", {"current": 1})),
+        (b'{"__type__":"ready","version":1,"python":"3.11.7"}', _wire.Ready(1, "3.11.7", None)),
+    ],
+)
+def test_a_message_is_read_as_the_wire_defines_it(line, message):
+    assert _wire.parse(line) == message
+
+
+TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
+DATA = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT | st.binary(),
+    lambda inner: st.lists(inner, max_size=4)
+    | st.dictionaries(TEXT.filter(lambda key: key != "__bytes__"), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(st.dictionaries(TEXT.filter(lambda key: key != "__bytes__"), DATA))
+def test_what_is_encoded_is_one_line_and_decodes_to_the_same(message):
+    line = encode(message)
+    assert line.count(b"\n") == 1
+    assert decode(line[:-1]) == message
+
+
+@given(st.binary(max_size=200))
+@example(b'{"a": 1}')
+@example(b"\xef\xbb\xbf{}")
+def test_any_bytes_are_a_message_or_a_violation(line):
+    try:
+        _wire.parse(line)
+    except ProtocolViolation as problem:
+        assert len(str(problem)) < 300
+
+
+@given(st.recursive(DATA, lambda inner: st.dictionaries(st.sampled_from(sorted(DISPATCH)), inner), max_leaves=10))
+def test_any_json_is_a_message_or_a_violation(data):
+    line = json.dumps(data, default=lambda found: {"__bytes__": found.decode("latin-1")}).encode()
+    try:
+        _wire.parse(line)
+    except ProtocolViolation as problem:
+        assert len(str(problem)) < 300
+
+
+@given(st.lists(st.binary(max_size=50).filter(lambda line: b"\n" not in line)), st.lists(st.integers(1, 60)))
+def test_lines_are_the_same_however_they_arrive(lines, cuts):
+    data = b"".join(line + b"\n" for line in lines)
+    buffer, found = LineBuffer(), []
+    for size in [*cuts, len(data) + 1]:
+        piece, data = data[:size], data[size:]
+        found += buffer.feed(piece)
+    assert found == lines
+
+
+@settings(max_examples=20)
+@given(st.integers(1, 200), st.sampled_from(["[]", "{}"]))
+def test_nesting_is_counted_exactly(depth, brackets):
+    opening = "[" if brackets == "[]" else '{"a":'
+    closing = brackets[1]
+    line = ('{"a":' + opening * (depth - 1) + "1" + closing * (depth - 1) + "}").encode()
+    value = 1
+    for _ in range(depth - 1):
+        value = [value] if brackets == "[]" else {"a": value}
+    if depth <= MAX_NESTING:
+        assert decode(line) == {"a": value}
+        assert encode({"a": value}) == line + b"\n"
+    else:
+        with pytest.raises(BadFrame, match="nested deeper"):
+            decode(line)
+        with pytest.raises(Unsendable, match="nested deeper"):
+            encode({"a": value})
+
+
+def test_brackets_in_texts_are_no_nesting():
+    assert decode(encode({"a": "[" * 1000})) == {"a": "[" * 1000}
+
+
+def test_a_line_is_too_long_before_it_is_whole():
+    buffer = LineBuffer()
+    buffer.feed(b"x" * (MAX_FRAME - 1))
+    with pytest.raises(BadFrame, match="longer than"):
+        buffer.feed(b"x")
+
+
+def test_a_whole_line_of_the_greatest_length_is_taken():
+    assert len(LineBuffer().feed(b"x" * (MAX_FRAME - 1) + b"\n")[0]) == MAX_FRAME - 1
+
+
+@pytest.mark.parametrize("value", [{1, 2}, object(), float("nan"), float("inf"), "\ud800", b"x" * MAX_FRAME])
+def test_what_no_frame_can_hold_is_refused(value):
+    with pytest.raises(Unsendable):
+        encode({"value": value})
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_every_kind_of_bytes_is_sent(kind):
+    assert decode(encode({"a": kind(b"\x00\xff")})) == {"a": b"\x00\xff"}
