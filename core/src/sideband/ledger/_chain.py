@@ -42,6 +42,7 @@ class Chain:
     Attributes:
         written: how many appends were made.
         lost: the last head that the files turned out not to contain.
+        headless: set when the store held no head, which is noted if there are lines.
     """
 
     folder: Path
@@ -51,6 +52,7 @@ class Chain:
     lock: FolderLock = field(init=False)
     written: int = field(default=0, init=False)
     lost: Head | None = field(default=None, init=False)
+    headless: bool = field(default=False, init=False)
     _descriptor: int | None = field(default=None, init=False)
     _rotated: bool = field(default=False, init=False)
     _notices: list[dict[str, Any]] = field(factory=list, init=False)
@@ -128,8 +130,10 @@ class Chain:
         # A segment that was made but never written to leaves the end in the one before it.
         for number in reversed(numbers):
             if self._resume_in(number):
+                self._note_lost_head()
                 return
         self._descriptor = self._create(self.head.segment)
+        self.headless = False
 
     def _resume_in(self, number: int) -> bool:
         """Make ``number`` the current segment, if it has a line."""
@@ -137,7 +141,7 @@ class Chain:
         try:
             tail = read_tail(descriptor)
             if tail.torn:
-                self._cut_torn_line(descriptor, number, tail)
+                self._cut_torn_line(descriptor, tail)
             if tail.line is not None:
                 line = self._last(number, tail.line)
                 self.head, self._rotated = Head(number, tail.end, line.seq, line.hash), line.kind == "rotate"
@@ -146,6 +150,11 @@ class Chain:
             if self._descriptor is None:
                 os.close(descriptor)
         return self._descriptor is not None
+
+    def _note_lost_head(self) -> None:
+        if self.headless:
+            self._notices.append({"kind": "recovery", "host": self.host, "problem": "head"})
+        self.headless = False
 
     def _last(self, number: int, raw: bytes) -> Line:
         path = segment_path(self.folder, number)
@@ -157,10 +166,10 @@ class Chain:
             raise LedgerDamaged(path, "the hash of its last line does not fit its content")
         return line
 
-    def _cut_torn_line(self, descriptor: int, number: int, tail: Tail) -> None:
+    def _cut_torn_line(self, descriptor: int, tail: Tail) -> None:
         _log.warning("a torn line of %d bytes was removed from the end of the ledger %s", tail.torn, self.folder)
         os.ftruncate(descriptor, tail.end)
-        self._notices.append({"kind": "recovery", "host": self.host, "segment": number, "bytes": tail.torn})
+        self._notices.append({"kind": "recovery", "host": self.host, "problem": "torn", "bytes": tail.torn})
 
     def _create(self, number: int) -> int:
         descriptor = open_segment(self.folder, number, os.O_RDWR | os.O_APPEND | os.O_CREAT)

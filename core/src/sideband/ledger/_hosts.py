@@ -55,8 +55,12 @@ class HostFile:
         make_folder(hosts)
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
         file = cls(hosts / host, os.open(hosts / host, flags, 0o600))
-        fcntl.flock(file._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        file.mark(Mark())
+        try:
+            fcntl.flock(file._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            file.mark(Mark())
+        except OSError:
+            file.close(remove=True)
+            raise
         return file
 
     def mark(self, mark: Mark) -> None:

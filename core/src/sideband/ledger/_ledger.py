@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -20,6 +20,7 @@ from ._entries import Intent, Outcome, intent_fields, outcome_fields
 from ._errors import LedgerClosed, LedgerError, LedgerUnwritable
 from ._head import load_head, save_head
 from ._hosts import DeadHost, HostFile, Mark, adopt_dead_hosts, find_unsettled, new_host_id
+from ._lines import Head
 
 __all__ = ["Ledger"]
 
@@ -137,11 +138,11 @@ class Ledger:
             return ()
         async with self._chain.lock.held(self._lock_timeout):
             found = adopt_dead_hosts(self.folder)
+        self._adopted += found
         for dead in found:
             await to_thread.run_sync(find_unsettled, self.folder, dead)
-            if dead.unsettled:
-                self._adopted.append(dead)
-            else:
+            if not dead.unsettled:
+                self._adopted.remove(dead)
                 dead.file.close(remove=True)
         return tuple(intent for dead in self._adopted for intent in dead.unsettled.values())
 
@@ -170,11 +171,17 @@ class Ledger:
                 await self._register()
             await self._write([{"kind": "open", "host": self.host, "pid": os.getpid()}])
             self._begun = True
+            with suppress(OSError):  # then all would have to be read after a crash
+                self._mark(self._chain.head)
 
     async def _register(self) -> None:
         stored = await load_head(self._store)
         self._chain.prepare()
-        if stored is not None:
+        if stored is None:
+            # Before the first line, so that lines without a stored head always mean that it was lost.
+            self._chain.headless = True
+            await save_head(self._store, self._chain.head)
+        else:
             self._chain.head = stored
         async with self._chain.lock.held(self._lock_timeout):
             try:
@@ -215,14 +222,17 @@ class Ledger:
     async def _save_head(self) -> None:
         """Sync the file, and let the store and this host's file say how far it is. A failure is reported only."""
         head = self._chain.head
-        oldest = next(iter(self._running.values()), Mark(head.segment, head.size))
         try:
-            if self._file is not None:
-                self._file.mark(oldest)
+            self._mark(head)
             await self.sync()
             await save_head(self._store, head, replaces=self._chain.lost)
         except Exception as error:  # noqa: BLE001 -- the store is a plugin; the next head tries again
             _log.warning("the head of the ledger could not be stored: %s", error)
+
+    def _mark(self, head: Head) -> None:
+        """Note where the oldest effect still running begins, for whoever looks after this host if it dies."""
+        if self._file is not None:
+            self._file.mark(next(iter(self._running.values()), Mark(head.segment, head.size)))
 
     async def _finish(self) -> None:
         try:

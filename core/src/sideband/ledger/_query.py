@@ -13,7 +13,7 @@ from anyio import to_thread
 from attrs import evolve
 
 from ._entries import EffectRecord, Entry, Status
-from ._errors import LedgerIndexFailed, LedgerUnwritable
+from ._errors import LedgerIndexFailed
 from ._index import Filter, Index, Row
 from ._lines import LineInvalid, parse
 from ._segments import line_at, lines_backwards, segment_numbers
@@ -88,19 +88,17 @@ async def query(
     try:
         return await _search(folder, wanted, text, limit)
     except sqlite3.DatabaseError:
+        pass
+    try:
         # Damaged, or of another ledger: it holds nothing of its own.
         await to_thread.run_sync(Index.remove, folder)
-    try:
         return await _search(folder, wanted, text, limit)
-    except sqlite3.Error as error:
+    except (sqlite3.Error, OSError) as error:
         raise LedgerIndexFailed(Index.path(folder), str(error)) from error
 
 
 async def _search(folder: Path, wanted: Filter, text: str | None, limit: int) -> tuple[EffectRecord, ...]:
-    try:
-        index = await to_thread.run_sync(Index, folder)
-    except OSError as error:
-        raise LedgerUnwritable(Index.path(folder), error) from error
+    index = await to_thread.run_sync(Index, folder)
     try:
         steps = index.catch_up()
         while await to_thread.run_sync(next, steps, False):

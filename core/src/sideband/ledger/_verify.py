@@ -49,7 +49,7 @@ class Verdict:
         entries: how many entries were read.
         problems: what is wrong, in the order of the files; at most 100.
         head: the last entry, or ``None`` if there is none.
-        notices: what is worth knowing and not wrong: a torn line that a host removed after a crash.
+        notices: what is worth knowing and not wrong: a torn line that was removed after a crash, a head that was lost.
     """
 
     ok: bool
@@ -79,7 +79,12 @@ async def verify(folder: Path, store: Store) -> Verdict:
     """
     # The head first: the files may only be ahead of it.
     stored = await load_head(store)
-    check = _Check(folder, await _extents(folder), stored)
+    extents = await _extents(folder)
+    if extents and stored is None:
+        # The first host may just have begun; it stores a head before it writes a line.
+        stored = await load_head(store)
+        extents = await _extents(folder)
+    check = _Check(folder, extents, stored)
     steps = check.run()
     while await to_thread.run_sync(next, steps, False):
         pass
@@ -164,8 +169,7 @@ class _Check:
         if reason:
             self._problem(name, number, reason)
         elif line.kind == "recovery":
-            said = f"a torn line of {line.fields.get('bytes')} bytes was removed before this was written"
-            self._notices.append(Problem(name, number, said))
+            self._notices.append(Problem(name, number, _recovered(line)))
         self.head = Head(place.segment, place.size, line.seq, line.hash)
         self._head_found = self._head_found or (line.intact and self.head == self.stored)
         self._seq, self._prev, self._kind = line.seq + 1, line.hash, line.kind
@@ -186,12 +190,18 @@ class _Check:
         elif self.head is None or self.head.seq < self.stored.seq:
             last = self.head.seq if self.head else 0
             self._problem("", 0, f"the end was cut off: entry {self.stored.seq} was written, and the last is {last}")
-        elif not self._head_found:
+        elif self.stored.seq and not self._head_found:
             self._problem("", 0, f"entry {self.stored.seq} is not the one that the store knows")
 
     def _problem(self, segment: str, line: int, reason: str) -> None:
         if len(self._problems) < _MOST_PROBLEMS:
             self._problems.append(Problem(segment, line, reason))
+
+
+def _recovered(line: Line) -> str:
+    if line.fields.get("problem") == "head":
+        return "when this was written, the store held no head: whether lines before it were cut off can't be told"
+    return f"a torn line of {line.fields.get('bytes')} bytes was removed before this was written"
 
 
 def _wrong_content(line: Line) -> str:

@@ -1,0 +1,182 @@
+"""After a crash: the chain is whole, what was acknowledged is there, and what was left open is listed once."""
+
+import signal
+
+import anyio
+import pytest
+from sideband.ledger import Intent, Ledger, LedgerBusy, Outcome, query, tail, verify
+from sideband_store_sqlite import open_sqlite
+
+pytestmark = pytest.mark.anyio
+
+
+async def until(condition):
+    with anyio.fail_after(5):
+        while not condition():
+            await anyio.sleep(0.001)
+
+
+async def settle(ledger, orphans):
+    for intent in orphans:
+        await ledger.outcome(Outcome(effect=intent.effect, op=intent.op, status="unknown"), durable=True)
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.parametrize("rotate", [1 << 20, 2000])
+@pytest.mark.parametrize("kill_after", [1, 5, 40])
+async def test_a_killed_host_loses_nothing_that_was_acknowledged(tmp_path, folder, start_host, rotate, kill_after):
+    host = start_host(100_000, rotate=rotate)
+    said = [host.stdout.readline().strip() for _ in range(kill_after)]
+    host.send_signal(signal.SIGKILL)
+    said += [line.strip() for line in host.stdout if line.endswith("\n")]
+    async with open_sqlite(tmp_path) as store:
+        async with Ledger(folder, store, rotate_bytes=rotate) as ledger:
+            orphans = await ledger.orphans()
+            assert len(orphans) <= 1
+            await settle(ledger, orphans)
+        verdict = await verify(folder, store)
+        assert verdict.ok, verdict.problems
+        known = {record.effect: record.status for record in await query(folder, limit=1_000_000)}
+    assert set(said) <= set(known)
+    assert all(known[intent.effect] == "unknown" for intent in orphans)
+    assert set(known.values()) <= {"done", "unknown"}
+    assert list((folder / "hosts").iterdir()) == []
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_processes_that_write_at_once_keep_one_chain(tmp_path, folder, store, start_host):
+    hosts = [start_host(100, rotate=4000) for _ in range(3)]
+    said = [host.communicate(timeout=60)[0].split() for host in hosts]
+    assert [lines[-1] for lines in said] == ["end"] * 3
+    verdict = await verify(folder, store)
+    assert verdict.ok, verdict.problems
+    known = {record.effect for record in await query(folder, limit=1000)}
+    assert known == {effect for lines in said for effect in lines[:-1]}
+
+
+@pytest.mark.parametrize("torn", [b"{", b'{"hash":"' + b"0" * 64 + b'","seq":9', b"\x00" * 5000, b"x" * 200_000])
+async def test_a_torn_last_line_is_removed_and_the_ledger_says_so(folder, store, write, torn):
+    async with Ledger(folder, store) as ledger:
+        await write(ledger, 2)
+    path = folder / "00000001.jsonl"
+    path.write_bytes(path.read_bytes() + torn)
+    async with Ledger(folder, store) as ledger:
+        await write(ledger, 1)
+    notice = next(entry for entry in await tail(folder) if entry.kind == "recovery")
+    assert notice.fields["bytes"] == len(torn)
+    verdict = await verify(folder, store)
+    assert verdict.ok, verdict.problems
+    assert str(len(torn)) in str(verdict.notices[0])
+
+
+async def test_a_torn_line_met_while_a_host_lives_is_removed_too(folder, store, write):
+    async with Ledger(folder, store) as ledger:
+        await write(ledger, 1)
+        with (folder / "00000001.jsonl").open("ab") as file:
+            file.write(b'{"hash":"torn')
+        await write(ledger, 1)
+    verdict = await verify(folder, store)
+    assert verdict.ok, verdict.problems
+    assert len(verdict.notices) == 1
+
+
+async def test_a_segment_that_was_made_and_not_yet_written_to_is_used(folder, store, write):
+    async with Ledger(folder, store, rotate_bytes=1) as ledger:
+        await write(ledger, 1)
+    last = max(folder.glob("*.jsonl"))
+    (folder / f"{int(last.stem) + 1:08d}.jsonl").touch()
+    async with Ledger(folder, store, rotate_bytes=1) as ledger:
+        await write(ledger, 1)
+    verdict = await verify(folder, store)
+    assert verdict.ok, verdict.problems
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_only_what_a_dead_host_left_open_is_an_orphan(folder, store, start_host):
+    dead, living = start_host(3, leave_open=True), start_host(2, leave_open=True)
+    left = [[line.strip() for line in iter(host.stdout.readline, "end\n")] for host in (dead, living)]
+    dead.kill()
+    dead.wait()
+    async with Ledger(folder, store) as ledger:
+        orphans = await ledger.orphans()
+        assert [intent.effect for intent in orphans] == left[0]
+        assert [intent.params["n"] for intent in orphans] == [0, 1, 2]
+        assert {intent.op for intent in orphans} == {"test.write"}
+
+
+async def test_what_one_host_looks_after_no_other_gets_until_it_is_gone(folder, store, start_host):
+    dead = start_host(2, leave_open=True)
+    for _ in iter(dead.stdout.readline, "end\n"):
+        pass
+    dead.kill()
+    dead.wait()
+    async with Ledger(folder, store) as first:
+        orphans = await first.orphans()
+        async with Ledger(folder, store) as second:
+            assert await second.orphans() == ()
+        await settle(first, orphans[:1])
+    async with Ledger(folder, store) as third:
+        rest = await third.orphans()
+        assert [intent.effect for intent in rest] == [orphans[1].effect]
+        await settle(third, rest)
+        assert await third.orphans() == ()
+    assert list((folder / "hosts").iterdir()) == []
+    assert {record.status for record in await query(folder)} == {"unknown"}
+
+
+async def test_what_a_host_still_ran_when_it_closed_is_an_orphan_of_the_next(folder, store):
+    async with Ledger(folder, store) as ledger:
+        effect = ledger.new_effect_id()
+        await ledger.intent(Intent(effect=effect, op="x.y"), durable=False)
+    async with Ledger(folder, store) as ledger:
+        assert [intent.effect for intent in await ledger.orphans()] == [effect]
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.parametrize("mark", [b"", b"\x00" * 64, b'{"segment": 1}'], ids=["empty", "zeros", "incomplete"])
+async def test_a_mark_that_was_lost_means_that_all_is_read(folder, store, start_host, mark):
+    dead = start_host(5, leave_open=True)
+    left = [line.strip() for line in iter(dead.stdout.readline, "end\n")]
+    dead.kill()
+    dead.wait()
+    (file,) = (folder / "hosts").iterdir()
+    file.write_bytes(mark)
+    async with Ledger(folder, store) as ledger:
+        assert [intent.effect for intent in await ledger.orphans()] == left
+
+
+async def test_the_mark_moves_on_with_the_oldest_running_effect(folder, store, write):
+    async with Ledger(folder, store, head_interval=0) as ledger:
+        await write(ledger, 200)
+        (file,) = (folder / "hosts").iterdir()
+        size = (folder / "00000001.jsonl").stat().st_size
+        await until(lambda: str(size) in file.read_text())
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_host_that_is_stopped_while_it_holds_the_lock_is_waited_for_and_named(folder, store, write):
+    import fcntl
+
+    async with Ledger(folder, store, lock_timeout=0.05) as ledger:
+        await write(ledger, 1)
+        with (folder / "lock").open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            with pytest.raises(LedgerBusy) as caught:
+                await write(ledger, 1)
+            assert caught.value.retryable
+            ledger._lock_timeout = 10
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(lambda: write(ledger, 1))
+                await anyio.sleep(0.01)
+                fcntl.flock(lock, fcntl.LOCK_UN)
+    verdict = await verify(folder, store)
+    assert (verdict.ok, verdict.entries) == (True, 6)
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_the_head_is_stored_while_a_host_lives(folder, store, write):
+    async with Ledger(folder, store, head_interval=0) as ledger:
+        await write(ledger, 10)
+        with anyio.fail_after(5):
+            while (await store.get("ledger/head")).value["seq"] < 21:
+                await anyio.lowlevel.checkpoint()

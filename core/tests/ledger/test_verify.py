@@ -1,0 +1,237 @@
+"""Whatever someone does to the files is found, and the verdict says where and what."""
+
+import json
+import shutil
+from hashlib import sha256
+
+import anyio
+import anyio.lowlevel
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from sideband.ledger import Ledger, verify
+from sideband_store_sqlite import open_sqlite
+
+MUTATIONS = ("byte", "insert", "delete", "drop", "repeat", "swap", "move", "cut", "cut inside", "append", "remove file")
+
+
+def mutate(files, kind, data):
+    """The files, changed in one way."""
+    files = dict(files)
+    name = data.draw(st.sampled_from(sorted(files)), label="file")
+    content = bytearray(files[name])
+    lines = files[name].splitlines(keepends=True)
+    at = data.draw(st.integers(0, len(content) - 1), label="at")
+    line = data.draw(st.integers(0, len(lines) - 1), label="line")
+    if kind == "byte":
+        content[at] = data.draw(st.integers(0, 255).filter(lambda value: value != content[at]), label="value")
+    elif kind == "insert":
+        content[at:at] = data.draw(st.binary(min_size=1, max_size=3), label="bytes")
+    elif kind == "delete":
+        del content[at : at + data.draw(st.integers(1, 200), label="count")]
+    elif kind == "cut inside":
+        del content[at:]
+    elif kind == "append":
+        content += data.draw(st.binary(min_size=1, max_size=20), label="bytes")
+    elif kind == "remove file":
+        del files[name]
+        return files
+    else:
+        other = data.draw(st.integers(0, len(lines) - 1), label="other")
+        if kind == "drop":
+            del lines[line]
+        elif kind == "repeat":
+            lines.insert(other, lines[line])
+        elif kind == "swap":
+            lines[line], lines[other] = lines[other], lines[line]
+        elif kind == "move":
+            lines.insert(other, lines.pop(line))
+        elif kind == "cut":
+            del lines[line:]
+        content = b"".join(lines)
+    files[name] = bytes(content)
+    return files
+
+
+async def verdict_on(files, home, folder):
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    async with open_sqlite(home) as store:
+        return await verify(folder, store)
+
+
+def test_the_ledger_that_the_mutations_start_from_is_whole(ledger_bytes, tmp_path):
+    files, home = ledger_bytes
+    assert len(files) > 2
+    verdict = anyio.run(verdict_on, files, home, tmp_path / "copy")
+    assert verdict.ok, verdict.problems
+    assert verdict.problems == ()
+
+
+@pytest.mark.parametrize("kind", MUTATIONS)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_any_single_mutation_is_found(ledger_bytes, tmp_path, kind, data):
+    files, home = ledger_bytes
+    changed = mutate(files, kind, data)
+    assume(changed != files)
+    verdict = anyio.run(verdict_on, changed, home, tmp_path / "copy")
+    assert not verdict.ok
+    assert verdict.problems
+
+
+def reforged(lines):
+    """Lines whose hashes and numbers all fit, as someone would make them who knows how."""
+    prev, out = "0" * 64, []
+    for number, raw in enumerate(lines, 1):
+        fields = {**json.loads(raw), "seq": number, "prev": prev}
+        del fields["hash"]
+        body = json.dumps(fields, sort_keys=True, separators=(",", ":")).encode()
+        prev = sha256(prev.encode() + body).hexdigest()
+        out.append(b'{"hash":"' + prev.encode() + b'",' + body[1:] + b"\n")
+    return out
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("change", ["drop", "edit", "cut"])
+async def test_a_chain_that_was_forged_as_a_whole_is_found_by_the_stored_head(folder, store, write, change):
+    async with Ledger(folder, store) as ledger:
+        await write(ledger, 5)
+    path = folder / "00000001.jsonl"
+    lines = path.read_bytes().splitlines()
+    if change == "drop":
+        del lines[3]
+    elif change == "cut":
+        del lines[-3:]
+    else:
+        lines[1] = lines[1].replace(b"example.org", b"exbmple.org")
+    path.write_bytes(b"".join(reforged(lines)))
+    verdict = await verify(folder, store)
+    assert not verdict.ok
+    assert "the store knows" in str(verdict.problems[0]) or "cut off" in str(verdict.problems[0])
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "case",
+    [
+        (lambda lines: [*lines[:2], lines[2].replace(b"done", b"doen"), *lines[3:]], 3, "its hash does not fit"),
+        (lambda lines: lines[:2] + lines[3:], 3, "entries 3 to 3 are missing"),
+        (lambda lines: [*lines[:3], lines[1], *lines[3:]], 4, "entry 2 stands where entry 4 belongs"),
+        (lambda lines: [*lines[:2], b"nonsense\n", *lines[2:]], 3, "not an entry"),
+        (lambda lines: [*lines, b'{"hash":"'], 7, "incomplete"),
+        (lambda lines: lines[:-2], 0, "the end was cut off: entry 6 was written, and the last is 4"),
+    ],
+    ids=["changed", "removed", "repeated", "inserted", "torn", "cut"],
+)
+async def test_the_verdict_names_segment_line_and_problem(folder, store, write, case):
+    change, line, says = case
+    async with Ledger(folder, store) as ledger:
+        await write(ledger, 2)
+    path = folder / "00000001.jsonl"
+    path.write_bytes(b"".join(change(path.read_bytes().splitlines(keepends=True))))
+    verdict = await verify(folder, store)
+    assert not verdict.ok
+    problem = verdict.problems[0]
+    assert (problem.line, problem.segment) == (line, "00000001.jsonl" if line else "")
+    assert says in problem.reason
+    assert says in str(problem)
+
+
+@pytest.mark.anyio
+async def test_a_missing_segment_is_named(folder, store, write):
+    async with Ledger(folder, store, rotate_bytes=1500) as ledger:
+        await write(ledger, 10)
+    (folder / "00000002.jsonl").unlink()
+    verdict = await verify(folder, store)
+    assert "segment 2 is missing" in str(verdict.problems[0])
+
+
+@pytest.mark.anyio
+async def test_a_ledger_that_was_removed_as_a_whole_is_found(folder, store, write):
+    async with Ledger(folder, store) as ledger:
+        await write(ledger, 1)
+    shutil.rmtree(folder)
+    verdict = await verify(folder, store)
+    assert not verdict.ok
+    assert "entry 4 was written, and the last is 0" in str(verdict.problems[0])
+
+
+@pytest.mark.anyio
+async def test_no_ledger_and_no_head_is_whole(folder, store):
+    verdict = await verify(folder, store)
+    assert (verdict.ok, verdict.entries, verdict.head) == (True, 0, None)
+
+
+@pytest.mark.anyio
+async def test_a_lost_head_is_a_problem(folder, store, write):
+    async with Ledger(folder, store) as ledger:
+        await write(ledger, 1)
+    await store.delete("ledger/head")
+    assert "holds no head" in str((await verify(folder, store)).problems[0])
+
+
+@pytest.mark.anyio
+async def test_a_lost_head_stays_visible_when_a_later_host_stores_a_new_one(folder, store, write):
+    async with Ledger(folder, store) as ledger:
+        await write(ledger, 1)
+    await store.delete("ledger/head")
+    async with Ledger(folder, store) as ledger:
+        await write(ledger, 1)
+    verdict = await verify(folder, store)
+    assert verdict.ok
+    assert ["held no head" in str(notice) for notice in verdict.notices] == [True]
+
+
+@pytest.mark.anyio
+async def test_a_first_host_leaves_no_notice(folder, store, write):
+    async with Ledger(folder, store) as ledger:
+        await write(ledger, 1)
+        assert (await verify(folder, store)).ok
+    assert (await verify(folder, store)).notices == ()
+
+
+@pytest.mark.anyio
+async def test_a_cut_that_a_later_host_wrote_after_stays_visible(folder, store, write):
+    async with Ledger(folder, store) as ledger:
+        await write(ledger, 3)
+    path = folder / "00000001.jsonl"
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-4]))
+    for _ in range(2):
+        async with Ledger(folder, store) as ledger:
+            await write(ledger, 5)
+    verdict = await verify(folder, store)
+    assert not verdict.ok
+    assert ["entries were gone" in str(problem) for problem in verdict.problems] == [True]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("how", ["cut", "removed", "replaced"])
+async def test_what_is_done_to_the_file_while_a_host_lives_stays_visible(folder, store, write, how):
+    async with Ledger(folder, store) as ledger:
+        await write(ledger, 3)
+        path = folder / "00000001.jsonl"
+        kept = b"".join(path.read_bytes().splitlines(keepends=True)[:3])
+        if how == "cut":
+            path.write_bytes(kept)
+        else:
+            path.unlink()
+            if how == "replaced":
+                path.write_bytes(kept)
+        await write(ledger, 3)
+    verdict = await verify(folder, store)
+    assert not verdict.ok
+    assert any("entries were gone" in str(problem) for problem in verdict.problems)
+
+
+@pytest.mark.anyio
+async def test_a_verification_beside_a_writing_host_finds_nothing_wrong(folder, store, write):
+    ledger = Ledger(folder, store, rotate_bytes=5000, head_interval=0.001)
+    async with ledger, anyio.create_task_group() as tasks:
+        tasks.start_soon(keep_writing, ledger)
+        for _ in range(10):
+            verdict = await verify(folder, store)
+            assert verdict.ok, verdict.problems
+        tasks.cancel_scope.cancel()
