@@ -15,8 +15,7 @@ from typing import NamedTuple
 from ._errors import SidebandError, UsageError
 from ._files import default_home
 from .commands import Command
-from .plugins._discovery import StaticPolicy, decide
-from .plugins._metadata import find_entry_points
+from .plugins._discovery import StaticPolicy, discover
 from .plugins._records import PluginRecord, State
 
 __all__ = ["run"]
@@ -66,8 +65,9 @@ def _find_commands() -> dict[str, list[PluginRecord]]:
     """The command plugins by name; several where distributions clash."""
     home = default_home()
     found: dict[str, list[PluginRecord]] = {}
-    for record in decide(find_entry_points("command", home=home), (), _policy(home)):
-        found.setdefault(record.name, []).append(record)
+    for record in discover(home, _policy(home)):
+        if record.kind == "command":
+            found.setdefault(record.name, []).append(record)
     return found
 
 

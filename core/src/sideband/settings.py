@@ -31,7 +31,7 @@ class Policy(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    isolation: str = Field("no-namespaces", description="the weakest tier that a worker may run on")
+    isolation: str = Field("full", description="the weakest tier that a worker may run on")
     strict: bool = Field(default=False, description="whether a plugin that can't be used is an error at start")
     timeout: float = Field(60.0, gt=0, description="seconds for a call whose skill and tool name none")
     deny: dict[str, str] = Field(default_factory=dict, description="plugins that must not load, each with the reason")

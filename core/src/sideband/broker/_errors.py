@@ -76,5 +76,7 @@ def _problem(problem: ErrorDetails, whole: str, known: Iterable[str], shown: Con
     key = ".".join(map(str, problem["loc"])) or whole
     if problem["type"] == "extra_forbidden":
         return f"there is no parameter `{key}`{closest(key, known)}"
+    if problem["type"] == "missing":
+        return f"`{key}` is required"
     value = f" (it is {str(problem['input'])[:60]!r})" if key in shown else ""
     return f"`{key}`: {problem['msg']}{value}"

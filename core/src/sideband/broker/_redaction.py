@@ -22,8 +22,7 @@ _SHORTEST_ENCODED = 6
 
 _SENSITIVE = frozenset(
     """
-    accesskey accesstoken apikey apitoken authorization authtoken bearertoken clientsecret cookie cookies credential
-    credentials idtoken passphrase passwd password privatekey proxyauthorization pwd refreshtoken secret secretkey
+    accesskey accesstoken apikey apitoken authorization authtoken bearertoken clientsecret cookie cookies idtoken passphrase passwd password privatekey proxyauthorization pwd refreshtoken secret secretkey
     sessiontoken setcookie xapikey xauthtoken xcsrftoken
     """.split()  # noqa: SIM905  a list of words is easier to keep sorted than one of strings
 )

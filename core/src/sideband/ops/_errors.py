@@ -59,6 +59,7 @@ class OpNotFound(OpError, LookupError):
     """No installed plugin provides this op."""
 
     code = "op.unknown"
+    exit_code = 2
 
     def __init__(self, op: str, *, known: Iterable[str] = (), reason: str = "") -> None:
         because = f": {reason}" if reason else ""
@@ -73,6 +74,7 @@ class OpParamsInvalid(OpError, ValueError):
     """The parameters do not fit the op's model. The message names each bad parameter."""
 
     code = "op.params"
+    exit_code = 2
 
     def __init__(self, op: str, problems: str) -> None:
         super().__init__(f"{op}: {problems}", hint=f"`sideband ops show {op}` shows its parameters", op=op)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         PluginNotFound,
         StrictPluginError,
     )
+    from ._discovery import discover
     from ._host import PluginHost
     from ._metadata import find_entry_points
     from ._plugin import LoadedPlugin, Plugin
@@ -53,6 +54,7 @@ __all__ = [
     "State",
     "StrictPluginError",
     "Transition",
+    "discover",
     "find_entry_points",
 ]
 
@@ -68,6 +70,7 @@ _HOMES = {
     "SidebandDeprecationWarning": "_deprecations",
     "State": "_records",
     "Transition": "_records",
+    "discover": "_discovery",
     "find_entry_points": "_metadata",
 }
 """The module of each public name that is not an error."""

@@ -7,13 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Protocol
 
 from ._entry_point import EntryPoint
 from ._kinds import API, KINDS
+from ._metadata import read_installed
 from ._records import PluginRecord, State
 
-__all__ = ["StaticPolicy", "decide", "rivals"]
+__all__ = ["StaticPolicy", "decide", "discover", "rivals"]
 
 _NAME = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*\Z")
 _FAMILY = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
@@ -33,6 +35,16 @@ class StaticPolicy(Protocol):
     @property
     def conflicts(self) -> Mapping[str, str]:
         """The distribution to use, by ``kind.name``."""
+
+
+def discover(home: Path, policy: StaticPolicy) -> tuple[PluginRecord, ...]:
+    """The records of all installed plugins, as far as metadata alone can decide. Imports none of them.
+
+    Args:
+        home: the host's folder for state, which keeps the index of what is installed.
+        policy: what may load.
+    """
+    return decide(read_installed(home=home).entry_points, (), policy)
 
 
 def decide(

@@ -166,5 +166,6 @@ class IsolationUnavailable(WorkerError, PermissionError):
     exit_code = 3
 
     def __init__(self, wanted: str, available: str, hints: Iterable[str] = ()) -> None:
+        self.available = available
         remedy = "; ".join([*hints, f"or accept less with --isolation {available}"])
         super().__init__(f"isolation `{wanted}` is required, and `{available}` is what can be had here", hint=remedy)

@@ -35,11 +35,9 @@ async def store(planets: list[dict]) -> None:
         "CREATE TABLE IF NOT EXISTS planets (position INTEGER PRIMARY KEY, name TEXT, moons INTEGER, day_hours REAL)",
         db=DATABASE,
     )
-    await sql.execute("DELETE FROM planets", db=DATABASE)
-    for planet in planets:
-        await sql.execute(
-            "INSERT INTO planets VALUES (:position, :name, :moons, :day_hours)", db=DATABASE, params=planet
-        )
+    await sql.executemany(
+        "INSERT OR REPLACE INTO planets VALUES (:position, :name, :moons, :day_hours)", db=DATABASE, rows=planets
+    )
 
 
 async def ask_for_too_much() -> dict:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from sideband.commands import Command
@@ -10,10 +11,10 @@ from sideband.commands import Command
 from .._calls import describe_effects, grant_asker, result_data
 from .._hosting import add_host_options, make_host, run
 from .._ledger import describe_verdict, verdict_data
-from .._output import Progressbar, format_table, print_json
+from .._output import Progressbar, format_table, notice, print_json
 
 if TYPE_CHECKING:
-    from sideband import CallResult
+    from sideband import CallResult, Host
     from sideband.ledger import Verdict
     from sideband.workers import Probe
 
@@ -31,18 +32,12 @@ def _configure(parser: ArgumentParser) -> None:
 
 def _run(arguments: Namespace) -> int:
     async def main() -> tuple[CallResult, Probe, Verdict]:
-        from sideband import CallRequest
         from sideband.ledger import verify
 
-        bar = Progressbar()
-        host = make_host(arguments, asker=grant_asker(yes=True))
-        async with host:
-            try:
-                request = CallRequest("demo.harvest", on_progress=None if arguments.json else bar.show)
-                result = await host.run(request)
-            finally:
-                bar.close()
-            return result, await host.sandbox.probe(), await verify(host.home / "ledger", host.store)
+        await _accept_what_there_is(arguments)
+        async with make_host(arguments, asker=grant_asker(yes=True)) as host:
+            result = await _harvest(host, quiet=arguments.json)
+            return result, await host.sandbox.probe(), await verify(host.ledger.folder, host.store)
 
     result, probe, verdict = run(main)
     if arguments.json:
@@ -52,17 +47,39 @@ def _run(arguments: Namespace) -> int:
     return 0 if verdict.ok else 1
 
 
+async def _accept_what_there_is(arguments: Namespace) -> None:
+    """Run the demo, whose skill is our own, also where the required isolation can't be had, and say so."""
+    from sideband.workers import IsolationUnavailable
+
+    async with make_host(arguments) as host:
+        try:
+            await host.sandbox.require()
+        except IsolationUnavailable as error:
+            notice(f"{error.message}; the demo runs with that, other skills won't")
+            arguments.isolation = error.available
+
+
+async def _harvest(host: Host, *, quiet: bool) -> CallResult:
+    from sideband import CallRequest
+
+    bar = Progressbar()
+    try:
+        return await host.run(CallRequest("demo.harvest", on_progress=None if quiet else bar.show))
+    finally:
+        bar.close()
+
+
 def _sections(result: CallResult, probe: Probe, verdict: Verdict) -> list[str]:
     planets: list[dict[str, Any]] = result.output["planets"]
     columns = list(planets[0]) if planets else []
     refused = result.output["refused"]
-    proofs = "\n".join(f"  - it {proof}" for proof in probe.proofs)
+    proofs = fill(", ".join(probe.proofs), width=100, initial_indent="  proved a moment ago: ", subsequent_indent="  ")
     return [
         "The skill fetched these pages, stored them and read them back:\n"
         + format_table(columns, [[row[column] for column in columns] for row in planets]),
         f"It had these rights: {' '.join(result.grant)}",
         f"It asked for one thing more, and was refused: {refused['message']} [{refused['code']}]",
         "Its effects, each decided, run and recorded by the host:\n" + describe_effects(result.effects),
-        f"What isolates the worker: {probe.isolation.label}\n{proofs}".rstrip(),
+        f"What isolates the worker: {probe.isolation.label}\n{proofs}",
         describe_verdict(verdict) + "\n`sideband audit tail` shows the record; `sideband call demo.harvest --json` the same as data.",
     ]

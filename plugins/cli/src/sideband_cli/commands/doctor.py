@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 from argparse import ArgumentParser, Namespace
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from sideband.commands import Command
@@ -98,7 +99,7 @@ def _sections(data: dict[str, Any]) -> list[str]:
         "\n".join(
             [
                 f"isolation: {isolation['available']} (required: {isolation['required']})",
-                *(f"  proved: {proof}" for proof in isolation["proofs"]),
+                fill("proved: a worker " + ", ".join(isolation["proofs"]), 100, initial_indent="  ", subsequent_indent="    "),
                 *(f"  gap: {gap}" for gap in isolation["gaps"]),
                 *(f"  for more: {hint}" for hint in isolation["hints"]),
             ]

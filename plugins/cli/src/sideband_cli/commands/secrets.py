@@ -59,15 +59,10 @@ def _set(arguments: Namespace) -> int:
 
 def _list(arguments: Namespace) -> int:
     output = _op(arguments, "secrets.list", {})
-    entries = output["secrets"] if isinstance(output, dict) else output
-    columns = list(dict.fromkeys(key for entry in entries for key in entry))
-    rows = [[_text(entry.get(column)) for column in columns] for entry in entries]
-    print_data(arguments, output, format_table(columns, rows) if rows else "no secrets are stored")
+    rows = [[item["name"], ", ".join(item["origins"]), item["kind"], item["updated"]] for item in output["items"]]
+    table = format_table(["name", "may be sent to", "kind", "stored"], rows) if rows else "no secrets are stored"
+    print_data(arguments, output, f"{table}\n(kept in: {output['backend']})")
     return 0
-
-
-def _text(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)
 
 
 def _delete(arguments: Namespace) -> int:

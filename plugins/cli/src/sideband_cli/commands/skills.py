@@ -48,7 +48,7 @@ def _list(arguments: Namespace) -> int:
         for tool in skill.tools or (None,)
     ]
     text = format_table(["skill", "tool", "what it does", "from"], rows) if rows else "no skills"
-    problems = [problem for problem in loaded.problems]
+    problems = loaded.problems
     if problems:
         text += "\n\nnot loaded, or not all of it:\n" + "\n".join(map(_describe, problems))
     data = {
@@ -82,7 +82,7 @@ def _show(arguments: Namespace) -> int:
         f"asks for: {' '.join(skill.capabilities) or 'nothing'}",
     ]
     for tool in data["tools"]:
-        lines += ["", f"{skill.key}.{tool['name']}{tool['signature']}", f"  {tool['description']}"]
+        lines += ["", f"{skill.key}.{tool['signature']}", f"  {tool['description']}"]
         for key, field in tool["parameters"].get("properties", {}).items():
             lines.append(f"  {key}: {field.get('type', 'any')}  {field.get('description', '')}".rstrip())
     lines += ["", *map(_describe, skill.problems)]
