@@ -10,6 +10,11 @@ from sideband_sql import SqlBusy, SqlConstraint, SqlError, SqlMissing, SqlStorag
 pytestmark = pytest.mark.anyio
 
 
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request):
+    return request.param
+
+
 @pytest.fixture
 def change(host):
     async def run(sql, params=()):

@@ -114,6 +114,7 @@ async def test_a_view_or_trigger_may_do_no_more_than_a_statement(db, host):
         await host.op("sql.execute", {"db": "a.db", "sql": "INSERT INTO t VALUES (3)"})
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_an_endless_query_stops_when_it_is_cancelled(db, host):
     started = anyio.current_time()
     with anyio.move_on_after(0.1) as scope:

@@ -1,0 +1,155 @@
+"""Hosts with this plugin, a real Secret Service, and an op of another family that asks for credentials."""
+
+import base64
+import json
+import os
+import shutil
+import subprocess
+from contextlib import asynccontextmanager, contextmanager
+from types import SimpleNamespace
+from urllib.parse import quote
+
+import keyring
+import pytest
+import sideband_secrets.plugin
+import sideband_store_sqlite.plugin
+from keyring.backends import SecretService
+from pydantic import BaseModel
+from sideband import Host, Plugin
+from sideband.ops import Level, OpContext, OpFamily, op
+
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+
+
+class ProbeParams(BaseModel):
+    handle: str
+    audience: str
+
+
+class ProbeFailure(RuntimeError):
+    pass
+
+
+def forms(value):
+    """The value in each form in which it must never be seen."""
+    return {
+        "plain": value,
+        "url": quote(value, safe=""),
+        "base64": base64.b64encode(value.encode()).decode(),
+        "hex": value.encode().hex(),
+        "json": json.dumps(value)[1:-1],
+    }
+
+
+@op("probe.send", level=Level.MONITORED)
+async def send(params: ProbeParams, ctx: OpContext) -> dict[str, str | int]:
+    """Say what would be sent, and everything that must not be told."""
+    credential = await ctx.credential(params.handle, params.audience)
+    await ctx.progress(message=f"sending {credential.value}")
+    return {
+        "length": len(credential.value),
+        "headers": " ".join(f"{len(name)}:{len(value)}" for name, value in credential.headers.items()),
+        **forms(credential.value),
+    }
+
+
+@op("probe.fail", level=Level.MONITORED)
+async def fail(params: ProbeParams, ctx: OpContext) -> None:
+    """Fail with a message that tells everything."""
+    credential = await ctx.credential(params.handle, params.audience)
+    raise ProbeFailure(" ".join(forms(credential.value).values()))
+
+
+PROBE = Plugin(
+    "op", "probe", SimpleNamespace(sideband_ops=lambda: OpFamily(name="probe", ops=(send, fail), doc="Tells all."))
+)
+
+
+@pytest.fixture
+def home(tmp_path):
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def open_host(home):
+    @asynccontextmanager
+    async def open_host(**config):
+        plugins = [
+            Plugin("op", "secrets", sideband_secrets.plugin),
+            Plugin("store", "sqlite", sideband_store_sqlite.plugin),
+            PROBE,
+        ]
+        settings = {"plugins": {"secrets": config}}
+        async with Host(home=home, settings=settings, plugins=plugins, autoload=False) as host:
+            yield host
+
+    return open_host
+
+
+@contextmanager
+def run_secret_service(place):
+    """A gnome-keyring of its own on a D-Bus of its own, unlocked. Its environment."""
+    missing = [name for name in ("dbus-run-session", "gnome-keyring-daemon") if shutil.which(name) is None]
+    if missing:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"{' and '.join(missing)} not installed")
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(place),
+        "XDG_RUNTIME_DIR": str(place),
+        "XDG_DATA_HOME": str(place / "data"),
+    }
+    script = (
+        "printf password | gnome-keyring-daemon --unlock --components=secrets >/dev/null &&"
+        ' printf "%s\\n" "$DBUS_SESSION_BUS_ADDRESS" && exec cat'
+    )
+    with subprocess.Popen(
+        ["dbus-run-session", "--", "sh", "-c", script],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        address = process.stdout.readline().strip()
+        if not address:
+            pytest.fail("the Secret Service did not start")
+        try:
+            yield environment | {"DBUS_SESSION_BUS_ADDRESS": address}
+        finally:
+            process.stdin.close()
+            process.wait(10)
+
+
+@pytest.fixture(scope="session")
+def secret_service(tmp_path_factory):
+    """The Secret Service that most tests share."""
+    with run_secret_service(tmp_path_factory.mktemp("keyring")) as environment:
+        yield environment
+
+
+@pytest.fixture
+def use_keyring():
+    """Make a keyring the one of this process."""
+    before = keyring.get_keyring()
+    yield keyring.set_keyring
+    keyring.set_keyring(before)
+
+
+@pytest.fixture
+def real_keyring(secret_service, use_keyring, monkeypatch):
+    monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", secret_service["DBUS_SESSION_BUS_ADDRESS"])
+    found = SecretService.Keyring()
+    use_keyring(found)
+    return found
+
+
+@pytest.fixture
+def lockable_keyring(tmp_path, use_keyring, monkeypatch):
+    """A keyring that no other test uses."""
+    with run_secret_service(tmp_path) as environment:
+        monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", environment["DBUS_SESSION_BUS_ADDRESS"])
+        use_keyring(SecretService.Keyring())
+        yield

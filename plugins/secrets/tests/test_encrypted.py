@@ -1,0 +1,255 @@
+import base64
+import hashlib
+import json
+import os
+import resource
+import shutil
+import stat
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import pytest
+from sideband_secrets import (
+    SecretsDamaged,
+    SecretsExposed,
+    SecretsKeyMissing,
+    SecretsStorage,
+    SecretsWrongKey,
+    Stored,
+)
+from sideband_secrets._encrypted import EncryptedBackend
+
+VALUE = b"s3cr3t-value"
+
+
+def secret(name="token", value=VALUE):
+    return Stored(name, value, True, ("https://api.example.org",), (("X", "{value}"),), "2026-01-01T00:00:00Z")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "secrets"
+
+
+@pytest.fixture
+def open_store(folder):
+    def open_store(passphrase=None, **more):
+        return EncryptedBackend(folder=folder, key_file=folder / "key", passphrase=lambda _new: passphrase, **more)
+
+    return open_store
+
+
+@pytest.fixture
+def store(open_store):
+    store = open_store()
+    store.write(secret())
+    return store
+
+
+def test_a_new_reader_finds_what_was_stored(store, open_store):
+    assert open_store().read("token") == secret()
+    assert [one.name for one in open_store().summaries()] == ["token"]
+
+
+def test_files_belong_to_their_owner_only_and_hold_nothing_readable(store, folder):
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    for file in folder.iterdir():
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        for part in (VALUE, b"token", b"example.org", base64.b64encode(VALUE)):
+            assert part not in file.read_bytes()
+
+
+def test_each_write_is_sealed_anew(store):
+    before = store.path.read_bytes()
+    store.write(secret("other"))
+    store.delete("other")
+    assert json.loads(store.path.read_bytes())["nonce"] != json.loads(before)["nonce"]
+
+
+def test_another_key_is_told_from_damage(store, folder, open_store):
+    (folder / "key").write_bytes(base64.b64encode(os.urandom(32)))
+    with pytest.raises(SecretsWrongKey) as caught:
+        open_store().read("token")
+    assert caught.value.code == "secrets.wrong_key"
+
+
+def test_a_missing_key_file_is_never_replaced_by_a_new_one(store, folder, open_store):
+    (folder / "key").unlink()
+    for use in (lambda: open_store().read("token"), lambda: open_store().write(secret("other"))):
+        with pytest.raises(SecretsKeyMissing):
+            use()
+    assert not (folder / "key").exists()
+
+
+def test_a_key_file_that_holds_no_key_is_damaged(store, folder, open_store):
+    (folder / "key").write_text("short")
+    with pytest.raises(SecretsDamaged, match="key"):
+        open_store().read("token")
+
+
+def test_any_changed_byte_is_found(store, open_store):
+    whole = store.path.read_bytes()
+    for position in range(len(whole)):
+        changed = whole[:position] + bytes([(whole[position] + 1) % 256]) + whole[position + 1 :]
+        store.path.write_bytes(changed)
+        with pytest.raises(SecretsDamaged):
+            open_store().read("token")
+
+
+def test_a_cut_file_is_found(store, open_store):
+    whole = store.path.read_bytes()
+    for length in range(0, len(whole), 7):
+        store.path.write_bytes(whole[:length])
+        with pytest.raises(SecretsDamaged):
+            open_store().read("token")
+
+
+def change_on_purpose(path, change):
+    """Change the file and make its checksum fit again."""
+    content = json.loads(path.read_bytes())
+    del content["digest"]
+    change(content)
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
+    path.write_text(json.dumps(content | {"digest": hashlib.sha256(canonical).hexdigest()}))
+
+
+def other_data(content):
+    content["data"] = base64.b64encode(os.urandom(80)).decode()
+
+
+def other_nonce(content):
+    content["nonce"] = base64.b64encode(os.urandom(12)).decode()
+
+
+def unknown_version(content):
+    content["version"] = 2
+
+
+def no_key(content):
+    del content["key"]
+
+
+@pytest.mark.parametrize("change", [other_data, other_nonce, unknown_version, no_key])
+def test_a_change_that_mends_the_checksum_is_found(store, open_store, change):
+    change_on_purpose(store.path, change)
+    with pytest.raises(SecretsDamaged):
+        open_store().read("token")
+
+
+def test_a_file_that_others_can_read_is_refused(store, folder, open_store):
+    for file in (folder / "key", store.path):
+        file.chmod(0o640)
+        with pytest.raises(SecretsExposed) as caught:
+            open_store().read("token")
+        assert caught.value.hint == f"chmod 600 {file}"
+        file.chmod(0o600)
+
+
+def test_a_folder_that_others_can_write_to_is_refused(store, folder, open_store):
+    folder.chmod(0o770)
+    for use in (lambda: open_store().read("token"), lambda: open_store().write(secret("other"))):
+        with pytest.raises(SecretsExposed):
+            use()
+
+
+def test_a_link_or_pipe_in_place_of_a_file_is_refused(store, folder, open_store, tmp_path):
+    (folder / "key").rename(tmp_path / "key")
+    (folder / "key").symlink_to(tmp_path / "key")
+    with pytest.raises(SecretsStorage):
+        open_store().read("token")
+    (folder / "key").unlink()
+    os.mkfifo(folder / "key", 0o600)
+    with pytest.raises(SecretsExposed):
+        open_store().read("token")
+
+
+@contextmanager
+def full_disk():
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_full_disk_leaves_what_was_there(store, folder, open_store):
+    before = sorted(folder.iterdir())
+    with full_disk(), pytest.raises(SecretsStorage):
+        store.write(secret(value=b"another-value"))
+    assert open_store().read("token") == secret()
+    assert sorted(folder.iterdir()) == before
+
+
+_WRITER = """
+import sys
+from pathlib import Path
+import anyio, anyio.to_thread
+from sideband_secrets import Stored
+from sideband_secrets._encrypted import EncryptedBackend
+folder = Path(sys.argv[1])
+def work():
+    store = EncryptedBackend(folder=folder, key_file=folder / "key")
+    for number in range(20):
+        store.write(Stored(f"{sys.argv[2]}-{number}", b"value", True, (), (), ""))
+anyio.run(anyio.to_thread.run_sync, work)
+"""
+
+
+def test_several_processes_may_store_at_once(folder, open_store):
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    command = [sys.executable, "-c", _WRITER, str(folder)]
+    writers = [subprocess.Popen([*command, name], env=environment) for name in ("a", "b", "c")]
+    assert [writer.wait(60) for writer in writers] == [0, 0, 0]
+    assert len(open_store().summaries()) == 60
+
+
+@pytest.fixture(scope="module")
+def sealed_by_passphrase(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sealed")
+    EncryptedBackend(folder=folder, key_file=folder / "key", passphrase=lambda _new: "correct horse").write(secret())
+    return folder
+
+
+@pytest.mark.usefixtures("store")
+class TestPassphrase:
+    @pytest.fixture
+    def store(self, open_store, folder, sealed_by_passphrase):
+        shutil.copytree(sealed_by_passphrase, folder)
+        return open_store("correct horse")
+
+    def test_it_opens_the_store_and_there_is_no_key_file(self, folder, open_store):
+        assert open_store("correct horse").read("token") == secret()
+        assert not (folder / "key").exists()
+
+    def test_another_one_is_wrong_and_may_be_given_again(self, folder):
+        given = iter(["incorrect horse", "correct horse"])
+        other = EncryptedBackend(folder=folder, key_file=folder / "key", passphrase=lambda _new: next(given))
+        with pytest.raises(SecretsWrongKey, match="passphrase"):
+            other.read("token")
+        assert other.read("token") == secret()
+
+    def test_without_one_the_error_says_how_to_give_it(self, open_store):
+        with pytest.raises(SecretsKeyMissing) as caught:
+            open_store().read("token")
+        assert "SIDEBAND_SECRETS_PASSPHRASE" in caught.value.hint
+
+    def test_a_configuration_that_insists_on_a_key_file_is_told(self, open_store):
+        with pytest.raises(SecretsKeyMissing, match="insists"):
+            open_store("correct horse", source="file").read("token")
+
+    def test_the_file_cannot_ask_for_any_amount_of_memory(self, store, open_store):
+        def costly(content):
+            content["key"]["n"] = 2**30
+
+        change_on_purpose(store.path, costly)
+        with pytest.raises(SecretsDamaged):
+            open_store("correct horse").read("token")
+
+
+def test_a_configuration_that_insists_on_a_passphrase_makes_no_key_file(folder, open_store):
+    with pytest.raises(SecretsKeyMissing):
+        open_store(source="passphrase").write(secret())
+    assert not (folder / "key").exists()
+    assert not (folder / "store.json").exists()

@@ -1,0 +1,159 @@
+import anyio
+import pytest
+from sideband.ops import OpDenied, OpParamsInvalid
+from sideband_secrets import SecretBinary, SecretMissing
+
+pytestmark = pytest.mark.anyio
+
+ORIGIN = "https://api.example.org"
+
+
+@pytest.fixture(params=["memory", "encrypted", "keyring"])
+def config(request):
+    if request.param == "keyring":
+        request.getfixturevalue("real_keyring")
+    return {"backend": request.param}
+
+
+@pytest.fixture
+async def host(open_host, config):
+    async with open_host(**config) as host:
+        yield host
+
+
+def store(host, name="token", value="s3cr3t-value", **more):
+    return host.op("secrets.set", {"name": name, "value": value, "origins": [ORIGIN], **more})
+
+
+async def test_what_was_stored_is_read_again(host):
+    await store(host)
+    assert await host.op("secrets.read", {"name": "token"}) == "s3cr3t-value"
+
+
+async def test_storing_tells_everything_but_the_value(host):
+    told = await store(host, origins=["HTTPS://API.example.org:443/", "http://127.0.0.1:8080"])
+    assert told.pop("updated").endswith("Z")
+    assert told == {"name": "token", "origins": [ORIGIN, "http://127.0.0.1:8080"], "kind": "text"}
+
+
+async def test_storing_again_replaces_value_and_origins(host):
+    await store(host)
+    await store(host, value="another-value", origins=[])
+    assert await host.op("secrets.read", {"name": "token"}) == "another-value"
+    assert [one["origins"] for one in (await host.op("secrets.list", {}))["items"]] == [[]]
+
+
+async def test_a_list_has_names_in_order_and_the_backend(host, config):
+    await store(host, "b")
+    await store(host, "a", b"\x00\xff\x80\x81")
+    listed = await host.op("secrets.list", {})
+    assert [(one["name"], one["kind"]) for one in listed["items"]] == [("a", "binary"), ("b", "text")]
+    assert listed["backend"] == config["backend"]
+
+
+@pytest.mark.parametrize("value", ["grüß \n\t\"'\\ 日本 \x00", "x" * 65536, "a"])
+async def test_any_text_is_kept_as_it_is(host, value):
+    await store(host, value=value)
+    assert await host.op("secrets.read", {"name": "token"}) == value
+    assert await host.op("secrets.read_binary", {"name": "token"}) == value.encode()
+
+
+async def test_bytes_are_kept_as_they_are(host):
+    value = bytes(range(256)) * 256
+    await store(host, value=value)
+    assert await host.op("secrets.read_binary", {"name": "token"}) == value
+    with pytest.raises(SecretBinary):
+        await host.op("secrets.read", {"name": "token"})
+
+
+async def test_a_deleted_secret_is_missing(host):
+    await store(host)
+    await host.op("secrets.delete", {"name": "token"})
+    for op in ("secrets.read", "secrets.delete"):
+        with pytest.raises(SecretMissing) as caught:
+            await host.op(op, {"name": "token"})
+        assert caught.value.code == "secrets.missing"
+        assert "sideband secrets set token" in caught.value.hint
+    assert (await host.op("secrets.list", {}))["items"] == []
+
+
+async def test_storing_many_at_once_keeps_all(host):
+    async with anyio.create_task_group() as tasks:
+        for number in range(12):
+            tasks.start_soon(store, host, f"token-{number}", f"value-{number}")
+    assert len((await host.op("secrets.list", {}))["items"]) == 12
+
+
+class TestInMemory:
+    @pytest.fixture
+    def config(self):
+        return {"backend": "memory"}
+
+    @pytest.mark.parametrize("value", ["", b"", "x" * 65537, b"x" * 65537, "ü" * 32769])
+    async def test_an_empty_or_too_long_value_is_refused(self, host, value):
+        with pytest.raises(OpParamsInvalid) as caught:
+            await store(host, value=value)
+        assert "xxx" not in caught.value.message
+
+    @pytest.mark.parametrize("name", ["", "A", "-a", ".a", "a/b", "a b", "a" * 65, ":index", "ä", "a\n"])
+    async def test_a_name_is_plain(self, host, name):
+        with pytest.raises(OpParamsInvalid):
+            await store(host, name)
+
+    @pytest.mark.parametrize(
+        "origin",
+        ["", "example.org", "https://", "https://*.example.org", "https://u:p@example.org", "https://example.org/path",
+         "https://example.org?q", "https://example.org#f", "https://exämple.org", "https://example.org:0",
+         "https://example.org:99999", "postgres://db", "https://a b", "https://example.org\n", "https://[::1%25eth0]",
+         "https://example.org."],
+    )  # fmt: skip
+    async def test_an_origin_is_scheme_host_and_port(self, host, origin):
+        with pytest.raises(OpParamsInvalid):
+            await store(host, origins=[origin])
+
+    @pytest.mark.parametrize(
+        "headers",
+        [{"Host": "{value}"}, {"A b": "{value}"}, {"X": "none"}, {"X": "{other} {value}"}, {"X": "{value}\r\nY: 1"}],
+    )
+    async def test_a_header_holds_the_value_and_nothing_dangerous(self, host, headers):
+        with pytest.raises(OpParamsInvalid):
+            await store(host, headers=headers)
+
+    async def test_reading_needs_a_grant_that_says_reveal(self, host):
+        await store(host)
+        for grants in (
+            [],
+            ["secrets"],
+            ["secrets:name=token"],
+            ["secrets:name=token,mode=use"],
+            ["secrets:name=other,mode=reveal"],
+        ):
+            for op in ("secrets.read", "secrets.read_binary"):
+                with pytest.raises(OpDenied):
+                    await host.op(op, {"name": "token"}, grants=grants)
+        assert await host.op("secrets.read", {"name": "token"}, grants=["secrets:name=token,mode=reveal"])
+
+    async def test_storing_and_deleting_need_a_grant_that_says_write(self, host):
+        await store(host)
+        params = {"name": "token", "value": "mine now"}
+        for grants in (["secrets"], ["secrets:name=token"], ["secrets:name=token,mode=reveal|use"]):
+            with pytest.raises(OpDenied):
+                await host.op("secrets.set", params, grants=grants)
+            with pytest.raises(OpDenied):
+                await host.op("secrets.delete", {"name": "token"}, grants=grants)
+        await host.op("secrets.set", params, grants=["secrets:name=token,mode=write"])
+
+    async def test_a_list_shows_only_what_the_caller_has_a_right_to(self, host):
+        for name in ("a", "b", "c"):
+            await store(host, name)
+        listed = await host.op("secrets.list", {}, grants=["secrets:name=a", "secrets:name=c,mode=write"])
+        assert [one["name"] for one in listed["items"]] == ["a", "c"]
+        with pytest.raises(OpDenied):
+            await host.op("secrets.list", {}, grants=["probe"])
+
+    async def test_what_is_in_memory_ends_with_the_host(self, open_host, config, home):
+        async with open_host(**config) as host:
+            await store(host)
+        async with open_host(**config) as host:
+            assert (await host.op("secrets.list", {}))["items"] == []
+        assert not (home / "secrets").exists()
