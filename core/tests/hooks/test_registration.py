@@ -276,11 +276,11 @@ async def test_a_guard_that_is_broken_off_denies_without_being_called(reports):
         "guard", SimpleNamespace(tool_call=hookimpl(lambda event, ctx: asked.append(ctx))), phase=Phase.GUARD
     )
     hooks.break_off("guard", "its lifespan ended")
-    hooks.register("other", SimpleNamespace(tool_call=hookimpl(lambda event: None)))
-    for _ in range(2):
+    for other in ("other", "another"):
         decision = await hooks.decide(CALL)
         assert (decision.verdict.value, decision.plugin) == ("deny", "guard")
         assert "plugin `guard` failed in `tool_call`: its lifespan ended" in decision.reason
+        hooks.register(other, SimpleNamespace(tool_call=hookimpl(lambda event: None)))
     assert asked == []
     assert [report.plugin for report in reports] == ["guard", "guard"]
 
