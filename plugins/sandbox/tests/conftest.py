@@ -35,6 +35,13 @@ def area():
     shutil.rmtree(folder)
 
 
+def link_or_copy(source, target):
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
+
+
 @pytest.fixture(scope="session")
 def open_python(area):
     """This interpreter, at a place where every user can run it."""
@@ -45,7 +52,7 @@ def open_python(area):
     prefix = area / "python"
     copied = prefix / "lib" / library.name
     unneeded = shutil.ignore_patterns("site-packages", "test", "tests", "idlelib", "tkinter", "config-*", "ensurepip")
-    shutil.copytree(library, copied, ignore=unneeded)
+    shutil.copytree(library, copied, ignore=unneeded, copy_function=link_or_copy)
     (prefix / "bin").mkdir()
     real = prefix / "bin" / python.name
     shutil.copy2(python, real)

@@ -163,7 +163,7 @@ def test_descriptors_are_limited(bench, who, tier):
 
 
 def test_inherited_descriptors_are_closed(bench, who, tier):
-    with open("/etc/passwd") as leaked:
+    with Path("/etc/passwd").open() as leaked:
         code = f"os.read({leaked.fileno()}, 10)"
         options = {"pass_fds": [leaked.fileno()]}
         variant = bench.variant(who, tier)

@@ -6,20 +6,24 @@ import signal
 import pytest
 
 SYSCALL = {
-    "x86_64": dict(
-        clone=56, vfork=58, execveat=322, memfd_create=319, io_uring_setup=425, bpf=321, keyctl=250, userfaultfd=323,
-        perf_event_open=298, pidfd_open=434, pidfd_send_signal=424, rt_sigqueueinfo=129, tkill=200, openat2=437,
-        open_by_handle_at=304, process_vm_writev=311, setns=308, mount_setattr=442, clone3=435, ptrace=101,
-        inotify_init1=294, shmget=29, mq_open=240, personality=135, kcmp=312, add_key=248, swapon=167, reboot=169,
-        init_module=175, pivot_root=155, acct=163, settimeofday=164, iopl=172, name_to_handle_at=303, fanotify_init=300,
-    ),
-    "aarch64": dict(
-        clone=220, vfork=220, execveat=281, memfd_create=279, io_uring_setup=425, bpf=280, keyctl=219, userfaultfd=282,
-        perf_event_open=241, pidfd_open=434, pidfd_send_signal=424, rt_sigqueueinfo=138, tkill=130, openat2=437,
-        open_by_handle_at=265, process_vm_writev=271, setns=268, mount_setattr=442, clone3=435, ptrace=117,
-        inotify_init1=26, shmget=194, mq_open=180, personality=92, kcmp=272, add_key=217, swapon=224, reboot=142,
-        init_module=105, pivot_root=41, acct=89, settimeofday=170, iopl=1000, name_to_handle_at=264, fanotify_init=262,
-    ),
+    "x86_64": {
+        "clone": 56, "vfork": 58, "execveat": 322, "memfd_create": 319, "io_uring_setup": 425, "bpf": 321,
+        "keyctl": 250, "userfaultfd": 323, "perf_event_open": 298, "pidfd_open": 434, "pidfd_send_signal":
+        424, "rt_sigqueueinfo": 129, "tkill": 200, "openat2": 437, "open_by_handle_at": 304,
+        "process_vm_writev": 311, "setns": 308, "mount_setattr": 442, "clone3": 435, "ptrace": 101,
+        "inotify_init1": 294, "shmget": 29, "mq_open": 240, "personality": 135, "kcmp": 312, "add_key": 248,
+        "swapon": 167, "reboot": 169, "init_module": 175, "pivot_root": 155, "acct": 163, "settimeofday": 164,
+        "iopl": 172, "name_to_handle_at": 303, "fanotify_init": 300,
+    },
+    "aarch64": {
+        "clone": 220, "vfork": 220, "execveat": 281, "memfd_create": 279, "io_uring_setup": 425, "bpf": 280,
+        "keyctl": 219, "userfaultfd": 282, "perf_event_open": 241, "pidfd_open": 434, "pidfd_send_signal":
+        424, "rt_sigqueueinfo": 138, "tkill": 130, "openat2": 437, "open_by_handle_at": 265,
+        "process_vm_writev": 271, "setns": 268, "mount_setattr": 442, "clone3": 435, "ptrace": 117,
+        "inotify_init1": 26, "shmget": 194, "mq_open": 180, "personality": 92, "kcmp": 272, "add_key": 217,
+        "swapon": 224, "reboot": 142, "init_module": 105, "pivot_root": 41, "acct": 89, "settimeofday": 170,
+        "iopl": 1000, "name_to_handle_at": 264, "fanotify_init": 262,
+    },
 }[platform.machine()]  # fmt: skip
 
 
@@ -44,7 +48,11 @@ FILES = {
     "read the host's memory map": "open(f'/proc/{host}/maps').read()",
     "read the host's command line": "open(f'/proc/{host}/cmdline').read()",
     "read its own memory": "open('/proc/self/mem', 'rb')",
-    "reopen the protocol through /proc": "import socket; open(f'/proc/self/fd/{socket.socketpair()[0].fileno()}', 'rb')",
+    "reopen the protocol through /proc": """
+import socket
+left, right = socket.socketpair()
+open(f'/proc/self/fd/{left.fileno()}', 'rb')
+""",
     "read a device": "open('/dev/mem', 'rb')",
     "read a disk": "open('/dev/vda', 'rb')",
     "open a terminal": "os.openpty()",

@@ -14,6 +14,7 @@ import sideband_sandbox
 from attrs import evolve
 from sideband.workers import Isolation, LaunchRequest, WorkerLimits, WorkerStartFailed, runtime_files
 from sideband_sandbox import SystemSandbox
+from sideband_sandbox._landlock import READ_DIRECTORY, READ_FILE
 from sideband_sandbox._paths import inspect_interpreter
 from sideband_sandbox._probe import prove
 from sideband_sandbox.plugin import sideband_sandboxes
@@ -112,12 +113,15 @@ async def test_a_worker_runs_a_skill_and_keeps_it_in(request_for_worker):
 
 async def test_a_spinning_worker_can_be_killed(request_for_worker):
     worker = await SystemSandbox().launch(request_for_worker)
-    await ready(worker)
-    worker.kill()
-    with anyio.fail_after(5):
-        assert await worker.wait() == -signal.SIGKILL
+    try:
+        await ready(worker)
+        worker.kill()
+        with anyio.fail_after(5):
+            assert await worker.wait() == -signal.SIGKILL
+            await anyio.wait_readable(worker.channel)
         assert worker.channel.recv(1) == b""
-    await worker.close()
+    finally:
+        await worker.close()
 
 
 async def test_a_skill_under_a_link_is_found(request_for_worker, area, tmp_path):
@@ -181,10 +185,12 @@ async def test_a_step_that_the_kernel_refuses_means_no_tier(machine):
     assert all("landlock" in hint for hint in probe.hints)
 
 
-async def test_a_landlock_that_lets_files_be_read_means_no_lower_tier(machine):
-    probe = await claimed(evolve(machine, landlock=evolve(machine.landlock, files=1)))
+async def test_a_landlock_that_lets_files_be_written_means_no_lower_tier(machine):
+    only_reading = evolve(machine.landlock, files=READ_FILE | READ_DIRECTORY)
+    no_namespaces = evolve(machine.architecture, pivot_root=10_000)
+    probe = await claimed(evolve(machine, landlock=only_reading, architecture=no_namespaces))
     assert probe.isolation is Isolation.NONE
-    assert any("could read a file outside its folders" in hint for hint in probe.hints)
+    assert any("write in its own folder" in hint for hint in probe.hints), probe.hints
 
 
 async def test_a_filter_that_lets_sockets_be_made_means_no_tier(machine):
@@ -192,14 +198,14 @@ async def test_a_filter_that_lets_sockets_be_made_means_no_tier(machine):
     calls = {**machine.architecture.calls, "sysinfo": socket_call}
     probe = await claimed(evolve(machine, architecture=evolve(machine.architecture, calls=calls)))
     assert probe.isolation is Isolation.NONE
-    assert all("open an IPv4 socket" in hint for hint in probe.hints)
+    assert any("open an IPv4 socket" in hint for hint in probe.hints)
 
 
 async def test_a_filter_that_breaks_ordinary_work_means_no_tier(machine):
     calls = {name: number for name, number in machine.architecture.calls.items() if name != "epoll_create1"}
     probe = await claimed(evolve(machine, architecture=evolve(machine.architecture, calls=calls)))
     assert probe.isolation is Isolation.NONE
-    assert all("could not run an event loop" in hint for hint in probe.hints)
+    assert any("could not run an event loop" in hint for hint in probe.hints)
 
 
 async def test_where_the_root_can_not_be_changed_the_lower_tier_is_claimed_with_the_reason(machine):
@@ -222,7 +228,7 @@ async def test_without_anything_proved_a_worker_starts_unconfined_and_says_so(re
 
 # The host as an ordinary user: everything is imported first, because the checkout may be closed to him.
 AS_USER = """
-import asyncio, json, os, sys
+import asyncio, encodings.ascii, encodings.idna, json, os, random, sys, tempfile
 import anyio, anyio._backends._asyncio, trio, anyio._backends._trio
 import sideband.workers, sideband.workers._launcher
 from pathlib import Path

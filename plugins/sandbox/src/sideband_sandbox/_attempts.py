@@ -1,9 +1,9 @@
 """The throw-away worker: locks itself down like any worker, then tries what it must not be able to do.
 
 Runs by path with ``-I -S`` and the standard library only. It gets one JSON argument with the lock-down's file, the
-plan, the host's process id and a folder that stands for a skill's snapshot. It prints one line of JSON: which attempts
-succeeded, and which ordinary things failed. Then it waits for the end of its standard input, so that the host can look
-at it in /proc while it lives.
+plan, the host's process id, a folder that stands for a skill's snapshot, and one that is open to everybody. It prints
+one line of JSON: which attempts succeeded, and which ordinary things failed. Then it waits for the end of its standard
+input, so that the host can look at it in /proc while it lives.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def _read(path: str) -> bytes:
 
 
 def _write(path: str) -> None:
-    with open(path, "w", encoding="ascii") as stream:  # noqa: PTH123 - as a skill would
-        stream.write("written")
+    """To get the descriptor is the success; whether there is room is another matter."""
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
 
 
 def _connect(family: int, address: object) -> None:
@@ -136,7 +136,7 @@ MUST_FAIL: dict[str, Attempt] = {
     "shorten a file of its own folder": lambda facts: os.truncate(facts["snapshot"] + "/" + facts["file"], 0),
     "change the mode of a file": lambda facts: Path(facts["snapshot"], facts["file"]).chmod(0o600),
     "remove a file": lambda facts: Path(facts["snapshot"], facts["file"]).unlink(),
-    "write in /tmp": lambda _: _write("/tmp/sideband-probe"),  # noqa: S108 - the point is to try
+    "write where everybody may": lambda facts: _write(facts["open"] + "/written"),
     "read the environment of the host": lambda facts: _read(f"/proc/{facts['host']}/environ"),
     "read its own memory map": lambda _: _read("/proc/self/maps"),
     "open an IPv4 socket": lambda _: _connect(socket.AF_INET, ("127.0.0.1", 9)),

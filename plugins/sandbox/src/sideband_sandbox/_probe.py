@@ -161,6 +161,9 @@ def _make_snapshot(folder: Path) -> Path:
     snapshot.mkdir(mode=0o755)
     (snapshot / "skill.py").write_text("answer = 42\n", encoding="ascii")
     (snapshot / "skill.py").chmod(0o644)
+    everybodys = folder / "open"
+    everybodys.mkdir()
+    everybodys.chmod(0o777)
     return snapshot
 
 
@@ -182,6 +185,7 @@ def _facts(machine: Machine, variant: Variant, interpreter: Interpreter, snapsho
         "host": os.getpid(),
         "snapshot": str(snapshot),
         "file": "skill.py",
+        "open": str(snapshot.parent / "open"),
         "namespaces": variant.namespaces,
         "thread_limit": variant.own_user or variant.user_namespace,
         "threads": limits.threads,
