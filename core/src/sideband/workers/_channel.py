@@ -1,13 +1,13 @@
 """The host's end of a worker's socket. Whole lines go out, bytes come in, and nobody waits for ever.
 
-On asyncio the socket stays registered with the loop, which saves two system calls a message over
-``anyio.wait_readable``; elsewhere anyio waits. Everything above this module is the same on both.
+On asyncio the socket stays registered with the loop and is read in its callback, which halves what a message costs;
+elsewhere a task waits. Everything above this module is the same on both.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections.abc import Awaitable, Callable
 from socket import socket
 from typing import Protocol
 
@@ -16,15 +16,17 @@ import anyio
 __all__ = ["Channel", "WriteTimeout", "open_channel"]
 
 _CHUNK = 65_536
-_ENOUGH = 4
 
 
 class WriteTimeout(Exception):
     """The worker does not read."""
 
 
+Take = Callable[[bytes], Awaitable[bool] | None]
+
+
 class _Reader(Protocol):
-    async def receive(self) -> bytes: ...
+    async def pump(self, take: Take) -> None: ...
 
     def close(self) -> None: ...
 
@@ -46,9 +48,15 @@ class Channel:
         self._writers = 0
         self._closed = False
 
-    async def receive(self) -> bytes:
-        """Some bytes; none once the worker has closed its end."""
-        return await self._reader.receive()
+    async def pump(self, take: Take) -> None:
+        """Hand over what arrives, until the worker closes its end.
+
+        Args:
+            take: gets some bytes, at once. If what to do about them has to wait, it returns an awaitable; until that
+                is done nothing more is read, and if it gives ``False``, nothing at all. What ``take`` raises comes out
+                here.
+        """
+        await self._reader.pump(take)
 
     async def send(self, line: bytes) -> None:
         """Send a line, whole, in the order of the calls. A closed connection takes it and drops it.
@@ -113,7 +121,13 @@ class _AnyReader:
     def __init__(self, sock: socket) -> None:
         self._socket = sock
 
-    async def receive(self) -> bytes:
+    async def pump(self, take: Take) -> None:
+        while data := await self._receive():
+            waiting = take(data)
+            if waiting is not None and not await waiting:
+                return
+
+    async def _receive(self) -> bytes:
         while True:
             try:
                 return self._socket.recv(_CHUNK)
@@ -127,54 +141,46 @@ class _AnyReader:
 
 
 class _AsyncioReader:
+    """Reads in the loop's own callback: a task that has to be woken for each message would double what it costs."""
+
     def __init__(self, sock: socket, loop: asyncio.AbstractEventLoop) -> None:
         self._socket = sock
         self._loop = loop
-        self._chunks: deque[bytes] = deque()
-        self._waiter: asyncio.Future[None] | None = None
-        self._registered = False
-        self._closed = False
+        self._woken: asyncio.Future[Awaitable[bool] | None] | None = None
 
-    async def receive(self) -> bytes:
-        while not self._chunks:
-            if self._closed:
-                return b""
-            if not self._registered:
-                self._loop.add_reader(self._socket, self._readable)
-                self._registered = True
-            self._waiter = self._loop.create_future()
+    async def pump(self, take: Take) -> None:
+        keep = True
+        while keep:
+            self._woken = self._loop.create_future()
+            self._loop.add_reader(self._socket, self._readable, take)
             try:
-                await self._waiter
+                waiting = await self._woken
             finally:
-                self._waiter = None
-        return self._chunks.popleft()
+                self.close()
+            keep = waiting is not None and await waiting
 
-    def _readable(self) -> None:
+    def _readable(self, take: Take) -> None:
+        woken = self._woken
+        if woken is None or woken.done():
+            return
         try:
             data = self._socket.recv(_CHUNK)
         except BlockingIOError:
             return
         except OSError:
             data = b""
-        if data:
-            self._chunks.append(data)
-        if not data or len(self._chunks) >= _ENOUGH:
-            # Back-pressure: what is not taken stays in the socket, and in the end with the worker.
-            self._unregister()
-        if not data:
-            self._closed = True
-        self._wake()
-
-    def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
-
-    def _unregister(self) -> None:
-        if self._registered:
-            self._registered = False
-            self._loop.remove_reader(self._socket)
+        try:
+            waiting = take(data) if data else None
+        except Exception as error:  # noqa: BLE001  it is the pump's to raise
+            woken.set_exception(error)
+            return
+        if waiting is not None or not data:
+            # Nothing more is read until it is done: what is not taken stays in the socket, in the end with the worker.
+            woken.set_result(waiting)
 
     def close(self) -> None:
-        self._unregister()
-        self._closed = True
-        self._wake()
+        if self._woken is not None:
+            self._loop.remove_reader(self._socket)
+            if not self._woken.done():
+                self._woken.set_result(None)
+            self._woken = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import anyio
@@ -130,12 +130,12 @@ class Worker:
         try:
             with anyio.move_on_after(self._start_timeout) as starting:
                 await self._channel.send(_wire.hello())
-                self._ready = await self._greeted(lines)
+                await self._channel.pump(lambda data: self._take_greeting(lines, data))
             if starting.cancelled_caught:
                 return lambda: WorkerExited(f"because it was not ready within {self._start_timeout:g} s")
             if self._ready:
                 started()
-                await self._read(lines)
+                await self._channel.pump(lambda data: self._take_data(lines, data))
         except ProtocolViolation as violation:
             problem = violation.problem
             self._report("worker.protocol", problem)
@@ -145,18 +145,17 @@ class Worker:
         self.ended = True
         return await self._how_it_ended()
 
-    async def _greeted(self, lines: LineBuffer) -> bool:
-        while data := await self._channel.receive():
-            found = _cut(lines, data)
-            if not found:
-                continue
-            ready = _wire.parse(found[0])
-            if not isinstance(ready, _wire.Ready) or len(found) > 1:
-                raise ProtocolViolation("its first message is not `ready`, or not alone")
-            if ready.version != PROTOCOL:
-                raise ProtocolViolation(f"it speaks version {ready.version} of the protocol, not {PROTOCOL}")
-            return True
-        return False
+    def _take_greeting(self, lines: LineBuffer, data: bytes) -> Awaitable[bool] | None:
+        found = _cut(lines, data)
+        if not found:
+            return None
+        ready = _wire.parse(found[0])
+        if not isinstance(ready, _wire.Ready) or len(found) > 1:
+            raise ProtocolViolation("its first message is not `ready`, or not alone")
+        if ready.version != PROTOCOL:
+            raise ProtocolViolation(f"it speaks version {ready.version} of the protocol, not {PROTOCOL}")
+        self._ready = True
+        return _stop()
 
     async def _how_it_ended(self) -> Failure:
         """Its exit code or signal and its last words, as far as they can be had soon."""
@@ -228,17 +227,32 @@ class Worker:
 
     # what the worker says
 
-    async def _read(self, lines: LineBuffer) -> None:
-        while data := await self._channel.receive():
-            for line in _cut(lines, data):
-                large = len(line) > _LARGE_LINE
-                message = await anyio.to_thread.run_sync(_wire.parse, line) if large else _wire.parse(line)
-                refusal = self._take(message)
-                if refusal is not None:
-                    # Sent from here, so that a worker that asks in vain without reading is not read any more.
-                    await self._channel.send(refusal)
-                if self._dispatching.is_full:
-                    await self._dispatching.wait_for_room()
+    def _take_data(self, lines: LineBuffer, data: bytes) -> Awaitable[bool] | None:
+        found = _cut(lines, data)
+        for index, line in enumerate(found):
+            if len(line) > _LARGE_LINE:
+                return self._take_slowly(found[index:])
+            refusal = self._take(_wire.parse(line))
+            if refusal is not None or self._dispatching.is_full:
+                return self._take_slowly(found[index + 1 :], refusal)
+        return None
+
+    async def _take_slowly(self, lines: list[bytes], refusal: bytes | None = None) -> bool:
+        """Take lines when something has to be waited for: room, a thread, or that the worker reads."""
+        await self._settle(refusal)
+        for line in lines:
+            message = (
+                await anyio.to_thread.run_sync(_wire.parse, line) if len(line) > _LARGE_LINE else _wire.parse(line)
+            )
+            await self._settle(self._take(message))
+        return True
+
+    async def _settle(self, refusal: bytes | None) -> None:
+        if refusal is not None:
+            # Waited for, so that a worker that asks in vain without reading is not read any more.
+            await self._channel.send(refusal)
+        if self._dispatching.is_full:
+            await self._dispatching.wait_for_room()
 
     def _take(self, message: _wire.Message) -> bytes | None:
         """Act on a message. Returns the answer to a dispatch that is refused."""
@@ -317,6 +331,10 @@ def _start_failure(failure: WorkerError) -> WorkerError:
         return failure
     how = failure.message.removesuffix(" while the call was running")
     return WorkerStartFailed(f"{how} before it was ready", hint="`sideband doctor` shows what isolates workers here")
+
+
+async def _stop() -> bool:
+    return False
 
 
 def _signal_name(number: int) -> str:
