@@ -214,7 +214,7 @@ def _take(source, home):
 
 
 def test_hosts_that_take_it_at_once_agree(tmp_path, source):
-    with ProcessPoolExecutor(4, mp_context=get_context("spawn")) as processes:
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as processes:
         digests = set(processes.map(_take, [source] * 12, [tmp_path / "home"] * 12))
     assert [path.name for path in (tmp_path / "home" / "skills").iterdir()] == [digests.pop()]
     assert not digests
