@@ -228,9 +228,14 @@ async def test_what_is_done_to_the_file_while_a_host_lives_stays_visible(folder,
 
 @pytest.mark.anyio
 async def test_a_verification_beside_a_writing_host_finds_nothing_wrong(folder, store, write):
+    async def keep_writing():
+        while True:
+            await write(ledger, 1)
+            await anyio.lowlevel.checkpoint()
+
     ledger = Ledger(folder, store, rotate_bytes=5000, head_interval=0.001)
     async with ledger, anyio.create_task_group() as tasks:
-        tasks.start_soon(keep_writing, ledger)
+        tasks.start_soon(keep_writing)
         for _ in range(10):
             verdict = await verify(folder, store)
             assert verdict.ok, verdict.problems
