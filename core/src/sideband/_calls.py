@@ -21,8 +21,7 @@ from ._grants import RememberedGrants
 from ._isolation import ChosenSandbox
 from .broker import Broker, Call, EffectReport, Progress
 from .loading import SkillSpec, ToolSpec
-from .ops import Grant, OpFamily, Origin
-from .ops._sdk import write_sdk
+from .ops import Grant, OpFamily, Origin, write_sdk
 from .plugins import PluginError, PluginHost
 from .settings import Settings
 from .workers import (
@@ -30,11 +29,12 @@ from .workers import (
     GrantRequired,
     LaunchRequest,
     LogLine,
+    Snapshot,
     WorkerCall,
     WorkerPool,
     runtime_files,
+    snapshot,
 )
-from .workers._snapshots import Snapshot, snapshot
 
 __all__ = ["CallRequest", "CallResult", "GrantAsker", "SkillCalls"]
 

@@ -41,7 +41,8 @@ class SkillCatalog:
             for tool in skill.tools:
                 if name in (tool.full_name, tool.model_name):
                     return skill, tool
-        raise ToolNotFound(name, known=[tool.full_name for skill in loaded.skills for tool in skill.tools])
+        known = [tool.full_name for skill in loaded.skills for tool in skill.tools]
+        raise ToolNotFound(name, known=known, problems=[problem.reason for problem in loaded.problems if problem.fatal])
 
     async def _load(self) -> LoadedSkills:
         sources = SkillSources(folders=self._folders, packages=self._plugins.locate_skills())

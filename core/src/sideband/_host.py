@@ -21,7 +21,7 @@ from ._isolation import ChosenSandbox
 from ._plugin_context import HostPluginContext
 from ._worker_reports import WorkerReports
 from .broker import Approver, Broker, Call, Claims, EffectReport, Ops, Progress, Recovered, Redactor, recover
-from .hooks import HookRegistry
+from .hooks import HookRegistry, HookReport
 from .ledger import Ledger
 from .loading import LoadedSkills
 from .ops import Capability, Grant, Origin
@@ -93,7 +93,9 @@ class Host:
         self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.redactor = Redactor()
         policy = self.settings.plugin_policy()
-        self.hooks = HookRegistry(order=policy.order, deadlines=self.settings.settings.policy.deadlines)
+        self.hooks = HookRegistry(
+            report=self._report_hook, order=policy.order, deadlines=self.settings.settings.policy.deadlines
+        )
         self.plugins = await stack.enter_async_context(
             PluginHost(
                 policy,
@@ -128,7 +130,7 @@ class Host:
             pool=await stack.enter_async_context(WorkerPool(self.sandbox, report=recorder.take)),
             sandbox=self.sandbox,
             asker=self._asker,
-            report=_report,
+            report=self._report,
         )
         self.recovered = tuple(await recover(self.broker, self.ledger, claims))
 
@@ -187,7 +189,7 @@ class Host:
         try:
             return await self.broker.dispatch(call, name, params, key=key)
         finally:
-            await call.end(_report)
+            await call.end(self._report)
 
     async def skills(self) -> LoadedSkills:
         """The skills that could be loaded, and the problems of the others."""
@@ -198,6 +200,14 @@ class Host:
 
     def _plugin_context(self, record: PluginRecord, config: Any) -> HostPluginContext:
         return HostPluginContext(record.name, config, self.home, lambda: self.broker, self._all_rights)
+
+    def _report(self, error: Exception) -> None:
+        text = self.redactor.text(f"{type(error).__name__}: {error}")
+        _log.warning("closing what a call left open failed: %s", text)
+
+    def _report_hook(self, report: HookReport) -> None:
+        if report.error is not None:
+            _log.warning("%s", self.redactor.text(f"{report.plugin}: {report.error}"))
 
     async def _open_store(self) -> Any:
         spec = await self._store_spec()
@@ -216,9 +226,3 @@ class Host:
         plugin = await self.plugins.load("store", names[0])
         spec: StoreSpec = plugin.contribution[0]
         return spec
-
-
-def _report(error: Exception) -> None:
-    _log.warning("closing what a call left open failed: %s: %s", type(error).__name__, error)
-
-

@@ -13,7 +13,7 @@ from ._errors import SidebandError
 if TYPE_CHECKING:
     from .ops import OpFamily
 
-__all__ = ["LoadedSkills", "SkillLoader", "SkillPackage", "SkillProblem", "SkillSources", "SkillSpec", "ToolSpec"]
+__all__ = ["LoadedSkills", "SkillError", "SkillLoader", "SkillPackage", "SkillProblem", "SkillSources", "SkillSpec", "ToolSpec"]
 
 
 @frozen

@@ -47,6 +47,17 @@ class Policy(BaseModel):
 
         return Isolation.parse(value).label
 
+    @field_validator("order", "deadlines")
+    @classmethod
+    def _known_hooks(cls, value: dict[str, Any]) -> dict[str, Any]:
+        if value:
+            from .hooks import HOOK_SPECS  # noqa: PLC0415  most people order nothing
+
+            for hook in value:
+                if hook not in HOOK_SPECS:
+                    raise ValueError(f"there is no hook `{hook}`{closest(hook, HOOK_SPECS)}")
+        return value
+
 
 class Settings(BaseModel):
     """All that can be configured; one schema for users, projects and distributions.

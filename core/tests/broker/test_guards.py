@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from sideband import hookimpl
 from sideband.hooks import Allow, Ask, Deny, Replace
-from sideband.ops import Level, OpContext, OpDenied, OpParamsInvalid, Scope, op
+from sideband.ops import Level, OpContext, OpDenied, Scope, op
 
 pytestmark = pytest.mark.anyio
 
@@ -81,7 +81,7 @@ async def test_replaced_parameters_are_validated_again(make_host, count, hook):
         return Replace({"n": "many"})
 
     async with make_host(count, hook("fixer", op_call)) as host:
-        with pytest.raises(OpParamsInvalid):
+        with pytest.raises(OpDenied, match="fixer.*`n`: Input should be a valid integer"):
             await host.op("count.up", {"n": 1})
 
 
@@ -169,4 +169,14 @@ async def test_a_guard_that_hangs_denies_at_its_deadline(make_host, count, hook)
     settings = {"policy": {"deadlines": {"op_call": 0.05}}}
     async with make_host(count, hook("sleepy", op_call), settings=settings) as host:
         with pytest.raises(OpDenied, match="sleepy"):
+            await host.op("count.up", {"n": 1})
+
+
+async def test_a_guard_that_causes_the_effect_it_decides_about_comes_to_an_end(make_host, count, hook):
+    @hookimpl
+    async def op_call(event, ctx):
+        await ctx.dispatch("count.up", {"n": 1})
+
+    async with make_host(count, hook("circular", op_call)) as host:
+        with pytest.raises(OpDenied, match="circular"):
             await host.op("count.up", {"n": 1})

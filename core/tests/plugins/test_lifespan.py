@@ -4,7 +4,8 @@ from types import SimpleNamespace
 import anyio
 import anyio.lowlevel
 import pytest
-from sideband.hooks import Deny, OpCall, hookimpl
+from sideband.hooks import OpCall, hookimpl
+from sideband.ops import Level, Origin
 from sideband.plugins import LifespanFailed, Plugin, PluginError, PluginHost, State
 
 pytestmark = pytest.mark.anyio
@@ -226,7 +227,7 @@ async def test_one_that_ends_by_itself_fails_its_plugin_and_nobody_else(home):
         assert (await plugins.load("provider", "b")).record.state is State.ACTIVE
 
 
-async def test_hooks_of_a_plugin_whose_lifespan_ended_are_not_asked_any_more(home):
+async def test_a_plugin_whose_lifespan_ended_fails_each_call_so_that_a_guard_denies(home):
     end = anyio.Event()
 
     @asynccontextmanager
@@ -243,14 +244,16 @@ async def test_hooks_of_a_plugin_whose_lifespan_ended_are_not_asked_any_more(hom
 
     @hookimpl
     def op_call(event: OpCall):
-        return Deny("no")
+        return None
 
     plugin = Plugin("hook", "a", SimpleNamespace(lifespan=lifespan, op_call=op_call))
+    event = OpCall(effect="e", op="a.b", params={}, level=Level.SAFE, origin=Origin())
     async with host(home, plugin) as plugins:
-        assert plugins.hooks.has("op_call")
+        assert (await plugins.hooks.decide(event)).allowed
         end.set()
-        await until(lambda: not plugins.hooks.has("op_call"))
+        await until(lambda: not plugins.why("a")[0].state.usable)
         assert "ended while the host was running" in plugins.why("a")[0].reason
+        assert not (await plugins.hooks.decide(event)).allowed
 
 
 async def test_plugins_of_one_module_and_name_share_one_lifespan(home):

@@ -7,12 +7,12 @@ import hashlib
 import json
 import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextvars import ContextVar
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import anyio
-import sniffio
 from anyio import CancelScope, get_cancelled_exc_class
 from attrs import define, evolve, field
 from pydantic import BaseModel, ValidationError
@@ -30,6 +30,7 @@ from ..ops import (
     OpError,
     OpParamsInvalid,
     OpResultInvalid,
+    OpSpec,
     OpTimeout,
     Origin,
 )
@@ -48,6 +49,8 @@ __all__ = ["Broker"]
 _DEFAULT_TIMEOUT = 60.0
 _DEEPEST_CHILD = 8
 _LONGEST_RECORDED = 500
+# How many dispatches the current one is inside of, whether ops, hooks or lifespans made them.
+_depth: ContextVar[int] = ContextVar("sideband_dispatch_depth", default=0)
 # Makes plain data of results whose purpose is to reveal a secret to their caller.
 _PLAIN = Redactor()
 
@@ -61,7 +64,6 @@ class _Dispatch:
     effect: str
     grant: Grant
     origin: Origin
-    depth: int
     started: float
     key: str | None = None
     bound: BoundOp | None = None
@@ -111,7 +113,6 @@ class Broker:
         key: str | None = None,
         grant: Grant | None = None,
         via: str | None = None,
-        depth: int = 0,
     ) -> Any:
         """Run one op for ``call``, and return its result as plain data.
 
@@ -119,7 +120,6 @@ class Broker:
             key: an idempotency key; an effect with this key happens at most once, and its result is kept.
             grant: narrower rights than the call's, for a child effect.
             via: the plugin that asks, for a child effect.
-            depth: how many ops this one is nested in.
 
         Raises:
             OpError: why there is no result; ``OpDenied`` if nothing was executed for want of rights.
@@ -131,10 +131,16 @@ class Broker:
             effect=self._ledger.new_effect_id(),
             grant=call.grant if grant is None else grant,
             origin=call.origin if via is None else evolve(call.origin, plugin=via),
-            depth=depth,
             started=perf_counter(),
             key=key,
         )
+        outer = _depth.set(_depth.get() + 1)
+        try:
+            return await self._dispatch(dispatch, params)
+        finally:
+            _depth.reset(outer)
+
+    async def _dispatch(self, dispatch: _Dispatch, params: Mapping[str, Any]) -> Any:
         try:
             await self._look_up(dispatch)
             self._validate(dispatch, params)
@@ -145,8 +151,7 @@ class Broker:
             await self._refuse(dispatch, error)
             raise
         except get_cancelled_exc_class():
-            with CancelScope(shield=True):
-                await self._refuse(dispatch, OpCancelled(op))
+            await self._refuse(dispatch, OpCancelled(dispatch.op))
             raise
         if replay is not None:
             return replay.result
@@ -165,19 +170,22 @@ class Broker:
         )
 
     async def _look_up(self, dispatch: _Dispatch) -> None:
-        if dispatch.depth > _DEEPEST_CHILD:
+        if _depth.get() > _DEEPEST_CHILD:
             raise LimitExceeded("nested_dispatches", _DEEPEST_CHILD, op=dispatch.op)
         dispatch.bound = await self.ops.get(dispatch.op)
 
     def _validate(self, dispatch: _Dispatch, params: Mapping[str, Any]) -> None:
         spec = _bound(dispatch).spec
         dispatch.recorded = self._recordable(params, spec.record)
+        dispatch.params = self._parse(spec, params)
+        dispatch.recorded = self._recordable(dispatch.params.model_dump(include=set(params)), spec.record)
+
+    def _parse(self, spec: OpSpec, params: Mapping[str, Any]) -> BaseModel:
         try:
-            dispatch.params = spec.params.model_validate(params)
+            return spec.params.model_validate(params)
         except ValidationError as error:
             problems = validation_problems(error, known=spec.params.model_fields, shown=spec.record)
-            raise OpParamsInvalid(dispatch.op, self.redactor.text(problems)) from None
-        dispatch.recorded = self._recordable(dispatch.params.model_dump(include=set(params)), spec.record)
+            raise OpParamsInvalid(spec.name, self.redactor.text(problems)) from None
 
     def _recordable(self, params: Mapping[str, Any], allowed: Iterable[str]) -> dict[str, Any]:
         shown = {name: params[name] for name in allowed if name in params}
@@ -207,7 +215,11 @@ class Broker:
             key=dispatch.key,
             preview=self._preview(dispatch) if spec.preview else None,
         )
-        decision, refusal = await decide(self._hooks, event, self._approver)
+
+        def validate(params: Mapping[str, Any]) -> Mapping[str, Any]:
+            return self._parse(spec, params).model_dump(exclude_unset=True)
+
+        decision, refusal = await decide(self._hooks, event, self._approver, validate)
         dispatch.decisions = self.redactor.data(trail(decision))
         if decision.replaced_by and decision.arguments is not None:
             # What a guard puts in place of the parameters passes validation and gate like what it replaces.
@@ -294,7 +306,6 @@ class Broker:
             effect=dispatch.effect,
             deadline=deadline,
             grant=dispatch.grant,
-            depth=dispatch.depth,
         )
 
     def context(
@@ -306,7 +317,6 @@ class Broker:
         effect: str,
         deadline: float,
         grant: Grant | None = None,
-        depth: int = 0,
     ) -> DispatchContext:
         """The context for code of ``plugin``, with the call's rights or the narrower ``grant``."""
         return DispatchContext(
@@ -319,7 +329,6 @@ class Broker:
             plugin=plugin.record.name,
             call=call,
             grant=call.grant if grant is None else grant,
-            depth=depth,
             broker=self,
         )
 
@@ -479,7 +488,7 @@ def _digest(params: BaseModel) -> str:
 
 def _cancelled_by_handler() -> bool:
     """Whether a cancellation that is under way was raised by the handler alone, and by nobody around it."""
-    if anyio.current_effective_deadline() == -math.inf or sniffio.current_async_library() != "asyncio":
+    if anyio.current_effective_deadline() == -math.inf or get_cancelled_exc_class() is not asyncio.CancelledError:
         return False
     task = asyncio.current_task()
     return task is not None and task.cancelling() == 0

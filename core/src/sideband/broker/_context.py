@@ -42,7 +42,6 @@ class DispatchContext:
     plugin: str
     _call: Call = field(repr=False)
     _grant: Grant = field(repr=False)
-    _depth: int = field(repr=False)
     _broker: Broker = field(repr=False)
     _ended: bool = field(default=False, init=False, repr=False)
 
@@ -106,7 +105,7 @@ class DispatchContext:
         if capabilities is not None:
             grant = grant.narrow(await self._broker.ops.grant(capabilities))
         return await self._broker.dispatch(
-            self._call, op, params, key=key, grant=grant, via=self.plugin, depth=self._depth + 1
+            self._call, op, params, key=key, grant=grant, via=self.plugin
         )
 
     async def credential(self, handle: str, audience: str) -> Credential:

@@ -17,6 +17,8 @@ from ._errors import (
     OpTimeout,
 )
 from ._levels import Level
+from ._sdk import render_family, write_sdk
+from ._sdk_render import SdkInvalid
 from ._scope import Scope
 from ._spec import OpFamily, OpSpec, Reconciled, op
 
@@ -44,5 +46,8 @@ __all__ = [
     "Origin",
     "Reconciled",
     "Scope",
+    "SdkInvalid",
     "op",
+    "render_family",
+    "write_sdk",
 ]

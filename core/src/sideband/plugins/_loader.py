@@ -240,7 +240,8 @@ class PluginLoader:
         for record in shared.users:
             record.move(State.FAILED, error.reason)
             if record.kind in _PHASES:
-                self._hooks.unregister(record.name)
+                # Not unregistered: a guard that is gone would let everything pass.
+                self._hooks.break_off(record.name, error.reason)
 
 
 def _running_backend() -> str:

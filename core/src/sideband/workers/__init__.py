@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ._pool import WorkerPool
     from ._sandbox import Isolation, LaunchRequest, Probe, Sandbox, WorkerLimits, WorkerProcess
     from ._sdk_files import WORKER_FILE, runtime_files
+    from ._snapshots import Snapshot, SnapshotFailed, snapshot
 
 _MODULES = {
     "_calls": ("CallAnswer", "LogLine", "WorkerCall", "WorkerReport"),
@@ -49,6 +50,7 @@ _MODULES = {
     "_pool": ("WorkerPool",),
     "_sandbox": ("Isolation", "LaunchRequest", "Probe", "Sandbox", "WorkerLimits", "WorkerProcess"),
     "_sdk_files": ("WORKER_FILE", "runtime_files"),
+    "_snapshots": ("Snapshot", "SnapshotFailed", "snapshot"),
 }
 _ORIGIN = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -70,6 +72,8 @@ __all__ = [
     "Sandbox",
     "SkillFailed",
     "SkillRefused",
+    "Snapshot",
+    "SnapshotFailed",
     "ToolNotFound",
     "WorkerCall",
     "WorkerError",
@@ -81,6 +85,7 @@ __all__ = [
     "WorkerStartFailed",
     "launch",
     "runtime_files",
+    "snapshot",
     "worker_command",
 ]
 

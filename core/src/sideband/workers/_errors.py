@@ -51,9 +51,10 @@ class ToolNotFound(CallError, LookupError):
     code = "tool.unknown"
     exit_code = 2
 
-    def __init__(self, tool: str, *, known: Iterable[str] = ()) -> None:
+    def __init__(self, tool: str, *, known: Iterable[str] = (), problems: Iterable[str] = ()) -> None:
+        not_loaded = "; ".join(problems)
         super().__init__(
-            f"there is no tool `{tool}`{closest(tool, known)}",
+            f"there is no tool `{tool}`{closest(tool, known)}" + (f" (not loaded: {not_loaded})" if not_loaded else ""),
             hint="`sideband skills list` shows what is loaded and what is not, with the reason",
         )
 

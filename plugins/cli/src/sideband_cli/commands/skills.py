@@ -13,7 +13,9 @@ from .._hosting import add_host_options, make_host, run
 from .._output import format_table, notice, print_data
 
 if TYPE_CHECKING:
+    from sideband import Host
     from sideband.loading import LoadedSkills, SkillProblem, SkillSpec
+    from sideband.ops import OpFamily
 
 __all__ = ["sideband_commands"]
 
@@ -97,12 +99,10 @@ def _validate(arguments: Namespace) -> int:
     async def main() -> list[SkillProblem]:
         problems: list[SkillProblem] = []
         async with make_host(arguments) as host:
+            families = await _families(host)
             for name in host.plugins.names("loader"):
-                plugin = await host.plugins.load("loader", name)
-                for loader in plugin.contribution:
-                    found = await loader.validate(arguments.folder)
-                    problems += found.problems
-                    problems += [problem for skill in found.skills for problem in skill.problems]
+                for loader in (await host.plugins.load("loader", name)).contribution:
+                    problems += await loader.validate(arguments.folder, families=families)
         return list(dict.fromkeys(problems))
 
     problems = run(main)
@@ -111,6 +111,18 @@ def _validate(arguments: Namespace) -> int:
     if problems:
         notice(f"{len(problems)} problems, {sum(problem.fatal for problem in problems)} of them fatal")
     return 1 if problems else 0
+
+
+async def _families(host: Host) -> list[OpFamily]:
+    from sideband.plugins import PluginError
+
+    families = []
+    for name in host.plugins.names("op"):
+        try:
+            families.append((await host.broker.ops.plugin(name)).contribution)
+        except PluginError as error:
+            notice(f"notice: {error.message}")
+    return families
 
 
 def _describe(problem: SkillProblem) -> str:

@@ -1,0 +1,61 @@
+"""What tests over several packages share: folders of skills, the command line, all packages of the workspace."""
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+COMMAND = Path(sys.executable).with_name("sideband")
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request):
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def packages():
+    """Each package of the workspace: its folder and its pyproject."""
+    folders = [ROOT / "core", *sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))]
+    return {folder: tomllib.loads((folder / "pyproject.toml").read_text()) for folder in folders}
+
+
+@pytest.fixture
+def make_skill(tmp_path):
+    """A skill folder from its code and the capabilities that it asks for."""
+
+    def make(name, code, capabilities="", **metadata):
+        folder = tmp_path / "skills" / name
+        folder.mkdir(parents=True)
+        lines = "".join(f"  sideband.{key}: '{value}'\n" for key, value in metadata.items())
+        (folder / "SKILL.md").write_text(
+            f"---\nname: {name}\ndescription: A skill of a test.\nmetadata:\n"
+            f"  sideband.capabilities: '{capabilities}'\n{lines}---\n"
+        )
+        (folder / "tools.py").write_text(code)
+        return folder
+
+    return make
+
+
+@pytest.fixture
+def sideband(tmp_path):
+    """The command line, as a process with a home of its own and nobody to ask."""
+
+    def run(*words, stdin="", folder=tmp_path, **environment):
+        return subprocess.run(
+            [COMMAND, *map(str, words)],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+            cwd=folder,
+            env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "SIDEBAND_HOME": str(tmp_path / "home"), **environment},
+        )
+
+    return run

@@ -1,0 +1,211 @@
+"""The rules of the layout: who may import whom, how long a module may be, what a package must have."""
+
+import ast
+import graphlib
+import importlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCES = [ROOT / "core" / "src", *sorted(ROOT.glob("plugins/*/src")), *sorted(ROOT.glob("contrib/*/src"))]
+CORE_NEVER = {"httpx", "keyring", "httpcore"}
+
+
+def modules(source):
+    for path in sorted(source.rglob("*.py")):
+        parts = path.relative_to(source).with_suffix("").parts
+        yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
+
+
+def imports(name, path, *, lazy=True):
+    """The absolute names that a module imports; without ``lazy``, only those that importing it imports."""
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    for node in _statements(ast.parse(path.read_text()), lazy=lazy):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package.rsplit(".", node.level - 1)[0] if node.level else ""
+            module = ".".join(filter(None, (base if node.level else "", node.module)))
+            yield module
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def _statements(tree, *, lazy):
+    if lazy:
+        return ast.walk(tree)
+    found = []
+    for node in tree.body:
+        guarded = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        if not guarded and not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found.extend(ast.walk(node))
+    return found
+
+
+def tops(source):
+    return {path.stem if path.is_file() else path.name for path in source.iterdir() if not path.name.endswith(".egg-info")}
+
+
+ALL = [(source, name, path) for source in SOURCES for name, path in modules(source)]
+PLUGIN_TOPS = {top for source in SOURCES[1:] for top in tops(source)}
+
+
+def test_the_core_imports_no_plugin_and_no_package_that_belongs_to_one():
+    for name, path in modules(SOURCES[0]):
+        used = {imported.partition(".")[0] for imported in imports(name, path)}
+        assert not used & (PLUGIN_TOPS | CORE_NEVER), name
+
+
+def test_a_plugin_imports_only_public_names_of_sideband():
+    for source, name, path in ALL:
+        if source != SOURCES[0]:
+            private = [one for one in imports(name, path) if re.match(r"sideband(\.\w+)*\._(?!_version__)", one)]
+            assert not private, name
+
+
+def test_a_plugin_imports_no_sibling():
+    for source, name, path in ALL:
+        siblings = PLUGIN_TOPS - tops(source)
+        used = {imported.partition(".")[0] for imported in imports(name, path)}
+        assert not used & siblings, name
+
+
+def test_a_package_imports_only_what_it_declares(packages):
+    for folder, project in packages.items():
+        declared = {_module_name(line) for line in project["project"].get("dependencies", ())}
+        source = folder / "src"
+        if "pydantic" in declared:
+            declared.add("pydantic_core")  # released with it, and only with it
+        allowed = declared | set(sys.stdlib_module_names) | tops(source)
+        if folder.name != "core":
+            allowed |= {"sideband"}
+        for name, path in modules(source):
+            used = {imported.partition(".")[0] for imported in imports(name, path)}
+            undeclared = used - allowed - {"sideband_sdk", ""}
+            assert not undeclared, f"{name} imports {undeclared}"
+
+
+def _module_name(requirement):
+    name = re.split(r"[\s\[<>=!~;]", requirement)[0].lower()
+    return {"attrs": "attrs", "pyyaml": "yaml"}.get(name, name.replace("-", "_"))
+
+
+def test_what_runs_in_a_worker_imports_the_standard_library_only():
+    core = SOURCES[0]
+    inside = [
+        *modules(core / "sideband" / "workers" / "runtime"),
+        ("skill", core / "sideband" / "skill.py"),
+        ("worker", core / "sideband" / "worker.py"),
+    ]
+    assert len(inside) > 3
+    for name, path in inside:
+        relative = path.relative_to(core).with_suffix("").parts
+        full = ".".join(relative)
+        used = {one for one in imports(full, path) if not one.startswith(("sideband.workers.runtime", "sideband.skill"))}
+        foreign = {one for one in used if one.partition(".")[0] not in sys.stdlib_module_names}
+        assert foreign <= {"sideband", "sideband.workers", "sideband_sdk"}, name
+
+
+def test_nothing_imports_the_agent():
+    for source, name, path in ALL:
+        if not name.startswith("sideband.agent"):
+            assert not [one for one in imports(name, path) if one.startswith("sideband.agent")], (source, name)
+
+
+def test_contrib_is_imported_by_nobody():
+    contrib = {top for source in ROOT.glob("contrib/*/src") for top in tops(source)}
+    for source, name, path in ALL:
+        if "contrib" not in source.parts:
+            assert not {one.partition(".")[0] for one in imports(name, path)} & contrib, name
+
+
+def test_no_module_is_longer_than_600_lines():
+    tests = [path for path in ROOT.rglob("tests/**/*.py") if ".venv" not in path.parts]
+    long = {str(path): n for path in [*(p for _, _, p in ALL), *tests] if (n := len(path.read_text().splitlines())) > 600}
+    assert not long
+
+
+def test_there_is_no_circle_of_imports():
+    for source in SOURCES:
+        known = dict(modules(source))
+        graph = {name: {one for one in imports(name, path, lazy=False) if one in known and one != name} for name, path in known.items()}
+        # `from . import x` in a package names both the package and its module; only the module is meant.
+        graph = {name: {one for one in uses if not name.startswith(f"{one}.")} for name, uses in graph.items()}
+        list(graphlib.TopologicalSorter(graph).static_order())
+
+
+def test_no_two_packages_share_a_name_a_module_or_an_entry_point(packages):
+    names = [project["project"]["name"] for project in packages.values()]
+    top_modules = [top for folder in packages for top in tops(folder / "src")]
+    entry_points = [
+        (group, name)
+        for project in packages.values()
+        for group, table in project["project"].get("entry-points", {}).items()
+        for name in table
+    ]
+    for things in (names, top_modules, entry_points):
+        assert len(things) == len(set(things))
+
+
+def test_each_package_has_what_a_package_needs(packages):
+    for folder, project in packages.items():
+        assert (folder / "README.md").read_text().startswith("# "), folder
+        assert "Typing :: Typed" in project["project"]["classifiers"], folder
+        for top in tops(folder / "src"):
+            package = folder / "src" / top
+            assert (package / "py.typed").exists() or not (package / "__init__.py").exists(), package
+
+
+def test_the_default_distribution_pins_every_package_exactly(packages):
+    import tomllib
+
+    pinned = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"])
+    expected = set()
+    for folder, project in packages.items():
+        (version_file,) = [folder / project["tool"]["hatch"]["version"]["path"]]
+        version = re.search(r'__version__ = "(.+)"', version_file.read_text()).group(1)
+        expected.add(f"{project['project']['name']}=={version}")
+    assert pinned == expected
+
+
+PUBLIC = sorted(
+    name
+    for _, name, path in ALL
+    if path.name == "__init__.py" and not any(part.startswith("_") for part in name.split(".")) and "__all__" in path.read_text()
+)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_names_are_sorted_and_there(name):
+    module = importlib.import_module(name)
+    assert list(module.__all__) == sorted(module.__all__, key=_as_ruff_sorts)
+    for public in module.__all__:
+        assert getattr(module, public) is not None
+
+
+def _as_ruff_sorts(name):
+    """Constants, then classes, then the rest."""
+    return (0 if name.isupper() else 1 if name[0].isupper() else 2, name)
+
+
+def test_no_committed_file_names_the_host_of_a_registry():
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
+    hosts = re.compile(r"https?://[^\s\"']*(/simple\b|\.whl\b|\.tar\.gz\b|\.tgz\b)|index-url\s*=|extra-index|" + r"files\.python" + r"hosted")
+    for name in filter(None, tracked):
+        path = ROOT / name
+        if path.suffix in {".toml", ".txt", ".in", ".cfg", ".lock", ".json", ".md", ".yml"} or path.name in {"Makefile", "run"}:
+            assert not hosts.search(path.read_text()), name
+
+
+def test_the_version_is_shown_without_importing_a_plugin_or_any_dependency():
+    probe = (
+        "import sys; sys.argv = ['sideband', '--version']\n"
+        "from sideband.__main__ import main; main()\n"
+        "print(sorted(name for name in sys.modules if name.partition('.')[0] in"
+        " {'attrs', 'attr', 'pydantic', 'pluggy', 'anyio', 'importlib_metadata', 'argparse'} or name.startswith('sideband_')))"
+    )
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"

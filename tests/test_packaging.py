@@ -1,0 +1,83 @@
+"""Each wheel, built and installed alone, imports with nothing but what it declares."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+UV = next((path for path in (ROOT / ".venv/uv/bin/uv", Path(sys.executable).with_name("uv")) if path.exists()), None)
+FOLDERS = ["core", *sorted(str(path.parent.relative_to(ROOT)) for path in ROOT.glob("plugins/*/pyproject.toml")), "."]
+
+
+def uv(*words, **options):
+    return subprocess.run([UV, *map(str, words)], check=True, capture_output=True, text=True, **options)
+
+
+@pytest.fixture(scope="session")
+def wheels(tmp_path_factory):
+    """All wheels of the workspace, by the folder that they were built from."""
+    assert UV, "make test sets up uv; without it nothing can be built"
+    built = {}
+    for folder in FOLDERS:
+        out = tmp_path_factory.mktemp("wheel")
+        uv("build", "--quiet", "--wheel", "--no-build-isolation", "--python", sys.executable, "--no-sources",
+           "--out-dir", out, ROOT / folder)  # fmt: skip
+        (built[folder],) = out.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="session")
+def index(wheels, tmp_path_factory):
+    """A folder with all our wheels, to install dependencies between them from."""
+    folder = tmp_path_factory.mktemp("index")
+    for wheel in wheels.values():
+        (folder / wheel.name).hardlink_to(wheel)
+    return folder
+
+
+def install(wheel, index, folder):
+    """A clean environment with one wheel and what it declares."""
+    uv("venv", "--quiet", "--python", sys.executable, folder)
+    python = folder / "bin" / "python"
+    pins = ROOT / "requirements" / "run.txt"
+    uv("pip", "install", "--quiet", "--python", python, "--find-links", index, "--constraint", pins, wheel)
+    return python
+
+
+def run(python, code, home):
+    environment = {"PATH": os.environ["PATH"], "HOME": str(home), "SIDEBAND_HOME": str(home)}
+    done = subprocess.run([python, "-I", "-c", code], capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("folder", [folder for folder in FOLDERS if folder != "."])
+def test_a_wheel_installs_and_imports_alone(folder, wheels, index, tmp_path):
+    python = install(wheels[folder], index, tmp_path / "venv")
+    with zipfile.ZipFile(wheels[folder]) as archive:
+        files = archive.namelist()
+    tops = sorted({name.partition("/")[0] for name in files if name.endswith("/__init__.py") and name.count("/") == 1})
+    assert tops
+    assert all(f"{top}/py.typed" in files for top in tops)
+    modules = sorted(
+        name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        for name in files
+        if name.endswith(".py") and name.partition("/")[0] in tops and not name.endswith("__main__.py")
+    )
+    run(python, "import importlib\n" + "\n".join(f"importlib.import_module({name!r})" for name in modules), tmp_path)
+
+
+def test_the_default_distribution_brings_a_working_command(wheels, index, tmp_path):
+    python = install(wheels["."], index, tmp_path / "venv")
+    home = tmp_path / "home"
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "SIDEBAND_HOME": str(home)}
+    done = subprocess.run(
+        [python.with_name("sideband"), "demo", "--json"], capture_output=True, text=True, check=False, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    assert '"Neptune"' not in done.stdout
+    assert '"Mercury"' in done.stdout
