@@ -54,10 +54,10 @@ async def test_a_value_is_seen_nowhere_but_where_it_is_revealed(open_host, confi
     async with open_host(**config) as host:
         if config["backend"] == "memory":
             await run(host, "secrets.set", value)
+        assert await host.op("secrets.read", {"name": "canary"}, key="read", **told) == CANARY
         await run(host, "probe.send", probe)
         await run(host, "probe.fail", probe)
         await run(host, "probe.send", probe | {"audience": "https://evil.test"})
-        assert await host.op("secrets.read", {"name": "canary"}, key="read", **told) == CANARY
         await run(host, "secrets.delete", {"name": "canary"})
     written = {path: path.read_bytes() for path in home.rglob("*") if path.is_file()}
     assert written

@@ -1,7 +1,9 @@
 import anyio
 import pytest
+from pydantic import ValidationError
 from sideband.ops import OpDenied, OpParamsInvalid
 from sideband_secrets import SecretBinary, SecretMissing
+from sideband_secrets._models import SetParams
 
 pytestmark = pytest.mark.anyio
 
@@ -94,6 +96,11 @@ class TestInMemory:
         with pytest.raises(OpParamsInvalid) as caught:
             await store(host, value=value)
         assert "xxx" not in caught.value.message
+
+    def test_an_error_about_parameters_holds_no_value(self):
+        with pytest.raises(ValidationError) as caught:
+            SetParams.model_validate({"name": "A", "value": ["s3cr3t-value"], "more": "s3cr3t-value"})
+        assert "s3cr3t-value" not in str(caught.value)
 
     @pytest.mark.parametrize("name", ["", "A", "-a", ".a", "a/b", "a b", "a" * 65, ":index", "ä", "a\n"])
     async def test_a_name_is_plain(self, host, name):

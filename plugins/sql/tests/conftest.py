@@ -17,8 +17,14 @@ def settings():
 
 
 @pytest.fixture
-async def host(tmp_path, settings, anyio_backend):
+def more_plugins():
+    return []
+
+
+@pytest.fixture
+async def host(tmp_path, settings, more_plugins, anyio_backend):
     plugins = [
+        *more_plugins,
         Plugin("op", "sql", sideband_sql.plugin),
         Plugin("store", "sqlite", sideband_store_sqlite.plugin),
     ]

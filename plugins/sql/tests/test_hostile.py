@@ -1,8 +1,10 @@
 import os
 import sqlite3
+from types import SimpleNamespace
 
 import anyio
 import pytest
+from sideband import Plugin, hookimpl
 from sideband.ops import OpDenied
 from sideband_sql import SqlCorrupt, SqlDenied, SqlError, SqlReadonly, SqlTimeout, SqlTooLarge
 
@@ -226,6 +228,30 @@ async def test_a_file_that_is_no_database_is_called_so_without_its_content(host,
     with pytest.raises(SqlCorrupt) as caught:
         await host.op("sql.query", {"db": str(tmp_path / "text.db"), "sql": "SELECT * FROM sqlite_master"})
     assert "secret" not in caught.value.message
+
+
+class TestRightsOfMovingTargets:
+    @pytest.fixture
+    def link(self, tmp_path):
+        for name in ("allowed", "secret"):
+            sqlite3.connect(tmp_path / f"{name}.db").close()
+        link = tmp_path / "link.db"
+        link.symlink_to(tmp_path / "allowed.db")
+        return link
+
+    @pytest.fixture
+    def more_plugins(self, link, tmp_path):
+        @hookimpl
+        def op_call(event):
+            link.unlink()
+            link.symlink_to(tmp_path / "secret.db")
+
+        return [Plugin("hook", "swap", SimpleNamespace(op_call=op_call))]
+
+    async def test_a_link_that_moves_after_the_gate_is_noticed(self, host, link, tmp_path):
+        params = {"db": str(link), "sql": "SELECT 1 AS one"}
+        with pytest.raises(OpDenied):
+            await host.op("sql.query", params, grants=[f"sql:path={tmp_path}/allowed.db"])
 
 
 @pytest.mark.usefixtures("db")

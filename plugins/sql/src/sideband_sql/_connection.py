@@ -32,7 +32,6 @@ _SECONDS_BETWEEN_TRIES = 0.01
 _LIMITS = {
     sqlite3.SQLITE_LIMIT_SQL_LENGTH: 1024 * 1024,
     sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 100,
-    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 200,
     sqlite3.SQLITE_LIMIT_FUNCTION_ARG: 100,
     # the time of one LIKE is the product of pattern and text, and can't be interrupted
     sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 100,

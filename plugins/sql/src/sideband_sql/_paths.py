@@ -90,6 +90,7 @@ def _create(file: Path, folder: Path | None) -> None:
     if folder is not None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
-        os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+        # O_EXCL does not follow a link either
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     except FileExistsError:
         return

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from anyio import from_thread
 from attrs import define
 
 from ._connection import Session
@@ -15,7 +14,6 @@ from ._errors import SqlSyntax, SqlTooLarge, SqlValue
 
 __all__ = ["Bindings", "Rows", "change", "change_many", "select"]
 
-_BATCH = 256
 _BYTES_OF_A_NUMBER = 8
 
 Bindings = Mapping[str, Any] | Sequence[Any]
@@ -74,15 +72,7 @@ def change(session: Session, sql: str, params: Bindings) -> tuple[int, int | Non
 def change_many(session: Session, sql: str, rows: Sequence[Bindings]) -> int:
     """Run one statement for each row within a transaction, and return the rows affected."""
     with session.statements():
-        return max(session.connection.executemany(sql, _checked(rows)).rowcount, 0)
-
-
-def _checked(rows: Sequence[Bindings]) -> Iterator[Bindings]:
-    # a statement for one row may be too short for the progress callback
-    for number, row in enumerate(rows):
-        if number % _BATCH == 0:
-            from_thread.check_cancelled()
-        yield row
+        return max(session.connection.executemany(sql, rows).rowcount, 0)
 
 
 def _take(cursor: sqlite3.Cursor, max_rows: int, max_bytes: int) -> Rows:
