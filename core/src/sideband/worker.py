@@ -1,8 +1,27 @@
 """A worker process: ``python -m sideband.worker --stdio``, for hosts in any language.
 
-The protocol is JSON, one object a line, on standard input and output. A host sends ``call``, answers each
-``dispatch`` with a ``dispatch_result``, and gets one ``result`` (docs/wire.md). What the skill prints goes to standard
-error; a host that greets with ``hello`` gets it as ``log`` messages instead.
+The protocol is JSON, one object a line, at most 16 MiB and 64 levels deep, on standard input and output. Bytes are
+``{"__bytes__": BASE64}``. A host says:
+
+- ``{"__type__": "call", "__id__": ID, "__call__": {"module": FILE, "function": NAME, "kwargs": {…}, "working_dir":
+  FOLDER, "capabilities": […], "env": {"timezone": …, "locale": …}}}`` to start a call; any number may run at once;
+- ``{"__type__": "dispatch_result", "__dispatch_id__": ID, "payload": …}`` to answer an op, or with ``"__error__":
+  {"code", "message", "op", "retryable", "hint"}`` (or a text) instead of the payload;
+- ``{"__type__": "cancel", "__id__": ID}`` to cancel a call, which still gets its ``result``;
+- ``{"__type__": "hello", "version": 1}``, if it wants to know the worker's version and to get ``log`` messages.
+
+A worker says:
+
+- ``{"__type__": "dispatch", "__id__": CALL, "__dispatch_id__": "d-N", "__caps__": […], "__dispatch__": {"op": NAME,
+  "params": {…}}}`` when a call wants an op; ``N`` rises. ``__caps__`` repeats what the call was told and proves nothing;
+- ``{"__type__": "cancel", "__dispatch_id__": ID}`` when the call does not wait for it any more;
+- ``{"__type__": "result", "__id__": ID, …}`` when a call has ended, with the keys of the object that it returned beside
+  the protocol's own; anything else, and an object whose only key is ``value``, is wrapped as ``"value"``. A failure is
+  ``"__error__": {"code", "message", "traceback", "cause"}``;
+- ``{"__type__": "ready", "version": 1, "python": …}`` to ``hello``, then ``{"__type__": "log", "__id__": ID, "stream":
+  "stdout", "text": …}`` for each line that a call prints. Without ``hello`` what is printed goes to standard error.
+
+A skill that reports progress dispatches ``progress.report``, which has no answer. The worker ends with its input.
 
 The same file starts sideband's own workers, as a script: it imports nothing but what the interpreter already has until
 the lock-down has been applied.

@@ -11,7 +11,6 @@ from typing import Any
 import anyio
 import attrs
 import pytest
-
 from sideband.workers import LaunchRequest, LogLine, PlainSandbox, WorkerCall, WorkerPool, WorkerReport, runtime_files
 
 
@@ -108,7 +107,7 @@ def gather() -> Callable[..., Any]:
         async def one(index: int, coroutine: Any) -> None:
             try:
                 outcomes[index] = await coroutine
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001  outcomes are the test's to judge
                 outcomes[index] = error
 
         async with anyio.create_task_group() as tasks:
@@ -117,6 +116,18 @@ def gather() -> Callable[..., Any]:
         return outcomes
 
     return run
+
+
+async def until(condition: Callable[[], Any]) -> None:
+    """Wait for something that happens in another process."""
+    with anyio.fail_after(30):
+        while not condition():  # noqa: ASYNC110  another process sets no event here
+            await anyio.sleep(0.002)
+
+
+@pytest.fixture(name="until")
+def until_fixture() -> Callable[..., Any]:
+    return until
 
 
 @pytest.fixture
@@ -135,9 +146,7 @@ def answers() -> SimpleNamespace:
         return f"answer {params['key']}"
 
     async def arrived(count: int) -> None:
-        with anyio.fail_after(10):
-            while len(waiting) < count:
-                await anyio.lowlevel.checkpoint()
+        await until(lambda: len(waiting) >= count)
 
     return SimpleNamespace(
         handler=handler,

@@ -3,13 +3,13 @@
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
 
 import anyio
 import pytest
-
 from sideband.ops import OpFailed, OpResultInvalid
 from sideband.workers import (
     CallTimeout,
@@ -34,10 +34,8 @@ def exists(pid: int) -> bool:
     return True
 
 
-async def until(condition) -> None:
-    with anyio.fail_after(10):
-        while not condition():
-            await anyio.sleep(0.005)
+def open_descriptors() -> int:
+    return len(list(Path("/dev/fd").iterdir()))
 
 
 TOOLS = """
@@ -92,7 +90,7 @@ TOOLS = """
         ("close", "by closing its channel"),
     ],
 )
-async def test_a_crash_fails_the_calls_of_that_worker_and_the_next_call_gets_a_new_one(
+async def test_a_crash_fails_the_calls_of_that_worker_and_the_next_call_gets_a_new_one(  # noqa: PLR0917  fixtures
     make_skill, make_pool, gather, answers, function, how
 ):
     skill = make_skill(TOOLS)
@@ -131,7 +129,7 @@ async def test_a_deadline_cancels_the_call_and_leaves_the_worker_alone(make_skil
 
 
 @pytest.mark.parametrize("function", ["spin", "stubborn"])
-async def test_a_call_that_does_not_obey_gets_its_worker_replaced(make_skill, make_pool, reports, function):
+async def test_a_call_that_does_not_obey_gets_its_worker_replaced(make_skill, make_pool, reports, function, until):
     skill = make_skill(TOOLS)
     async with make_pool(cancel_grace=0.2) as pool:
         before = (await pool.call(skill.call("pid"))).value
@@ -143,7 +141,7 @@ async def test_a_call_that_does_not_obey_gets_its_worker_replaced(make_skill, ma
     assert [report.code for report in reports] == ["worker.stuck"]
 
 
-async def test_the_neighbours_of_a_call_that_does_not_obey_may_finish(make_skill, make_pool, gather, answers):
+async def test_the_neighbours_of_a_call_that_does_not_obey_may_finish(make_skill, make_pool, gather, answers, until):
     skill = make_skill(TOOLS)
     async with make_pool(cancel_grace=0.1) as pool:
         before = (await pool.call(skill.call("pid"))).value
@@ -177,7 +175,7 @@ async def test_cancelling_the_caller_cancels_the_call_and_its_dispatches(make_sk
         assert await pool.call(skill.call("pid")) == before
 
 
-async def test_an_op_that_the_skill_gives_up_is_cancelled_in_the_host(make_skill, make_pool, answers):
+async def test_an_op_that_the_skill_gives_up_is_cancelled_in_the_host(make_skill, make_pool, answers, until):
     skill = make_skill("""
         async def one():
             try:
@@ -208,9 +206,9 @@ async def test_dispatches_that_outlive_their_call_are_cancelled_with_it(make_ski
     assert answers.cancelled == ["left"]
 
 
-
-
-async def test_a_handler_that_fails_gives_one_typed_answer_and_its_neighbours_notice_nothing(make_skill, make_pool, reports):
+async def test_a_handler_that_fails_gives_one_typed_answer_and_its_neighbours_notice_nothing(
+    make_skill, make_pool, reports
+):
     skill = make_skill("""
         async def ask(verb):
             try:
@@ -282,7 +280,7 @@ async def test_two_hundred_calls_at_once_start_one_worker(make_skill, make_pool,
     assert len({answer.value for answer in found}) == 1
 
 
-async def test_an_idle_worker_is_retired(make_skill, make_pool):
+async def test_an_idle_worker_is_retired(make_skill, make_pool, until):
     skill = make_skill(TOOLS)
     async with make_pool(idle_seconds=0.1) as pool:
         before = (await pool.call(skill.call("pid"))).value
@@ -290,7 +288,7 @@ async def test_an_idle_worker_is_retired(make_skill, make_pool):
         assert (await pool.call(skill.call("pid"))).value != before
 
 
-async def test_an_idle_worker_gives_way_when_there_are_too_many(make_skill, make_pool, gather):
+async def test_an_idle_worker_gives_way_when_there_are_too_many(make_skill, make_pool, gather, until):
     skill = make_skill(TOOLS)
     async with make_pool(maximum=2) as pool:
         found = await gather(*(pool.call(skill.call("pid", domain=f"domain {n}")) for n in range(6)))
@@ -337,15 +335,15 @@ async def test_an_error_in_the_body_of_a_pool_comes_out_as_it_is(make_pool):
             raise KeyError("mine")
 
 
-async def test_descriptors_and_processes_are_given_back(make_skill, make_pool, gather):
+async def test_descriptors_and_processes_are_given_back(make_skill, make_pool, gather, until):
     skill = make_skill(TOOLS)
     async with make_pool() as pool:
         await pool.call(skill.call("pid"))
-        before = len(os.listdir("/dev/fd"))
+        before = open_descriptors()
         for function in ("leave", "die", "close"):
             await gather(pool.call(skill.call(function)))
             await pool.call(skill.call("pid"))
-        await until(lambda: len(os.listdir("/dev/fd")) == before)
+        await until(lambda: open_descriptors() == before)
 
 
 async def test_a_worker_that_can_not_be_started_says_why(make_skill, make_pool, gather):
@@ -364,7 +362,10 @@ async def test_a_worker_that_can_not_be_started_says_why(make_skill, make_pool, 
 @pytest.mark.parametrize(
     ("lockdown", "how"),
     [
-        ("def apply(plan):\n    raise OSError('seccomp is not there: ' + plan['name'])", "97 .*seccomp is not there: x"),
+        (
+            "def apply(plan):\n    raise OSError('seccomp is not there: ' + plan['name'])",
+            "97 .*seccomp is not there: x",
+        ),
         ("def apply(plan)", "97 .*SyntaxError"),
         ("while True: pass", "not ready within"),
     ],
@@ -421,7 +422,8 @@ async def dispatch(dispatch_id, op, params):
     await anyio.sleep_forever()
 
 async def main():
-    launch = LaunchRequest(snapshot=Path({str(skill.folder)!r}), sdk=Path({str(skill.sdk)!r}), python=Path(sys.executable))
+    snapshot, sdk = Path({str(skill.folder)!r}), Path({str(skill.sdk)!r})
+    launch = LaunchRequest(snapshot=snapshot, sdk=sdk, python=Path(sys.executable))
     async with WorkerPool(PlainSandbox()) as pool:
         def call(function):
             return WorkerCall(id=function, tool=function, domain="d", launch=launch, function=function,
@@ -431,8 +433,6 @@ async def main():
 
 anyio.run(main)
 """
-    import subprocess
-
     process = subprocess.Popen([sys.executable, "-c", host], stdout=subprocess.PIPE, env={**os.environ})
     pid = int(process.stdout.readline())
     process.send_signal(signal.SIGKILL)

@@ -5,7 +5,6 @@ import time
 
 import anyio
 import pytest
-
 from sideband.workers import ProtocolViolation, WorkerExited
 
 pytestmark = pytest.mark.anyio
@@ -58,11 +57,12 @@ VIOLATIONS = {
     "no JSON": b"hello\n",
 }
 
+
 @pytest.mark.parametrize(
     ("said", "anyio_backend"),
     [*((said, "asyncio") for said in VIOLATIONS), ("no JSON", "trio"), ("two results", "trio")],
 )
-async def test_what_a_worker_may_not_say_ends_it_and_fails_its_calls(
+async def test_what_a_worker_may_not_say_ends_it_and_fails_its_calls(  # noqa: PLR0917  fixtures
     make_skill, make_pool, reports, answers, gather, said
 ):
     skill = make_skill(RAW)
@@ -78,11 +78,14 @@ async def test_what_a_worker_may_not_say_ends_it_and_fails_its_calls(
 
 
 async def test_rights_that_a_worker_makes_up_reach_nobody(make_skill, make_pool):
-    skill = make_skill(RAW + """
+    skill = make_skill(
+        RAW
+        + """
     async def one():
         forge("mine", 1, caps=["secrets", "shell"], caps_in_params=["shell"])
         await asyncio.sleep(0)
-    """)
+    """
+    )
     async with make_pool() as pool:
         await pool.call(skill.call("one", id="mine", capabilities=("http",)))
     ((call, _, op, params),) = skill.dispatched
@@ -91,7 +94,9 @@ async def test_rights_that_a_worker_makes_up_reach_nobody(make_skill, make_pool)
 
 
 async def test_a_call_that_has_ended_is_refused_and_reported(make_skill, make_pool, reports):
-    skill = make_skill(RAW + """
+    skill = make_skill(
+        RAW
+        + """
     kept = []
 
     async def first():
@@ -105,7 +110,8 @@ async def test_a_call_that_has_ended_is_refused_and_reported(make_skill, make_po
             await echo.late()
         except OpError as error:
             return error.code
-    """)
+    """
+    )
     async with make_pool() as pool:
         await pool.call(skill.call("first", id="ended"))
         assert (await pool.call(skill.call("second"))).value == "call.finished"
@@ -124,27 +130,26 @@ async def test_a_call_of_another_worker_is_unknown(make_skill, make_pool, answer
             answers.release("wait")
             return outcome[0]
 
-        victim, attacker = await gather(
-            pool.call(skill.call("wait", id="victim", handler=answers.handler)), attack()
-        )
+        victim, attacker = await gather(pool.call(skill.call("wait", id="victim", handler=answers.handler)), attack())
     assert victim.value == "answer wait"
     assert isinstance(attacker, ProtocolViolation)
     assert [call for call, *_ in skill.dispatched + other.dispatched] == ["victim"]
 
 
-async def test_more_than_thirty_two_ops_in_flight_are_refused(make_skill, make_pool, answers, reports):
-    skill = make_skill(RAW + """
+async def test_more_than_thirty_two_ops_in_flight_are_refused(make_skill, make_pool, answers, reports, until):
+    skill = make_skill(
+        RAW
+        + """
     async def one():
         for number in range(1, 41):
             forge("mine", number, key=number)
         await asyncio.sleep(30)
-    """)
+    """
+    )
     async with make_pool() as pool, anyio.create_task_group() as tasks:
         tasks.start_soon(pool.call, skill.call("one", id="mine", handler=answers.handler))
         await answers.arrived(32)
-        with anyio.fail_after(10):
-            while len(reports) < 8:
-                await anyio.sleep(0.005)
+        await until(lambda: len(reports) >= 8)
         tasks.cancel_scope.cancel()
     assert sorted(answers.waiting) == list(range(1, 33))
     assert {report.code for report in reports} == {"limit.in_flight"}
@@ -242,12 +247,15 @@ async def test_a_worker_that_does_not_read_is_ended(make_skill, make_pool):
 
 
 async def test_a_worker_that_asks_in_vain_without_reading_is_ended(make_skill, make_pool):
-    skill = make_skill(RAW + """
+    skill = make_skill(
+        RAW
+        + """
     async def deaf():
         os.set_blocking(3, True)
         for number in range(1, 10**6):
             forge("mine", number)
-    """)
+    """
+    )
 
     async def never(op, params):
         await anyio.sleep_forever()
@@ -258,8 +266,11 @@ async def test_a_worker_that_asks_in_vain_without_reading_is_ended(make_skill, m
 
 
 async def test_a_neighbour_is_served_while_a_worker_floods_and_hangs(make_skill, make_pool, gather):
-    skill, flood = make_skill(RAW), make_skill(
-        "async def flood():\n    while True:\n        os.write(1, b'x' * 65536)\n        print('y' * 8000)", "flood"
+    skill, flood = (
+        make_skill(RAW),
+        make_skill(
+            "async def flood():\n    while True:\n        os.write(1, b'x' * 65536)\n        print('y' * 8000)", "flood"
+        ),
     )
     async with make_pool(cancel_grace=0.1) as pool:
         await pool.call(skill.call("pid"))
@@ -297,4 +308,3 @@ async def test_every_answer_waits_while_the_worker_reads_slowly(make_skill, make
     async with make_pool() as pool:
         answer = await pool.call(skill.call("many", handler=large))
     assert answer.value == [1_000_000 + n for n in range(8)]
-

@@ -58,7 +58,7 @@ async def test_logging_and_warnings_are_captured_too(make_skill, make_pool):
     assert "UserWarning: warned" in text
 
 
-async def test_what_is_written_past_the_runtime_is_the_workers(make_skill, make_pool):
+async def test_what_is_written_past_the_runtime_is_the_workers(make_skill, make_pool, until):
     skill = make_skill("""
         async def one():
             os.write(1, b"raw \\xff output\\n")
@@ -67,8 +67,7 @@ async def test_what_is_written_past_the_runtime_is_the_workers(make_skill, make_
     """)
 
     async def pause(op, params):
-        while len(skill.logged) < 2:
-            await __import__("anyio").sleep(0.005)
+        await until(lambda: len(skill.logged) >= 2)
 
     async with make_pool() as pool:
         await pool.call(skill.call("one", handler=pause))
@@ -84,7 +83,13 @@ async def test_a_long_line_is_cut_into_several(make_skill, make_pool):
 
 
 async def test_a_flood_of_lines_is_counted_and_declared(make_skill, make_pool):
-    skill = make_skill("async def one():\n    for n in range(10_500):\n        print(n)\n        if not n % 100: await asyncio.sleep(0)")
+    skill = make_skill("""
+        async def one():
+            for n in range(10_500):
+                print(n)
+                if not n % 100:
+                    await asyncio.sleep(0)
+    """)
     async with make_pool() as pool:
         await pool.call(skill.call("one"))
     kept = len(skill.output("stdout"))

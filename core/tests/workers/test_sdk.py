@@ -5,7 +5,6 @@ import subprocess
 import sys
 
 import pytest
-
 from sideband import skill
 from sideband.workers import WORKER_FILE, runtime_files
 

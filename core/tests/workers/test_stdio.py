@@ -136,10 +136,16 @@ def test_a_host_that_breaks_the_protocol_is_told_how(talk, line, problem):
     assert problem in errors
 
 
-@pytest.mark.parametrize("arguments", [[], ["--stdio", "--fd", "3"], ["--fd"], ["--lockdown", "x", "--stdio"], ["what"]])
+@pytest.mark.parametrize(
+    "arguments", [[], ["--stdio", "--fd", "3"], ["--fd"], ["--lockdown", "x", "--stdio"], ["what"]]
+)
 def test_a_wrong_command_line_prints_the_usage(arguments):
     found = subprocess.run(
-        [sys.executable, "-m", "sideband.worker", *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL
+        [sys.executable, "-m", "sideband.worker", *arguments],
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        check=False,
     )
     assert found.returncode == 2
     assert found.stderr.startswith("usage: python -m sideband.worker")

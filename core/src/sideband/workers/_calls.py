@@ -80,7 +80,8 @@ class WorkerReport:
 
     Args:
         code: ``call.finished`` (a dispatch for a call that has ended was refused), ``limit.in_flight`` and
-            ``limit.dispatches`` (a dispatch was refused), ``worker.protocol``, ``worker.exited``, ``worker.stuck`` (it
+            ``limit.dispatches`` (a dispatch was refused), ``op.failed`` (the host raised something that is no
+            ``OpError``), ``worker.protocol``, ``worker.exited``, ``worker.stuck`` (it
             did not obey a cancel and takes no new calls).
         message: one sentence.
         domain: the worker's trust domain.

@@ -52,7 +52,7 @@ class Modules:
 
     def _name(self, path: str, folder: str) -> str:
         """The name that the skill's other modules import it by, if that is free."""
-        relative = os.path.relpath(path, folder or os.path.dirname(path))
+        relative = os.path.relpath(path, folder or path.rpartition("/")[0])
         name = relative.removesuffix(".py").replace(os.sep, ".")
         usable = all(part.isidentifier() for part in name.split("."))
         if usable and name.partition(".")[0] not in sys.stdlib_module_names and name not in sys.modules:
@@ -61,8 +61,8 @@ class Modules:
 
 
 def _load(path: str, name: str) -> ModuleType:
-    if not os.path.exists(path):
-        raise SkillRefusal(f"there is no module {path}")
+    if not os.access(path, os.R_OK):
+        raise SkillRefusal(f"there is no module {path}, or it can't be read")
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise SkillRefusal(f"{path} is no Python module")
