@@ -7,13 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ._entry_point import EntryPoint
 from ._kinds import API, KINDS
 from ._metadata import read_installed
 from ._records import PluginRecord, State
+
+if TYPE_CHECKING:
+    import os
 
 __all__ = ["StaticPolicy", "decide", "discover", "rivals"]
 
@@ -37,7 +39,7 @@ class StaticPolicy(Protocol):
         """The distribution to use, by ``kind.name``."""
 
 
-def discover(home: Path, policy: StaticPolicy) -> tuple[PluginRecord, ...]:
+def discover(home: str | os.PathLike[str], policy: StaticPolicy) -> tuple[PluginRecord, ...]:
     """The records of all installed plugins, as far as metadata alone can decide. Imports none of them.
 
     Args:
