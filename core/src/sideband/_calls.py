@@ -17,6 +17,7 @@ from anyio import to_thread
 from attrs import Factory, field, frozen
 
 from ._catalog import SkillCatalog
+from ._errors import SidebandError
 from ._grants import RememberedGrants
 from ._isolation import ChosenSandbox
 from .broker import Broker, Call, EffectReport, Progress
@@ -183,6 +184,9 @@ class SkillCalls:
         started = time.perf_counter()
         try:
             answer = await self._pool.call(worker_call)
+        except SidebandError as error:
+            self._broker.redactor.error(error)
+            raise
         finally:
             await call.end(self._report)
         return CallResult(

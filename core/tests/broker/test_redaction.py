@@ -23,6 +23,9 @@ FORMS = {
     "hex": lambda value: value.encode().hex(),
     "upper hex": lambda value: value.encode().hex().upper(),
     "json": lambda value: json.dumps(value)[1:-1],
+    "repr": lambda value: repr(value)[1:-1],
+    "json in json": lambda value: json.dumps(json.dumps(value))[3:-3],
+    "repr of json": lambda value: repr(json.dumps(value))[2:-2],
     "unescaped json": lambda value: json.dumps(value, ensure_ascii=False)[1:-1],
 }
 

@@ -376,14 +376,14 @@ class Broker:
 
     async def _settle(self, dispatch: _Dispatch, status: Status, error: OpError) -> OpError:
         """Record how an effect that was begun ended without a result, and return the error to answer with."""
-        self._clean(error)
+        self.redactor.error(error)
         with CancelScope(shield=True):
             await self._outcome(dispatch, status, error=error)
         return error
 
     async def _refuse(self, dispatch: _Dispatch, error: OpError) -> None:
         """Record a dispatch that was ended before it became an effect: an outcome without intent."""
-        self._clean(error)
+        self.redactor.error(error)
         status: Status = "failed"
         if isinstance(error, OpDenied):
             status = "denied"
@@ -392,11 +392,6 @@ class Broker:
         dispatch.key = None
         with CancelScope(shield=True):
             await self._outcome(dispatch, status, error=error)
-
-    def _clean(self, error: OpError) -> None:
-        error.message = self.redactor.text(error.message)
-        error.hint = self.redactor.text(error.hint)
-        error.args = (error.message,)
 
     async def _outcome(
         self, dispatch: _Dispatch, status: Status, *, error: OpError | None = None, size: int = 0, result: Any = None

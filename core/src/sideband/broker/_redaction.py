@@ -13,6 +13,8 @@ from urllib.parse import quote, quote_plus
 
 from pydantic_core import to_jsonable_python
 
+from .._errors import SidebandError
+
 __all__ = ["Redactor", "Unserializable"]
 
 # Shorter values occur in ordinary text by chance; masking them would destroy it and tell more than it hides.
@@ -85,6 +87,14 @@ class Redactor:
             text = pattern.sub(mask, text)
         return text
 
+    def error(self, error: SidebandError) -> None:
+        """Take known values out of what an error says, in place."""
+        error.message = self.text(error.message)
+        error.hint = self.text(error.hint)
+        error.args = (error.message,)
+        if (traceback := getattr(error, "traceback", None)) is not None:
+            error.traceback = self.text(traceback)  # type: ignore[attr-defined]  # what a worker says of its skill
+
     def data(self, value: Any, *, sensitive_keys: bool = True) -> Any:
         """Plain JSON data (and ``bytes``) made from ``value``, without any known value in strings, keys and bytes.
 
@@ -152,8 +162,9 @@ def _forms(raw: bytes) -> Iterator[str]:
     yield text
     if text.strip() != text:
         yield text.strip()
-    for escaped in (json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]):
-        yield from (escaped, escaped.replace("/", "\\/"))
+    for escaped in (repr(text)[1:-1], json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]):
+        # Once more escaped: JSON inside of JSON, and JSON in the text of an exception.
+        yield from (escaped, escaped.replace("/", "\\/"), escaped.replace("\\", "\\\\"), json.dumps(escaped)[1:-1])
 
 
 def _percent_forms(raw: bytes) -> Iterator[str]:

@@ -1,0 +1,267 @@
+"""Real skills through the whole of it: rights, concurrency, failures, secrets."""
+
+import base64
+import urllib.parse
+
+import anyio
+import pytest
+
+from sideband import CallRequest, Host
+from sideband.workers import CallTimeout, GrantRequired, SkillFailed, SkillRefused, WorkerExited
+
+pytestmark = pytest.mark.anyio
+
+SQL = "sql:path=test.db"
+
+
+@pytest.fixture
+def make_host(tmp_path):
+    def make(*folders, **options):
+        return Host(home=tmp_path / "home", skill_dirs=folders, **options)
+
+    return make
+
+
+def request(tool, grants=(), **arguments):
+    return CallRequest(tool, arguments, grants=tuple(grants))
+
+
+async def test_a_tool_gets_its_arguments_and_returns_its_result(make_host, make_skill):
+    skill = make_skill(
+        "adder", "from sideband.skill import tool\n@tool\nasync def add(a: int, b: int = 1) -> int:\n    return a + b\n"
+    )
+    async with make_host(skill) as host:
+        assert await host.call("adder.add", a=2) == 3
+        assert await host.call("adder.add", a="2", b="5") == 7
+
+
+async def test_ops_that_are_gathered_are_under_way_together_and_each_gets_its_own_answer(make_host, make_skill):
+    skill = make_skill(
+        "many",
+        "import asyncio\nfrom sideband.skill import sql, tool\n"
+        "@tool\nasync def ask(n: int) -> list:\n"
+        "    async def one(i):\n"
+        "        return (await sql.query('SELECT :i AS i', db='test.db', params={'i': i}))['rows'][0]['i']\n"
+        "    await sql.execute('CREATE TABLE IF NOT EXISTS t (a)', db='test.db')\n"
+        "    return await asyncio.gather(*(one(i) for i in range(n)))\n",
+    )
+    async with make_host(skill) as host:
+        result = await host.run(request("many.ask", [SQL], n=30))
+    assert result.output == list(range(30))
+
+
+async def test_calls_with_different_grants_never_get_each_others_rights(make_host, make_skill):
+    skill = make_skill(
+        "rights",
+        "import asyncio\nfrom sideband.skill import OpError, sql, tool\n"
+        "async def attempt(db):\n"
+        "    try:\n"
+        "        await sql.execute('CREATE TABLE IF NOT EXISTS t (a)', db=db)\n"
+        "        return True\n"
+        "    except OpError as error:\n"
+        "        return error.code\n"
+        "@tool\nasync def both() -> list:\n"
+        "    loop = asyncio.get_running_loop()\n"
+        "    found = []\n"
+        "    for _ in range(5):\n"
+        "        child = asyncio.create_task(attempt('a.db'))\n"
+        "        other = loop.create_future()\n"
+        "        loop.call_soon(lambda: asyncio.ensure_future(attempt('b.db')).add_done_callback(\n"
+        "            lambda task: other.set_result(task.result())))\n"
+        "        thread = await asyncio.to_thread(\n"
+        "            lambda: asyncio.run_coroutine_threadsafe(attempt('b.db'), loop))\n"
+        "        found.append([await child, await other, await asyncio.wrap_future(thread)])\n"
+        "    return found\n",
+    )
+    answers = {}
+
+    async def call(host, name):
+        answers[name] = (await host.run(request("rights.both", [f"sql:path={name}.db"]))).output
+
+    async with make_host(skill) as host, anyio.create_task_group() as tasks:
+        for name in "ab":
+            tasks.start_soon(call, host, name)
+    assert answers["a"] == [[True, "op.denied", "op.denied"]] * 5
+    assert answers["b"] == [["op.denied", True, True]] * 5
+
+
+async def test_rights_that_a_skill_makes_up_change_nothing(make_host, make_skill):
+    skill = make_skill(
+        "forger",
+        "import json, os, socket\nfrom sideband.skill import OpError, sql, tool\n"
+        "import sideband.workers.runtime as runtime\n"
+        "@tool\nasync def forge() -> str:\n"
+        "    for module in list(__import__('sys').modules.values()):\n"
+        "        for name, value in list(vars(module).items()) if hasattr(module, '__dict__') else ():\n"
+        "            if 'capabilit' in name.lower() and hasattr(value, 'set'):\n"
+        "                value.set(('sql', 'http', 'secrets:mode=reveal'))\n"
+        "    try:\n"
+        "        await sql.query('SELECT 1', db='test.db')\n"
+        "    except OpError as error:\n"
+        "        return error.code\n"
+        "    return 'it worked'\n",
+    )
+    async with make_host(skill) as host:
+        assert (await host.run(request("forger.forge"))).output == "op.denied"
+
+
+async def test_a_skill_that_asks_for_more_than_it_was_granted_does_not_start(make_host, make_skill, tmp_path):
+    skill = make_skill("asker", "from sideband.skill import tool\n@tool\nasync def go() -> int:\n    return 1\n", SQL)
+    async with make_host(skill) as host:
+        with pytest.raises(GrantRequired, match="sql:path=test.db"):
+            await host.call("asker.go")
+
+
+async def test_a_grant_is_remembered_for_this_version_of_the_skill_only(make_host, make_skill):
+    skill = make_skill("asker", "from sideband.skill import tool\n@tool\nasync def go() -> int:\n    return 1\n", SQL)
+    asked = []
+
+    async def yes(spec, missing):
+        asked.append(str(missing))
+        return True
+
+    async with make_host(skill, asker=yes) as host:
+        assert await host.call("asker.go") == 1
+    async with make_host(skill) as host:
+        assert await host.call("asker.go") == 1
+    (skill / "tools.py").write_text("from sideband.skill import tool\n@tool\nasync def go() -> int:\n    return 2\n")
+    async with make_host(skill) as host:
+        with pytest.raises(GrantRequired):
+            await host.call("asker.go")
+    assert asked == [SQL]
+
+
+async def test_a_policy_can_grant(make_host, make_skill):
+    skill = make_skill("asker", "from sideband.skill import tool\n@tool\nasync def go() -> int:\n    return 1\n", SQL)
+    async with make_host(skill, settings={"grants": {"asker": ["sql"]}}) as host:
+        assert await host.call("asker.go") == 1
+
+
+async def test_a_skill_that_raises_fails_with_what_it_said_and_its_worker_goes_on(make_host, make_skill):
+    skill = make_skill(
+        "raiser",
+        "from sideband.skill import tool\ncalls = 0\n"
+        "@tool\nasync def go(fail: bool) -> int:\n    global calls\n    calls += 1\n"
+        "    if fail:\n        raise LookupError('nothing there')\n    return calls\n",
+    )
+    async with make_host(skill) as host:
+        with pytest.raises(SkillFailed, match="LookupError: nothing there"):
+            await host.call("raiser.go", fail=True)
+        assert await host.call("raiser.go", fail=False) == 2
+
+
+async def test_a_plain_function_is_refused_by_name(make_host, make_skill):
+    skill = make_skill("plain", "from sideband.skill import tool\n@tool\nasync def go() -> int:\n    return 1\ngo = lambda: 1\n")
+    async with make_host(skill) as host:
+        with pytest.raises(SkillRefused, match="go"):
+            await host.call("plain.go")
+
+
+async def test_a_worker_that_dies_fails_its_calls_and_the_next_call_gets_a_new_one(make_host, make_skill):
+    skill = make_skill(
+        "dying",
+        "import os\nfrom sideband.skill import tool\n@tool\nasync def go(die: bool) -> int:\n"
+        "    if die:\n        os._exit(3)\n    return 1\n",
+    )
+    async with make_host(skill) as host:
+        with pytest.raises(WorkerExited, match="3"):
+            await host.call("dying.go", die=True)
+        assert await host.call("dying.go", die=False) == 1
+
+
+async def test_a_call_that_takes_too_long_ends_and_its_neighbour_does_not(make_host, make_skill):
+    skill = make_skill(
+        "slow",
+        "import asyncio\nfrom sideband.skill import tool\n@tool\nasync def wait(seconds: float) -> str:\n"
+        "    await asyncio.sleep(seconds)\n    return 'rested'\n",
+    )
+    outcomes = []
+
+    async def slow(host):
+        with pytest.raises(CallTimeout):
+            await host.run(CallRequest("slow.wait", {"seconds": 60}, timeout=0.3))
+        outcomes.append("timed out")
+
+    async def fine(host):
+        outcomes.append((await host.run(CallRequest("slow.wait", {"seconds": 0.6}, timeout=30))).output)
+
+    async with make_host(skill) as host:
+        await host.call("slow.wait", seconds=0)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(slow, host)
+            tasks.start_soon(fine, host)
+    assert outcomes == ["timed out", "rested"]
+
+
+async def test_what_a_skill_prints_is_the_log_of_its_call(make_host, make_skill):
+    skill = make_skill(
+        "talker",
+        "import sys\nfrom sideband.skill import tool\n@tool\nasync def go() -> None:\n"
+        "    print('to out')\n    print('to err', file=sys.stderr)\n",
+    )
+    async with make_host(skill) as host:
+        result = await host.run(request("talker.go"))
+    assert [(line.stream, line.text) for line in result.logs] == [("stdout", "to out"), ("stderr", "to err")]
+
+
+async def test_a_call_with_a_key_repeats_no_effect(make_host, make_skill):
+    skill = make_skill(
+        "once",
+        "from sideband.skill import sql, tool\n@tool\nasync def add() -> int:\n"
+        "    await sql.execute('CREATE TABLE IF NOT EXISTS t (a)', db='test.db')\n"
+        "    await sql.execute('INSERT INTO t VALUES (1)', db='test.db')\n"
+        "    await sql.execute('INSERT INTO t VALUES (1)', db='test.db')\n"
+        "    return (await sql.query('SELECT count(*) AS n FROM t', db='test.db'))['rows'][0]['n']\n",
+    )
+    async with make_host(skill) as host:
+        for key, rows in (("first", 2), ("first", 2), ("second", 4)):
+            result = await host.run(CallRequest("once.add", grants=(SQL,), key=key))
+            assert result.output == rows
+
+
+async def test_a_known_secret_is_redacted_wherever_a_skill_puts_it(make_host, make_skill, tmp_path):
+    canary = 'cänary/"7f3a 9c51+x'
+    skill = make_skill(
+        "leaker",
+        "import base64, json, urllib.parse\nfrom sideband.skill import progress, secrets, sql, tool\n"
+        "@tool\nasync def leak(fail: bool) -> dict:\n"
+        "    value = await secrets.read('canary')\n"
+        "    forms = [value, urllib.parse.quote(value), base64.b64encode(value.encode()).decode(),\n"
+        "             value.encode().hex(), json.dumps(value), base64.b64encode(b'x' + value.encode()).decode()]\n"
+        "    for form in forms:\n"
+        "        print(form)\n"
+        "        await progress.report(message=form)\n"
+        "        await sql.query('SELECT :v AS v', db='test.db', params={'v': form})\n"
+        "    if fail:\n"
+        "        raise ValueError(forms)\n"
+        "    return {'forms': forms, value: 1}\n",
+    )
+    told = []
+    grants = (SQL, "secrets:name=canary,mode=reveal")
+    async with make_host(skill) as host:
+        await host.op("secrets.set", {"name": "canary", "value": canary})
+        await host.op("sql.execute", {"sql": "CREATE TABLE t (a)", "db": "test.db"})
+        result = await host.run(CallRequest("leaker.leak", {"fail": False}, grants=grants, on_progress=told.append))
+        with pytest.raises(SkillFailed) as caught:
+            await host.run(CallRequest("leaker.leak", {"fail": True}, grants=grants))
+    encoded = base64.b64encode(canary.encode()).decode()
+    forms = [canary, urllib.parse.quote(canary), encoded[:-4], canary.encode().hex(), "\\u00e4nary"]
+    said = [str(result), str(told), str(caught.value), str(caught.value.traceback), str(caught.value.as_dict())]
+    files = [file.read_bytes().decode("utf-8", "replace") for file in (tmp_path / "home" / "ledger").rglob("*") if file.is_file()]
+    for text in said + files:
+        assert not [form for form in forms if form in text]
+    assert "[redacted:canary]" in str(result.output)
+
+
+async def test_a_worker_has_nothing_of_the_hosts_environment_or_arguments(make_host, make_skill, monkeypatch):
+    monkeypatch.setenv("CANARY_IN_ENVIRONMENT", "canary-7f3a9c51")
+    skill = make_skill(
+        "nosy",
+        "import os, sys\nfrom sideband.skill import tool\n@tool\nasync def look() -> list:\n"
+        "    return [dict(os.environ), sys.argv, sys.path]\n",
+    )
+    async with make_host(skill) as host:
+        environment, arguments, path = await host.call("nosy.look")
+    assert "canary" not in str([environment, arguments])
+    assert "HOME" not in environment
+    assert not [folder for folder in path if "site-packages" in folder]
