@@ -66,6 +66,14 @@ def test_a_folder_that_changed_makes_the_index_untrue(alone, home):
     assert values(home) == ["second"]
 
 
+def test_what_was_installed_within_one_tick_of_the_clock_is_seen(alone, home):
+    values(home)
+    before = alone.folder.stat()
+    alone.distribution("test-ebb", {"sideband.v1.op": {"ebb": "third"}})
+    os.utime(alone.folder, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert values(None) == ["third", "first"]
+
+
 def test_another_path_makes_the_index_untrue(alone, home, tmp_path, monkeypatch):
     values(home)
     change_unseen(alone)

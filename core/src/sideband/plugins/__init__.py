@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ._context import PluginContext
     from ._deprecations import Deprecation, SidebandDeprecationWarning
+    from ._discovery import discover
     from ._entry_point import EntryPoint
     from ._errors import (
         LifespanFailed,
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
         PluginNotFound,
         StrictPluginError,
     )
-    from ._discovery import discover
     from ._host import PluginHost
     from ._metadata import find_entry_points
     from ._plugin import LoadedPlugin, Plugin

@@ -40,7 +40,7 @@ def read_index(home: str | os.PathLike[str], key: list[object]) -> dict[str, Any
         if kept["format"] != _FORMAT or kept["key"] != key or not isinstance(kept["content"], dict):
             return None
         return dict(kept["content"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
