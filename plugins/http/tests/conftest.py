@@ -7,7 +7,7 @@ import ssl
 import threading
 import zlib
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 from urllib.parse import parse_qs, urlsplit
@@ -157,6 +157,15 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"12345")
         self.at_slow()
 
+    def at_trickle(self):
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        with suppress(OSError):
+            while not self.server.released.wait(0.02):
+                self.wfile.write(b"1\r\nx\r\n")
+        self.close_connection = True
+
     def at_together(self):
         self.server.barrier.wait(PATIENCE)
         self.send(b"together")
@@ -284,7 +293,7 @@ class Credentials:
     def __init__(self):
         self.asked = []
 
-    async def resolve(self, handle, audience, ctx):  # noqa: ARG002  the protocol's signature
+    async def resolve(self, handle, audience, ctx):
         self.asked.append((handle, audience))
         if handle == "missing":
             raise OpFailed("there is no such secret", code="secrets.missing")

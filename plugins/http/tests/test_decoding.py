@@ -69,6 +69,11 @@ def test_a_bomb_stops_at_the_limit(encoding):
         undo(bomb, encoding, max_bytes=100_000, chunk=65_536)
 
 
+def test_what_comes_counts_even_if_it_decodes_to_little():
+    with pytest.raises(ResponseTooLarge):
+        undo(gzip.compress(b"one") + b"\0" * 10_000, "gzip", max_bytes=1000)
+
+
 def test_a_cut_text_is_an_error():
     with pytest.raises(ContentInvalid):
         undo(gzip.compress(b"some text")[:-6], "gzip")

@@ -44,6 +44,15 @@ async def test_a_server_that_is_too_slow(host, server, path):
     assert (error.code, error.retryable) == ("http.timeout", True)
 
 
+async def test_a_server_that_always_sends_a_little_more(host, server):
+    url = server.url("/trickle")
+    await failure(host, HttpTimeout, url, timeout=0.2)
+    await failure(host, HttpTimeout, url, op="http.download", path="x", timeout=0.2)
+    steps = [("http.session_open", {"timeout": 0.2}), ("http.session_request", {"session_id": "$session", "url": url})]
+    answers = await host.op("flow.run", {"steps": steps})
+    assert answers[1]["error"] == "http.timeout"
+
+
 async def test_a_timeout_of_a_post_is_not_retryable(host, server):
     error = await failure(host, HttpTimeout, server.url("/slow"), op="http.post", timeout=0.2)
     assert error.retryable is False
@@ -115,7 +124,7 @@ async def test_the_environment_adds_no_trust(host, tls_server, ca_file, monkeypa
     await failure(host, TlsFailed, tls_server.url("/echo"))
 
 
-@pytest.mark.parametrize("path", ["/chunked?count=500", "/gzip?count=90000000"])
+@pytest.mark.parametrize("path", ["/chunked?count=500", "/gzip?count=9000000"])
 async def test_a_body_left_half_way_leaves_nothing_to_the_garbage_collector(host, server, path):
     for _ in range(3):
         with pytest.raises(ResponseTooLarge):

@@ -110,16 +110,16 @@ async def test_a_cookie_set_by_a_redirect_goes_along(host, server):
 
 
 @pytest.mark.parametrize(
-    ("handle", "header", "value"),
+    ("handle", "sent"),
     [
-        ("bearer", "authorization", f"Bearer {TOKEN}"),
-        ("apikey", "x-api-key", TOKEN),
-        ("cookie", "cookie", f"sid={TOKEN}"),
+        ("bearer", ("authorization", f"Bearer {TOKEN}")),
+        ("apikey", ("x-api-key", TOKEN)),
+        ("cookie", ("cookie", f"sid={TOKEN}")),
     ],
 )
-async def test_the_host_attaches_the_credential(host, server, credentials, handle, header, value):
+async def test_the_host_attaches_the_credential(host, server, credentials, handle, sent):
     answer = await host.op("http.get", {"url": server.url("/echo"), "auth": handle})
-    assert server.seen[0]["headers"][header] == value
+    assert sent in server.seen[0]["headers"].items()
     assert credentials.asked == [(handle, server.origin)]
     assert TOKEN not in repr(answer), "an echo of it is redacted"
 

@@ -89,6 +89,13 @@ async def test_each_request_of_a_session_needs_its_grant(host, server):
     assert [one["method"] for one in server.seen] == ["POST"]
 
 
+async def test_no_credential_is_asked_for_where_a_session_may_not_go(host, server, credentials):
+    grants = ["http:host=example.org", "secrets"]
+    answers = await run(host, opening(), ask(server.url("/echo"), auth="bearer"), grants=grants)
+    assert answers[1]["error"] == "op.denied"
+    assert credentials.asked == []
+
+
 async def test_a_session_needs_some_grant(host):
     with pytest.raises(OpDenied):
         await host.op("http.session_open", {}, grants=["secrets"])
