@@ -20,7 +20,7 @@ lint: $(VENV)/test.stamp
 	$(BIN)/ruff format --check .
 
 types: $(VENV)/test.stamp
-	$(BIN)/python tests/types.py
+	$(BIN)/python tests/check_types.py
 
 unit: $(VENV)/test.stamp services
 	$(BIN)/python -m pytest

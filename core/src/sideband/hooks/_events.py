@@ -15,7 +15,7 @@ from attrs import field, frozen
 
 from ..ops import Level, Origin
 from ._decision import Note
-from ._frozen import freeze
+from ._frozen import as_tuple, freeze
 from ._results import UNCHANGED, Cancel, Compacted, Continue, Handled, Patch, Redactor, Route, Section, Transform
 
 __all__ = [
@@ -259,7 +259,7 @@ class OpCall(DecideEvent):
     params: Mapping[str, Any] = field(converter=freeze)
     level: Level
     origin: Origin
-    grant: tuple[str, ...] = field(default=(), converter=tuple)
+    grant: tuple[str, ...] = field(default=(), converter=as_tuple)
     idempotent: bool = False
     key: str | None = None
     preview: Callable[[Mapping[str, Any]], Awaitable[str]] | None = field(default=None, repr=False, eq=False)
@@ -379,7 +379,7 @@ class Routes(CollectEvent[Route]):
         tools: the names of the tools that may be suggested.
     """
 
-    tools: tuple[str, ...] = field(default=(), converter=tuple)
+    tools: tuple[str, ...] = field(default=(), converter=as_tuple)
 
 
 @frozen

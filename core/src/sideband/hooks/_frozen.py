@@ -6,10 +6,10 @@ frozen copies: they compare, print and serialise like plain lists and dicts, and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
-__all__ = ["freeze", "same", "thaw"]
+__all__ = ["as_tuple", "freeze", "same", "thaw"]
 
 
 class FrozenDict(dict[str, Any]):
@@ -78,3 +78,8 @@ def same(one: Any, other: Any) -> bool:
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
         return len(one) == len(other) and all(same(*pair) for pair in zip(one, other, strict=True))
     return type(one) is type(other) and bool(one == other)
+
+
+def as_tuple(texts: Iterable[str]) -> tuple[str, ...]:
+    """A tuple of any texts. ``tuple`` itself says too little to type checkers when it is a converter."""
+    return tuple(texts)

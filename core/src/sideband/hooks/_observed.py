@@ -9,7 +9,7 @@ from attrs import field, frozen
 
 from ..ops import Level, Origin
 from ._events import Message, ObserveEvent
-from ._frozen import freeze
+from ._frozen import as_tuple, freeze
 
 __all__ = [
     "AgentEnd",
@@ -314,7 +314,7 @@ class Effect(ObserveEvent):
     origin: Origin
     level: Level | None = None
     params: Mapping[str, Any] = field(factory=dict, converter=freeze)
-    grant: tuple[str, ...] = field(default=(), converter=tuple)
+    grant: tuple[str, ...] = field(default=(), converter=as_tuple)
     decisions: Sequence[Any] = field(default=(), converter=freeze)
     error: Mapping[str, Any] | None = field(default=None, converter=freeze)
     ms: float = 0.0

@@ -10,7 +10,7 @@ from typing import Any, Final
 from attrs import Attribute, field, frozen
 from attrs.validators import instance_of, optional
 
-from ._frozen import freeze
+from ._frozen import as_tuple, freeze
 
 __all__ = [
     "UNCHANGED",
@@ -204,7 +204,7 @@ class Route:
     """
 
     pattern: str = field(validator=_is_pattern)
-    tools: tuple[str, ...] = field(converter=tuple)
+    tools: tuple[str, ...] = field(converter=as_tuple)
 
 
 @frozen

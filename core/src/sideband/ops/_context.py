@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any, Protocol
 
 from attrs import field, frozen
@@ -54,31 +55,47 @@ class CredentialResolver(Protocol):
 
 
 class OpContext(Protocol):
-    """The context of one dispatch. Valid until the handler returns, except ``state`` and ``config``.
+    """The context of one dispatch. Valid until the handler returns, except ``state`` and ``config``."""
 
-    Attributes:
-        op: the op's name.
-        effect: the effect's id in the ledger.
-        call: the id of the call that it belongs to; all dispatches of one call share it.
-        domain: names who may share what the call leaves behind (a session, a handle): skill, grant and principal.
-        principal: on whose behalf.
-        origin: who caused it.
-        config: the plugin's validated ``Config``, or ``None`` if it has none.
-        state: what the plugin's ``lifespan`` yielded, or ``None``.
-        deadline: when the dispatch must have ended, on ``anyio.current_time()``'s clock.
-        home: the host's folder for state (``SIDEBAND_HOME``).
-    """
+    @property
+    def op(self) -> str:
+        """The op's name."""
 
-    op: str
-    effect: str
-    call: str
-    domain: str
-    principal: str
-    origin: Origin
-    config: Any
-    state: Any
-    deadline: float
-    home: Any
+    @property
+    def effect(self) -> str:
+        """The effect's id in the ledger."""
+
+    @property
+    def call(self) -> str:
+        """The id of the call that it belongs to; all dispatches of one call share it."""
+
+    @property
+    def domain(self) -> str:
+        """Who may share what the call leaves behind (a session, a handle): names skill, grant and principal."""
+
+    @property
+    def principal(self) -> str:
+        """On whose behalf."""
+
+    @property
+    def origin(self) -> Origin:
+        """Who caused it."""
+
+    @property
+    def config(self) -> Any:
+        """The plugin's validated ``Config``, or ``None`` if it has none."""
+
+    @property
+    def state(self) -> Any:
+        """What the plugin's ``lifespan`` yielded, or ``None``."""
+
+    @property
+    def deadline(self) -> float:
+        """When the dispatch must have ended, on ``anyio.current_time()``'s clock."""
+
+    @property
+    def home(self) -> Path:
+        """The host's folder for state (``SIDEBAND_HOME``)."""
 
     def require(self, scope: Scope) -> None:
         """Check a scope that was not known before the handler ran (the target of a redirect).

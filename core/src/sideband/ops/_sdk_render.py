@@ -169,7 +169,7 @@ def _parameters(spec: OpSpec, shadowed: frozenset[str]) -> tuple[_Parameter, ...
 
 class _QuietJsonSchema(GenerateJsonSchema):
     # a default without a JSON form is shown as `...`; the op's author can do nothing about it
-    ignored_warning_kinds: ClassVar[set[JsonSchemaWarningKind]] = {
+    ignored_warning_kinds: set[JsonSchemaWarningKind] = {  # noqa: RUF012  the base class has it like this
         "skipped-choice",
         "non-serializable-default",
         "skipped-discriminator",

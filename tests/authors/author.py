@@ -1,0 +1,75 @@
+"""The public API as an author uses it. mypy reads this strictly; nothing runs it but a test that imports it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import attrs
+from pydantic import BaseModel
+
+from sideband import CallRequest, CallResult, Host, Level, OpContext, OpFamily, Plugin, Scope, hookimpl, op
+from sideband.hooks import Deny, OpCall
+from sideband.plugins import PluginContext
+
+
+class WeatherParams(BaseModel):
+    """Parameters of ``weather.now``."""
+
+    city: str
+
+
+class Weather(BaseModel):
+    """What the weather is."""
+
+    celsius: float
+
+
+@attrs.frozen
+class WeatherScope(Scope, family="weather"):
+    """What a capability of ``weather`` may limit."""
+
+    city: str | None = None
+
+
+def scope(params: WeatherParams) -> WeatherScope:
+    """What a request needs."""
+    return WeatherScope(city=params.city)
+
+
+@op("weather.now", requires="weather", scope=scope, level=Level.MONITORED, record=["city"])
+async def now(params: WeatherParams, ctx: OpContext) -> Weather:
+    """Tell the weather in a city."""
+    answer = await ctx.dispatch("http.get", {"url": f"https://weather.example/{params.city}"})
+    return Weather(celsius=answer["json"]["celsius"])
+
+
+def sideband_ops() -> OpFamily:
+    """Register the family."""
+    return OpFamily(name="weather", ops=(now,), scope=WeatherScope, doc="Tells the weather.")
+
+
+@asynccontextmanager
+async def lifespan(ctx: PluginContext) -> AsyncIterator[Path]:
+    """Keep a folder for as long as the host runs."""
+    yield ctx.home / "weather"
+
+
+@hookimpl
+async def op_call(event: OpCall, ctx: PluginContext) -> Deny | None:
+    """Keep everybody from asking about the weather at the north pole."""
+    if event.op == "weather.now" and event.params["city"] == "north pole":
+        return Deny(f"{ctx.plugin} says that it is cold there")
+    return None
+
+
+async def embed(module: object) -> float:
+    """Run a host of one's own."""
+    plugins = [Plugin(kind="op", name="weather", value=module)]
+    async with Host(plugins=plugins, skill_dirs=[Path("skills")]) as host:
+        result: CallResult = await host.run(CallRequest("trip.plan", {"city": "Graz"}, grants=("weather:city=Graz",)))
+        for effect in result.effects:
+            print(effect.op, effect.status, effect.ms)  # noqa: T201  an example
+        weather = await host.op("weather.now", {"city": "Graz"})
+        return float(weather["celsius"])
