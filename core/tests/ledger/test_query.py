@@ -185,6 +185,17 @@ async def test_an_index_of_a_ledger_that_was_cut_is_built_again(folder, store, f
     assert filled["running"] not in {record.effect for record in await query(folder)}
 
 
+async def test_what_was_written_after_a_cut_is_found(folder, store, write):
+    async with Ledger(folder, store) as ledger:
+        await write(ledger, 5)
+    await query(folder)
+    path = folder / "00000001.jsonl"
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:3]))
+    async with Ledger(folder, store) as ledger:
+        later = await write(ledger, 3, op="other.op")
+    assert [record.effect for record in await query(folder, op="other.op")] == later[::-1]
+
+
 async def test_what_can_be_read_of_a_damaged_ledger_is_found(folder, filled):
     for path in folder.glob("*.jsonl"):
         path.write_bytes(path.read_bytes().replace(b'"op":"sql.query"', b'"op":"sql\xffquery"'))

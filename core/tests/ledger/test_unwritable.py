@@ -102,6 +102,7 @@ async def test_an_effect_whose_intent_could_not_be_written_is_no_orphan(folder, 
         with pytest.raises(LedgerUnwritable):
             await write(ledger, 1)
         file_limit(None)
+    assert list((folder / "hosts").iterdir()) == []
     async with Ledger(folder, store) as ledger:
         assert await ledger.orphans() == ()
 

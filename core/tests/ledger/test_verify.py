@@ -9,7 +9,8 @@ import anyio.lowlevel
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from sideband.ledger import Ledger, verify
+from sideband.ledger import Head, Ledger, verify
+from sideband.ledger._head import save_head
 from sideband_store_sqlite import open_sqlite
 
 MUTATIONS = ("byte", "insert", "delete", "drop", "repeat", "swap", "move", "cut", "cut inside", "append", "remove file")
@@ -191,6 +192,30 @@ async def test_a_first_host_leaves_no_notice(folder, store, write):
         await write(ledger, 1)
         assert (await verify(folder, store)).ok
     assert (await verify(folder, store)).notices == ()
+
+
+@pytest.mark.anyio
+async def test_a_first_host_that_begins_during_a_verification_is_no_problem(folder, store, write):
+    class Meanwhile:
+        """The store, with a host that begins once the head was asked for."""
+
+        async def get(self, key):
+            found = await store.get(key)
+            if found is None:
+                async with Ledger(folder, store) as ledger:
+                    await write(ledger, 1)
+            return found
+
+    verdict = await verify(folder, Meanwhile())
+    assert verdict.ok, verdict.problems
+    assert verdict.entries == 4
+
+
+@pytest.mark.anyio
+async def test_a_head_that_comes_late_does_not_replace_a_later_one(store):
+    await save_head(store, Head(1, 500, 5, "b" * 64))
+    await save_head(store, Head(1, 300, 3, "a" * 64))
+    assert (await store.get("ledger/head")).value["seq"] == 5
 
 
 @pytest.mark.anyio
