@@ -1,11 +1,13 @@
 """What guards decide about effects holds, and a failing guard denies."""
 
+from types import SimpleNamespace
+
 import anyio
 import attrs
 import pytest
 from pydantic import BaseModel
 
-from sideband import hookimpl
+from sideband import Plugin, hookimpl
 from sideband.hooks import Allow, Ask, Deny, Replace
 from sideband.ops import Level, OpContext, OpDenied, Scope, op
 
@@ -180,3 +182,17 @@ async def test_a_guard_that_causes_the_effect_it_decides_about_comes_to_an_end(m
     async with make_host(count, hook("circular", op_call)) as host:
         with pytest.raises(OpDenied, match="circular"):
             await host.op("count.up", {"n": 1})
+
+
+async def test_a_guard_that_can_not_be_used_denies_and_says_how_to_go_on(make_host, count):
+    broken = Plugin(kind="guard", name="guard-broken", value=SimpleNamespace())
+    async with make_host(count, broken) as host:
+        with pytest.raises(OpDenied, match=r"`guard-broken`.*can't be used.*\[policy.deny\]"):
+            await host.op("count.up", {"n": 1})
+
+
+async def test_a_broken_guard_that_the_policy_denies_stands_in_nobodys_way(make_host, count):
+    broken = Plugin(kind="guard", name="guard-broken", value=SimpleNamespace())
+    settings = {"policy": {"deny": {"guard.guard-broken": "known to be broken"}}}
+    async with make_host(count, broken, settings=settings) as host:
+        assert await host.op("count.up", {"n": 1}) == 2

@@ -49,6 +49,16 @@ async def test_the_answer_is_kept_for_the_next_host(make_host, bank):
     assert ran == [5]
 
 
+async def test_a_stored_answer_keeps_its_bytes(make_host, family):
+    @op("bytes.make")
+    async def make(params: Amount, ctx: OpContext) -> dict[str, bytes]:
+        return {"raw": b"\x00\xff"}
+
+    async with make_host(family("bytes", make)) as host:
+        for _ in range(2):
+            assert await host.op("bytes.make", {}, key="k") == {"raw": b"\x00\xff"}
+
+
 async def test_a_key_can_not_be_used_for_another_effect(make_host, bank):
     plugin, ran = bank
     async with make_host(plugin) as host:

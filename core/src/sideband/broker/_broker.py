@@ -22,6 +22,7 @@ from ..hooks import Effect, HookRegistry, OpCall
 from ..ledger import Intent, Ledger, Outcome, Status
 from ..ops import (
     Credential,
+    CredentialResolver,
     Grant,
     Level,
     LimitExceeded,
@@ -340,11 +341,11 @@ class Broker:
             OpError: there is no such credential, or not for this audience.
         """
         context.require(CredentialScope(name=handle, mode="use"))
-        bound = await self.ops.get(f"{CredentialScope.family}.list")
-        resolver = bound.family.credentials
+        plugin = await self.ops.plugin(CredentialScope.family)
+        resolver: CredentialResolver | None = plugin.contribution.credentials
         if resolver is None:
             raise OpDenied(context.op, f"the family `{CredentialScope.family}` keeps no credentials")
-        credential = await resolver.resolve(handle, audience, context.for_plugin(bound.plugin))
+        credential = await resolver.resolve(handle, audience, context.for_plugin(plugin))
         for value in (credential.value, *credential.headers.values()):
             self.redactor.protect(value, handle)
         return credential

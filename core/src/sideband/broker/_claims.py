@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from attrs import frozen
 
+from .._bytes import bytes_as_json, revive
 from .._errors import StoreConflict
 from ..ops import EffectInFlight, EffectUnknown
 from ..store import Document, Store
@@ -57,7 +59,7 @@ class Claims:
     async def _by_state(self, key: str, claim: dict[str, Any], found: Document) -> Replay | None:
         state = found.value["state"]
         if state == "done":
-            return Replay(found.value["effect"], found.value["result"])
+            return Replay(found.value["effect"], revive(found.value["result"]))
         if state == "unknown":
             raise EffectUnknown(claim["op"], key, found.value["effect"])
         if state == "running":
@@ -72,7 +74,8 @@ class Claims:
         """Say what became of the effect: ``done`` (with its result), ``failed``, or ``unknown``."""
         found = await self._store.get(_path(key))
         claim = dict(found.value) if found else {"effect": "", "op": "", "digest": ""}
-        await self._store.put(_path(key), {**claim, "state": state, "result": result})
+        storable = json.loads(json.dumps(result, default=bytes_as_json))
+        await self._store.put(_path(key), {**claim, "state": state, "result": storable})
 
 
 def _path(key: str) -> str:

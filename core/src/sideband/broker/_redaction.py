@@ -162,9 +162,15 @@ def _forms(raw: bytes) -> Iterator[str]:
     yield text
     if text.strip() != text:
         yield text.strip()
-    for escaped in (repr(text)[1:-1], json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]):
-        # Once more escaped: JSON inside of JSON, and JSON in the text of an exception.
-        yield from (escaped, escaped.replace("/", "\\/"), escaped.replace("\\", "\\\\"), json.dumps(escaped)[1:-1])
+    yield from _escaped_forms(text)
+
+
+def _escaped_forms(text: str) -> Iterator[str]:
+    """As in JSON and in the ``repr`` of Python, and once more escaped: JSON in JSON, JSON in the text of an error."""
+    for once in (repr(text)[1:-1], json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]):
+        yield from (once, once.replace("/", "\\/"), json.dumps(once)[1:-1])
+        twice = once.replace("\\", "\\\\")
+        yield from (twice, twice.replace("'", "\\'"))
 
 
 def _percent_forms(raw: bytes) -> Iterator[str]:

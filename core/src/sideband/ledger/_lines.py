@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import json
 import math
-from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
 from attrs import frozen
 
-__all__ = ["GENESIS", "VERSION", "Head", "Line", "LineInvalid", "parse", "revive", "seal"]
+from .._bytes import bytes_as_json
+
+__all__ = ["GENESIS", "VERSION", "Head", "Line", "LineInvalid", "parse", "seal"]
 
 VERSION = 1
 GENESIS = "0" * 64
@@ -92,25 +93,7 @@ def parse(raw: bytes) -> Line:
     return Line(seq=seq, kind=kind, prev=prev, hash=digest, intact=intact, fields=fields)
 
 
-def revive(value: Any) -> Any:
-    """Recorded data with its bytes back: ``{"__bytes__": base64}`` becomes ``bytes``."""
-    if isinstance(value, dict):
-        encoded = value.get("__bytes__")
-        if len(value) == 1 and isinstance(encoded, str):
-            return b64decode(encoded)
-        return {name: revive(inner) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [revive(inner) for inner in value]
-    return value
-
-
-def _bytes_as_json(value: Any) -> Any:
-    if isinstance(value, bytes | bytearray | memoryview):
-        return {"__bytes__": b64encode(value).decode("ascii")}
-    raise TypeError(type(value).__name__)
-
-
-_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False, default=_bytes_as_json).encode
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False, default=bytes_as_json).encode
 
 
 def _canonical(fields: Mapping[str, Any]) -> str:

@@ -16,9 +16,10 @@ from anyio.to_thread import run_sync
 from attrs import define
 
 from .._errors import ConfigurationError
-from ..hooks import HookRegistry
+from ..hooks import HookRegistry, Phase
 from ..loading import SkillPackage
 from ..ops._errors import closest
+from ._absent_guards import AbsentGuard, is_absent_guard
 from ._bare_context import BareContext
 from ._discovery import decide, rivals
 from ._entry_point import Installed
@@ -241,6 +242,10 @@ class PluginHost:
                     await self.load(kind.name, name)
                 except PluginError as error:
                     _log.warning("%s", error.message)  # the record has it too
+        absent = {record.name: record for record in self._records if is_absent_guard(record)}
+        for name, record in absent.items():
+            self.hooks.unregister(name)
+            self.hooks.register(name, AbsentGuard(record), phase=Phase.GUARD)
 
     def _check_strict(self) -> None:
         if not self.policy.strict:

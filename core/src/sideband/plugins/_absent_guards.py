@@ -1,0 +1,40 @@
+"""What stands in for a guard that is installed and can't be used: what it can't check is denied."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from ..hooks import Deny, OpCall, ToolCall, hookimpl
+from ._records import PluginRecord, State
+
+__all__ = ["AbsentGuard", "is_absent_guard"]
+
+
+def is_absent_guard(record: PluginRecord) -> bool:
+    """Whether it is a guard that somebody installed, that no policy denies, and that can't do its work."""
+    return record.kind == "guard" and record.state in {State.FAILED, State.INCOMPATIBLE}
+
+
+@frozen
+class AbsentGuard:
+    """Denies every effect and every tool call, and says how to go on."""
+
+    record: PluginRecord
+
+    @hookimpl
+    def op_call(self, event: OpCall) -> Deny:
+        """Deny the effect."""
+        return Deny(self._reason)
+
+    @hookimpl
+    def tool_call(self, event: ToolCall) -> Deny:
+        """Deny the call."""
+        return Deny(self._reason)
+
+    @property
+    def _reason(self) -> str:
+        record = self.record
+        return (
+            f"the guard `{record.name}` ({record.distribution} {record.version}) can't be used: {record.reason}; "
+            f'mend or uninstall it, or write "{record.label}" = "reason" under [policy.deny]'
+        )

@@ -1,0 +1,118 @@
+"""Writes ``docs/reference`` from the code, so that it can't say anything else: ``python docs/generate.py``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from sideband.hooks import HOOK_SPECS
+from sideband.ops import OpSpec
+from sideband.settings import Policy, Settings
+
+FOLDER = Path(__file__).parent / "reference"
+NOTE = "<!-- written by docs/generate.py from the code; change it there -->\n\n"
+
+
+def pages() -> dict[str, str]:
+    """Each page by its file name."""
+    return {"hooks.md": hooks_page(), "ops.md": ops_page(), "settings.md": settings_page()}
+
+
+def hooks_page() -> str:
+    """All hooks: the table, then each with its example."""
+    lines = [
+        "# Hooks",
+        "",
+        "Implement one with `@hookimpl async def NAME(event, ctx)`; `ctx` may be left out, and plain functions are",
+        "accepted. All implementations of a hook together have its deadline.",
+        "",
+        "| hook | kind | may return | if a plugin fails | deadline |",
+        "|---|---|---|---|---|",
+    ]
+    lines += [
+        f"| [`{spec.name}`](#{spec.name}) | {spec.kind.value} | {spec.returns} | {spec.on_failure.value} | {spec.deadline:g} s |"
+        for spec in HOOK_SPECS.values()
+    ]
+    for spec in HOOK_SPECS.values():
+        lines += ["", f"## {spec.name}", "", f"Event: `{spec.event.__name__}`", "", "```text", spec.doc.strip(), "```"]
+    return NOTE + "\n".join(lines) + "\n"
+
+
+def ops_page() -> str:
+    """All ops of the default distribution, by family."""
+    lines = ["# Ops", "", "What skills can ask the host for. `sideband ops show NAME` prints the same and the schemas."]
+    for family in sorted(_families(), key=lambda family: family.name):
+        lines += ["", f"## {family.name}", "", family.doc]
+        if family.scope is not None:
+            fields = ", ".join(f"`{name}`" for name in family.scope.field_names())
+            lines += ["", f"A capability of `{family.name}` may limit: {fields}."]
+        for spec in family.ops:
+            lines += ["", *_op(spec)]
+    return NOTE + "\n".join(lines) + "\n"
+
+
+def _families() -> Iterator[Any]:
+    for entry_point in entry_points(group="sideband.v1.op"):
+        yield entry_point.load().sideband_ops()
+
+
+def _op(spec: OpSpec) -> Iterator[str]:
+    traits = [spec.level.name.lower(), "idempotent" if spec.idempotent else "not idempotent"]
+    traits += ["on disk before it runs"] if spec.durable else []
+    traits += ["nobody waits for an answer"] if spec.fire_and_forget else []
+    yield f"### {spec.name}"
+    yield ""
+    yield spec.doc.partition("\n\n")[0].replace("\n", " ")
+    yield ""
+    yield f"Level and traits: {', '.join(traits)}. Needs: {f'`{spec.requires}`' if spec.requires else 'nothing'}."
+    schema = spec.params.model_json_schema()
+    if schema.get("properties"):
+        yield ""
+        yield "| parameter | type | default | meaning |"
+        yield "|---|---|---|---|"
+        required = set(schema.get("required", ()))
+        for name, field in schema["properties"].items():
+            default = "required" if name in required else f"`{field.get('default')!r}`"
+            meaning = str(field.get("description", "")).replace("\n", " ").replace("|", "\\|")
+            yield f"| `{name}` | {_type(field)} | {default} | {meaning} |"
+
+
+def _type(field: dict[str, Any]) -> str:
+    if "anyOf" in field:
+        return " or ".join(dict.fromkeys(_type(one) for one in field["anyOf"]))
+    return str(field.get("type") or field.get("$ref", "any").rpartition("/")[2])
+
+
+def settings_page() -> str:
+    """All keys of ``sideband.toml``."""
+    lines = [
+        "# Settings",
+        "",
+        "`sideband.toml` in `SIDEBAND_HOME` is the user's; one in a project counts once it is trusted (`--trust`).",
+        "A variable `SIDEBAND_POLICY__TIMEOUT=5` overrides both, and `--set policy.timeout=5` all. `sideband doctor`",
+        "shows what holds and where it comes from.",
+        "",
+        "| section | what it holds |",
+        "|---|---|",
+    ]
+    for name, field in Settings.model_fields.items():
+        lines.append(f"| `[{name}]` | {field.description or 'see below'} |")
+    lines += ["", "## policy", "", "| key | default | meaning |", "|---|---|---|"]
+    for name, field in Policy.model_fields.items():
+        lines.append(f"| `{name}` | `{field.get_default(call_default_factory=True)!r}` | {field.description} |")
+    return NOTE + "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """Write all pages."""
+    FOLDER.mkdir(exist_ok=True)
+    for name, text in pages().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
