@@ -13,7 +13,7 @@ The protocol is JSON, one object a line, at most 16 MiB and 64 levels deep, on s
 A worker says:
 
 - ``{"__type__": "dispatch", "__id__": CALL, "__dispatch_id__": "d-N", "__caps__": […], "__dispatch__": {"op": NAME,
-  "params": {…}}}`` when a call wants an op; ``N`` rises. ``__caps__`` repeats what the call was told and proves nothing;
+  "params": {…}}}`` when a call wants an op; ``N`` rises. ``__caps__`` repeats what the call was told, no more;
 - ``{"__type__": "cancel", "__dispatch_id__": ID}`` when the call does not wait for it any more;
 - ``{"__type__": "result", "__id__": ID, …}`` when a call has ended, with the keys of the object that it returned beside
   the protocol's own; anything else, and an object whose only key is ``value``, is wrapped as ``"value"``. A failure is

@@ -313,6 +313,32 @@ async def test_progress_has_no_answer_and_nobody_waits_for_it(make_skill, make_p
     assert answers.cancelled == ["progress"]
 
 
+async def test_what_is_fire_and_forget_is_never_answered_and_takes_no_place(make_skill, make_pool, reports):
+    skill = make_skill("""
+        from sideband.workers.runtime import running
+
+        async def one():
+            runtime, _ = running()
+            answered, answer = [], runtime.dispatches.answer
+            runtime.dispatches.answer = lambda message: (answered.append(message["__dispatch_id__"]), answer(message))
+            await dispatch("echo.tell", {"quick": True}, answer=False)
+            for _ in range(40):
+                await dispatch("echo.tell", answer=False)
+            await echo.get()
+            return answered
+    """)
+
+    async def handler(op, params):
+        if op == "echo.tell" and not params:
+            await anyio.sleep_forever()
+
+    async with make_pool() as pool:
+        one = skill.call("one", handler=handler, is_fire_and_forget=lambda op: op == "echo.tell")
+        assert (await pool.call(one)).value == ["d-42"]
+    assert {report.code for report in reports} == {"limit.in_flight"}
+    assert [op for _, _, op, _ in skill.dispatched].count("echo.tell") in (32, 33)
+
+
 async def test_a_worker_has_the_time_zone_of_whoever_asks_and_no_environment_of_the_host(
     make_skill, make_pool, monkeypatch
 ):

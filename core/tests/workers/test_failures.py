@@ -203,7 +203,31 @@ async def test_dispatches_that_outlive_their_call_are_cancelled_with_it(make_ski
     """)
     async with make_pool() as pool:
         await pool.call(skill.call("one", handler=answers.handler, id="mine"))
-    assert answers.cancelled == ["left"]
+        assert answers.cancelled == ["left"]
+
+
+async def test_the_ops_of_a_cancelled_call_end_before_the_call_does(make_skill, make_pool, answers, reports):
+    skill = make_skill("""
+        async def one():
+            waiting = asyncio.create_task(echo.get(key="waiting"))
+            try:
+                await asyncio.sleep(1000)
+            except asyncio.CancelledError:
+                try:
+                    await waiting
+                except OpError as error:
+                    await echo.seen(code=error.code)
+    """)
+
+    async def handler(op, params):
+        if op == "echo.get":
+            await answers.handler(op, params)
+
+    async with make_pool(cancel_grace=5) as pool:
+        with pytest.raises(CallTimeout):
+            await pool.call(skill.call("one", handler=handler, timeout=0.5))
+    assert [params["code"] for _, _, op, params in skill.dispatched if op == "echo.seen"] == ["op.cancelled"]
+    assert reports == []
 
 
 async def test_a_handler_that_fails_gives_one_typed_answer_and_its_neighbours_notice_nothing(

@@ -53,7 +53,7 @@ class Dispatching:
             problem = f"{message.op} was asked for by a call that has ended"
             return self._refuse(message, OpError(problem, code="call.finished", op=message.op))
         silent = call.spec.is_fire_and_forget(message.op)
-        refusal = call.admit(message.op)
+        refusal = call.admit(message.op, silent=silent)
         if refusal is None:
             self._start(call, message, silent=silent)
             return None
@@ -62,7 +62,7 @@ class Dispatching:
 
     def take_progress(self, call: PendingCall, message: _wire.Progress) -> None:
         """Start the dispatch that a progress message stands for. Nobody waits for an answer."""
-        if call.admit("progress.report") is None:
+        if call.admit("progress.report", silent=True) is None:
             request = _wire.Dispatch(message.call, f"p-{call.total}", 0, "progress.report", message.params)
             self._start(call, request, silent=True)
 
@@ -94,7 +94,7 @@ class Dispatching:
         return _wire.dispatch_error(message.id, error.as_dict())
 
     def _start(self, call: PendingCall, message: _wire.Dispatch, *, silent: bool) -> None:
-        call.dispatches[message.id] = anyio.CancelScope()
+        call.add(message.id, silent=silent)
         self._running[message.id] = call
         self._tasks.start_soon(self._run, call, message, silent)
 

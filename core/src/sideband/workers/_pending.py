@@ -32,7 +32,7 @@ class PendingCall:
         total: how many dispatches it has asked for.
     """
 
-    __slots__ = ("_idle", "dispatches", "ended", "error", "log", "spec", "total", "value")
+    __slots__ = ("_idle", "_silent", "dispatches", "ended", "error", "log", "spec", "total", "value")
 
     def __init__(self, spec: WorkerCall) -> None:
         self.spec = spec
@@ -42,20 +42,32 @@ class PendingCall:
         self.error: Callable[[], Exception] | None = None
         self.dispatches: dict[str, anyio.CancelScope] = {}
         self.total = 0
+        self._silent: set[str] = set()
         self._idle: anyio.Event | None = None
 
-    def admit(self, op: str) -> LimitExceeded | None:
-        """Count a dispatch. Returns why it is refused, if it is."""
+    def admit(self, op: str, *, silent: bool) -> LimitExceeded | None:
+        """Count a dispatch. Returns why it is refused, if it is.
+
+        Those that nobody waits for have a limit of their own: a skill can't know when they have ended.
+        """
         self.total += 1
         if self.total > MAX_DISPATCHES:
             return LimitExceeded("dispatches", MAX_DISPATCHES, op=op)
-        if len(self.dispatches) >= MAX_IN_FLIGHT:
+        unanswered = len(self._silent)
+        if (unanswered if silent else len(self.dispatches) - unanswered) >= MAX_IN_FLIGHT:
             return LimitExceeded("in_flight", MAX_IN_FLIGHT, op=op, retryable=True)
         return None
+
+    def add(self, dispatch: str, *, silent: bool) -> None:
+        """Note that a dispatch runs."""
+        self.dispatches[dispatch] = anyio.CancelScope()
+        if silent:
+            self._silent.add(dispatch)
 
     def discard(self, dispatch: str) -> None:
         """Note that a dispatch has ended."""
         del self.dispatches[dispatch]
+        self._silent.discard(dispatch)
         if not self.dispatches and self._idle is not None:
             self._idle.set()
 
