@@ -33,7 +33,8 @@ def hooks_page() -> str:
         "|---|---|---|---|---|",
     ]
     lines += [
-        f"| [`{spec.name}`](#{spec.name}) | {spec.kind.value} | {spec.returns} | {spec.on_failure.value} | {spec.deadline:g} s |"
+        f"| [`{spec.name}`](#{spec.name}) | {spec.kind.value} | {spec.returns} "
+        f"| {spec.on_failure.value} | {spec.deadline:g} s |"
         for spec in HOOK_SPECS.values()
     ]
     for spec in HOOK_SPECS.values():

@@ -55,7 +55,12 @@ def sideband(tmp_path):
             check=False,
             timeout=120,
             cwd=folder,
-            env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "SIDEBAND_HOME": str(tmp_path / "home"), **environment},
+            env={
+                "PATH": os.environ["PATH"],
+                "HOME": str(tmp_path),
+                "SIDEBAND_HOME": str(tmp_path / "home"),
+                **environment,
+            },
         )
 
     return run

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import attrs
 from pydantic import BaseModel
-
 from sideband import CallRequest, CallResult, Host, Level, OpContext, OpFamily, Plugin, Scope, hookimpl, op
 from sideband.hooks import Deny, OpCall
 from sideband.plugins import PluginContext
@@ -70,6 +69,6 @@ async def embed(module: object) -> float:
     async with Host(plugins=plugins, skill_dirs=[Path("skills")]) as host:
         result: CallResult = await host.run(CallRequest("trip.plan", {"city": "Graz"}, grants=("weather:city=Graz",)))
         for effect in result.effects:
-            print(effect.op, effect.status, effect.ms)  # noqa: T201  an example
+            print(effect.op, effect.status, effect.ms)
         weather = await host.op("weather.now", {"city": "Graz"})
         return float(weather["celsius"])

@@ -5,7 +5,6 @@ import urllib.parse
 
 import anyio
 import pytest
-
 from sideband import CallRequest, Host
 from sideband.workers import CallTimeout, GrantRequired, SkillFailed, SkillRefused, WorkerExited
 
@@ -108,7 +107,7 @@ async def test_rights_that_a_skill_makes_up_change_nothing(make_host, make_skill
 async def test_a_skill_that_asks_for_more_than_it_was_granted_does_not_start(make_host, make_skill, tmp_path):
     skill = make_skill("asker", "from sideband.skill import tool\n@tool\nasync def go() -> int:\n    return 1\n", SQL)
     async with make_host(skill) as host:
-        with pytest.raises(GrantRequired, match="sql:path=test.db"):
+        with pytest.raises(GrantRequired, match=r"sql:path=test.db"):
             await host.call("asker.go")
 
 
@@ -151,7 +150,9 @@ async def test_a_skill_that_raises_fails_with_what_it_said_and_its_worker_goes_o
 
 
 async def test_a_plain_function_is_refused_by_name(make_host, make_skill):
-    skill = make_skill("plain", "from sideband.skill import tool\n@tool\nasync def go() -> int:\n    return 1\ngo = lambda: 1\n")
+    skill = make_skill(
+        "plain", "from sideband.skill import tool\n@tool\nasync def go() -> int:\n    return 1\ngo = lambda: 1\n"
+    )
     async with make_host(skill) as host:
         with pytest.raises(SkillRefused, match="go"):
             await host.call("plain.go")
@@ -247,7 +248,11 @@ async def test_a_known_secret_is_redacted_wherever_a_skill_puts_it(make_host, ma
     encoded = base64.b64encode(canary.encode()).decode()
     forms = [canary, urllib.parse.quote(canary), encoded[:-4], canary.encode().hex(), "\\u00e4nary"]
     said = [str(result), str(told), str(caught.value), str(caught.value.traceback), str(caught.value.as_dict())]
-    files = [file.read_bytes().decode("utf-8", "replace") for file in (tmp_path / "home" / "ledger").rglob("*") if file.is_file()]
+    files = [
+        file.read_bytes().decode("utf-8", "replace")
+        for file in (tmp_path / "home" / "ledger").rglob("*")
+        if file.is_file()
+    ]
     for text in said + files:
         assert not [form for form in forms if form in text]
     assert "[redacted:canary]" in str(result.output)

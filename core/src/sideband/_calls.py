@@ -147,40 +147,38 @@ class SkillCalls:
             on_progress=request.on_progress,
         )
         call.origin = Origin(principal=request.principal, run=call.id, skill=skill.key, tool=tool.name)
-        return await self._run(request, call, skill, tool, arguments, copy, timeout)
-
-    async def _run(
-        self,
-        request: CallRequest,
-        call: Call,
-        skill: SkillSpec,
-        tool: ToolSpec,
-        arguments: Mapping[str, Any],
-        copy: Snapshot,
-        timeout: float,
-    ) -> CallResult:
         effects: list[EffectReport] = []
         logs: list[LogLine] = []
         call.on_effect = partial(_collect, effects, request.on_effect, _LONGEST_EFFECTS)
         call.isolation = (await self._sandbox.require()).label
-        sdk = await self._sdk(skill)
         worker_call = WorkerCall(
             id=call.id,
             tool=tool.full_name,
             domain=call.domain,
-            launch=LaunchRequest(
-                snapshot=copy.path, sdk=sdk, python=Path(sys.executable), environment=_worker_environment()
-            ),
+            launch=await self._launch_request(skill, copy),
             module=str(copy.path / tool.module),
             function=tool.name,
             arguments=arguments,
-            capabilities=call.grant.texts(),
+            capabilities=grant.texts(),
             environment=_call_environment(),
             timeout=timeout,
             dispatch=partial(self._dispatch, call),
             is_fire_and_forget=self._is_fire_and_forget,
             log=partial(self._log, logs, request.on_log),
         )
+        return await self._run(call, worker_call, effects, logs)
+
+    async def _launch_request(self, skill: SkillSpec, copy: Snapshot) -> LaunchRequest:
+        return LaunchRequest(
+            snapshot=copy.path,
+            sdk=await self._sdk(skill),
+            python=Path(sys.executable),
+            environment=_worker_environment(),
+        )
+
+    async def _run(
+        self, call: Call, worker_call: WorkerCall, effects: list[EffectReport], logs: list[LogLine]
+    ) -> CallResult:
         started = time.perf_counter()
         try:
             answer = await self._pool.call(worker_call)
@@ -191,7 +189,7 @@ class SkillCalls:
             await call.end(self._report)
         return CallResult(
             output=self._broker.redactor.data(answer.value),
-            tool=tool.full_name,
+            tool=worker_call.tool,
             call=call.id,
             isolation=answer.isolation.label,
             grant=call.grant.texts(),
@@ -200,7 +198,7 @@ class SkillCalls:
             ms=round((time.perf_counter() - started) * 1000, 3),
         )
 
-    async def _dispatch(self, call: Call, dispatch: str, op: str, params: Mapping[str, Any]) -> Any:  # noqa: ARG002  the broker has its own ids
+    async def _dispatch(self, call: Call, _dispatch_id: str, op: str, params: Mapping[str, Any]) -> Any:
         return await self._broker.dispatch(call, op, params)
 
     def _is_fire_and_forget(self, op: str) -> bool:

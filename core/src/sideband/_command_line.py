@@ -6,7 +6,8 @@ import json
 import os
 import sys
 from argparse import ArgumentParser
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from pathlib import Path
 from pkgutil import resolve_name
@@ -82,7 +83,7 @@ def _policy(home: Path) -> StaticPolicy:
 
 class _EverythingMayLoad(NamedTuple):
     deny: Mapping[str, str] = {}
-    only: Set[str] | None = None
+    only: AbstractSet[str] | None = None
     conflicts: Mapping[str, str] = {}
 
 

@@ -44,9 +44,8 @@ class RememberedGrants:
         except FileNotFoundError:
             return {}
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise ConfigurationError(
-                "skills", f"it is not TOML: {error}", source=str(self._file), hint="mend it, or delete it and grant again"
-            ) from error
+            hint = "mend it, or delete it and grant again"
+            raise ConfigurationError("skills", f"it is not TOML: {error}", source=str(self._file), hint=hint) from error
 
 
 def _table(digest: str, entry: dict[str, Any]) -> str:

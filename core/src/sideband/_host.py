@@ -219,10 +219,9 @@ class Host:
         names = self.plugins.names("store")
         if len(names) != 1:
             found = f"there are {' and '.join(names)}" if names else "none is installed"
-            hint = 'leave one, and deny the others under `[policy.deny]`: "store.NAME" = "reason"'
-            raise ConfigurationError(
-                "plugins", f"a host needs one store, and {found}", hint=hint if names else "pip install sideband-store-sqlite"
-            )
+            leave_one = 'leave one, and deny the others under `[policy.deny]`: "store.NAME" = "reason"'
+            hint = leave_one if names else "pip install sideband-store-sqlite"
+            raise ConfigurationError("plugins", f"a host needs one store, and {found}", hint=hint)
         plugin = await self.plugins.load("store", names[0])
         spec: StoreSpec = plugin.contribution[0]
         return spec

@@ -13,7 +13,16 @@ from ._errors import SidebandError
 if TYPE_CHECKING:
     from .ops import OpFamily
 
-__all__ = ["LoadedSkills", "SkillError", "SkillLoader", "SkillPackage", "SkillProblem", "SkillSources", "SkillSpec", "ToolSpec"]
+__all__ = [
+    "LoadedSkills",
+    "SkillError",
+    "SkillLoader",
+    "SkillPackage",
+    "SkillProblem",
+    "SkillSources",
+    "SkillSpec",
+    "ToolSpec",
+]
 
 
 @frozen
@@ -132,7 +141,7 @@ class SkillSources:
 
 @frozen
 class LoadedSkills:
-    """What a loader found. What it could not load is in ``problems`` with ``fatal`` set; nothing is dropped silently."""
+    """What a loader found. What it could not load is in ``problems``, ``fatal``; nothing is dropped silently."""
 
     skills: tuple[SkillSpec, ...] = ()
     problems: tuple[SkillProblem, ...] = ()

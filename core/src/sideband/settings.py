@@ -37,13 +37,13 @@ class Policy(BaseModel):
     deny: dict[str, str] = Field(default_factory=dict, description="plugins that must not load, each with the reason")
     only: list[str] | None = Field(None, description="the only plugins that may load, as kind.name; all if absent")
     conflicts: dict[str, str] = Field(default_factory=dict, description="kind.name = the distribution that wins")
-    deadlines: dict[str, float] = Field(default_factory=dict, description="hook = seconds that its plugins have together")
+    deadlines: dict[str, float] = Field(default_factory=dict, description="hook = seconds for all of its plugins")
     order: dict[str, list[str]] = Field(default_factory=dict, description="hook = plugins in the order to run in")
 
     @field_validator("isolation")
     @classmethod
     def _known_tier(cls, value: str) -> str:
-        from .workers import Isolation  # noqa: PLC0415  keeps the settings importable without the workers
+        from .workers import Isolation
 
         return Isolation.parse(value).label
 
@@ -51,7 +51,7 @@ class Policy(BaseModel):
     @classmethod
     def _known_hooks(cls, value: dict[str, Any]) -> dict[str, Any]:
         if value:
-            from .hooks import HOOK_SPECS  # noqa: PLC0415  most people order nothing
+            from .hooks import HOOK_SPECS
 
             for hook in value:
                 if hook not in HOOK_SPECS:
@@ -186,7 +186,8 @@ def _environment_layers(environment: Mapping[str, str]) -> Iterator[tuple[dict[s
         if not name.startswith("SIDEBAND_") or section not in _SECTIONS:
             continue
         if not path or not all(path):
-            raise ConfigurationError(section, f"`{name}` names no key", source=name, hint=f"SIDEBAND_{section.upper()}__KEY")
+            hint = f"write SIDEBAND_{section.upper()}__KEY"
+            raise ConfigurationError(section, f"`{name}` names no key", source=name, hint=hint)
         yield setting([section, *path], text), name
 
 

@@ -5,7 +5,6 @@ from types import SimpleNamespace
 
 import pytest
 import sideband_store_sqlite.plugin
-
 from sideband import Host, Plugin
 from sideband.ops import OpFamily
 

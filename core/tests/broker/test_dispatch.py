@@ -6,7 +6,6 @@ import anyio
 import attrs
 import pytest
 from pydantic import BaseModel, ConfigDict
-
 from sideband.ops import (
     CapabilityInvalid,
     Level,
@@ -91,7 +90,7 @@ async def test_only_recordable_parameters_enter_the_ledger(make_host, echo, ledg
 
 async def test_an_unknown_op_is_named_with_the_closest_one_and_recorded(make_host, echo, outcomes):
     async with make_host(echo) as host:
-        with pytest.raises(OpNotFound, match="did you mean `echo.say`"):
+        with pytest.raises(OpNotFound, match=r"did you mean `echo.say`"):
             await host.op("echo.sya", {})
     assert outcomes()[0]["error"]["code"] == "op.unknown"
 
@@ -112,7 +111,7 @@ async def test_the_value_of_a_parameter_that_may_not_be_recorded_is_not_in_the_e
 
 async def test_an_unknown_parameter_is_named_with_the_closest_one(make_host, echo):
     async with make_host(echo) as host:
-        with pytest.raises(OpParamsInvalid, match="no parameter `txet`.*did you mean `text`"):
+        with pytest.raises(OpParamsInvalid, match=r"no parameter `txet`.*did you mean `text`"):
             await host.op("echo.say", {"txet": "x"})
 
 

@@ -3,7 +3,6 @@
 import anyio
 import pytest
 from pydantic import BaseModel
-
 from sideband.broker import KeyReused
 from sideband.ops import EffectInFlight, EffectUnknown, Level, OpContext, OpDenied, OpFailed, OpTimeout, op
 

@@ -6,11 +6,8 @@ import sys
 
 import pytest
 from pydantic import BaseModel
-
 from sideband.ledger import verify
 from sideband.ops import EffectUnknown, Level, OpContext, Reconciled, op
-
-pytestmark = pytest.mark.anyio
 
 PRELUDE = """
 import os, resource, signal, sys
@@ -96,6 +93,7 @@ def mail(family, **options):
     return family("mail", send)
 
 
+@pytest.mark.anyio
 async def test_an_effect_that_was_under_way_is_unknown_and_not_repeated(home_of_a_dead_host, make_host, family):
     async with make_host(mail(family)) as host:
         assert [(one.op, one.status) for one in host.recovered] == [("mail.send", "unknown")]
@@ -103,6 +101,7 @@ async def test_an_effect_that_was_under_way_is_unknown_and_not_repeated(home_of_
             await host.op("mail.send", {"name": "letter"}, key="k")
 
 
+@pytest.mark.anyio
 async def test_an_op_that_can_ask_the_world_settles_it(home_of_a_dead_host, make_host, family):
     asked = []
 
@@ -116,6 +115,7 @@ async def test_an_op_that_can_ask_the_world_settles_it(home_of_a_dead_host, make
     assert asked == ["letter"]
 
 
+@pytest.mark.anyio
 async def test_an_op_that_fails_to_ask_leaves_it_unknown(home_of_a_dead_host, make_host, family):
     async def reconcile(params, ctx):
         raise ConnectionError("the world is away")
@@ -124,6 +124,7 @@ async def test_an_op_that_fails_to_ask_leaves_it_unknown(home_of_a_dead_host, ma
         assert [one.status for one in host.recovered] == ["unknown"]
 
 
+@pytest.mark.anyio
 async def test_an_effect_is_recovered_once(home_of_a_dead_host, make_host, family):
     async with make_host(mail(family)) as host:
         assert len(host.recovered) == 1
@@ -131,11 +132,13 @@ async def test_an_effect_is_recovered_once(home_of_a_dead_host, make_host, famil
         assert host.recovered == ()
 
 
+@pytest.mark.anyio
 async def test_a_missing_family_leaves_it_unknown_and_the_host_starts(home_of_a_dead_host, make_host):
     async with make_host() as host:
         assert [one.status for one in host.recovered] == ["unknown"]
 
 
+@pytest.mark.anyio
 async def test_the_ledger_of_a_dead_host_is_whole(home_of_a_dead_host, make_host, family):
     async with make_host(mail(family)) as host:
         verdict = await verify(host.ledger.folder, host.store)
@@ -143,7 +146,7 @@ async def test_the_ledger_of_a_dead_host_is_whole(home_of_a_dead_host, make_host
     assert verdict.entries > 0
 
 
-async def test_a_full_disk_stops_effects_with_a_clear_error(tmp_path):
+def test_a_full_disk_stops_effects_with_a_clear_error(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", FULL_DISK, str(tmp_path / "home")], capture_output=True, text=True, check=False
     )

@@ -7,7 +7,6 @@ import urllib.parse
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from sideband.broker import Redactor, Unserializable
 
 SECRETS = st.text(alphabet=st.characters(codec="utf-8"), min_size=8, max_size=24).filter(

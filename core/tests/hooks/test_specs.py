@@ -227,7 +227,7 @@ def test_a_payload_can_not_be_changed_in_place():
         lambda: event.arguments.update(path="b"),
         lambda: event.arguments.pop("path"),
         lambda: event.arguments["tags"].append("y"),
-        lambda: event.arguments["deep"].clear(),
+        event.arguments["deep"].clear,
     ):
         with pytest.raises(TypeError, match="can't be changed in place"):
             change()

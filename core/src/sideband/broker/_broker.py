@@ -488,4 +488,3 @@ def _cancelled_by_handler() -> bool:
         return False
     task = asyncio.current_task()
     return task is not None and task.cancelling() == 0
-

@@ -42,7 +42,9 @@ async def _approved(decision: Decision, event: OpCall, approver: Approver | None
 
 def trail(decision: Decision) -> list[dict[str, Any]]:
     """What the ledger keeps of a decision."""
-    said: list[dict[str, Any]] = [{"plugin": note.plugin, "said": "allow", "note": note.text} for note in decision.notes]
+    said: list[dict[str, Any]] = [
+        {"plugin": note.plugin, "said": "allow", "note": note.text} for note in decision.notes
+    ]
     said += [{"plugin": plugin, "said": "replace"} for plugin in decision.replaced_by]
     said += [{"plugin": note.plugin, "said": "ask", "note": note.text} for note in decision.questions]
     if decision.verdict is Verdict.DENY:

@@ -1,7 +1,7 @@
 """The broker raises the errors of ``sideband.ops``; this module turns whatever a handler raised into one of them.
 
-    OpError(SidebandError)      see ops/_errors.py
-    └── KeyReused(ValueError)   effect.key
+OpError(SidebandError)      see ops/_errors.py
+└── KeyReused(ValueError)   effect.key
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class Ops:
             return bound
         family = op.partition(".")[0]
         try:
-            plugin = await self.plugin(family)
+            await self.plugin(family)
         except PluginError as error:
             known = () if family in self._plugins.names("op") else (f"{name}." for name in self._plugins.names("op"))
             raise OpNotFound(op, known=known, reason=error.message) from error

@@ -23,10 +23,33 @@ _SHORTEST = 4
 _SHORTEST_ENCODED = 6
 
 _SENSITIVE = frozenset(
-    """
-    accesskey accesstoken apikey apitoken authorization authtoken bearertoken clientsecret cookie cookies idtoken passphrase passwd password privatekey proxyauthorization pwd refreshtoken secret secretkey
-    sessiontoken setcookie xapikey xauthtoken xcsrftoken
-    """.split()  # noqa: SIM905  a list of words is easier to keep sorted than one of strings
+    [
+        "accesskey",
+        "accesstoken",
+        "apikey",
+        "apitoken",
+        "authorization",
+        "authtoken",
+        "bearertoken",
+        "clientsecret",
+        "cookie",
+        "cookies",
+        "idtoken",
+        "passphrase",
+        "passwd",
+        "password",
+        "privatekey",
+        "proxyauthorization",
+        "pwd",
+        "refreshtoken",
+        "secret",
+        "secretkey",
+        "sessiontoken",
+        "setcookie",
+        "xapikey",
+        "xauthtoken",
+        "xcsrftoken",
+    ]
 )
 _NOT_LETTERS = re.compile(r"[^a-z0-9]+")
 

@@ -46,9 +46,7 @@ __all__: list[str] = []
 
 
 @spec(Input, Kind.UPDATE, Continue, Transform, Handled, on_failure=Failure.SKIP, deadline=10)
-def input(  # noqa: A001  the hook's public name
-    event: Input, ctx: PluginContext
-) -> Continue | Transform | Handled | None:
+def input(event: Input, ctx: PluginContext) -> Continue | Transform | Handled | None:  # noqa: A001  the hook's name
     """Change what the user sent, or answer it without an agent. The first ``Handled`` ends it.
 
     Example:

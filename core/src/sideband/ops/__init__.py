@@ -17,9 +17,9 @@ from ._errors import (
     OpTimeout,
 )
 from ._levels import Level
+from ._scope import Scope
 from ._sdk import render_family, write_sdk
 from ._sdk_render import SdkInvalid
-from ._scope import Scope
 from ._spec import OpFamily, OpSpec, Reconciled, op
 
 __all__ = [

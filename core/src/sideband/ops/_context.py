@@ -117,7 +117,7 @@ class OpContext(Protocol):
         capabilities: Iterable[str] | None = None,
         key: str | None = None,
     ) -> Any:
-        """Run another op as a child effect, with this call's grant narrowed to ``capabilities`` (``None``: all of it)."""
+        """Run another op as a child effect, with the call's grant narrowed to ``capabilities`` (``None``: not)."""
 
     async def credential(self, handle: str, audience: str) -> Credential:
         """Resolve a handle for one audience. Needs ``secrets:name=HANDLE`` in the call's grant.

@@ -1,17 +1,17 @@
 """What a dispatch can end with, other than its result. Each reaches the skill with the same ``code``.
 
-    OpError(SidebandError)                        op.failed
-    ├── OpNotFound(LookupError)                   op.unknown
-    ├── OpParamsInvalid(ValueError)               op.params
-    ├── OpDenied(PermissionError)                 op.denied
-    ├── OpFailed(RuntimeError)                    op.failed      what a handler raises, or a subclass of it
-    ├── OpResultInvalid(TypeError)                op.result
-    ├── OpTimeout(TimeoutError)                   op.timeout
-    ├── OpCancelled(RuntimeError)                 op.cancelled
-    ├── EffectInFlight(RuntimeError)              effect.in_flight
-    ├── EffectUnknown(RuntimeError)               effect.unknown
-    └── LimitExceeded(RuntimeError)               limit.*
-    CapabilityInvalid(SidebandError, ValueError)  capability.invalid
+OpError(SidebandError)                        op.failed
+├── OpNotFound(LookupError)                   op.unknown
+├── OpParamsInvalid(ValueError)               op.params
+├── OpDenied(PermissionError)                 op.denied
+├── OpFailed(RuntimeError)                    op.failed      what a handler raises, or a subclass of it
+├── OpResultInvalid(TypeError)                op.result
+├── OpTimeout(TimeoutError)                   op.timeout
+├── OpCancelled(RuntimeError)                 op.cancelled
+├── EffectInFlight(RuntimeError)              effect.in_flight
+├── EffectUnknown(RuntimeError)               effect.unknown
+└── LimitExceeded(RuntimeError)               limit.*
+CapabilityInvalid(SidebandError, ValueError)  capability.invalid
 """
 
 from __future__ import annotations

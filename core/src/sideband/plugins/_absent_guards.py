@@ -22,12 +22,12 @@ class AbsentGuard:
     record: PluginRecord
 
     @hookimpl
-    def op_call(self, event: OpCall) -> Deny:
+    def op_call(self, event: OpCall) -> Deny:  # noqa: ARG002  it denies all
         """Deny the effect."""
         return Deny(self._reason)
 
     @hookimpl
-    def tool_call(self, event: ToolCall) -> Deny:
+    def tool_call(self, event: ToolCall) -> Deny:  # noqa: ARG002  it denies all
         """Deny the call."""
         return Deny(self._reason)
 

@@ -49,7 +49,7 @@ def overdue(version: str, deprecations: Iterable[Deprecation] = DEPRECATIONS) ->
         >>> overdue("2.0.dev1", [Deprecation("ctx.say", "1.2", "2.0", "ctx.progress")])[0].what
         'ctx.say'
     """
-    from packaging.version import Version  # noqa: PLC0415  needed by tests and releases only
+    from packaging.version import Version
 
     # A pre-release of the version counts as it: it is where the removal has to happen.
     reached = Version(Version(version).base_version)

@@ -1,16 +1,16 @@
 """What can go wrong with a plugin. Each error names it, its distribution, and what to do.
 
-    PluginError(SidebandError)                               plugin.failed
-    ├── PluginNotFound(LookupError)                          plugin.unknown
-    ├── PluginDenied(PermissionError)                        plugin.denied
-    ├── PluginIncompatible(RuntimeError)                     plugin.incompatible
-    ├── PluginConflict(RuntimeError)                         plugin.conflict
-    ├── PluginImportFailed(ImportError)                      plugin.import
-    ├── PluginInvalid(TypeError)                             plugin.invalid
-    ├── PluginMisconfigured(ConfigurationError)              config.invalid
-    ├── LifespanFailed(RuntimeError)                         plugin.lifespan
-    ├── PluginHostClosed(RuntimeError)                       plugin.closed
-    └── StrictPluginError(RuntimeError)                      plugin.strict
+PluginError(SidebandError)                               plugin.failed
+├── PluginNotFound(LookupError)                          plugin.unknown
+├── PluginDenied(PermissionError)                        plugin.denied
+├── PluginIncompatible(RuntimeError)                     plugin.incompatible
+├── PluginConflict(RuntimeError)                         plugin.conflict
+├── PluginImportFailed(ImportError)                      plugin.import
+├── PluginInvalid(TypeError)                             plugin.invalid
+├── PluginMisconfigured(ConfigurationError)              config.invalid
+├── LifespanFailed(RuntimeError)                         plugin.lifespan
+├── PluginHostClosed(RuntimeError)                       plugin.closed
+└── StrictPluginError(RuntimeError)                      plugin.strict
 """
 
 from __future__ import annotations

@@ -22,9 +22,8 @@ _SETTLED = 2_000_000_000  # ns; a folder changed less long ago may change again 
 def index_file(home: str | os.PathLike[str]) -> str:
     """Where the index of this Python environment is kept under ``home``."""
     environment = crc32(os.fsencode(sys.prefix))
-    return os.path.join(  # noqa: PTH118  pathlib would cost the start
-        home, "cache", f"entry-points-{sys.implementation.cache_tag}-{environment:08x}.json"
-    )
+    file = f"entry-points-{sys.implementation.cache_tag}-{environment:08x}.json"
+    return os.path.join(home, "cache", file)  # noqa: PTH118  pathlib would cost the start
 
 
 def read_index(home: str | os.PathLike[str], key: list[object]) -> dict[str, Any] | None:

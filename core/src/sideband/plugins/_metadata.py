@@ -46,7 +46,7 @@ def read_installed(*, home: str | os.PathLike[str] | None = None) -> Installed:
             return _decode(kept)
         except (TypeError, ValueError, KeyError):
             pass  # written by another version of this module: as good as none
-    from ._scan import scan  # noqa: PLC0415  needs importlib_metadata and packaging, which cost more than all the rest
+    from ._scan import scan
 
     installed = scan(path)
     if home is not None:

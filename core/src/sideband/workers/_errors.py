@@ -1,18 +1,18 @@
 """What can go wrong with a call, and with the worker that runs it.
 
-    CallError(SidebandError)                      call.failed
-    ├── ToolNotFound(LookupError)                 tool.unknown
-    ├── ArgumentsInvalid(ValueError)              call.arguments
-    ├── GrantRequired(PermissionError)            grant.required
-    ├── SkillFailed(RuntimeError)                 skill.raised
-    ├── SkillRefused(TypeError)                   skill.refused      not `async def`, no such function, bad result
-    ├── CallTimeout(TimeoutError)                 call.timeout
-    └── CallCancelled(RuntimeError)               call.cancelled
-    WorkerError(SidebandError)                    worker.failed
-    ├── WorkerStartFailed(OSError)                worker.start
-    ├── WorkerExited(ConnectionError)             worker.exited
-    ├── ProtocolViolation(ValueError)             worker.protocol
-    └── IsolationUnavailable(PermissionError)     isolation.unavailable
+CallError(SidebandError)                      call.failed
+├── ToolNotFound(LookupError)                 tool.unknown
+├── ArgumentsInvalid(ValueError)              call.arguments
+├── GrantRequired(PermissionError)            grant.required
+├── SkillFailed(RuntimeError)                 skill.raised
+├── SkillRefused(TypeError)                   skill.refused      not `async def`, no such function, bad result
+├── CallTimeout(TimeoutError)                 call.timeout
+└── CallCancelled(RuntimeError)               call.cancelled
+WorkerError(SidebandError)                    worker.failed
+├── WorkerStartFailed(OSError)                worker.start
+├── WorkerExited(ConnectionError)             worker.exited
+├── ProtocolViolation(ValueError)             worker.protocol
+└── IsolationUnavailable(PermissionError)     isolation.unavailable
 """
 
 from __future__ import annotations

@@ -29,7 +29,9 @@ def add_json_option(parser: ArgumentParser) -> None:
 def add_host_options(parser: ArgumentParser) -> None:
     """The options that change the settings, and ``--json``."""
     add_json_option(parser)
-    parser.add_argument("--isolation", metavar="TIER", help="the weakest isolation to accept: full, no-namespaces, none")
+    parser.add_argument(
+        "--isolation", metavar="TIER", help="the weakest isolation to accept: full, no-namespaces, none"
+    )
     parser.add_argument("--strict", action="store_true", help="fail if any plugin can't be used")
     parser.add_argument("--trust", action="store_true", help="trust this folder's sideband.toml as it is now")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting: policy.timeout=5")

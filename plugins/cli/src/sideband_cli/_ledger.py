@@ -21,7 +21,10 @@ def describe_verdict(verdict: Verdict) -> str:
         head = f", the last one is {verdict.head.hash[:16]}…" if verdict.head else ""
         lines = [f"The ledger is whole: {verdict.entries} entries, none changed, removed, inserted or reordered{head}"]
     else:
-        lines = [f"The ledger is NOT whole ({verdict.entries} entries read):", *(f"  {one}" for one in verdict.problems)]
+        lines = [
+            f"The ledger is NOT whole ({verdict.entries} entries read):",
+            *(f"  {one}" for one in verdict.problems),
+        ]
     return "\n".join([*lines, *(f"  note: {one}" for one in verdict.notices)])
 
 
@@ -82,7 +85,8 @@ def describe_effect(record: EffectRecord) -> str:
         f"  isolation   {record.isolation or 'no worker asked'}",
     ]
     lines += [
-        f"  decision    {one.get('plugin')}: {one.get('said')} {one.get('note', '')}".rstrip() for one in record.decisions
+        f"  decision    {one.get('plugin')}: {one.get('said')} {one.get('note', '')}".rstrip()
+        for one in record.decisions
     ]
     if record.key:
         lines.append(f"  key         {record.key}")

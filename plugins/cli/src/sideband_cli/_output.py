@@ -39,7 +39,7 @@ def print_data(arguments: Any, data: Any, text: str) -> None:
 
 
 def print_result(output: Any) -> None:
-    """Print what an op or a tool returned in the way that suits it: text as it is, rows as a table, the rest as JSON."""
+    """Print what an op or a tool returned: text as it is, rows as a table, the rest as JSON."""
     if isinstance(output, str):
         sys.stdout.write(clean(output) + "\n")
     elif isinstance(output, list) and output and all(isinstance(row, Mapping) for row in output):

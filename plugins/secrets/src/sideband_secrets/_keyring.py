@@ -48,7 +48,7 @@ def find_keyring(*, only_known: bool) -> OsKeyring:
         return found
     except SecretsUnavailable:
         raise
-    except Exception as error:  # a backend may raise anything, D-Bus errors among them
+    except Exception as error:
         raise SecretsUnavailable(f"{type(error).__name__}: {error}") from error
     return found
 

@@ -140,7 +140,7 @@ class Runtime:
             function = self._modules.function(request["module"], name, request.get("working_dir", ""))
         except SkillRefusal:
             raise
-        except BaseException as error:  # noqa: BLE001  an import may raise anything
+        except BaseException as error:  # noqa: BLE001  SystemExit of a skill ends its call, not its neighbours
             return _error(call, failure(error, code="skill.import"))
         try:
             running: Coroutine[Any, Any, Any] = function(**request.get("kwargs", {}))

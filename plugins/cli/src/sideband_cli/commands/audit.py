@@ -38,7 +38,9 @@ def _configure(parser: ArgumentParser) -> None:
     query.add_argument("--since", type=_moment, metavar="TIME", help="ISO 8601; without a zone it is local time")
     query.add_argument("--until", type=_moment, metavar="TIME")
     query.add_argument("--limit", type=int, default=100)
-    verify = actions.add_parser("verify", help="whether no entry was changed, removed, added or cut off; exit code 1 if")
+    verify = actions.add_parser(
+        "verify", help="whether no entry was changed, removed, added or cut off; exit code 1 if"
+    )
     why = actions.add_parser("why", help="one effect, from who asked for it to how it ended")
     why.add_argument("effect", metavar="ID")
     for action in (tail, query, verify, why):

@@ -43,7 +43,7 @@ def _run(arguments: Namespace) -> int:
     if arguments.json:
         print_json({**result_data(result), "audit": verdict_data(verdict)})
     else:
-        print("\n\n".join(_sections(result, probe, verdict)))  # noqa: T201  it is what the command is for
+        print("\n\n".join(_sections(result, probe, verdict)))
     return 0 if verdict.ok else 1
 
 
@@ -81,5 +81,6 @@ def _sections(result: CallResult, probe: Probe, verdict: Verdict) -> list[str]:
         f"It asked for one thing more, and was refused: {refused['message']} [{refused['code']}]",
         "Its effects, each decided, run and recorded by the host:\n" + describe_effects(result.effects),
         f"What isolates the worker: {probe.isolation.label}\n{proofs}",
-        describe_verdict(verdict) + "\n`sideband audit tail` shows the record; `sideband call demo.harvest --json` the same as data.",
+        describe_verdict(verdict)
+        + "\n`sideband audit tail` shows the record; `sideband call demo.harvest --json` the same as data.",
     ]

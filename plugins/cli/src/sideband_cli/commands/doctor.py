@@ -99,18 +99,30 @@ def _sections(data: dict[str, Any]) -> list[str]:
         "\n".join(
             [
                 f"isolation: {isolation['available']} (required: {isolation['required']})",
-                fill("proved: a worker " + ", ".join(isolation["proofs"]), 100, initial_indent="  ", subsequent_indent="    "),
+                fill(
+                    "proved: a worker " + ", ".join(isolation["proofs"]),
+                    100,
+                    initial_indent="  ",
+                    subsequent_indent="    ",
+                ),
                 *(f"  gap: {gap}" for gap in isolation["gaps"]),
                 *(f"  for more: {hint}" for hint in isolation["hints"]),
             ]
         ),
-        f"{data['plugins']['usable']} plugins can be used, {len(data['plugins']['unusable'])} can't; {data['skills']} skills",
+        _counts(data),
         data["ledger"]["text"],
+        *(
+            f"recovered after a crash: effect {one['effect']} ({one['op']}) is {one['status']}"
+            for one in data["recovered"]
+        ),
     ]
-    for one in data["recovered"]:
-        sections.append(f"recovered after a crash: effect {one['effect']} ({one['op']}) is {one['status']}")
     if data["notices"]:
         sections.append("\n".join(f"notice: {notice}" for notice in data["notices"]))
     problems = "\n".join(f"  - {problem}" for problem in data["problems"])
     sections.append(f"to mend:\n{problems}" if problems else "nothing to mend")
     return sections
+
+
+def _counts(data: dict[str, Any]) -> str:
+    plugins = data["plugins"]
+    return f"{plugins['usable']} plugins can be used, {len(plugins['unusable'])} can't; {data['skills']} skills"

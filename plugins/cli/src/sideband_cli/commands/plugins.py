@@ -110,7 +110,9 @@ def _explain(record: PluginRecord) -> str:
         f"  in       {record.location or '-'}, installed by {record.installer or '?'}",
     ]
     lines += [
-        f"  {'then' if number else 'first'}    {step.state.value}" + (f": {step.reason}" if step.reason else "") + f" [{step.decided_by}]"
+        f"  {'then' if number else 'first'}    {step.state.value}"
+        + (f": {step.reason}" if step.reason else "")
+        + f" [{step.decided_by}]"
         for number, step in enumerate(record.trail)
     ]
     return "\n".join(lines)
@@ -122,9 +124,13 @@ def _order(arguments: Namespace) -> int:
             return host.hooks.order(arguments.hook)
 
     ordered = run(main)
-    data = [{"plugin": one.plugin, "phase": str(one.phase.name).lower(), "reasons": list(one.reasons)} for one in ordered]
+    data = [
+        {"plugin": one.plugin, "phase": str(one.phase.name).lower(), "reasons": list(one.reasons)} for one in ordered
+    ]
     rows = [[str(number), one["plugin"], one["phase"], "; ".join(one["reasons"])] for number, one in enumerate(data, 1)]
-    print_data(arguments, data, format_table(["#", "plugin", "phase", "because"], rows) if rows else "no plugin uses it")
+    print_data(
+        arguments, data, format_table(["#", "plugin", "phase", "because"], rows) if rows else "no plugin uses it"
+    )
     return 0
 
 

@@ -50,7 +50,9 @@ def _op(arguments: Namespace, name: str, params: dict[str, Any]) -> Any:
 def _set(arguments: Namespace) -> int:
     value = getpass(f"value of {arguments.name}: ") if sys.stdin.isatty() else sys.stdin.read().removesuffix("\n")
     if not value:
-        raise UsageError("the value is empty", hint="type it, or pipe it in: printf %s VALUE | sideband secrets set NAME")
+        raise UsageError(
+            "the value is empty", hint="type it, or pipe it in: printf %s VALUE | sideband secrets set NAME"
+        )
     output = _op(arguments, "secrets.set", {"name": arguments.name, "value": value, "origins": arguments.origin})
     origins = ", ".join(arguments.origin) or "no origin: it can be revealed, but not sent"
     print_data(arguments, output or {"name": arguments.name}, f"stored `{arguments.name}`, bound to {origins}")
