@@ -175,6 +175,47 @@ async def test_cancelling_the_caller_cancels_the_call_and_its_dispatches(make_sk
         assert await pool.call(skill.call("pid")) == before
 
 
+async def test_cancelling_the_caller_lets_the_skill_clean_up(make_skill, make_pool, until):
+    skill = make_skill("""
+        async def one():
+            await echo.started()
+            try:
+                await asyncio.sleep(1000)
+            finally:
+                await echo.cleaned()
+    """)
+    async with make_pool(cancel_grace=5) as pool:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(pool.call, skill.call("one"))
+            await until(lambda: skill.dispatched)
+            tasks.cancel_scope.cancel()
+        assert [op for _, _, op, _ in skill.dispatched] == ["echo.started", "echo.cleaned"]
+
+
+async def test_a_call_cancelled_while_it_is_being_sent_tears_no_line(make_skill, make_pool, until, reports):
+    skill = make_skill("""
+        async def block():
+            await dispatch("progress.report")
+            time.sleep(0.5)
+
+        async def take(text):
+            return len(text)
+
+        async def pid():
+            return os.getpid()
+    """)
+    async with make_pool(cancel_grace=5, write_timeout=5) as pool:
+        before = await pool.call(skill.call("pid"))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(pool.call, skill.call("block"))
+            await until(lambda: skill.dispatched)
+            with anyio.move_on_after(0.05) as scope:
+                await pool.call(skill.call("take", arguments={"text": "x" * (8 << 20)}))
+        assert scope.cancelled_caught
+        assert await pool.call(skill.call("pid")) == before
+    assert reports == []
+
+
 async def test_an_op_that_the_skill_gives_up_is_cancelled_in_the_host(make_skill, make_pool, answers, until):
     skill = make_skill("""
         async def one():
