@@ -262,10 +262,15 @@ async def test_arguments_that_can_not_be_sent_are_refused_before_anything_runs(m
             await pool.call(skill.call("back", arguments={"value": object()}))
 
 
-async def test_fifty_ops_at_once_are_ordinary(make_skill, make_pool):
+async def test_fifty_ops_at_once_are_ordinary(make_skill, make_pool, reports):
     skill = make_skill("async def many():\n    return len(await asyncio.gather(*(echo.get(n=n) for n in range(50))))")
+
+    async def slow(op, params):
+        await anyio.sleep(0.05)
+
     async with make_pool() as pool:
-        assert (await pool.call(skill.call("many"))).value == 50
+        assert (await pool.call(skill.call("many", handler=slow))).value == 50
+    assert reports == []
 
 
 async def test_tasks_that_a_call_leaves_behind_end_with_it(make_skill, make_pool):

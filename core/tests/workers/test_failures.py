@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
@@ -474,27 +475,29 @@ async def test_the_lock_down_runs_before_the_path_is_extended(make_skill, make_p
     assert (threads, asyncio_loaded) == (1, False)
 
 
-@pytest.mark.parametrize("function", ["wait", "spin"])
-def test_workers_die_with_their_host(make_skill, function):
+@pytest.mark.parametrize("then", ["await echo.get()", "while True: pass"])
+def test_workers_die_with_their_host(make_skill, then):
     """The host is killed, so that nothing of it can clean up."""
-    skill = make_skill(TOOLS)
+    skill = make_skill(f"""
+        async def one():
+            await dispatch("progress.report", {{"pid": os.getpid()}})
+            {then}
+    """)
     host = f"""
-import anyio, os, sys
+import anyio, sys
 from pathlib import Path
 from sideband.workers import *
 
 async def dispatch(dispatch_id, op, params):
+    print(params["pid"], flush=True)
     await anyio.sleep_forever()
 
 async def main():
     snapshot, sdk = Path({str(skill.folder)!r}), Path({str(skill.sdk)!r})
     launch = LaunchRequest(snapshot=snapshot, sdk=sdk, python=Path(sys.executable))
     async with WorkerPool(PlainSandbox()) as pool:
-        def call(function):
-            return WorkerCall(id=function, tool=function, domain="d", launch=launch, function=function,
-                              module={str(skill.folder / "tools.py")!r}, arguments={{}}, dispatch=dispatch)
-        print((await pool.call(call("pid"))).value, flush=True)
-        await pool.call(call({function!r}))
+        await pool.call(WorkerCall(id="one", tool="skill.one", domain="d", launch=launch, function="one",
+                                   module=str(snapshot / "tools.py"), arguments={{}}, dispatch=dispatch))
 
 anyio.run(main)
 """
@@ -504,9 +507,13 @@ anyio.run(main)
     process.wait()
     process.stdout.close()
     deadline = time.monotonic() + 10
-    while exists(pid) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert not exists(pid)
+    try:
+        while exists(pid):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 async def test_a_skill_error_is_no_worker_error(make_skill, make_pool, reports):
