@@ -123,6 +123,7 @@ class SkillCalls:
         self._asker = asker
         self._report = report
         self._remembered = RememberedGrants(home)
+        self._snapshots: dict[str, Snapshot] = {}
         self._sdks: dict[tuple[str, ...], Path] = {}
 
     async def run(self, request: CallRequest) -> CallResult:
@@ -134,7 +135,7 @@ class SkillCalls:
         """
         skill, tool = await self._catalog.tool(request.tool)
         arguments = _validated(tool, request.arguments)
-        copy = await to_thread.run_sync(snapshot, skill, self._home)
+        copy = await self._snapshot(skill)
         grant = await self._grant(skill, copy.digest, request.grants)
         timeout = request.timeout or tool.timeout or skill.timeout or self._settings.policy.timeout
         call = Call(
@@ -167,6 +168,12 @@ class SkillCalls:
             log=partial(self._log, logs, request.on_log),
         )
         return await self._run(call, worker_call, effects, logs)
+
+    async def _snapshot(self, skill: SkillSpec) -> Snapshot:
+        """The copy of the skill as it is when it is first called; a host that runs on goes on with that copy."""
+        if skill.key not in self._snapshots:
+            self._snapshots[skill.key] = await to_thread.run_sync(snapshot, skill, self._home)
+        return self._snapshots[skill.key]
 
     async def _launch_request(self, skill: SkillSpec, copy: Snapshot) -> LaunchRequest:
         return LaunchRequest(
