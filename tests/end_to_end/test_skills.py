@@ -270,3 +270,16 @@ async def test_a_worker_has_nothing_of_the_hosts_environment_or_arguments(make_h
     assert "canary" not in str([environment, arguments])
     assert "HOME" not in environment
     assert not [folder for folder in path if "site-packages" in folder]
+
+
+async def test_what_a_skill_reports_last_is_not_lost_with_the_end_of_its_call(make_host, make_skill):
+    skill = make_skill(
+        "reporter",
+        "from sideband.skill import progress, tool\n@tool\nasync def go() -> None:\n"
+        "    for step in range(20):\n        await progress.report(message=f'step {step}')\n",
+    )
+    told = []
+    async with make_host(skill) as host:
+        result = await host.run(CallRequest("reporter.go", on_progress=told.append))
+    assert [progress.message for progress in told] == [f"step {step}" for step in range(20)]
+    assert {effect.status for effect in result.effects} == {"done"}

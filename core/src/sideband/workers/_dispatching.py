@@ -96,21 +96,39 @@ class Dispatching:
     def _start(self, call: PendingCall, message: _wire.Dispatch, *, silent: bool) -> None:
         call.add(message.id, silent=silent)
         self._running[message.id] = call
-        self._tasks.start_soon(self._run, call, message, silent)
+        if not silent:
+            self._tasks.start_soon(self._run, call, message)
+        else:
+            call.queue.append(message)
+            if len(call.queue) == 1:
+                self._tasks.start_soon(self._run_queue, call)
 
-    async def _run(self, call: PendingCall, message: _wire.Dispatch, silent: bool) -> None:
+    async def _run(self, call: PendingCall, message: _wire.Dispatch) -> None:
         try:
-            with call.dispatches[message.id] as scope:
-                line = await self._answer(call, message)
-            if scope.cancelled_caught:
-                line = _wire.dispatch_error(message.id, OpCancelled(message.op).as_dict())
-            if not silent:
-                await self._send(line)
+            await self._send(await self._outcome(call, message))
         finally:
-            call.discard(message.id)
-            del self._running[message.id]
-            if self._room is not None:
-                self._room.set()
+            self._discard(call, message)
+
+    async def _run_queue(self, call: PendingCall) -> None:
+        """Run what nobody waits for one after the other, so that progress arrives in its order."""
+        try:
+            while call.queue:
+                await self._outcome(call, call.queue[0])
+                self._discard(call, call.queue.popleft())
+        finally:
+            while call.queue:
+                self._discard(call, call.queue.popleft())
+
+    async def _outcome(self, call: PendingCall, message: _wire.Dispatch) -> bytes:
+        with call.dispatches[message.id]:
+            return await self._answer(call, message)
+        return _wire.dispatch_error(message.id, OpCancelled(message.op).as_dict())
+
+    def _discard(self, call: PendingCall, message: _wire.Dispatch) -> None:
+        call.discard(message.id)
+        del self._running[message.id]
+        if self._room is not None:
+            self._room.set()
 
     async def _answer(self, call: PendingCall, message: _wire.Dispatch) -> bytes:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ from ..ops import LimitExceeded, OpError
 from ._calls import WorkerCall
 from ._errors import CallCancelled, CallError, SkillFailed, SkillRefused
 from ._logs import CallLog
-from ._wire import Result
+from ._wire import Dispatch, Result
 
 __all__ = ["MAX_DISPATCHES", "MAX_IN_FLIGHT", "PendingCall"]
 
@@ -30,9 +31,10 @@ class PendingCall:
         error: makes what it raises; ``None`` if it returned.
         dispatches: the scopes of its dispatches that run, by id.
         total: how many dispatches it has asked for.
+        queue: those that nobody waits for, the one that runs first.
     """
 
-    __slots__ = ("_idle", "_silent", "dispatches", "ended", "error", "log", "spec", "total", "value")
+    __slots__ = ("_idle", "_quiet", "_silent", "dispatches", "ended", "error", "log", "queue", "spec", "total", "value")
 
     def __init__(self, spec: WorkerCall) -> None:
         self.spec = spec
@@ -42,8 +44,10 @@ class PendingCall:
         self.error: Callable[[], Exception] | None = None
         self.dispatches: dict[str, anyio.CancelScope] = {}
         self.total = 0
+        self.queue: deque[Dispatch] = deque()
         self._silent: set[str] = set()
         self._idle: anyio.Event | None = None
+        self._quiet: anyio.Event | None = None
 
     def admit(self, op: str, *, silent: bool) -> LimitExceeded | None:
         """Count a dispatch. Returns why it is refused, if it is.
@@ -68,6 +72,8 @@ class PendingCall:
         """Note that a dispatch has ended."""
         del self.dispatches[dispatch]
         self._silent.discard(dispatch)
+        if not self._silent and self._quiet is not None:
+            self._quiet.set()
         if not self.dispatches and self._idle is not None:
             self._idle.set()
 
@@ -82,6 +88,13 @@ class PendingCall:
         """Cancel the dispatches that still run."""
         for scope in self.dispatches.values():
             scope.cancel()
+
+    async def let_silent_end(self, seconds: float) -> None:
+        """Give the dispatches that nobody waits for time to end: the skill itself could not wait for them."""
+        if self._silent:
+            self._quiet = anyio.Event()
+            with anyio.move_on_after(seconds):
+                await self._quiet.wait()
 
     async def end_dispatches(self) -> None:
         """Cancel the dispatches that still run, and wait for them."""

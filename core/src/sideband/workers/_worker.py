@@ -23,6 +23,8 @@ from .runtime import PROTOCOL, BadFrame, LineBuffer, Unsendable
 
 __all__ = ["Worker"]
 
+# How long what nobody waits for, progress above all, may go on after its call has ended.
+_SILENT_SECONDS = 2.0
 _MAX_FINISHED = 4_096
 _LARGE_LINE = 65_536
 _END_GRACE = 1.0
@@ -188,6 +190,7 @@ class Worker:
             with anyio.move_on_after(spec.timeout):
                 await self._send(line)
                 await call.ended.wait()
+                await call.let_silent_end(_SILENT_SECONDS)
             if not call.ended.is_set():
                 await self._cancel(call)
                 raise CallTimeout(spec.tool, spec.timeout)
