@@ -124,10 +124,19 @@ async def test_a_folder_that_cannot_be_made_is_a_clear_error(tmp_path, store, wr
             await write(ledger, 1)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-async def test_a_folder_without_rights_is_a_clear_error(folder, store, write):
-    folder.mkdir()
-    folder.chmod(0o500)
+@pytest.fixture
+def no_rights(tmp_path):
+    """A folder that this user may not write to. Root may write everywhere, so root becomes somebody else."""
+    owner = os.geteuid()
+    tmp_path.chmod(0o500)
+    if owner == 0:
+        os.seteuid(65534)
+    yield
+    os.seteuid(owner)
+    tmp_path.chmod(0o700)
+
+
+async def test_a_folder_without_rights_is_a_clear_error(folder, store, write, no_rights):
     async with Ledger(folder, store) as ledger:
         with pytest.raises(LedgerUnwritable, match="Permission denied") as caught:
             await write(ledger, 1)
