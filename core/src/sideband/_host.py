@@ -21,7 +21,7 @@ from ._isolation import ChosenSandbox
 from ._plugin_context import HostPluginContext
 from ._worker_reports import WorkerReports
 from .broker import Approver, Broker, Call, Claims, EffectReport, Ops, Progress, Recovered, Redactor, recover
-from .hooks import HookRegistry, HookReport
+from .hooks import HookRegistry, HookReport, Redactors
 from .ledger import Ledger
 from .loading import LoadedSkills
 from .ops import Capability, Grant, Origin
@@ -132,6 +132,8 @@ class Host:
             asker=self._asker,
             report=self._report,
         )
+        for found in await self.hooks.collect(Redactors()):
+            self.redactor.add_pattern(found.value.pattern, found.value.name)
         self.recovered = tuple(await recover(self.broker, self.ledger, claims))
 
     async def call(self, tool: str, /, **arguments: Any) -> Any:

@@ -6,6 +6,8 @@ import anyio
 import attrs
 import pytest
 from pydantic import BaseModel, ConfigDict
+from sideband import hookimpl
+from sideband.hooks import Redactor
 from sideband.ops import (
     CapabilityInvalid,
     Level,
@@ -301,3 +303,16 @@ async def test_an_op_that_reveals_is_redacted_in_its_record_only(make_host, fami
     async with make_host(family("vault", reveal)) as host:
         assert await host.op("vault.reveal", {}, key="once") == canary
     assert outcomes()[0]["result"] == "[redacted:canary]"
+
+
+async def test_a_pattern_of_a_plugin_is_redacted_in_text_and_bytes(make_host, family, hook):
+    @hookimpl
+    def redactors(event):
+        return [Redactor("forge", r"forge_[a-z0-9]{6}")]
+
+    @op("vault.tell")
+    async def tell(params: Text, ctx: OpContext) -> list[str | bytes]:
+        return [f"it is {params.text}", params.text.encode()]
+
+    async with make_host(family("vault", tell), hook("patterns", redactors)) as host:
+        assert await host.op("vault.tell", {"text": "forge_abc123"}) == ["it is [redacted:forge]", b"[redacted:forge]"]

@@ -83,6 +83,7 @@ class Redactor:
         self._texts: list[tuple[str, str]] = []
         self._bytes: list[tuple[bytes, bytes]] = []
         self._patterns: list[tuple[re.Pattern[str], str]] = []
+        self._byte_patterns: list[tuple[re.Pattern[bytes], bytes]] = []
 
     def protect(self, value: str | bytes, name: str) -> None:
         """Make a value known. Values under 4 bytes are not looked for: they occur by chance."""
@@ -97,9 +98,11 @@ class Redactor:
         as_bytes = {*((form.encode(), mask.encode()) for form in forms), (raw, mask.encode())}
         self._bytes = sorted({*self._bytes, *as_bytes}, key=lambda pair: -len(pair[0]))
 
-    def add_pattern(self, pattern: re.Pattern[str], name: str) -> None:
-        """Replace what ``pattern`` matches too, in text."""
-        self._patterns.append((pattern, f"[redacted:{name}]"))
+    def add_pattern(self, pattern: str, name: str) -> None:
+        """Replace what the regular expression ``pattern`` matches too, in text and in bytes."""
+        mask = f"[redacted:{name}]"
+        self._patterns.append((re.compile(pattern), mask))
+        self._byte_patterns.append((re.compile(pattern.encode()), mask.encode()))
 
     def text(self, text: str) -> str:
         """``text`` without any known value."""
@@ -170,6 +173,8 @@ class Redactor:
         for form, mask in self._bytes:
             if form in raw:
                 raw = raw.replace(form, mask)
+        for pattern, mask in self._byte_patterns:
+            raw = pattern.sub(mask, raw)
         return raw
 
 
