@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from ._hosting import is_interactive
@@ -49,7 +50,10 @@ async def _approve(question: str, effect: OpCall) -> bool:
 async def _yes(question: str) -> bool:
     from anyio import to_thread
 
-    answer = await to_thread.run_sync(input, clean(question), abandon_on_cancel=True)
+    # Not `input`, which would mix the question into a result that goes to a file or a pipe.
+    sys.stderr.write(clean(question))
+    sys.stderr.flush()
+    answer = await to_thread.run_sync(sys.stdin.readline, abandon_on_cancel=True)
     return answer.strip().lower() in ("y", "yes")
 
 

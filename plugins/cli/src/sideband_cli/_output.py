@@ -60,7 +60,7 @@ def format_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
         1   x
         22  y
     """
-    texts = [[clean(_cell(cell)).replace("\n", " ") for cell in row] for row in rows]
+    texts = [[clean(_cell(cell)).replace("\n", " ").replace("\t", " ") for cell in row] for row in rows]
     widths = [max([len(name), *(len(row[i]) for row in texts)]) for i, name in enumerate(columns)]
     room = shutil.get_terminal_size((100, 24)).columns - 2 * (len(columns) - 1)
     while sum(widths) > room and max(widths) > _NARROWEST:
