@@ -8,6 +8,11 @@ PACKAGES := core $(wildcard plugins/*)
 MANIFESTS := pyproject.toml $(foreach package,$(PACKAGES),$(package)/pyproject.toml)
 SOURCES := core/src plugins benchmarks docs tests
 
+# Somebody without a home, a service's user for instance, keeps the cache here too.
+ifneq ($(shell test -w "$$HOME" && echo writable),writable)
+export UV_CACHE_DIR ?= $(CURDIR)/$(VENV)/cache
+endif
+
 .PHONY: run test lint types unit bench services requirements clean
 
 run: $(VENV)/run.stamp
@@ -38,11 +43,11 @@ $(UV): requirements/uv.txt
 		--target $(VENV)/uv --requirement requirements/uv.txt
 	touch $@
 
-$(BIN)/python: $(UV)
+$(VENV)/venv.stamp: $(UV)
 	$(UV) venv --quiet --allow-existing --python $(PYTHON) $(VENV)
 	touch $@
 
-$(VENV)/run.stamp: $(BIN)/python requirements/run.txt $(MANIFESTS)
+$(VENV)/run.stamp: $(VENV)/venv.stamp requirements/run.txt $(MANIFESTS)
 	$(UV) pip install --quiet --python $(BIN)/python --require-hashes --requirement requirements/run.txt
 	$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --no-sources \
 		$(foreach package,$(PACKAGES) .,--editable ./$(package))

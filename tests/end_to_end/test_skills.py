@@ -5,7 +5,8 @@ import urllib.parse
 
 import anyio
 import pytest
-from sideband import CallRequest, Host
+from sideband import CallRequest, ConfigurationError, Host
+from sideband.loading import SkillError
 from sideband.workers import CallTimeout, GrantRequired, SkillFailed, SkillRefused, WorkerExited
 
 pytestmark = pytest.mark.anyio
@@ -283,3 +284,46 @@ async def test_what_a_skill_reports_last_is_not_lost_with_the_end_of_its_call(ma
         result = await host.run(CallRequest("reporter.go", on_progress=told.append))
     assert [progress.message for progress in told] == [f"step {step}" for step in range(20)]
     assert {effect.status for effect in result.effects} == {"done"}
+
+
+async def test_a_refusal_that_a_skill_lets_pass_ends_the_call_as_a_refusal(make_host, make_skill):
+    skill = make_skill(
+        "careless",
+        "from sideband.skill import sql, tool\n@tool\nasync def go() -> None:\n"
+        "    await sql.query('SELECT 1', db='test.db')\n",
+    )
+    async with make_host(skill) as host:
+        with pytest.raises(SkillFailed) as caught:
+            await host.run(request("careless.go"))
+    assert caught.value.exit_code == 3
+    assert "--grant" in caught.value.hint
+    assert "careless" in caught.value.as_dict()["traceback"] or "tools.py" in caught.value.as_dict()["traceback"]
+
+
+async def test_a_skill_can_not_make_its_failure_look_like_a_refusal(make_host, make_skill):
+    skill = make_skill(
+        "liar",
+        "from sideband.skill import OpError, tool\n@tool\nasync def go() -> None:\n"
+        "    raise OpError({'code': 'op.denied', 'message': 'no', 'op': 'sql.query'})\n",
+    )
+    async with make_host(skill) as host:
+        with pytest.raises(SkillFailed) as caught:
+            await host.run(request("liar.go"))
+    assert caught.value.exit_code == 1
+
+
+async def test_what_a_skill_asks_for_and_there_is_not_names_the_skill_and_its_file(make_host, make_skill):
+    skill = make_skill(
+        "wishful", "from sideband.skill import tool\n@tool\nasync def go() -> int:\n    return 1\n", "sqll"
+    )
+    async with make_host(skill) as host:
+        with pytest.raises(SkillError, match="`wishful` asks for what there is not") as caught:
+            await host.call("wishful.go")
+    assert "SKILL.md" in caught.value.hint
+
+
+async def test_a_grant_in_the_settings_that_can_not_be_used_names_its_key(make_host, make_skill):
+    skill = make_skill("asker", "from sideband.skill import tool\n@tool\nasync def go() -> int:\n    return 1\n", SQL)
+    async with make_host(skill, settings={"grants": {"asker": ["sql:pth=x"]}}) as host:
+        with pytest.raises(ConfigurationError, match=r"`grants.asker` \(flag\).*did you mean `path`"):
+            await host.call("asker.go")

@@ -17,14 +17,14 @@ from anyio import to_thread
 from attrs import Factory, field, frozen
 
 from ._catalog import SkillCatalog
-from ._errors import SidebandError
+from ._errors import ConfigurationError, SidebandError
 from ._grants import RememberedGrants
 from ._isolation import ChosenSandbox
 from .broker import Broker, Call, EffectReport, Progress
-from .loading import SkillSpec, ToolSpec
-from .ops import Grant, OpFamily, Origin, write_sdk
+from .loading import SkillError, SkillSpec, ToolSpec
+from .ops import CapabilityInvalid, Grant, OpDenied, OpError, OpFamily, Origin, write_sdk
 from .plugins import PluginError, PluginHost
-from .settings import Settings
+from .settings import LoadedSettings
 from .workers import (
     ArgumentsInvalid,
     GrantRequired,
@@ -104,7 +104,7 @@ class SkillCalls:
         self,
         *,
         home: Path,
-        settings: Settings,
+        settings: LoadedSettings,
         plugins: PluginHost,
         catalog: SkillCatalog,
         broker: Broker,
@@ -137,7 +137,7 @@ class SkillCalls:
         arguments = _validated(tool, request.arguments)
         copy = await self._snapshot(skill)
         grant = await self._grant(skill, copy.digest, request.grants)
-        timeout = request.timeout or tool.timeout or skill.timeout or self._settings.policy.timeout
+        timeout = request.timeout or tool.timeout or skill.timeout or self._settings.settings.policy.timeout
         call = Call(
             id=token_hex(16),
             grant=grant,
@@ -190,6 +190,7 @@ class SkillCalls:
         try:
             answer = await self._pool.call(worker_call)
         except SidebandError as error:
+            _blame_refusal(error, effects)
             self._broker.redactor.error(error)
             raise
         finally:
@@ -219,9 +220,13 @@ class SkillCalls:
         """The rights of a call: what was given for it, else what was granted before, else what a person grants now."""
         if given is not None:
             return await self._broker.ops.grant(given)
-        wanted = await self._broker.ops.grant(skill.capabilities)
-        by_policy = self._settings.grants.get(skill.key, self._settings.grants.get(skill.name, []))
-        held = await self._broker.ops.grant([*by_policy, *self._remembered.get(digest).texts()])
+        wanted = await self._wanted(skill)
+        held = Grant.of(
+            [
+                *(await self._by_policy(skill)).capabilities,
+                *(await self._broker.ops.grant(self._remembered.get(digest).texts())).capabilities,
+            ]
+        )
         missing = held.missing(wanted)
         if not missing:
             return wanted
@@ -229,6 +234,22 @@ class SkillCalls:
             raise GrantRequired(skill.name, missing.texts())
         self._remembered.remember(digest, skill.name, wanted)
         return wanted
+
+    async def _wanted(self, skill: SkillSpec) -> Grant:
+        try:
+            return await self._broker.ops.grant(skill.capabilities)
+        except CapabilityInvalid as error:
+            problem = f"the skill `{skill.name}` asks for what there is not: {error.message}"
+            raise SkillError(problem, hint=f"correct `sideband.capabilities` in {skill.source / 'SKILL.md'}") from error
+
+    async def _by_policy(self, skill: SkillSpec) -> Grant:
+        grants = self._settings.settings.grants
+        name = skill.key if skill.key in grants else skill.name
+        try:
+            return await self._broker.ops.grant(grants.get(name, ()))
+        except CapabilityInvalid as error:
+            source = self._settings.sources.get(("grants", name), "")
+            raise ConfigurationError(f"grants.{name}", error.message, source=source, hint=error.hint) from error
 
     async def _sdk(self, skill: SkillSpec) -> Path:
         """The folder with the SDK for the families that the skill names."""
@@ -248,6 +269,22 @@ class SkillCalls:
             except PluginError as error:
                 reasons[name] = error.message
         return families, reasons
+
+
+def _blame_refusal(error: SidebandError, effects: list[EffectReport]) -> None:
+    """Where a skill let the refusal of an effect pass, say so as the refusal itself would.
+
+    Only what the host has recorded counts: a skill can't make its failure look like a refusal.
+    """
+    cause = error.__cause__
+    if not isinstance(cause, OpError):
+        return
+    for effect in reversed(effects):
+        if effect.error and (effect.op, effect.error["code"]) == (cause.op, cause.code):
+            error.hint = effect.error["hint"] or error.hint
+            if effect.status == "denied":
+                error.exit_code = OpDenied.exit_code
+            return
 
 
 def _collect(collected: list[Any], listener: Callable[[Any], None] | None, longest: int, item: Any) -> None:

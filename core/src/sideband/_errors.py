@@ -2,6 +2,7 @@
 
     SidebandError
     ├── ConfigurationError(ValueError)            config.invalid
+    ├── StateUnwritable(OSError)                  state.unwritable
     ├── UsageError(ValueError)                    usage
     ├── StoreError(RuntimeError)                  store.failed
     │   └── StoreConflict                         store.conflict
@@ -16,9 +17,9 @@ that says what to do.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
-__all__ = ["ConfigurationError", "SidebandError", "StoreConflict", "StoreError", "UsageError"]
+__all__ = ["ConfigurationError", "SidebandError", "StateUnwritable", "StoreConflict", "StoreError", "UsageError"]
 
 
 class SidebandError(Exception):
@@ -41,7 +42,7 @@ class SidebandError(Exception):
 
     code: str = "sideband.error"
     retryable: bool = False
-    exit_code: ClassVar[int] = 1
+    exit_code: int = 1
 
     def __init__(
         self,
@@ -88,6 +89,18 @@ class ConfigurationError(SidebandError, ValueError):
         super().__init__(f"configuration `{key}`{where}: {problem}", hint=hint)
         self.key = key
         self.source = source
+
+
+class StateUnwritable(SidebandError, OSError):
+    """A file or folder of the host's state can't be written or made. What was there is untouched."""
+
+    code = "state.unwritable"
+
+    def __init__(self, path: object, error: OSError) -> None:
+        super().__init__(
+            f"{path} can't be written: {error.strerror or error}",
+            hint="make room and give yourself the right, or set SIDEBAND_HOME to a folder that you can write to",
+        )
 
 
 class UsageError(SidebandError, ValueError):

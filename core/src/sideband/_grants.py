@@ -40,12 +40,22 @@ class RememberedGrants:
 
     def _read(self) -> dict[str, dict[str, Any]]:
         try:
-            return dict(tomllib.loads(self._file.read_text(encoding="utf-8")).get("skills", {}))
+            skills = tomllib.loads(self._file.read_text(encoding="utf-8")).get("skills", {})
         except FileNotFoundError:
             return {}
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            hint = "mend it, or delete it and grant again"
-            raise ConfigurationError("skills", f"it is not TOML: {error}", source=str(self._file), hint=hint) from error
+            raise self._invalid("skills", f"it is not TOML: {error}") from error
+        except OSError as error:
+            raise self._invalid("skills", f"it can't be read: {error.strerror}") from error
+        for digest, entry in skills.items() if isinstance(skills, dict) else [("skills", skills)]:
+            capabilities = entry.get("capabilities") if isinstance(entry, dict) else None
+            if not isinstance(capabilities, list) or not all(isinstance(one, str) for one in capabilities):
+                raise self._invalid(f"skills.{digest}", "it is no table with a list of capabilities")
+        return dict(skills)
+
+    def _invalid(self, key: str, problem: str) -> ConfigurationError:
+        hint = "mend it, or delete it and grant again"
+        return ConfigurationError(key, problem, source=str(self._file), hint=hint)
 
 
 def _table(digest: str, entry: dict[str, Any]) -> str:

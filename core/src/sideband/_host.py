@@ -16,7 +16,7 @@ import anyio
 from ._calls import CallRequest, CallResult, GrantAsker, SkillCalls
 from ._catalog import SkillCatalog
 from ._errors import ConfigurationError
-from ._files import default_home
+from ._files import default_home, make_home
 from ._isolation import ChosenSandbox
 from ._plugin_context import HostPluginContext
 from ._worker_reports import WorkerReports
@@ -90,7 +90,7 @@ class Host:
         await self._stack.aclose()
 
     async def _open(self, stack: AsyncExitStack) -> None:
-        self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_home(self.home)
         self.redactor = Redactor()
         policy = self.settings.plugin_policy()
         self.hooks = HookRegistry(
@@ -120,10 +120,13 @@ class Host:
         )
         self.sandbox = ChosenSandbox(self.plugins, Isolation.parse(self.settings.settings.policy.isolation))
         self.catalog = SkillCatalog(self.plugins, self._skill_dirs)
+        for found in await self.hooks.collect(Redactors()):
+            self.redactor.add_pattern(found.value.pattern, found.value.name)
+        self.recovered = tuple(await recover(self.broker, self.ledger, claims))
         recorder = await stack.enter_async_context(WorkerReports(self.broker))
         self._calls = SkillCalls(
             home=self.home,
-            settings=self.settings.settings,
+            settings=self.settings,
             plugins=self.plugins,
             catalog=self.catalog,
             broker=self.broker,
@@ -132,9 +135,6 @@ class Host:
             asker=self._asker,
             report=self._report,
         )
-        for found in await self.hooks.collect(Redactors()):
-            self.redactor.add_pattern(found.value.pattern, found.value.name)
-        self.recovered = tuple(await recover(self.broker, self.ledger, claims))
 
     async def call(self, tool: str, /, **arguments: Any) -> Any:
         """Run a tool of a skill and return what it returned.
@@ -214,7 +214,7 @@ class Host:
     async def _open_store(self) -> Any:
         spec = await self._store_spec()
         folder = self.home / "store"
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_home(folder)
         return spec.open(folder)
 
     async def _store_spec(self) -> StoreSpec:

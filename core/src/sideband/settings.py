@@ -99,7 +99,12 @@ class LoadedSettings:
             order={hook: tuple(names) for hook, names in policy.order.items()},
             strict=policy.strict,
             config=self.settings.plugins,
-            config_source={path[1]: source for path, source in self.sources.items() if path[0] == "plugins"},
+            config_source={
+                ".".join(path[1:depth]): source
+                for path, source in self.sources.items()
+                for depth in (2, 3)
+                if path[0] == "plugins"
+            },
         )
 
     def effective(self) -> Iterator[tuple[str, Any, str]]:
@@ -137,7 +142,7 @@ def load_settings(
     layers = [
         _user_layer(home),
         _project_layer(home, project, notices),
-        *_environment_layers(environment or {}),
+        *_environment_layers(environment or {}, notices),
         (dict(flags or {}), "flag"),
     ]
     for values, source in layers:
@@ -174,14 +179,21 @@ def _project_layer(home: Path, project: Path | None, notices: list[str]) -> tupl
     file = _find_project_file(project) if project else None
     if file is None or file == home / _FILE:
         return {}, ""
-    if _trusted(home).get(str(file)) != _digest(file):
+    try:
+        digest = _digest(file)
+    except OSError as error:
+        notices.append(f"{file} can't be read, and was not: {error.strerror}")
+        return {}, ""
+    if _trusted(home).get(str(file)) != digest:
         notices.append(f"{file} is not trusted as it is now, and was not read; add --trust to use it")
         return {}, ""
     return _read(file), str(file)
 
 
-def _environment_layers(environment: Mapping[str, str]) -> Iterator[tuple[dict[str, Any], str]]:
+def _environment_layers(environment: Mapping[str, str], notices: list[str]) -> Iterator[tuple[dict[str, Any], str]]:
     for name, text in sorted(environment.items()):
+        if name.startswith(tuple(f"SIDEBAND_{one.upper()}_" for one in _SECTIONS)) and "__" not in name:
+            notices.append(f"the variable {name} sets nothing: section and key are joined by two underscores")
         section, *path = name.removeprefix("SIDEBAND_").lower().split("__")
         if not name.startswith("SIDEBAND_") or section not in _SECTIONS:
             continue

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from attrs import frozen
 
-from ..ops import Capability, CapabilityInvalid, Grant, OpFamily, OpNotFound, OpSpec
-from ..plugins import LoadedPlugin, PluginError, PluginHost
+from ..ops import Capability, CapabilityInvalid, Grant, OpFamily, OpNotFound, OpSpec, OpUnavailable
+from ..plugins import LoadedPlugin, PluginError, PluginHost, PluginNotFound
 
 __all__ = ["BoundOp", "Ops"]
 
@@ -32,16 +32,18 @@ class Ops:
         """The op of that name.
 
         Raises:
-            OpNotFound: there is none; says whether its plugin failed, and why.
+            OpNotFound: there is none.
+            OpUnavailable: its plugin can't be used; says why.
         """
         if (bound := self._bound.get(op)) is not None:
             return bound
         family = op.partition(".")[0]
         try:
             await self.plugin(family)
+        except PluginNotFound:
+            raise OpNotFound(op, known=(f"{name}." for name in self._plugins.names("op"))) from None
         except PluginError as error:
-            known = () if family in self._plugins.names("op") else (f"{name}." for name in self._plugins.names("op"))
-            raise OpNotFound(op, known=known, reason=error.message) from error
+            raise OpUnavailable(op, error) from error
         if op not in self._bound:
             raise OpNotFound(op, known=[name for name in self._bound if name.startswith(f"{family}.")])
         return self._bound[op]
@@ -62,12 +64,13 @@ class Ops:
 
         Raises:
             CapabilityInvalid: one can't be parsed, names no installed family, or a field that its family lacks.
+            PluginError: the plugin of its family can't be used.
         """
         return Grant.of([await self._fit(Capability.parse(text)) for text in texts])
 
     async def _fit(self, capability: Capability) -> Capability:
         try:
             plugin = await self.plugin(capability.family)
-        except PluginError as error:
-            raise CapabilityInvalid(str(capability), f"its family can't be used: {error.message}") from error
+        except PluginNotFound as error:
+            raise CapabilityInvalid(str(capability), error.message) from None
         return capability.fit(plugin.contribution.scope)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from typing import ClassVar
 
 from .._errors import SidebandError
 
@@ -48,7 +47,7 @@ class HookNotFound(HookError, LookupError):
     """There is no hook of this name."""
 
     code = "hook.unknown"
-    exit_code: ClassVar[int] = 2
+    exit_code: int = 2
 
     def __init__(self, hook: str, *, known: Iterable[str]) -> None:
         super().__init__(
@@ -64,7 +63,7 @@ class HookInvalid(HookError, TypeError):
     """
 
     code = "hook.invalid"
-    exit_code: ClassVar[int] = 5
+    exit_code: int = 5
 
     def __init__(self, plugin: str, problems: Sequence[str], *, hook: str | None = None) -> None:
         super().__init__(
@@ -84,7 +83,7 @@ class HookOrderCycle(HookError, ValueError):
     """
 
     code = "hook.cycle"
-    exit_code: ClassVar[int] = 5
+    exit_code: int = 5
 
     def __init__(self, hook: str, cycle: Sequence[str], *, plugin: str | None = None) -> None:
         super().__init__(

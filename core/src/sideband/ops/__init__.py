@@ -15,6 +15,7 @@ from ._errors import (
     OpParamsInvalid,
     OpResultInvalid,
     OpTimeout,
+    OpUnavailable,
 )
 from ._levels import Level
 from ._scope import Scope
@@ -43,6 +44,7 @@ __all__ = [
     "OpResultInvalid",
     "OpSpec",
     "OpTimeout",
+    "OpUnavailable",
     "Origin",
     "Reconciled",
     "Scope",

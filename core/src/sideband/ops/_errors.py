@@ -2,6 +2,7 @@
 
 OpError(SidebandError)                        op.failed
 ├── OpNotFound(LookupError)                   op.unknown
+├── OpUnavailable(RuntimeError)               what is wrong with its plugin
 ├── OpParamsInvalid(ValueError)               op.params
 ├── OpDenied(PermissionError)                 op.denied
 ├── OpFailed(RuntimeError)                    op.failed      what a handler raises, or a subclass of it
@@ -34,6 +35,7 @@ __all__ = [
     "OpParamsInvalid",
     "OpResultInvalid",
     "OpTimeout",
+    "OpUnavailable",
 ]
 
 
@@ -61,13 +63,28 @@ class OpNotFound(OpError, LookupError):
     code = "op.unknown"
     exit_code = 2
 
-    def __init__(self, op: str, *, known: Iterable[str] = (), reason: str = "") -> None:
-        because = f": {reason}" if reason else ""
+    def __init__(self, op: str, *, known: Iterable[str] = ()) -> None:
         super().__init__(
-            f"there is no op `{op}`{because}{closest(op, known)}",
-            hint="`sideband ops list` shows what is there; `sideband plugins list` shows what failed to load",
+            f"there is no op `{op}`{closest(op, known)}",
+            hint="`sideband ops list` shows what is there; install the package that has it",
             op=op,
         )
+
+
+class OpUnavailable(OpError, RuntimeError):
+    """The plugin that has the op can't be used: it is denied, broken, misconfigured, or there are two of it.
+
+    Its ``code``, ``hint`` and ``exit_code`` are those of what is wrong with the plugin.
+    """
+
+    code = "op.unavailable"
+    exit_code = 5
+
+    def __init__(self, op: str, reason: SidebandError) -> None:
+        super().__init__(
+            f"{op} can't be used: {reason.message}", hint=reason.hint, code=reason.code, op=op, plugin=reason.plugin
+        )
+        self.exit_code = reason.exit_code
 
 
 class OpParamsInvalid(OpError, ValueError):

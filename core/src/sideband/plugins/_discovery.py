@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -17,7 +17,7 @@ from ._records import PluginRecord, State
 if TYPE_CHECKING:
     import os
 
-__all__ = ["StaticPolicy", "decide", "discover", "rivals"]
+__all__ = ["StaticPolicy", "decide", "discover", "rivals", "stray_patterns"]
 
 _NAME = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*\Z")
 _FAMILY = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
@@ -78,6 +78,17 @@ def rivals(records: Sequence[PluginRecord]) -> list[PluginRecord]:
     One that does not fit does: else the other would silently take its place with the next update.
     """
     return [record for record in records if record.state is not State.DENIED]
+
+
+def stray_patterns(records: Sequence[PluginRecord], policy: StaticPolicy) -> Iterator[str]:
+    """What the policy says about plugins that are not there, one sentence each: a misspelt line protects nobody."""
+    names = {name for record in records for name in (record.label, record.name, record.distribution)}
+    for key, patterns in (("deny", policy.deny), ("only", policy.only or ()), ("conflicts", policy.conflicts)):
+        for pattern in patterns:
+            if not any(fnmatchcase(name, pattern) for name in names):
+                near = get_close_matches(pattern, names, n=1)
+                meant = f" (did you mean `{near[0]}`?)" if near else ""
+                yield f"`{pattern}` under [policy.{key}] names no plugin that is installed{meant}"
 
 
 def _record(entry_point: EntryPoint) -> PluginRecord:

@@ -89,6 +89,7 @@ class PluginDenied(PluginError, PermissionError):
     """The policy does not let this plugin load. It was not imported."""
 
     code = "plugin.denied"
+    exit_code = 3
 
     def __init__(self, record: PluginRecord) -> None:
         super().__init__(

@@ -21,7 +21,7 @@ from ..loading import SkillPackage
 from ..ops._errors import closest
 from ._absent_guards import AbsentGuard, is_absent_guard
 from ._bare_context import BareContext
-from ._discovery import decide, rivals
+from ._discovery import decide, rivals, stray_patterns
 from ._entry_point import Installed
 from ._errors import (
     PluginConflict,
@@ -215,6 +215,9 @@ class PluginHost:
         self._records = decide(installed.entry_points, inline, self.policy)
         self._problems.extend(installed.problems)
         self._problems.extend(self._stray_tables())
+        self._problems.extend(stray_patterns(self._records, self.policy))
+        for problem in self._problems:
+            _log.warning("%s", problem)
         for record in self._records:
             if record.state.usable and KINDS[record.kind].when is not When.NEVER:
                 self._slots[record.kind, record.name] = self._slot(record, inline.get(record))

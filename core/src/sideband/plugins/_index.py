@@ -51,6 +51,7 @@ def write_index(home: str | os.PathLike[str], key: list[object], content: dict[s
     partial = f"{target}.{os.urandom(8).hex()}"
     body = json.dumps({"format": _FORMAT, "key": key, "content": content}).encode()
     try:
+        os.makedirs(home, mode=0o700, exist_ok=True)  # noqa: PTH103  as above; the mode does not apply to parents
         os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)  # noqa: PTH103, PTH120  as above
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
         with os.fdopen(descriptor, "wb") as file:

@@ -18,6 +18,7 @@ WorkerError(SidebandError)                    worker.failed
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from .._errors import SidebandError
 from ..ops._errors import closest
@@ -93,6 +94,10 @@ class SkillFailed(CallError, RuntimeError):
     def __init__(self, tool: str, message: str, *, traceback: str = "") -> None:
         super().__init__(f"{tool} raised {message}", hint="it is the skill's own error; see its traceback")
         self.traceback = traceback
+
+    def as_dict(self) -> dict[str, Any]:
+        """The error as data, with the ``traceback``."""
+        return {**super().as_dict(), "traceback": self.traceback}
 
 
 class SkillRefused(CallError, TypeError):
