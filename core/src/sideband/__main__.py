@@ -17,7 +17,7 @@ def main(argv: list[str] | None = None) -> int:
     if arguments == ["--version"]:
         from ._version import __version__
 
-        sys.stdout.write(f"sideband {__version__}\n")
+        print(f"sideband {__version__}")  # also where standard output is closed
         return 0
     from ._command_line import run
 

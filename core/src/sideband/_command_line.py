@@ -1,11 +1,10 @@
-"""Finds the plugin of a command, runs it, and turns whatever ends it into an exit code and a readable message."""
+"""Finds the plugin of a command, runs it, and turns whatever ends it into an exit code and a message."""
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -13,6 +12,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import NamedTuple
 
+from ._command_errors import flush_output, known_error, open_streams, print_error
 from ._errors import SidebandError, UsageError
 from ._files import default_home
 from .commands import Command
@@ -20,8 +20,6 @@ from .plugins._discovery import StaticPolicy, discover
 from .plugins._records import PluginRecord, State
 
 __all__ = ["run"]
-
-_INTERRUPTED = 130
 
 
 class _Parser(ArgumentParser):
@@ -33,19 +31,27 @@ class _Parser(ArgumentParser):
 
 def run(arguments: list[str]) -> int:
     """Run the command that ``arguments`` name."""
+    open_streams()
     try:
-        return _run(arguments)
-    except SidebandError as error:
-        _print_error(error, as_json="--json" in arguments)
-        return error.exit_code
-    except KeyboardInterrupt:
-        sys.stderr.write("interrupted\n")
-        return _INTERRUPTED
+        return _report(arguments)
     except BrokenPipeError:
-        # Whoever read the output has had enough; what is still buffered has nowhere to go.
+        return 0  # whoever read the output has had enough
+    finally:
+        flush_output()
+
+
+def _report(arguments: list[str]) -> int:
+    try:
+        code = _run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except (Exception, KeyboardInterrupt, BaseExceptionGroup) as error:  # noqa: BLE001  each is reported
+        known = known_error(error)
         with suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+            print_error(known, error, as_json="--json" in arguments)
+        return known.exit_code
+    return code
 
 
 def _run(arguments: list[str]) -> int:
@@ -59,7 +65,15 @@ def _run(arguments: list[str]) -> int:
     command = _load(found[name])
     parser = _Parser(prog=f"sideband {name}", description=command.summary)
     command.configure(parser)
-    return command.run(parser.parse_args(rest))
+    return command.run(_parse(parser, rest))
+
+
+def _parse(parser: ArgumentParser, words: list[str]) -> Namespace:
+    """Options may stand between a command's values; a command with actions below it does not allow that."""
+    try:
+        return parser.parse_intermixed_args(words)
+    except TypeError:
+        return parser.parse_args(words)
 
 
 def _find_commands() -> dict[str, list[PluginRecord]]:
@@ -119,8 +133,21 @@ def _unusable(records: list[PluginRecord]) -> SidebandError:
     record = records[0]
     if len(records) > 1 and all(one.state is State.FAILED for one in records):
         return _errors.PluginConflict(record.kind, record.name, [one.distribution for one in records])
-    denied = record.state is State.DENIED
-    return _errors.PluginDenied(record) if denied else _errors.PluginIncompatible(record)
+    if record.state is not State.DENIED:
+        return _errors.PluginIncompatible(record)
+    error = _errors.PluginDenied(record)
+    error.hint = _where_denied(record) or error.hint
+    return error
+
+
+def _where_denied(record: PluginRecord) -> str:
+    """The keys of the policy that decided about the record, and where they were set."""
+    from .settings import load_settings
+
+    said = record.decided_by.removeprefix("the policy's ").partition(" ")[0]
+    sources = load_settings(default_home(), environment=os.environ).sources
+    found = [f"`{'.'.join(path)}` ({source})" for path, source in sources.items() if path[:2] == ("policy", said)]
+    return f"change {' or '.join(found)} if the plugin is wanted" if found else ""
 
 
 def _print_help(found: Mapping[str, list[PluginRecord]]) -> None:
@@ -134,12 +161,3 @@ def _print_help(found: Mapping[str, list[PluginRecord]]) -> None:
         lines.append(f"  {name:<{width}}  {summary}")
     lines += ["", "`sideband COMMAND --help` shows the arguments of one; `sideband --version` the version."]
     sys.stdout.write("\n".join(lines) + "\n")
-
-
-def _print_error(error: SidebandError, *, as_json: bool) -> None:
-    if as_json:
-        sys.stdout.write(json.dumps({"error": error.as_dict()}, ensure_ascii=False) + "\n")
-        return
-    sys.stderr.write(f"error: {error.message} [{error.code}]\n")
-    if error.hint:
-        sys.stderr.write(f"hint: {error.hint}\n")
