@@ -33,6 +33,16 @@ def test_a_call_as_data_says_everything_about_it(sideband, hello):
     assert data["effects"] == []
 
 
+def test_options_may_stand_between_a_tool_and_its_values(sideband, hello):
+    assert sideband("call", "hello.greet", "--skill-dir", hello, "name=Ada").stdout == "hello Ada\n"
+
+
+def test_what_an_encoding_can_not_say_is_escaped_and_data_stays_json(sideband, hello):
+    words = ["call", "hello.greet", "name=Zoë", "--skill-dir", hello]
+    assert sideband(*words, PYTHONIOENCODING="ascii").stdout == "hello Zo\\xeb\n"
+    assert json.loads(sideband(*words, "--json", PYTHONIOENCODING="ascii").stdout)["output"] == "hello Zoë"
+
+
 def test_arguments_can_come_from_standard_input(sideband, hello):
     done = sideband("call", "hello.greet", "--input", "-", "--skill-dir", hello, stdin='{"name": "Bo"}')
     assert done.stdout == "hello Bo\n"
@@ -53,6 +63,10 @@ def test_arguments_can_come_from_standard_input(sideband, hello):
         (["op", "sql.query", "sql=SELECT 1", "db=x.db", "--set", "policy.timeout=-1"], "config.invalid", 5),
         (["audit", "why", "nothing"], "usage", 2),
         (["frobnicate"], "usage", 2),
+        (["call", "hello.greet", "name=Ada", "--timeout", "nan"], "usage", 2),
+        (["audit", "tail", "-n", "-1"], "usage", 2),
+        (["audit", "query", "--limit", "0"], "usage", 2),
+        (["audit", "query", "--since", "yesterday"], "usage", 2),
     ],
 )
 def test_each_failure_has_its_exit_code_and_is_data_on_demand(sideband, hello, words, code, exit_code):
@@ -78,6 +92,22 @@ def test_a_skill_that_raises_ends_with_1_and_a_worker_that_dies_with_4(sideband,
     )
     assert sideband("call", "bad.fail", "--skill-dir", skill).returncode == 1
     assert sideband("call", "bad.die", "--skill-dir", skill).returncode == 4
+
+
+def test_the_traceback_of_a_skill_is_shown_and_moves_no_cursor(sideband, make_skill):
+    code = "from sideband.skill import tool\n@tool\nasync def fail() -> None:\n    raise ValueError('\\x1b[31mred')\n"
+    done = sideband("call", "bad.fail", "--skill-dir", make_skill("bad", code))
+    assert "tools.py:4 in fail" in done.stderr.partition("error:")[0]
+    assert "\x1b" not in done.stderr
+
+
+def test_a_hint_about_a_skill_is_right_for_the_folders_that_were_given(sideband, hello):
+    assert (
+        f"`sideband skills show hello.greet --skill-dir {hello}`"
+        in sideband("call", "hello.greet", "--skill-dir", hello).stderr
+    )
+    for words in (["call", "hello.greet"], ["skills", "show", "hello.greet"]):
+        assert "`--skill-dir DIR`" in sideband(*words).stderr
 
 
 def test_isolation_that_can_not_be_had_is_refused_and_a_wrong_name_is_named(sideband, hello):
@@ -124,6 +154,22 @@ def test_an_effect_is_explained_from_who_asked_to_how_it_ended(sideband):
         assert part in text
 
 
+def test_a_refused_effect_is_explained_with_the_rights_that_were_held_and_the_remedy(sideband):
+    sideband("op", "sql.query", "sql=SELECT 1", "db=x.db", "--grant", "sql:path=y.db")
+    (effect,) = json.loads(sideband("audit", "query", "--status", "denied", "--json").stdout)
+    text = sideband("audit", "why", effect["effect"]).stdout
+    for part in ("held        sql:path=y.db", "hint        grant it"):
+        assert part in text
+    assert "allowed by" not in text
+
+
+def test_times_of_the_ledger_are_local_with_the_offset_and_can_be_given_back(sideband):
+    sideband("op", "sql.execute", "sql=CREATE TABLE t (a)", "db=t.db")
+    time = next(word for word in sideband("audit", "query", TZ="XYZ-3").stdout.split() if word.endswith("+03:00"))
+    assert len(json.loads(sideband("audit", "query", "--since", time, "--json").stdout)) == 1
+    assert json.loads(sideband("audit", "query", "--until", time, "--json").stdout) == []
+
+
 def test_settings_come_from_five_layers_and_doctor_names_each_source(sideband, tmp_path):
     home, project = tmp_path / "home", tmp_path / "project"
     home.mkdir()
@@ -156,23 +202,84 @@ def test_a_setting_that_can_not_be_used_names_key_value_and_file(sideband, tmp_p
         assert part in error_of(done)["message"]
 
 
-def test_a_terminal_is_asked_for_a_grant_and_the_answer_is_remembered(make_skill, tmp_path):
-    skill = make_skill("asker", HELLO.replace("greet", "go"), "sql:path=x.db")
-    words = [sys.executable, "-m", "sideband", "call", "asker.go", "name=Ada", "--skill-dir", str(skill)]
-    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "SIDEBAND_HOME": str(tmp_path / "home")}
+@pytest.fixture
+def at_terminal(tmp_path):
+    """The command line with a person, who answers the first question."""
 
-    def call(answer):
-        master, slave = pty.openpty()
-        process = subprocess.Popen(words, stdin=slave, stdout=subprocess.PIPE, stderr=slave, env=environment)
-        os.close(slave)
-        os.write(master, answer)
+    def run(*words, answer=b""):
+        terminal, inside = pty.openpty()
+        process = subprocess.Popen(
+            [sys.executable, "-c", AT_TERMINAL, *map(str, words)],
+            stdin=inside,
+            stdout=subprocess.PIPE,
+            stderr=inside,
+            env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "SIDEBAND_HOME": str(tmp_path / "home")},
+            start_new_session=True,
+        )
+        os.close(inside)
+        shown = b""
+        while part := read_terminal(terminal):
+            shown += part
+            if answer and shown.rstrip().endswith((b"[y/N]", b"value of forge:")):
+                os.write(terminal, answer)
+                answer = b""
         output = process.communicate(timeout=60)[0].decode()
-        os.close(master)
-        return process.returncode, output
+        os.close(terminal)
+        return process.returncode, output, shown.decode()
 
-    assert call(b"n\n") == (3, "")
-    assert call(b"y\n") == (0, "hello Ada\n")
-    assert call(b"") == (0, "hello Ada\n")
+    return run
+
+
+# The terminal has to be the session's own for Ctrl-C to be a signal.
+AT_TERMINAL = """
+import fcntl, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+from sideband.__main__ import main
+sys.exit(main())
+"""
+
+
+def read_terminal(terminal):
+    try:
+        return os.read(terminal, 4096)
+    except OSError:  # nobody is at its other end any more
+        return b""
+
+
+def test_a_terminal_is_asked_for_a_grant_and_the_answer_is_remembered(at_terminal, make_skill):
+    words = [
+        "call",
+        "asker.go",
+        "name=Ada",
+        "--skill-dir",
+        make_skill("asker", HELLO.replace("greet", "go"), "sql:path=x.db"),
+    ]
+    assert at_terminal(*words, answer=b"n\n")[:2] == (3, "")
+    assert at_terminal(*words, answer=b"\x04")[:2] == (3, "")
+    assert at_terminal(*words, answer=b"y\n")[:2] == (0, "hello Ada\n")
+    assert at_terminal(*words)[:2] == (0, "hello Ada\n")
+
+
+def test_a_question_can_be_interrupted_and_that_is_data_too(at_terminal, make_skill):
+    words = [
+        "call",
+        "asker.go",
+        "name=Ada",
+        "--skill-dir",
+        make_skill("asker", HELLO.replace("greet", "go"), "sql:path=x.db"),
+    ]
+    code, output, _ = at_terminal(*words, "--json", answer=b"\x03")
+    assert (code, json.loads(output)["error"]["code"]) == (130, "interrupted")
+
+
+def test_a_secret_is_asked_for_only_under_a_name_that_it_can_have(at_terminal):
+    code, _, shown = at_terminal("secrets", "set", "bad name", answer=b"value\n")
+    assert code == 2
+    assert "a name is" in shown
+    assert "value of" not in shown
+    code, _, shown = at_terminal("secrets", "set", "forge", answer=b"\x04")
+    assert code == 2
+    assert "the value is empty" in shown
 
 
 @pytest.fixture
@@ -205,6 +312,18 @@ def test_plugins_that_can_not_be_used_are_listed_with_the_reason_and_the_rest_wo
     assert sideband("op", "sql.execute", "sql=CREATE TABLE t (a)", "db=t.db", PYTHONPATH=str(path)).returncode == 0
 
 
+def test_doctor_and_check_import_all_plugins_and_say_in_full_what_is_wrong_once(sideband, site):
+    site("bad-op", "bad_op", "raise RuntimeError('it has ' + 'quite ' * 30 + 'bad luck')", "sideband.v1.op", "bad")
+    path = site("other-sql", "other_sql", "", "sideband.v1.op", "sql")
+    doctor = json.loads(sideband("doctor", "--json", PYTHONPATH=str(path)).stdout)
+    assert len([problem for problem in doctor["problems"] if "other-sql" in problem]) == 1
+    assert len([problem for problem in doctor["problems"] if "bad luck" in problem]) == 1
+    check = sideband("plugins", "check", PYTHONPATH=str(path), COLUMNS="60")
+    assert check.returncode == 5
+    assert "quite bad luck" in " ".join(check.stdout.split())
+    assert check.stdout.count("is provided by") == 1
+
+
 def test_two_packages_with_one_op_family_are_an_error_that_names_both(sideband, site):
     path = site("other-sql", "other_sql", "", "sideband.v1.op", "sql")
     done = sideband("op", "sql.query", "sql=SELECT 1", "db=x.db", "--json", PYTHONPATH=str(path))
@@ -235,6 +354,46 @@ def test_a_command_of_another_package_works_and_a_clash_names_both(sideband, sit
     assert "sideband-cli" in error_of(clash)["message"]
 
 
+@pytest.mark.parametrize(
+    ("end", "code", "message"),
+    [
+        ("raise TypeError('of ours')", "internal", "TypeError: of ours"),
+        ("open('/nowhere/file')", "os", "/nowhere/file"),
+        ("raise ExceptionGroup('', [UsageError('alone')])", "usage", "alone"),
+    ],
+)
+def test_whatever_ends_a_command_is_one_readable_error(sideband, site, end, code, message):
+    path = site(
+        "breaker",
+        "breaker",
+        "from sideband import UsageError\nfrom sideband.commands import Command\n"
+        f"def run(arguments):\n    {end}\n"
+        "def sideband_commands():\n"
+        "    def configure(parser):\n        parser.add_argument('--json', action='store_true')\n"
+        "    return Command('break', 'Break.', configure, run)\n",
+        "sideband.v1.command",
+        "break",
+    )
+    done = sideband("break", PYTHONPATH=str(path))
+    assert f"{message} [{code}]" in done.stderr.replace(": No such file or directory", "")
+    assert "Traceback" not in done.stderr
+    done = sideband("break", "--json", PYTHONPATH=str(path), SIDEBAND_DEBUG="1")
+    assert error_of(done)["code"] == code
+    assert "Traceback" in done.stderr
+
+
+def test_a_command_that_may_not_load_names_the_line_that_says_so(sideband):
+    done = sideband("op", "sql.query", SIDEBAND_POLICY__ONLY='["op.sql"]')
+    assert "`policy.only` (SIDEBAND_POLICY__ONLY)" in done.stderr
+
+
+def test_the_stubs_can_be_imported(sideband, tmp_path):
+    assert sideband("sdk", "stubs", tmp_path / "stubs").returncode == 0
+    command = [sys.executable, "-c", "import sideband_sdk.http, sideband_sdk.sql; print(sideband_sdk.__file__)"]
+    done = subprocess.run(command, cwd=tmp_path / "stubs", capture_output=True, text=True, check=True)
+    assert str(tmp_path) in done.stdout
+
+
 def test_an_index_that_was_made_before_a_package_came_is_not_believed(sideband, site):
     sideband("plugins", "list")
     path = site("late", "late_plugin", "", "sideband.v1.op", "late")
@@ -246,3 +405,14 @@ def test_output_that_nobody_reads_any_more_is_no_error(tmp_path):
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False, env=environment)
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("redirection", ["<&-", ">&-", "2>&-", ">/dev/full", "2>/dev/full", ">&- 2>&- <&-"])
+@pytest.mark.parametrize("words", ["hooks list", "frobnicate"])
+def test_streams_that_are_closed_or_full_are_no_defect(tmp_path, words, redirection):
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    command = f"{sys.executable} -m sideband {words} {redirection}"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == (2 if words == "frobnicate" else int(redirection == ">/dev/full"))
+    for sign in ("Traceback", "Exception ignored", "internal"):
+        assert sign not in done.stderr

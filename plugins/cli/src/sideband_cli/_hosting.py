@@ -6,6 +6,7 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,7 +17,7 @@ from ._output import notice
 if TYPE_CHECKING:
     from sideband import Host
 
-__all__ = ["add_host_options", "add_json_option", "load", "make_host", "run"]
+__all__ = ["add_host_options", "add_json_option", "is_interactive", "load", "load_plugins", "make_host", "run"]
 
 T = TypeVar("T")
 
@@ -59,6 +60,16 @@ def make_host(arguments: Namespace, **options: Any) -> Host:
     from sideband import Host
 
     return Host(settings=load(arguments), **options)
+
+
+async def load_plugins(host: Host) -> None:
+    """Import and validate all plugins; the record of one that can't be used says why."""
+    from sideband.plugins import PluginError
+
+    for record in host.plugins.records:
+        if record.kind != "skill" and record.state.usable:
+            with suppress(PluginError):
+                await host.plugins.load(record.kind, record.name)
 
 
 def run(main: Callable[[], Awaitable[T]]) -> T:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ._output import format_table
@@ -42,7 +43,7 @@ def verdict_data(verdict: Verdict) -> dict[str, Any]:
 def entries_table(entries: Iterable[Entry]) -> str:
     """Entries, one a line."""
     rows = [
-        [entry.seq, entry.time[:19], entry.kind, entry.fields.get("effect", ""), *_what(entry.fields)]
+        [entry.seq, _local(entry.time), entry.kind, entry.fields.get("effect", ""), *_what(entry.fields)]
         for entry in entries
     ]
     return format_table(["seq", "time", "kind", "effect", "op", "status", "by"], rows) if rows else "no entries"
@@ -57,7 +58,7 @@ def _what(fields: Any) -> list[str]:
 def effects_table(records: Iterable[EffectRecord]) -> str:
     """Effects, one a line."""
     rows = [
-        [record.effect, record.time[:19], record.op, record.status or "open", _by(record), _params(record)]
+        [record.effect, _local(record.time), record.op, record.status or "open", _by(record), _params(record)]
         for record in records
     ]
     return format_table(["effect", "time", "op", "status", "by", "parameters"], rows) if rows else "no effects"
@@ -80,7 +81,7 @@ def describe_effect(record: EffectRecord) -> str:
         f"effect {record.effect}: {record.op}, {record.status or 'open: no outcome is recorded'}",
         f"  asked by    {_by(record)}, for {origin.principal}" + (f" ({', '.join(asked)})" if asked else ""),
         f"  parameters  {_params(record) or 'none that may be recorded'}",
-        f"  allowed by  {', '.join(record.grant) or 'no capability is needed, or none was held'}",
+        _rights(record),
         f"  level       {record.level.name.lower() if record.level is not None else '-'}",
         f"  isolation   {record.isolation or 'no worker asked'}",
     ]
@@ -94,8 +95,25 @@ def describe_effect(record: EffectRecord) -> str:
         lines.append(f"  took        {record.ms} ms, answered with {record.bytes or 0} bytes")
     if record.error:
         lines.append(f"  error       {record.error.get('message')} [{record.error.get('code')}]")
-    lines += [f"  entry       {entry.seq} {entry.time} {entry.kind}" for entry in record.entries]
+        if hint := record.error.get("hint"):
+            lines.append(f"  hint        {hint}")
+    lines += [f"  entry       {entry.seq} {_local(entry.time)} {entry.kind}" for entry in record.entries]
     return "\n".join(lines)
+
+
+def _rights(record: EffectRecord) -> str:
+    held = ", ".join(record.grant)
+    if record.status == "denied":
+        return f"  held        {held or 'no capability'}"
+    return f"  allowed by  {held or 'no capability is needed, or none was held'}"
+
+
+def _local(time: str) -> str:
+    """A time of the ledger, which is in UTC, as `--since` takes it: local, with the offset."""
+    try:
+        return datetime.fromisoformat(time).astimezone().isoformat(timespec="seconds")
+    except (ValueError, OverflowError):
+        return time
 
 
 def record_data(record: EffectRecord) -> dict[str, Any]:

@@ -7,12 +7,26 @@ import shutil
 import sys
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
+from textwrap import fill, wrap
 from typing import Any
 
-__all__ = ["Progressbar", "format_table", "notice", "print_data", "print_json", "print_result"]
+__all__ = [
+    "Progressbar",
+    "clean",
+    "first_sentence",
+    "format_table",
+    "notice",
+    "paragraph",
+    "print_data",
+    "print_json",
+    "print_result",
+    "terminal_width",
+]
 
 _NARROWEST = 8
 _CONTROL = {code: "�" for code in (*range(32), *range(127, 160)) if code not in (9, 10)}
+# JSON itself escapes only the first half of the control characters.
+_ESCAPED = {code: f"\\u{code:04x}" for code in range(127, 160)}
 
 
 def clean(text: str) -> str:
@@ -27,7 +41,9 @@ def notice(text: str) -> None:
 
 def print_json(data: Any) -> None:
     """Print data as one JSON document; bytes as ``{"__bytes__": base64}``."""
-    sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=2, default=_encode) + "\n")
+    as_ascii = (sys.stdout.encoding or "").lower() not in ("utf-8", "utf8")
+    text = json.dumps(data, ensure_ascii=as_ascii, indent=2, default=_encode)
+    sys.stdout.write(text.translate(_ESCAPED) + "\n")
 
 
 def print_data(arguments: Any, data: Any, text: str) -> None:
@@ -50,8 +66,27 @@ def print_result(output: Any) -> None:
         sys.stdout.write(clean(json.dumps(output, ensure_ascii=False, indent=2, default=_encode)) + "\n")
 
 
-def format_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def paragraph(text: str, indent: str = "", hanging: str | None = None) -> str:
+    """Text in lines that fit the terminal, the first after ``indent``, the others after ``hanging``."""
+    return fill(
+        clean(text), terminal_width(), initial_indent=indent, subsequent_indent=indent if hanging is None else hanging
+    )
+
+
+def first_sentence(doc: str) -> str:
+    """The first sentence of a docstring, also where it goes over several lines."""
+    text = " ".join(doc.partition("\n\n")[0].split())
+    sentence, stop, _ = text.partition(". ")
+    return sentence + stop.strip()
+
+
+def format_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, wrapped: bool = False) -> str:
     """Rows under their columns, no wider than the terminal: the widest column gives way.
+
+    Args:
+        columns: their names.
+        rows: a value for each column.
+        wrapped: whether the last column goes on below where it gives way, instead of being cut.
 
     Example:
         >>> print(format_table(["a", "b"], [[1, "x"], [22, "y"]]))
@@ -62,14 +97,26 @@ def format_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """
     texts = [[clean(_cell(cell)).replace("\n", " ").replace("\t", " ") for cell in row] for row in rows]
     widths = [max([len(name), *(len(row[i]) for row in texts)]) for i, name in enumerate(columns)]
-    room = shutil.get_terminal_size((100, 24)).columns - 2 * (len(columns) - 1)
+    room = terminal_width() - 2 * (len(columns) - 1)
     while sum(widths) > room and max(widths) > _NARROWEST:
         widest = widths.index(max(widths))
         widths[widest] = max(_NARROWEST, widths[widest] - (sum(widths) - room))
+    if wrapped:
+        texts = [line for row in texts for line in _wrapped(row, widths[-1])]
     lines = [list(columns), ["-" * width for width in widths], *texts]
     return "\n".join(
         "  ".join(_fit(cell, width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
     )
+
+
+def _wrapped(row: list[str], width: int) -> list[list[str]]:
+    first, *more = wrap(row[-1], width) or [""]
+    return [[*row[:-1], first], *([""] * (len(row) - 1) + [line] for line in more)]
+
+
+def terminal_width() -> int:
+    """How many characters fit in a line; 100 where there is no terminal."""
+    return shutil.get_terminal_size((100, 24)).columns
 
 
 class Progressbar:
@@ -97,6 +144,11 @@ class Progressbar:
         sys.stderr.write(f"\r… {text}{' ' * (self._shown - len(text))}")
         sys.stderr.flush()
         self._shown = len(text)
+
+    def notice(self, text: str) -> None:
+        """Tell something else, on a line of its own."""
+        self.close()
+        notice(text)
 
     def close(self) -> None:
         """Leave the line."""

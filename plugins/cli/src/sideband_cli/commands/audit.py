@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from sideband import UsageError
 from sideband.commands import Command
 
+from .._arguments import count, moment
 from .._hosting import add_host_options, make_host, run
 from .._ledger import describe_effect, describe_verdict, effects_table, entries_table, record_data, verdict_data
 from .._output import print_data
@@ -31,24 +31,20 @@ def sideband_commands() -> Command:
 def _configure(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     tail = actions.add_parser("tail", help="the last entries")
-    tail.add_argument("-n", "--count", type=int, default=20)
-    query = actions.add_parser("query", help="effects that fit all the given filters, the newest last")
+    tail.add_argument("-n", "--count", type=count, default=20)
+    query = actions.add_parser("query", help="effects that fit all the given filters, the newest first")
     for name in _FILTERS:
         query.add_argument(f"--{name}")
-    query.add_argument("--since", type=_moment, metavar="TIME", help="ISO 8601; without a zone it is local time")
-    query.add_argument("--until", type=_moment, metavar="TIME")
-    query.add_argument("--limit", type=int, default=100)
+    query.add_argument("--since", type=moment, metavar="TIME", help="ISO 8601; without a zone it is local time")
+    query.add_argument("--until", type=moment, metavar="TIME")
+    query.add_argument("--limit", type=count, default=100)
     verify = actions.add_parser(
-        "verify", help="whether no entry was changed, removed, added or cut off; exit code 1 if"
+        "verify", help="whether no entry was changed, removed, added or cut off; exit code 1 if one was"
     )
     why = actions.add_parser("why", help="one effect, from who asked for it to how it ended")
     why.add_argument("effect", metavar="ID")
     for action in (tail, query, verify, why):
         add_host_options(action)
-
-
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text).astimezone()
 
 
 def _run(arguments: Namespace) -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 
 from sideband.commands import Command
 
-from .._calls import approver, grant_asker, result_data
+from .._arguments import seconds
+from .._calls import Questions, result_data
 from .._hosting import add_host_options, make_host, run
 from .._output import Progressbar, notice, print_json, print_result
+from .._skill_dirs import add_skill_dirs, skill_hint
 from .._values import read_values
 
 __all__ = ["sideband_commands"]
@@ -23,12 +24,14 @@ def sideband_commands() -> Command:
 def _configure(parser: ArgumentParser) -> None:
     add_host_options(parser)
     parser.add_argument("tool", metavar="SKILL.TOOL", help="see `sideband skills list`")
-    parser.add_argument("values", nargs="*", metavar="key=value", help="an argument; key:=JSON for lists and numbers")
-    parser.add_argument("--skill-dir", action="append", default=[], type=Path, metavar="DIR", help="a skill's folder")
+    parser.add_argument(
+        "values", nargs="*", default=[], metavar="key=value", help="an argument; key:=JSON for lists and numbers"
+    )
+    add_skill_dirs(parser)
     parser.add_argument("--grant", action="append", metavar="CAPABILITY", help="a right for this call, and only these")
     parser.add_argument("--yes", action="store_true", help="grant what the skill asks for, and remember it")
     parser.add_argument("--input", metavar="FILE", help="arguments as a JSON object; - for standard input")
-    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="how long the call may take")
+    parser.add_argument("--timeout", type=seconds, metavar="SECONDS", help="how long the call may take")
     parser.add_argument("--key", metavar="KEY", help="a call with a key used before repeats no effect")
 
 
@@ -36,14 +39,15 @@ def _run(arguments: Namespace) -> int:
     values = read_values(arguments.values, arguments.input)
 
     async def main() -> int:
-        from sideband import CallRequest
+        from sideband import CallRequest, SidebandError
 
         bar = Progressbar()
+        questions = Questions(bar)
         host = make_host(
             arguments,
             skill_dirs=arguments.skill_dir,
-            asker=grant_asker(yes=arguments.yes),
-            approver=approver(),
+            asker=questions.grant_asker(yes=arguments.yes),
+            approver=questions.approver(),
         )
         async with host:
             request = CallRequest(
@@ -53,10 +57,13 @@ def _run(arguments: Namespace) -> int:
                 timeout=arguments.timeout,
                 key=arguments.key,
                 on_progress=None if arguments.json else bar.show,
-                on_log=None if arguments.json else lambda line: notice(f"[{line.stream}] {line.text}"),
+                on_log=None if arguments.json else lambda line: bar.notice(f"[{line.stream}] {line.text}"),
             )
             try:
                 result = await host.run(request)
+            except SidebandError as error:
+                error.hint = skill_hint(error.hint, arguments.skill_dir, unknown=error.code == "tool.unknown")
+                raise
             finally:
                 bar.close()
         if arguments.json:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from sideband.commands import Command
 
-from .._calls import describe_effects, grant_asker, result_data
+from .._calls import describe_effects, grant_all, result_data
 from .._hosting import add_host_options, make_host, run
 from .._ledger import describe_verdict, verdict_data
-from .._output import Progressbar, format_table, notice, print_json
+from .._output import Progressbar, format_table, notice, paragraph, print_json
 
 if TYPE_CHECKING:
     from sideband import CallResult, Host
@@ -35,7 +34,7 @@ def _run(arguments: Namespace) -> int:
         from sideband.ledger import verify
 
         await _accept_what_there_is(arguments)
-        async with make_host(arguments, asker=grant_asker(yes=True)) as host:
+        async with make_host(arguments, asker=grant_all) as host:
             result = await _harvest(host, quiet=arguments.json)
             return result, await host.sandbox.probe(), await verify(host.ledger.folder, host.store)
 
@@ -73,7 +72,7 @@ def _sections(result: CallResult, probe: Probe, verdict: Verdict) -> list[str]:
     planets: list[dict[str, Any]] = result.output["planets"]
     columns = list(planets[0]) if planets else []
     refused = result.output["refused"]
-    proofs = fill(", ".join(probe.proofs), width=100, initial_indent="  proved a moment ago: ", subsequent_indent="  ")
+    proofs = paragraph(", ".join(probe.proofs), "  proved a moment ago: ", "  ")
     return [
         "The skill fetched these pages, stored them and read them back:\n"
         + format_table(columns, [[row[column] for column in columns] for row in planets]),

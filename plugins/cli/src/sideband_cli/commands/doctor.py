@@ -5,14 +5,13 @@ from __future__ import annotations
 import platform
 import sys
 from argparse import ArgumentParser, Namespace
-from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from sideband.commands import Command
 
-from .._hosting import add_host_options, load, run
+from .._hosting import add_host_options, load, load_plugins, run
 from .._ledger import describe_verdict, verdict_data
-from .._output import format_table, print_data
+from .._output import format_table, paragraph, print_data
 
 if TYPE_CHECKING:
     from sideband import Host
@@ -49,6 +48,7 @@ async def _examine(host: Host, settings: LoadedSettings) -> dict[str, Any]:
     from sideband.ledger import verify
     from sideband.workers import Isolation
 
+    await load_plugins(host)
     probe = await host.sandbox.probe()
     loaded = await host.skills()
     verdict = await verify(host.ledger.folder, host.store)
@@ -86,7 +86,7 @@ async def _examine(host: Host, settings: LoadedSettings) -> dict[str, Any]:
         "recovered": [{"effect": one.effect, "op": one.op, "status": one.status} for one in host.recovered],
         "ledger": verdict_data(verdict) | {"text": describe_verdict(verdict)},
         "notices": list(settings.notices),
-        "problems": problems,
+        "problems": list(dict.fromkeys(problems)),  # a conflict is found at each of its plugins
     }
 
 
@@ -99,12 +99,7 @@ def _sections(data: dict[str, Any]) -> list[str]:
         "\n".join(
             [
                 f"isolation: {isolation['available']} (required: {isolation['required']})",
-                fill(
-                    "proved: a worker " + ", ".join(isolation["proofs"]),
-                    100,
-                    initial_indent="  ",
-                    subsequent_indent="    ",
-                ),
+                paragraph("proved: a worker " + ", ".join(isolation["proofs"]), "  ", "    "),
                 *(f"  gap: {gap}" for gap in isolation["gaps"]),
                 *(f"  for more: {hint}" for hint in isolation["hints"]),
             ]

@@ -8,9 +8,11 @@ from typing import Any
 from sideband.commands import Command
 
 from .._hosting import add_json_option
-from .._output import format_table, print_data
+from .._output import first_sentence, format_table, print_data, terminal_width
 
 __all__ = ["sideband_commands"]
+
+_ROOM_FOR_ALL = 140
 
 
 def sideband_commands() -> Command:
@@ -38,16 +40,17 @@ def _run(arguments: Namespace) -> int:
         }
         for spec in HOOK_SPECS.values()
     ]
-    rows = [
-        [
-            one["name"],
-            one["kind"],
-            one["returns"],
-            one["on_failure"],
-            f"{one['deadline']:g} s",
-            one["doc"].partition("\n")[0],
-        ]
-        for one in data
-    ]
-    print_data(arguments, data, format_table(["hook", "kind", "may return", "on failure", "deadline", "when"], rows))
+    print_data(arguments, data, _table(data))
     return 0
+
+
+def _table(hooks: list[dict[str, Any]]) -> str:
+    """What does not fit next to the sentences is left to ``--json``."""
+    columns = {"hook": "name", "kind": "kind"}
+    if terminal_width() >= _ROOM_FOR_ALL:
+        columns |= {"may return": "returns", "on failure": "on_failure"}
+    rows = [
+        [*(hook[field] for field in columns.values()), f"{hook['deadline']:g} s", first_sentence(hook["doc"])]
+        for hook in hooks
+    ]
+    return format_table([*columns, "deadline", "when"], rows, wrapped=True)

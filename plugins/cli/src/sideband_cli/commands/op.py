@@ -6,7 +6,8 @@ from argparse import ArgumentParser, Namespace
 
 from sideband.commands import Command
 
-from .._calls import approver, effect_data
+from .._arguments import seconds
+from .._calls import Questions, effect_data
 from .._hosting import add_host_options, make_host, run
 from .._output import Progressbar, print_json, print_result
 from .._values import read_values
@@ -22,10 +23,12 @@ def sideband_commands() -> Command:
 def _configure(parser: ArgumentParser) -> None:
     add_host_options(parser)
     parser.add_argument("op", metavar="NAME", help="family.verb; see `sideband ops list`")
-    parser.add_argument("values", nargs="*", metavar="key=value", help="a parameter; key:=JSON for lists and objects")
+    parser.add_argument(
+        "values", nargs="*", default=[], metavar="key=value", help="a parameter; key:=JSON for lists and objects"
+    )
     parser.add_argument("--grant", action="append", metavar="CAPABILITY", help="only these rights, instead of all")
     parser.add_argument("--input", metavar="FILE", help="parameters as a JSON object; - for standard input")
-    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="how long it may take")
+    parser.add_argument("--timeout", type=seconds, metavar="SECONDS", help="how long it may take")
     parser.add_argument("--key", metavar="KEY", help="an effect with this key happens at most once")
 
 
@@ -37,7 +40,7 @@ def _run(arguments: Namespace) -> int:
 
         bar = Progressbar()
         effects: list[EffectReport] = []
-        async with make_host(arguments, approver=approver()) as host:
+        async with make_host(arguments, approver=Questions(bar).approver()) as host:
             try:
                 output = await host.op(
                     arguments.op,

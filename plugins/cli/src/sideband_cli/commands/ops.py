@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sideband.commands import Command
 
 from .._hosting import add_host_options, make_host, run
-from .._output import format_table, notice, print_data
+from .._output import first_sentence, format_table, notice, print_data
 
 if TYPE_CHECKING:
     from sideband.ops import OpSpec
@@ -56,7 +56,7 @@ def _list(arguments: Namespace) -> int:
 
     specs = run(main)
     rows = [
-        [spec.name, spec.level.name.lower(), spec.requires or "-", _traits(spec), spec.doc.partition("\n")[0]]
+        [spec.name, spec.level.name.lower(), spec.requires or "-", _traits(spec), first_sentence(spec.doc)]
         for spec in specs
     ]
     table = format_table(["op", "level", "requires", "traits", "what it does"], rows)
@@ -87,7 +87,7 @@ def _show(arguments: Namespace) -> int:
         "parameters:",
         *_parameters(data["parameters"]),
         "",
-        "result: " + json.dumps(data["result"], ensure_ascii=False),
+        "result: " + json.dumps(data["result"], ensure_ascii=False, indent=2),
     ]
     print_data(arguments, data, "\n".join(lines))
     return 0
@@ -99,7 +99,7 @@ def _parameters(schema: dict[str, Any]) -> list[str]:
     for name, field in schema.get("properties", {}).items():
         default = "required" if name in required else f"default {json.dumps(field.get('default'))}"
         rows.append(["  " + name, _type(field), default, field.get("description", "")])
-    return format_table(["  name", "type", "", "meaning"], rows).splitlines() if rows else ["  none"]
+    return format_table(["  name", "type", "", "meaning"], rows, wrapped=True).splitlines() if rows else ["  none"]
 
 
 def _type(field: dict[str, Any]) -> str:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from sideband import UsageError
 from sideband.commands import Command
 
-from .._hosting import add_host_options, load, make_host, run
-from .._output import format_table, print_data
+from .._hosting import add_host_options, load, load_plugins, make_host, run
+from .._output import format_table, paragraph, print_data
 
 if TYPE_CHECKING:
     from sideband.plugins import PluginRecord
@@ -68,15 +68,23 @@ def _records(arguments: Namespace) -> tuple[PluginRecord, ...]:
 
 def _print_records(arguments: Namespace, records: list[PluginRecord]) -> None:
     rows = [
-        [record.kind, record.name, record.state.value, f"{record.distribution} {record.version}", _remark(record)]
+        [
+            record.kind,
+            record.name,
+            record.state.value,
+            f"{record.distribution} {record.version}",
+            "editable" if record.editable else "",
+        ]
         for record in records
     ]
-    table = format_table(["kind", "name", "state", "distribution", "remark"], rows)
-    print_data(arguments, [record.as_dict() for record in records], table)
-
-
-def _remark(record: PluginRecord) -> str:
-    return record.reason or ("editable" if record.editable else "")
+    table = format_table(["kind", "name", "state", "distribution", ""], rows)
+    reasons = dict.fromkeys(
+        paragraph(f"{record.label} is {record.state.value}: {record.reason}", hanging="  ")
+        for record in records
+        if record.reason
+    )
+    text = "\n".join([table, "", *reasons] if reasons else [table])
+    print_data(arguments, [record.as_dict() for record in records], text)
 
 
 def _why(arguments: Namespace) -> int:
@@ -110,7 +118,7 @@ def _explain(record: PluginRecord) -> str:
         f"  in       {record.location or '-'}, installed by {record.installer or '?'}",
     ]
     lines += [
-        f"  {'then' if number else 'first'}    {step.state.value}"
+        f"  {'then' if number else 'first':<8} {step.state.value}"
         + (f": {step.reason}" if step.reason else "")
         + f" [{step.decided_by}]"
         for number, step in enumerate(record.trail)
@@ -136,15 +144,8 @@ def _order(arguments: Namespace) -> int:
 
 def _check(arguments: Namespace) -> int:
     async def main() -> list[PluginRecord]:
-        from sideband.plugins import PluginError
-
         async with make_host(arguments) as host:
-            for record in host.plugins.records:
-                if record.kind != "skill" and record.state.usable:
-                    try:
-                        await host.plugins.load(record.kind, record.name)
-                    except PluginError:
-                        continue  # the record says why
+            await load_plugins(host)
             return list(host.plugins.records)
 
     records = run(main)

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from shutil import copyfile
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from sideband.commands import Command
 
 from .._hosting import add_host_options, make_host, run
 from .._output import notice, print_data
+
+if TYPE_CHECKING:
+    from sideband.ops import OpFamily
 
 __all__ = ["sideband_commands"]
 
@@ -20,32 +26,35 @@ def sideband_commands() -> Command:
 
 def _configure(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    stubs = actions.add_parser("stubs", help="write sideband_sdk/FAMILY.py for each family")
+    stubs = actions.add_parser("stubs", help="write the package sideband_sdk, with a module for each family")
     stubs.add_argument("folder", type=Path, nargs="?", default=Path(), help="where to; this folder if left out")
     add_host_options(stubs)
 
 
 def _run(arguments: Namespace) -> int:
-    async def main() -> dict[str, str]:
-        from sideband.ops import render_family
-        from sideband.plugins import PluginError
-
-        found = {}
-        async with make_host(arguments) as host:
-            for name in host.plugins.names("op"):
-                try:
-                    found[name] = render_family((await host.broker.ops.plugin(name)).contribution)
-                except PluginError as error:
-                    notice(f"notice: {error.message}")
-        return found
-
-    sources = run(main)
-    folder = arguments.folder / "sideband_sdk"
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for name, source in sources.items():
-        file = folder / f"{name}.py"
-        file.write_text(source, encoding="utf-8")
-        written.append(str(file))
+    written = [str(file) for file in _write(arguments.folder / "sideband_sdk", run(lambda: _families(arguments)))]
     print_data(arguments, {"files": written}, "\n".join(written))
     return 0
+
+
+async def _families(arguments: Namespace) -> list[OpFamily]:
+    from sideband.plugins import PluginError
+
+    found = []
+    async with make_host(arguments) as host:
+        for name in host.plugins.names("op"):
+            try:
+                found.append((await host.broker.ops.plugin(name)).contribution)
+            except PluginError as error:
+                notice(f"notice: {error.message}")
+    return found
+
+
+def _write(folder: Path, families: list[OpFamily]) -> list[Path]:
+    """Write what a worker gets, without the runtime, to ``folder``: what is there besides stays."""
+    from sideband.ops import write_sdk
+
+    folder.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory() as temporary:
+        made = sorted((write_sdk(Path(temporary), families, {}) / folder.name).iterdir())
+        return [copyfile(file, folder / file.name) for file in made]

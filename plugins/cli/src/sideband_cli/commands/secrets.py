@@ -48,7 +48,7 @@ def _op(arguments: Namespace, name: str, params: dict[str, Any]) -> Any:
 
 
 def _set(arguments: Namespace) -> int:
-    value = getpass(f"value of {arguments.name}: ") if sys.stdin.isatty() else sys.stdin.read().removesuffix("\n")
+    value = _ask(arguments) if sys.stdin.isatty() else sys.stdin.read().removesuffix("\n")
     if not value:
         raise UsageError(
             "the value is empty", hint="type it, or pipe it in: printf %s VALUE | sideband secrets set NAME"
@@ -57,6 +57,29 @@ def _set(arguments: Namespace) -> int:
     origins = ", ".join(arguments.origin) or "no origin: it can be revealed, but not sent"
     print_data(arguments, output or {"name": arguments.name}, f"stored `{arguments.name}`, bound to {origins}")
     return 0
+
+
+def _ask(arguments: Namespace) -> str:
+    """Ask for the value, unless it is clear already that it could not be stored."""
+    from pydantic import ValidationError
+
+    async def check() -> None:
+        async with make_host(arguments) as host:
+            model = (await host.broker.ops.get("secrets.set")).spec.params
+        try:
+            model.model_validate({"name": arguments.name, "value": "x", "origins": arguments.origin})
+        except ValidationError as error:
+            problems = "; ".join(
+                f"{'.'.join(map(str, one['loc']))}: {one['msg'].removeprefix('Value error, ')}"
+                for one in error.errors()
+            )
+            raise UsageError(problems, hint="see `sideband secrets set --help`") from None
+
+    run(check)
+    try:
+        return getpass(f"value of {arguments.name}: ")
+    except EOFError:
+        return ""
 
 
 def _list(arguments: Namespace) -> int:

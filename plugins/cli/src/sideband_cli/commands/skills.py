@@ -11,6 +11,7 @@ from sideband.commands import Command
 
 from .._hosting import add_host_options, make_host, run
 from .._output import format_table, notice, print_data
+from .._skill_dirs import add_skill_dirs, skill_hint
 
 if TYPE_CHECKING:
     from sideband import Host
@@ -33,7 +34,7 @@ def _configure(parser: ArgumentParser) -> None:
     validate = actions.add_parser("validate", help="check a skill folder; exit code 1 if something is wrong")
     validate.add_argument("folder", type=Path)
     for action in (listing, show):
-        action.add_argument("--skill-dir", action="append", default=[], type=Path, metavar="DIR")
+        add_skill_dirs(action)
     for action in (listing, show, validate):
         add_host_options(action)
 
@@ -50,7 +51,7 @@ def _list(arguments: Namespace) -> int:
         for tool in skill.tools or (None,)
     ]
     text = format_table(["skill", "tool", "what it does", "from"], rows) if rows else "no skills"
-    problems = loaded.problems
+    problems = list(dict.fromkeys([*loaded.problems, *(one for skill in loaded.skills for one in skill.problems)]))
     if problems:
         text += "\n\nnot loaded, or not all of it:\n" + "\n".join(map(_describe, problems))
     data = {
@@ -74,7 +75,8 @@ def _show(arguments: Namespace) -> int:
     name, _, tool_name = arguments.name.partition(".")
     skill = next((skill for skill in loaded.skills if name in (skill.name, skill.key)), None)
     if skill is None or (tool_name and skill.tool(tool_name) is None):
-        raise UsageError(f"there is no skill or tool `{arguments.name}`", hint="`sideband skills list` shows all")
+        hint = skill_hint("`sideband skills list` shows all", arguments.skill_dir, unknown=True)
+        raise UsageError(f"there is no skill or tool `{arguments.name}`", hint=hint)
     data = _data(skill)
     if tool_name:
         data["tools"] = [tool for tool in data["tools"] if tool["name"] == tool_name]
