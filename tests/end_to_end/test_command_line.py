@@ -110,6 +110,12 @@ def test_a_hint_about_a_skill_is_right_for_the_folders_that_were_given(sideband,
         assert "`--skill-dir DIR`" in sideband(*words).stderr
 
 
+def test_a_skill_that_loads_is_listed_with_what_is_wrong_with_it(sideband, hello):
+    done = sideband("skills", "list", "--skill-dir", hello)
+    assert "`greet` has no docstring" in done.stdout
+    assert "warning:" in done.stdout
+
+
 def test_isolation_that_can_not_be_had_is_refused_and_a_wrong_name_is_named(sideband, hello):
     done = sideband("call", "hello.greet", "name=a", "--skill-dir", hello, "--isolation", "fuul", "--json")
     assert (done.returncode, error_of(done)["code"]) == (5, "config.invalid")

@@ -28,7 +28,9 @@ def sideband_commands() -> Command:
 
 def _configure(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    listing = actions.add_parser("list", help="all skills, and those that could not be loaded, with the reason")
+    listing = actions.add_parser(
+        "list", help="all skills, and what is wrong with some, also with those that could not be loaded"
+    )
     show = actions.add_parser("show", help="a skill or a tool, with its arguments")
     show.add_argument("name", help="SKILL or SKILL.TOOL")
     validate = actions.add_parser("validate", help="check a skill folder; exit code 1 if something is wrong")
@@ -53,7 +55,7 @@ def _list(arguments: Namespace) -> int:
     text = format_table(["skill", "tool", "what it does", "from"], rows) if rows else "no skills"
     problems = list(dict.fromkeys([*loaded.problems, *(one for skill in loaded.skills for one in skill.problems)]))
     if problems:
-        text += "\n\nnot loaded, or not all of it:\n" + "\n".join(map(_describe, problems))
+        text += "\n\nwhat is wrong with some:\n" + "\n".join(map(_describe, problems))
     data = {
         "skills": [_data(skill) for skill in loaded.skills],
         "problems": [_problem_data(problem) for problem in problems],
