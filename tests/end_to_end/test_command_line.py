@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 
@@ -226,7 +227,7 @@ def at_terminal(tmp_path):
         shown = b""
         while part := read_terminal(terminal):
             shown += part
-            if answer and shown.rstrip().endswith((b"[y/N]", b"value of forge:")):
+            if answer and re.search(rb"(\[y/N\]|value of .*:) $", shown):
                 os.write(terminal, answer)
                 answer = b""
         output = process.communicate(timeout=60)[0].decode()

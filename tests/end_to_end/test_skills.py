@@ -1,5 +1,6 @@
 """Real skills through the whole of it: rights, concurrency, failures, secrets."""
 
+import asyncio
 import base64
 import urllib.parse
 
@@ -327,3 +328,17 @@ async def test_a_grant_in_the_settings_that_can_not_be_used_names_its_key(make_h
     async with make_host(skill, settings={"grants": {"asker": ["sql:pth=x"]}}) as host:
         with pytest.raises(ConfigurationError, match=r"`grants.asker` \(flag\).*did you mean `path`"):
             await host.call("asker.go")
+
+
+def test_a_host_works_under_asyncio_run_as_most_programs_start_it(make_host, make_skill):
+    skill = make_skill(
+        "plain",
+        "from sideband.skill import sql, tool\n@tool\nasync def go() -> int:\n"
+        "    await sql.execute('CREATE TABLE IF NOT EXISTS t (a)', db='test.db')\n    return 1\n",
+    )
+
+    async def main():
+        async with make_host(skill) as host:
+            return (await host.run(request("plain.go", [SQL]))).output
+
+    assert asyncio.run(main()) == 1

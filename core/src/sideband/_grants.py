@@ -43,7 +43,7 @@ class RememberedGrants:
             skills = tomllib.loads(self._file.read_text(encoding="utf-8")).get("skills", {})
         except FileNotFoundError:
             return {}
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise self._invalid("skills", f"it is not TOML: {error}") from error
         except OSError as error:
             raise self._invalid("skills", f"it can't be read: {error.strerror}") from error

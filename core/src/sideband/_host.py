@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from secrets import token_hex
 from types import TracebackType
@@ -25,7 +26,7 @@ from .hooks import HookRegistry, HookReport, Redactors
 from .ledger import Ledger
 from .loading import LoadedSkills
 from .ops import Capability, Grant, Origin
-from .plugins import Plugin, PluginHost, PluginRecord
+from .plugins import Plugin, PluginError, PluginHost, PluginRecord
 from .settings import LoadedSettings, load_settings
 from .store import StoreSpec
 from .workers import Isolation, WorkerPool
@@ -76,6 +77,7 @@ class Host:
         self._asker = asker
         self._approver = approver
         self._stack = AsyncExitStack()
+        self._broker: Broker | None = None
         self.recovered: tuple[Recovered, ...] = ()
 
     async def __aenter__(self) -> Self:
@@ -106,9 +108,11 @@ class Host:
                 context_factory=self._plugin_context,
             )
         )
+        for found in await self.hooks.collect(Redactors()):
+            self.redactor.add_pattern(found.value.pattern, found.value.name)
         self.store = await stack.enter_async_context(await self._open_store())
         self.ledger = await stack.enter_async_context(Ledger(self.home / "ledger", self.store))
-        claims = Claims(self.store)
+        claims = Claims(self.store, self.ledger)
         self.broker = Broker(
             ops=Ops(self.plugins),
             hooks=self.hooks,
@@ -119,9 +123,9 @@ class Host:
             approver=self._approver,
         )
         self.sandbox = ChosenSandbox(self.plugins, Isolation.parse(self.settings.settings.policy.isolation))
+        self._broker = self.broker
+        stack.callback(setattr, self, "_broker", None)
         self.catalog = SkillCatalog(self.plugins, self._skill_dirs)
-        for found in await self.hooks.collect(Redactors()):
-            self.redactor.add_pattern(found.value.pattern, found.value.name)
         self.recovered = tuple(await recover(self.broker, self.ledger, claims))
         recorder = await stack.enter_async_context(WorkerReports(self.broker))
         self._calls = SkillCalls(
@@ -201,7 +205,16 @@ class Host:
         return Grant.of(Capability(name) for name in self.plugins.names("op"))
 
     def _plugin_context(self, record: PluginRecord, config: Any) -> HostPluginContext:
-        return HostPluginContext(record.name, config, self.home, lambda: self.broker, self._all_rights)
+        return HostPluginContext(record.name, config, self.home, partial(self._open_broker, record), self._all_rights)
+
+    def _open_broker(self, record: PluginRecord) -> Broker:
+        if self._broker is None:
+            raise PluginError(
+                f"the plugin `{record.name}` can't cause effects while the host is opened or closed",
+                name=record.name,
+                hint="do it when it is first used",
+            )
+        return self._broker
 
     def _report(self, error: Exception) -> None:
         text = self.redactor.text(f"{type(error).__name__}: {error}")

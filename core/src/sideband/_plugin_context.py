@@ -53,7 +53,11 @@ class HostPluginContext:
         call = self._call(self._rights())
         plugin = await broker.ops.plugin("secrets")
         context = broker.context(plugin, call, op=self.plugin, effect=call.id, deadline=call.deadline)
-        return await broker.credential(context, handle, audience)
+        try:
+            return await broker.credential(context, handle, audience)
+        finally:
+            context.end()
+            await call.end(_ignore)
 
     def _call(self, grant: Grant) -> Call:
         return Call(

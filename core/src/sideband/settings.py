@@ -180,14 +180,15 @@ def _project_layer(home: Path, project: Path | None, notices: list[str]) -> tupl
     if file is None or file == home / _FILE:
         return {}, ""
     try:
-        digest = _digest(file)
+        content = file.read_bytes()
     except OSError as error:
         notices.append(f"{file} can't be read, and was not: {error.strerror}")
         return {}, ""
-    if _trusted(home).get(str(file)) != digest:
+    if _trusted(home).get(str(file)) != hashlib.sha256(content).hexdigest():
         notices.append(f"{file} is not trusted as it is now, and was not read; add --trust to use it")
         return {}, ""
-    return _read(file), str(file)
+    # The very bytes that were compared: the file may be another one by now.
+    return _parse(file, content), str(file)
 
 
 def _environment_layers(environment: Mapping[str, str], notices: list[str]) -> Iterator[tuple[dict[str, Any], str]]:
@@ -226,18 +227,27 @@ def _find_project_file(project: Path) -> Path | None:
 
 def _trusted(home: Path) -> dict[str, str]:
     file = home / "trust.toml"
-    return dict(_read(file).get("projects", {})) if file.is_file() else {}
+    found = _read(file).get("projects", {}) if file.is_file() else {}
+    if not isinstance(found, dict):
+        hint = "delete the file, and trust again"
+        raise ConfigurationError("projects", "it is no table", source=str(file), hint=hint)
+    return found
 
 
 def _digest(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
+def _parse(file: Path, content: bytes) -> dict[str, Any]:
+    try:
+        return tomllib.loads(content.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ConfigurationError(file.name, f"it is not TOML: {error}", source=str(file)) from error
+
+
 def _read(file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigurationError(file.name, f"it is not TOML: {error}", source=str(file)) from error
+        return _parse(file, file.read_bytes())
     except OSError as error:
         raise ConfigurationError(file.name, f"it can't be read: {error.strerror}", source=str(file)) from error
 

@@ -316,3 +316,22 @@ async def test_a_pattern_of_a_plugin_is_redacted_in_text_and_bytes(make_host, fa
 
     async with make_host(family("vault", tell), hook("patterns", redactors)) as host:
         assert await host.op("vault.tell", {"text": "forge_abc123"}) == ["it is [redacted:forge]", b"[redacted:forge]"]
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), GeneratorExit()])
+async def test_a_handler_that_tries_to_end_the_host_fails_like_any_other(make_host, family, outcomes, error):
+    @op("bad.exit")
+    async def leave(params: Text, ctx: OpContext) -> None:
+        raise error
+
+    async with make_host(family("bad", leave)) as host:
+        with pytest.raises(OpFailed, match=type(error).__name__):
+            await host.op("bad.exit", {})
+    assert [line["status"] for line in outcomes()] == ["failed"]
+
+
+async def test_parameters_of_more_values_than_can_be_checked_in_time_are_refused(make_host, echo, outcomes):
+    async with make_host(echo) as host:
+        with pytest.raises(LimitExceeded, match="params"):
+            await host.op("echo.say", {"text": [[]] * 100_001})
+    assert outcomes()[0]["params"] == {}

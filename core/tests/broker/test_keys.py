@@ -13,6 +13,10 @@ class Amount(BaseModel):
     amount: int = 1
 
 
+class Refused(OpFailed):
+    nothing_happened = True
+
+
 @pytest.fixture
 def bank(family):
     """An op that counts how often it really ran, and does what the amount says."""
@@ -21,8 +25,10 @@ def bank(family):
     @op("bank.pay", level=Level.RESTRICTED, timeout=0.2)
     async def pay(params: Amount, ctx: OpContext) -> dict[str, int]:
         ran.append(params.amount)
+        if params.amount < -1:
+            raise ValueError("half way through")
         if params.amount < 0:
-            raise ValueError("no")
+            raise Refused("not a cent has moved")
         if params.amount > 100:
             await anyio.sleep_forever()
         return {"paid": params.amount, "payments": len(ran)}
@@ -78,7 +84,17 @@ async def test_a_stored_answer_is_only_for_those_who_may_have_it(make_host, fami
             await host.op("bank.read", {}, key="k", grants=[])
 
 
-async def test_a_failed_effect_can_be_tried_again_with_its_key(make_host, bank):
+async def test_an_effect_that_failed_half_way_is_unknown_and_never_repeated(make_host, bank):
+    plugin, ran = bank
+    async with make_host(plugin) as host:
+        with pytest.raises(OpFailed):
+            await host.op("bank.pay", {"amount": -2}, key="k")
+        with pytest.raises(EffectUnknown):
+            await host.op("bank.pay", {"amount": -2}, key="k")
+    assert ran == [-2]
+
+
+async def test_an_effect_of_which_nothing_happened_can_be_tried_again_with_its_key(make_host, bank):
     plugin, ran = bank
     async with make_host(plugin) as host:
         for _ in range(2):
@@ -112,3 +128,16 @@ async def test_of_two_at_once_one_runs_and_the_other_is_told_so(make_host, bank)
         tasks.start_soon(pay, host)
     assert sorted(ended) == ["effect.in_flight", "op.timeout"]
     assert ran == [101]
+
+
+async def test_an_effect_that_was_done_before_its_host_died_keeps_its_answer(make_host, bank):
+    plugin, ran = bank
+    async with make_host(plugin) as host:
+        first = await host.op("bank.pay", {"amount": 5}, key="k")
+        claim = await host.store.get("claims/k")
+        await host.store.put("claims/k", {**claim.value, "state": "running", "result": None})
+        with pytest.raises(EffectInFlight):
+            await host.op("bank.pay", {"amount": 5}, key="k")
+    async with make_host(plugin) as host:
+        assert await host.op("bank.pay", {"amount": 5}, key="k") == first
+    assert ran == [5]

@@ -22,6 +22,10 @@ FORMS = {
     "hex": lambda value: value.encode().hex(),
     "upper hex": lambda value: value.encode().hex().upper(),
     "json": lambda value: json.dumps(value)[1:-1],
+    "all percent": lambda value: "".join(f"%{byte:02X}" for byte in value.encode()),
+    "all unicode": lambda value: "".join(
+        f"\\u{value.encode('utf-16-be').hex()[i : i + 4]}" for i in range(0, len(value.encode("utf-16-be")) * 2, 4)
+    ),
     "repr": lambda value: repr(value)[1:-1],
     "json in json": lambda value: json.dumps(json.dumps(value))[3:-3],
     "repr of json": lambda value: repr(json.dumps(value))[2:-2],

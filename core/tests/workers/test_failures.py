@@ -179,8 +179,8 @@ async def test_cancelling_the_caller_cancels_the_call_and_its_dispatches(make_sk
 async def test_cancelling_the_caller_lets_the_skill_clean_up(make_skill, make_pool, until):
     skill = make_skill("""
         async def one():
-            await echo.started()
             try:
+                await echo.started()
                 await asyncio.sleep(1000)
             finally:
                 await echo.cleaned()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import logging
 import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
@@ -14,12 +15,13 @@ from typing import Any
 
 import anyio
 from anyio import CancelScope, get_cancelled_exc_class
+from anyio.lowlevel import checkpoint
 from attrs import define, evolve, field
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
 from ..hooks import Effect, HookRegistry, OpCall
-from ..ledger import Intent, Ledger, Outcome, Status
+from ..ledger import Intent, Ledger, LedgerError, Outcome, Status
 from ..ops import (
     Credential,
     CredentialResolver,
@@ -40,16 +42,20 @@ from ._call import Call, EffectReport
 from ._claims import Claims, Replay
 from ._context import CredentialScope, DispatchContext
 from ._decisions import Approver, decide, trail
-from ._errors import as_op_error, validation_problems
+from ._errors import as_op_error, safe_text, validation_problems
 from ._gate import check_op
 from ._lookup import BoundOp, Ops
 from ._redaction import Redactor, Unserializable
 
 __all__ = ["Broker"]
 
+_log = logging.getLogger("sideband.broker")
+
 _DEFAULT_TIMEOUT = 60.0
 _DEEPEST_CHILD = 8
 _LONGEST_RECORDED = 500
+# Validating and recording each value costs the host microseconds, while other calls wait.
+_MOST_VALUES = 100_000
 # How many dispatches the current one is inside of, whether ops, hooks or lifespans made them.
 _depth: ContextVar[int] = ContextVar("sideband_dispatch_depth", default=0)
 # Makes plain data of results whose purpose is to reveal a secret to their caller.
@@ -151,6 +157,12 @@ class Broker:
         except OpError as error:
             await self._refuse(dispatch, error)
             raise
+        except LedgerError:
+            raise
+        except Exception as raised:  # noqa: BLE001  a plugin's validator or scope may raise anything
+            typed = self._typed(dispatch, raised)
+            await self._refuse(dispatch, typed)
+            raise typed from None
         except get_cancelled_exc_class():
             await self._refuse(dispatch, OpCancelled(dispatch.op))
             raise
@@ -165,7 +177,7 @@ class Broker:
                 effect=self._ledger.new_effect_id(),
                 op=self.redactor.text(op)[:200],
                 status="denied",
-                error={"code": code, "message": self.redactor.text(message)},
+                error={"code": code, "message": self.redactor.text(message)[:2_000]},
                 origin=origin,
             )
         )
@@ -177,6 +189,8 @@ class Broker:
 
     def _validate(self, dispatch: _Dispatch, params: Mapping[str, Any]) -> None:
         spec = _bound(dispatch).spec
+        if not _has_at_most(_MOST_VALUES, params):
+            raise LimitExceeded("params", _MOST_VALUES, op=dispatch.op)
         dispatch.recorded = self._recordable(params, spec.record)
         dispatch.params = self._parse(spec, params)
         dispatch.recorded = self._recordable(dispatch.params.model_dump(include=set(params)), spec.record)
@@ -185,12 +199,13 @@ class Broker:
         try:
             return spec.params.model_validate(params)
         except ValidationError as error:
-            problems = validation_problems(error, known=spec.params.model_fields, shown=spec.record)
-            raise OpParamsInvalid(spec.name, self.redactor.text(problems)) from None
+            known = spec.params.model_fields
+            problems = validation_problems(error, known=known, shown=spec.record)
+            raise OpParamsInvalid(spec.name, problems) from None
 
     def _recordable(self, params: Mapping[str, Any], allowed: Iterable[str]) -> dict[str, Any]:
         shown = {name: params[name] for name in allowed if name in params}
-        hidden = dict.fromkeys((str(name)[:40] for name in params if name not in shown), "…")
+        hidden = dict.fromkeys((self.redactor.text(str(name))[:40] for name in params if name not in shown), "…")
         try:
             return {**hidden, **_shortened(self.redactor.data(shown))}
         except Unserializable:
@@ -243,13 +258,17 @@ class Broker:
 
     async def _intend(self, dispatch: _Dispatch) -> Replay | None:
         spec = _bound(dispatch).spec
+        if dispatch.call.deadline <= anyio.current_time():
+            raise OpTimeout(dispatch.op, 0)
         digest = ""
         if dispatch.key is not None or dispatch.call.key is not None:
             digest = _digest(_params(dispatch))
             if dispatch.key is None and not spec.idempotent:
                 dispatch.key = dispatch.call.effect_key(dispatch.op, digest)
         if dispatch.key is not None:
-            replay = await self._claims.take(dispatch.key, effect=dispatch.effect, op=dispatch.op, digest=digest)
+            with CancelScope(shield=True):
+                # A claim that nobody knows to be his would never be given back.
+                replay = await self._claims.take(dispatch.key, effect=dispatch.effect, op=dispatch.op, digest=digest)
             if replay is not None:
                 return replay
         intent = Intent(
@@ -283,11 +302,22 @@ class Broker:
                 try:
                     result = await _bound(dispatch).spec.handler(dispatch.params, context)
                 except Exception as raised:  # noqa: BLE001  whatever a handler raises becomes one typed error
-                    error = as_op_error(raised, op=dispatch.op, plugin=dispatch.plugin)
+                    error = self._typed(dispatch, raised)
                 except get_cancelled_exc_class():
                     if scope.cancel_called or not _cancelled_by_handler():
                         raise
                     error = OpCancelled(dispatch.op, "its handler cancelled itself")
+                except (SystemExit, GeneratorExit) as raised:
+                    # A plugin does not get to end the host.
+                    error = self._typed(dispatch, RuntimeError(f"it raised {type(raised).__name__}"))
+                except BaseExceptionGroup as group:
+                    cancelled, others = group.split(get_cancelled_exc_class())
+                    if cancelled is None or not isinstance(others, ExceptionGroup | None):
+                        raise
+                    # trio hands over a cancellation together with what was raised on the way out. Whoever cancelled
+                    # does so again here, and sees his own cancellation only.
+                    error = self._typed(dispatch, others or RuntimeError("its tasks were cancelled"))
+                    await checkpoint()
         except get_cancelled_exc_class():
             await self._settle(dispatch, "cancelled", OpCancelled(dispatch.op))
             raise
@@ -298,6 +328,9 @@ class Broker:
         if error is not None:
             raise await self._settle(dispatch, "failed", error)
         return await self._answer(dispatch, result)
+
+    def _typed(self, dispatch: _Dispatch, raised: Exception) -> OpError:
+        return as_op_error(raised, op=dispatch.op, plugin=dispatch.plugin)
 
     def _context(self, dispatch: _Dispatch, deadline: float) -> DispatchContext:
         return self.context(
@@ -352,27 +385,29 @@ class Broker:
 
     async def _answer(self, dispatch: _Dispatch, result: Any) -> Any:
         try:
-            reply, redacted = self._plain_result(dispatch, result)
+            reply, redacted, size = self._plain_result(dispatch, result)
         except OpResultInvalid as error:
             raise await self._settle(dispatch, "failed", error) from None
-        size = 4 if reply is None else len(to_json(reply, bytes_mode="base64"))
         with CancelScope(shield=True):
             await self._outcome(dispatch, "done", size=size, result=redacted if dispatch.key else None)
         return reply
 
-    def _plain_result(self, dispatch: _Dispatch, result: Any) -> tuple[Any, Any]:
-        """What the caller gets, and what may be recorded of it."""
+    def _plain_result(self, dispatch: _Dispatch, result: Any) -> tuple[Any, Any, int]:
+        """What the caller gets, what may be recorded of it, and how many bytes it has as JSON."""
         spec = _bound(dispatch).spec
         try:
             if type(result) is not spec.result:
                 result = spec.result_adapter.validate_python(result)
             plain = spec.result_adapter.dump_python(result)
             redacted = self.redactor.data(plain)
-            return (_PLAIN.data(plain, sensitive_keys=False), redacted) if spec.reveals else (redacted, redacted)
+            reply = _PLAIN.data(plain, sensitive_keys=False) if spec.reveals else redacted
+            return reply, redacted, len(to_json(reply, bytes_mode="base64"))
         except ValidationError as error:
             problems = validation_problems(error, whole="result")
         except Unserializable as error:
             problems = str(error)
+        except (ValueError, RecursionError) as error:  # a lone surrogate, a list that is too deep or holds itself
+            problems = f"it can't be sent: {safe_text(error)}"
         raise OpResultInvalid(dispatch.op, problems, plugin=dispatch.plugin)
 
     async def _settle(self, dispatch: _Dispatch, status: Status, error: OpError) -> OpError:
@@ -423,7 +458,7 @@ class Broker:
             )
         await self._ledger.outcome(outcome, durable=dispatch.key is not None)
         if dispatch.key is not None:
-            certain = status == "done" or (status == "failed" and not isinstance(error, OpTimeout))
+            certain = status == "done" or (error is not None and error.nothing_happened)
             certain = certain or (spec is not None and spec.idempotent)
             await self._claims.settle(dispatch.key, status if certain else "unknown", result)
         await self._tell(dispatch, status, milliseconds, data, size)
@@ -433,14 +468,17 @@ class Broker:
     ) -> None:
         if dispatch.call.on_effect is not None:
             decision = error["message"] if error and status == "denied" else " ".join(dispatch.covering) or "needs none"
-            dispatch.call.on_effect(
-                EffectReport(dispatch.effect, dispatch.op, status, decision, ms, dispatch.recorded, error)
-            )
+            op = self.redactor.text(dispatch.op)
+            report = EffectReport(dispatch.effect, op, status, decision, ms, dispatch.recorded, error)
+            try:
+                dispatch.call.on_effect(report)
+            except Exception as raised:  # noqa: BLE001  whoever watches must not change what is watched
+                _log.warning("a listener to effects failed: %s", self.redactor.text(safe_text(raised)))
         if self._hooks.has("effect"):
             await self._hooks.observe(
                 Effect(
                     effect=dispatch.effect,
-                    op=dispatch.op,
+                    op=self.redactor.text(dispatch.op),
                     status=status,
                     level=dispatch.level or Level.SAFE,
                     origin=dispatch.origin,
@@ -463,6 +501,18 @@ def _bound(dispatch: _Dispatch) -> BoundOp:
 def _params(dispatch: _Dispatch) -> BaseModel:
     assert dispatch.params is not None  # noqa: S101  every step after validation has them
     return dispatch.params
+
+
+def _has_at_most(most: int, params: Any) -> bool:
+    """Whether there are at most so many values in ``params``, at any depth."""
+    count, waiting = 0, [params]
+    while waiting and count <= most:
+        value = waiting.pop()
+        inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+        count += len(inner)
+        if count <= most:
+            waiting.extend(one for one in inner if isinstance(one, Mapping | list | tuple))
+    return count <= most
 
 
 def _shortened(value: Any) -> Any:

@@ -9,6 +9,7 @@ from attrs import frozen
 
 from .._bytes import bytes_as_json, revive
 from .._errors import StoreConflict
+from ..ledger import Ledger, find
 from ..ops import EffectInFlight, EffectUnknown
 from ..store import Document, Store
 from ._errors import KeyReused
@@ -27,8 +28,9 @@ class Replay:
 class Claims:
     """At most one effect for each key, also among several hosts that share a store."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, ledger: Ledger) -> None:
         self._store = store
+        self._ledger = ledger
 
     async def take(self, key: str, *, effect: str, op: str, digest: str) -> Replay | None:
         """Claim ``key`` for ``effect``.
@@ -41,6 +43,7 @@ class Claims:
             EffectUnknown: whether it happened is not known.
             KeyReused: the key was used for something else.
         """
+        await self._ledger.register()
         claim = {"effect": effect, "op": op, "digest": digest, "state": "running"}
         try:
             await self._store.put(_path(key), claim, version=0)
@@ -57,18 +60,34 @@ class Claims:
         return await self._by_state(key, claim, found)
 
     async def _by_state(self, key: str, claim: dict[str, Any], found: Document) -> Replay | None:
-        state = found.value["state"]
-        if state == "done":
-            return Replay(found.value["effect"], revive(found.value["result"]))
-        if state == "unknown":
-            raise EffectUnknown(claim["op"], key, found.value["effect"])
+        state, effect, result = found.value["state"], found.value["effect"], found.value.get("result")
         if state == "running":
-            raise EffectInFlight(claim["op"], key)
+            state, result = await self._abandoned(key, claim["op"], effect)
+        if state == "done":
+            return Replay(effect, revive(result))
+        if state == "unknown":
+            raise EffectUnknown(claim["op"], key, effect)
         try:
             await self._store.put(_path(key), claim, version=found.version)
         except StoreConflict:
             raise EffectInFlight(claim["op"], key) from None
         return None
+
+    async def _abandoned(self, key: str, op: str, effect: str) -> tuple[str, Any]:
+        """What the ledger says of an effect whose host is gone without having settled its claim.
+
+        Raises:
+            EffectInFlight: the host is not gone.
+        """
+        if self._ledger.is_alive(effect):
+            raise EffectInFlight(op, key)
+        record = await find(self._ledger.folder, effect)
+        if record is None:
+            return "failed", None  # it was gone before the effect was begun
+        if record.status == "done":
+            await self.settle(key, "done", record.result)
+            return "done", record.result
+        return "unknown", None
 
     async def settle(self, key: str, state: str, result: Any = None) -> None:
         """Say what became of the effect: ``done`` (with its result), ``failed``, or ``unknown``."""

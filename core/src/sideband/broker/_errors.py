@@ -17,7 +17,9 @@ from ..ops._errors import closest
 
 __all__ = ["KeyReused", "as_op_error", "safe_text", "validation_problems"]
 
-_LONGEST_MESSAGE = 2_000
+# Each one that pydantic lists costs microseconds and half a kilobyte, and a skill can cause millions of them.
+_MOST_LISTED, _MOST_TOLD = 1_000, 10
+_LONGEST_VALUE = 1_000
 
 
 class KeyReused(OpError, ValueError):
@@ -34,12 +36,11 @@ class KeyReused(OpError, ValueError):
 
 
 def safe_text(error: BaseException) -> str:
-    """What an exception says, bounded, even if its own ``__str__`` raises."""
+    """What an exception says, even if its own ``__str__`` raises. Not cut: half a secret is not recognised."""
     try:
-        text = str(error)
+        return str(error)
     except Exception:  # noqa: BLE001  a foreign __str__ may raise anything
-        text = "(its text can't be read)"
-    return text if len(text) <= _LONGEST_MESSAGE else text[:_LONGEST_MESSAGE] + " …"
+        return "(its text can't be read)"
 
 
 def as_op_error(error: Exception, *, op: str, plugin: str | None) -> OpError:
@@ -67,9 +68,17 @@ def validation_problems(
         known: the names of the parameters.
         shown: the parameters whose values may be named; others may be secret.
     """
-    return "; ".join(
-        _problem(problem, whole, known, shown) for problem in error.errors(include_url=False, include_context=False)
-    )
+    count = error.error_count()
+    if count > _MOST_LISTED:
+        return f"{count:,} things in {whole} are wrong"
+    found = error.errors(include_url=False, include_context=False)
+    told = [_problem(problem, whole, known, shown) for problem in found[:_MOST_TOLD]]
+    return "; ".join(told if count <= _MOST_TOLD else [*told, f"and {count - _MOST_TOLD:,} more"])
+
+
+def _shortened(text: str) -> str:
+    # Generous, since what is cut is not redacted yet: only a value that is longer than any secret is cut at all.
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:20]}… ({len(text):,} characters)"
 
 
 def _problem(problem: ErrorDetails, whole: str, known: Iterable[str], shown: Container[str]) -> str:
@@ -78,5 +87,5 @@ def _problem(problem: ErrorDetails, whole: str, known: Iterable[str], shown: Con
         return f"there is no parameter `{key}`{closest(key, known)}"
     if problem["type"] == "missing":
         return f"`{key}` is required"
-    value = f" (it is {str(problem['input'])[:60]!r})" if key in shown else ""
+    value = f" (it is {_shortened(str(problem['input']))!r})" if key in shown else ""
     return f"`{key}`: {problem['msg']}{value}"

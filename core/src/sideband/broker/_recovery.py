@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from typing import Any
 
-from anyio import current_time
+from anyio import current_time, fail_after
 from attrs import frozen
 
 from ..ledger import Intent, Ledger, Outcome, Status
@@ -37,9 +38,7 @@ async def recover(broker: Broker, ledger: Ledger, claims: Claims) -> Sequence[Re
     """Settle the intents without outcome of hosts that are gone: asked about where the op can, else ``unknown``."""
     recovered = []
     for intent in await ledger.orphans():
-        reconciled = await _reconcile(broker, intent)
-        status: Status = "unknown" if reconciled is None else "done" if reconciled.happened else "failed"
-        result = broker.redactor.data(reconciled.result) if reconciled and intent.key else None
+        status, result = await _reconcile(broker, intent)
         await ledger.outcome(_outcome(intent, status, result), durable=True)
         if intent.key is not None:
             await claims.settle(intent.key, status, result)
@@ -47,25 +46,41 @@ async def recover(broker: Broker, ledger: Ledger, claims: Claims) -> Sequence[Re
     return recovered
 
 
-async def _reconcile(broker: Broker, intent: Intent) -> Reconciled | None:
+async def _reconcile(broker: Broker, intent: Intent) -> tuple[Status, Any]:
+    """What became of it, and the answer to keep for its key."""
     try:
-        bound = await broker.ops.get(intent.op)
-        if bound.spec.reconcile is None:
-            return None
-        call = Call(
-            id=intent.effect,
-            grant=Grant.parse(intent.grant),
-            domain=intent.effect,
-            origin=intent.origin,
-            deadline=current_time() + _RECONCILE_SECONDS,
-        )
-        context = broker.context(bound.plugin, call, op=intent.op, effect=intent.effect, deadline=call.deadline)
-        return await bound.spec.reconcile(intent.params, context)
+        with fail_after(_RECONCILE_SECONDS):
+            reconciled = await _ask(broker, intent)
+        if reconciled is None:
+            return "unknown", None
+        status: Status = "done" if reconciled.happened else "failed"
+        result = broker.redactor.data(reconciled.result) if intent.key else None
     except OpError as error:
         _log.warning("what became of effect %s can't be asked: %s", intent.effect, error.message)
     except Exception as error:  # noqa: BLE001  a plugin that can't tell must not keep the host from starting
         _log.warning("asking what became of effect %s failed: %s", intent.effect, type(error).__name__)
-    return None
+    else:
+        return status, result
+    return "unknown", None
+
+
+async def _ask(broker: Broker, intent: Intent) -> Reconciled | None:
+    bound = await broker.ops.get(intent.op)
+    if bound.spec.reconcile is None:
+        return None
+    call = Call(
+        id=intent.effect,
+        grant=Grant.parse(intent.grant),
+        domain=intent.effect,
+        origin=intent.origin,
+        deadline=current_time() + _RECONCILE_SECONDS,
+    )
+    context = broker.context(bound.plugin, call, op=intent.op, effect=intent.effect, deadline=call.deadline)
+    try:
+        return await bound.spec.reconcile(intent.params, context)
+    finally:
+        context.end()
+        await call.end(lambda error: _log.warning("closing what asking left open failed: %s", type(error).__name__))
 
 
 def _outcome(intent: Intent, status: Status, result: object) -> Outcome:

@@ -21,6 +21,8 @@ __all__ = ["Redactor", "Unserializable"]
 _SHORTEST = 4
 # The encoded middle of a value is only looked for when it is long enough to be no coincidence.
 _SHORTEST_ENCODED = 6
+# Cut here, after redaction, and nowhere before: half a value is not recognised.
+_LONGEST_MESSAGE = 2_000
 
 _SENSITIVE = frozenset(
     [
@@ -115,9 +117,13 @@ class Redactor:
 
     def error(self, error: SidebandError) -> None:
         """Take known values out of what an error says, in place."""
-        error.message = self.text(error.message)
-        error.hint = self.text(error.hint)
+        error.message = self.text(str(error.message))[:_LONGEST_MESSAGE]
+        error.hint = self.text(str(error.hint))[:_LONGEST_MESSAGE]
+        if error.op is not None:
+            error.op = self.text(error.op)
         error.args = (error.message,)
+        if error.op is not None:
+            error.op = self.text(error.op)[:200]
         if (traceback := getattr(error, "traceback", None)) is not None:
             error.traceback = self.text(traceback)  # type: ignore[attr-defined]  # what a worker says of its skill
 
@@ -195,6 +201,9 @@ def _forms(raw: bytes) -> Iterator[str]:
 
 def _escaped_forms(text: str) -> Iterator[str]:
     """As in JSON and in the ``repr`` of Python, and once more escaped: JSON in JSON, JSON in the text of an error."""
+    units = text.encode("utf-16-be").hex()
+    everything = "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
+    yield from (everything, everything.upper().replace("\\U", "\\u"))
     for once in (repr(text)[1:-1], json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]):
         yield from (once, once.replace("/", "\\/"), json.dumps(once)[1:-1])
         twice = once.replace("\\", "\\\\")
@@ -202,6 +211,8 @@ def _escaped_forms(text: str) -> Iterator[str]:
 
 
 def _percent_forms(raw: bytes) -> Iterator[str]:
+    everything = "".join(f"%{byte:02x}" for byte in raw)
+    yield from (everything, everything.upper())
     for encoded in (quote(raw, safe=""), quote(raw), quote_plus(raw)):
         yield encoded
         yield re.sub(r"%[0-9A-F]{2}", lambda match: match.group().lower(), encoded)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import secrets
 import time
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ from ._entries import Intent, intent_of
 from ._lines import LineInvalid, parse
 from ._segments import lines, make_folder, segment_numbers
 
-__all__ = ["DeadHost", "HostFile", "adopt_dead_hosts", "new_host_id"]
+__all__ = ["DeadHost", "HostFile", "adopt_dead_hosts", "is_alive", "new_host_id"]
 
 _WIDTH = 64
 
@@ -38,6 +39,9 @@ class Mark:
 def new_host_id() -> str:
     """An id that no other host has: seconds since 1970 and 24 random bits, as hexadecimal digits."""
     return f"{int(time.time()):08x}{secrets.token_hex(3)}"
+
+
+_HOST = re.compile(r"[0-9a-f]{14,}\Z")
 
 
 @define
@@ -91,13 +95,28 @@ class DeadHost:
         return self.unsettled.pop(effect, None) is not None
 
 
+def is_alive(folder: Path, host: str) -> bool:
+    """Whether the host with this id is registered and runs."""
+    try:
+        descriptor = os.open(folder / "hosts" / host, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
 def adopt_dead_hosts(folder: Path) -> list[DeadHost]:
     """Lock the files of hosts that are gone. The ledger's lock must be held."""
     try:
         paths = sorted((folder / "hosts").iterdir())
     except FileNotFoundError:
         return []
-    return [dead for path in paths if (dead := _adopt(path)) is not None]
+    return [dead for path in paths if _HOST.match(path.name) and (dead := _adopt(path)) is not None]
 
 
 def find_unsettled(folder: Path, dead: DeadHost) -> None:

@@ -19,7 +19,7 @@ from ._commit import GroupCommit
 from ._entries import Intent, Outcome, intent_fields, outcome_fields
 from ._errors import LedgerClosed, LedgerError, LedgerUnwritable
 from ._head import load_head, save_head
-from ._hosts import DeadHost, HostFile, Mark, adopt_dead_hosts, find_unsettled, new_host_id
+from ._hosts import DeadHost, HostFile, Mark, adopt_dead_hosts, find_unsettled, is_alive, new_host_id
 from ._lines import Head
 
 __all__ = ["Ledger"]
@@ -93,6 +93,16 @@ class Ledger:
         """An id that no other effect of any host has."""
         self._effects += 1
         return f"{self.host}-{self._effects}"
+
+    async def register(self) -> None:
+        """Let other hosts see that this one lives, if no entry has done so yet."""
+        if not self._begun:
+            await self._begin()
+
+    def is_alive(self, effect: str) -> bool:
+        """Whether the host that gave this id to an effect still runs."""
+        host = effect.rpartition("-")[0]
+        return host == self.host or is_alive(self.folder, host)
 
     async def intent(self, entry: Intent, *, durable: bool) -> None:
         """Record what is about to happen. When this returns, the effect may happen.

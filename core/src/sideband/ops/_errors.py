@@ -46,9 +46,14 @@ def closest(name: str, known: Iterable[str]) -> str:
 
 
 class OpError(SidebandError):
-    """One dispatch ended without a result."""
+    """One dispatch ended without a result.
+
+    Attributes:
+        nothing_happened: whether the world is as it was before, so that an effect with a key may be tried again.
+    """
 
     code = "op.failed"
+    nothing_happened: bool = False
 
 
 class OpFailed(OpError, RuntimeError):

@@ -7,7 +7,9 @@ elsewhere a task waits. Everything above this module is the same on both.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from socket import socket
 from typing import Protocol
 
@@ -110,6 +112,23 @@ class Channel:
             self._socket.close()
 
 
+@contextmanager
+def _on_asyncio() -> Iterator[None]:
+    """Let callbacks that are registered inside know that they run on asyncio.
+
+    If sniffio is installed, anyio asks it, and sniffio sees that in tasks only.
+    """
+    sniffio = sys.modules.get("sniffio")
+    if sniffio is None:
+        yield
+        return
+    token = sniffio.current_async_library_cvar.set("asyncio")
+    try:
+        yield
+    finally:
+        sniffio.current_async_library_cvar.reset(token)
+
+
 def open_channel(sock: socket, *, write_timeout: float) -> Channel:
     """The channel of a socket, on the running event loop."""
     on_asyncio = anyio.get_cancelled_exc_class() is asyncio.CancelledError
@@ -152,7 +171,8 @@ class _AsyncioReader:
         keep = True
         while keep:
             self._woken = self._loop.create_future()
-            self._loop.add_reader(self._socket, self._readable, take)
+            with _on_asyncio():
+                self._loop.add_reader(self._socket, self._readable, take)
             try:
                 waiting = await self._woken
             finally:

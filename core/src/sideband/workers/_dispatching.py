@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 import anyio
 from anyio.abc import TaskGroup
 
+from .._errors import SidebandError
 from ..ops import OpCancelled, OpError, OpResultInvalid
 from . import _wire
 from ._errors import ProtocolViolation
@@ -138,6 +139,10 @@ class Dispatching:
             return _error(message, error)
         except Unsendable as problem:
             return _error(message, OpResultInvalid(message.op, str(problem)))
+        except SidebandError as error:
+            # Nothing was executed: the ledger or the store can't be written.
+            told = OpError(error.message, hint=error.hint, code=error.code, retryable=error.retryable, op=message.op)
+            return _error(message, told)
         except Exception as error:  # noqa: BLE001  one dispatch's failure is one answer, whatever it was
             self._report("op.failed", f"{message.op} raised {type(error).__name__}", message.call, message.op)
             return _error(message, OpError(f"{message.op} failed in the host", op=message.op))

@@ -58,7 +58,8 @@ class LastWords:
     def add(self, text: str) -> None:
         """Remember a line, and forget the oldest."""
         if text.strip():
-            self._lines.append(text.strip()[:200])
+            # Not cut here: the host does that once secrets are out of it, and does not recognise half of one.
+            self._lines.append(text.strip())
 
     def __str__(self) -> str:
         return " / ".join(self._lines)

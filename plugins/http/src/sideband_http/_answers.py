@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
@@ -24,6 +25,14 @@ __all__ = ["download_answer", "reading", "response_answer"]
 _LARGEST_JSON_TWICE = 4 * 1024 * 1024
 # Readers of the answer (the wire to a worker) take 64 levels, of which the answer itself is some.
 _DEEPEST_JSON = 48
+# What a server may name. Not Python's own codecs: `punycode` takes the square of the length, `unicode_escape` and
+# `utf-7` make half characters, and all three hide text from whoever looks at the bytes.
+_CHARSETS = frozenset(
+    ["utf-8", "utf-8-sig", "ascii", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be", "koi8-r"]
+    + ["koi8-u", "shift_jis", "cp932", "euc_jp", "iso2022_jp", "euc_kr", "cp949", "gb2312", "gbk", "gb18030", "big5"]
+    + ["tis-620", "mac-roman", *(f"iso8859-{number}" for number in range(1, 17)), "cp866", "cp874"]
+    + [f"cp125{number}" for number in range(9)]
+)
 _COOKIES = frozenset({"set-cookie", "set-cookie2"})
 
 
@@ -130,6 +139,8 @@ def _content_type(value: str) -> tuple[str, str]:
 
 def _text(content: bytes, charset: str) -> str | None:
     try:
+        if codecs.lookup(charset).name not in _CHARSETS:
+            return None
         return content.decode(charset)
     except (UnicodeError, LookupError, ValueError):
         # An unknown charset, or one that lies: the bytes are handed out as they are.

@@ -35,13 +35,13 @@ __all__ = [
     "UrlInvalid",
 ]
 
-_LONGEST_QUOTE = 200
-
 
 def quoted(text: str) -> str:
-    """``text`` as it may stand in a message: short, on one line, without what can't be seen."""
-    short = text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}…"
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in short)
+    """``text`` as it may stand in a message: on one line, without what can't be seen.
+
+    It is not cut here: the host cuts messages once secrets are out of them, and does not recognise half of one.
+    """
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text)
 
 
 class HttpError(OpFailed):
@@ -77,6 +77,7 @@ class ConnectFailed(HttpError, ConnectionError):
 
     code = "http.connect"
     retryable = True
+    nothing_happened = True
 
     def __init__(self, origin: str, reason: str) -> None:
         super().__init__(
@@ -88,6 +89,7 @@ class TlsFailed(HttpError, ConnectionError):
     """The server could not prove who it is. Nothing was sent."""
 
     code = "http.tls"
+    nothing_happened = True
 
     def __init__(self, origin: str, reason: str) -> None:
         super().__init__(

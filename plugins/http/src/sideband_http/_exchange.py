@@ -12,7 +12,7 @@ from sideband.ops import OpContext
 
 from ._cookies import CookieJar
 from ._decoding import ACCEPTED_ENCODINGS
-from ._errors import HeaderRefused, HttpTimeout, RedirectRefused, ResponseTooLarge, UrlInvalid
+from ._errors import HeaderRefused, HttpError, HttpTimeout, RedirectRefused, ResponseTooLarge, UrlInvalid
 from ._headers import check_cookies, check_credential_headers, check_headers, cookie_header, parse_cookie_header
 from ._models import Redirect
 from ._redirects import Hop, next_hop
@@ -92,8 +92,12 @@ async def exchange(
     hop = await _first_hop(plan, ctx)
     while True:
         ctx.require(scope_of(hop.target, hop.method, file=plan.file))
-        with translated(hop.method, hop.target, plan.timeout):
-            response = await _send(_request(hop, plan, jar), plan, connections)
+        try:
+            with translated(hop.method, hop.target, plan.timeout):
+                response = await _send(_request(hop, plan, jar), plan, connections)
+        except HttpError as error:
+            error.nothing_happened = error.nothing_happened and not redirects
+            raise
         try:
             jar.learn(response)
             following = _following(plan, hop, response, len(redirects))

@@ -40,6 +40,7 @@ __all__ = [
 class SqlError(OpFailed):
     """A statement failed, or its database could not be opened."""
 
+    nothing_happened = True
     code = "sql.failed"
 
 

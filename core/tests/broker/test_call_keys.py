@@ -1,0 +1,69 @@
+"""The key of a call is the key of each of its effects that must not happen twice."""
+
+import anyio
+import pytest
+from pydantic import BaseModel
+from sideband.broker import Call
+from sideband.ops import Grant, Level, OpContext, Origin, op
+
+pytestmark = pytest.mark.anyio
+
+
+class Amount(BaseModel):
+    amount: int = 1
+    raw: bytes = b""
+    table: dict[str, int] = {}
+
+
+@pytest.fixture
+def bank(family):
+    ran = []
+
+    @op("bank.pay", level=Level.RESTRICTED)
+    async def pay(params: Amount, ctx: OpContext) -> int:
+        ran.append("pay")
+        return len(ran)
+
+    @op("bank.look", level=Level.SAFE)
+    async def look(params: Amount, ctx: OpContext) -> int:
+        ran.append("look")
+        return len(ran)
+
+    return family("bank", pay, look), ran
+
+
+def call(key):
+    return Call("c", Grant.of([]), "d", Origin(), anyio.current_time() + 60, key=key)
+
+
+async def test_a_call_that_is_repeated_repeats_no_effect_and_reads_again(make_host, bank):
+    plugin, ran = bank
+    async with make_host(plugin) as host:
+        for _ in range(2):
+            again = call("k")
+            for name in ("pay", "look", "pay"):
+                await host.broker.dispatch(again, f"bank.{name}", {})
+    # Equal effects of one call are counted, so the second payment was one of its own.
+    assert ran == ["pay", "look", "pay", "look"]
+
+
+async def test_parameters_that_differ_make_another_effect_and_their_order_does_not(make_host, bank):
+    plugin, ran = bank
+    async with make_host(plugin) as host:
+        for params in (
+            {"raw": b"a"},
+            {"raw": b"b"},
+            {"table": {"x": 1, "y": 2}},
+            {"table": {"y": 2, "x": 1}},
+            {"amount": 1, "raw": b"a"},
+        ):
+            await host.broker.dispatch(call("k"), "bank.pay", params)
+    assert ran == ["pay"] * 3
+
+
+async def test_a_call_without_a_key_repeats_its_effects(make_host, bank):
+    plugin, ran = bank
+    async with make_host(plugin) as host:
+        for _ in range(2):
+            await host.broker.dispatch(call(None), "bank.pay", {})
+    assert ran == ["pay", "pay"]

@@ -1,0 +1,316 @@
+"""What a handler can do through its context, how long, and what becomes of what it raises."""
+
+import anyio
+import anyio.lowlevel
+import attrs
+import pytest
+from pydantic import BaseModel
+from sideband import SidebandError, hookimpl
+from sideband.hooks import Deny
+from sideband.ops import Level, OpContext, OpDenied, OpFailed, OpTimeout, Scope, op
+
+pytestmark = pytest.mark.anyio
+
+
+class Nothing(BaseModel):
+    text: str = ""
+
+
+@attrs.frozen
+class AreaScope(Scope, family="area"):
+    name: str | None = None
+
+
+def area(name):
+    return AreaScope(name=name)
+
+
+async def test_an_op_that_names_several_scopes_needs_all_of_them(make_host, family):
+    @op("area.join", requires="area", scope=lambda params: [area("a"), area("b")])
+    async def join(params: Nothing, ctx: OpContext) -> str:
+        return "joined"
+
+    async with make_host(family("area", join, scope=AreaScope)) as host:
+        assert await host.op("area.join", {}, grants=["area:name=a|b"]) == "joined"
+        with pytest.raises(OpDenied, match="`area:name=b` is not granted"):
+            await host.op("area.join", {}, grants=["area:name=a"])
+
+
+async def test_an_op_without_scope_needs_some_capability_of_its_family(make_host, family):
+    @op("area.look", requires="area")
+    async def look(params: Nothing, ctx: OpContext) -> str:
+        return "seen"
+
+    async with make_host(family("area", look, scope=AreaScope)) as host:
+        assert await host.op("area.look", {}, grants=["area:name=a"]) == "seen"
+        with pytest.raises(OpDenied, match="`area` is not granted"):
+            await host.op("area.look", {}, grants=[])
+
+
+async def test_a_context_that_was_kept_has_no_right_no_progress_and_no_child_effect_any_more(make_host, family):
+    kept, told = [], []
+
+    @op("area.keep", requires="area")
+    async def keep(params: Nothing, ctx: OpContext) -> None:
+        ctx.require(area("a"))
+        kept.append(ctx)
+
+    async with make_host(family("area", keep, scope=AreaScope)) as host:
+        await host.op("area.keep", {}, on_progress=told.append)
+        with pytest.raises(OpDenied, match="has ended"):
+            kept[0].require(area("a"))
+        with pytest.raises(OpDenied, match="has ended"):
+            await kept[0].dispatch("area.keep", {})
+        with pytest.raises(OpDenied, match="has ended"):
+            await kept[0].credential("name", "https://example.org")
+        await kept[0].progress(message="late")
+    assert told == []
+
+
+async def test_a_message_of_progress_is_cut(make_host, family):
+    @op("area.talk")
+    async def talk(params: Nothing, ctx: OpContext) -> None:
+        await ctx.progress(message="x" * 9_999)
+
+    told = []
+    async with make_host(family("area", talk)) as host:
+        await host.op("area.talk", {}, on_progress=told.append)
+    assert len(told[0].message) == 2_000
+
+
+async def test_a_child_effect_has_the_key_that_its_parent_gives_it(make_host, family):
+    ran = []
+
+    @op("area.child", level=Level.RESTRICTED)
+    async def child(params: Nothing, ctx: OpContext) -> int:
+        ran.append(1)
+        return len(ran)
+
+    @op("area.parent")
+    async def parent(params: Nothing, ctx: OpContext) -> list[int]:
+        return [await ctx.dispatch("area.child", {}, key="k") for _ in range(2)]
+
+    async with make_host(family("area", parent, child)) as host:
+        assert await host.op("area.parent", {}) == [1, 1]
+
+
+async def test_a_child_effect_can_be_given_less_than_its_parent_has(make_host, family):
+    @op("area.enter", requires="area", scope=lambda params: area(params.text))
+    async def enter(params: Nothing, ctx: OpContext) -> str:
+        return params.text
+
+    @op("area.send")
+    async def send(params: Nothing, ctx: OpContext) -> str:
+        return await ctx.dispatch("area.enter", {"text": "b"}, capabilities=["area:name=a"])
+
+    async with make_host(family("area", enter, send, scope=AreaScope)) as host:
+        with pytest.raises(OpDenied, match=r"granted: area:name=a\)"):
+            await host.op("area.send", {}, grants=["area:name=a|b"])
+
+
+async def test_the_deadline_of_a_call_holds_for_its_ops_too(make_host, family):
+    @op("area.hang", timeout=60)
+    async def hang(params: Nothing, ctx: OpContext) -> None:
+        await anyio.sleep_forever()
+
+    async with make_host(family("area", hang)) as host:
+        with anyio.fail_after(10), pytest.raises(OpTimeout):
+            await host.op("area.hang", {}, deadline=0.05)
+
+
+async def test_an_op_that_names_no_time_limit_has_one(make_host, family):
+    deadlines = []
+
+    @op("area.clock")
+    async def clock(params: Nothing, ctx: OpContext) -> None:
+        deadlines.append(ctx.deadline - anyio.current_time())
+
+    async with make_host(family("area", clock)) as host:
+        await host.op("area.clock", {})
+    assert 59 < deadlines[0] <= 60
+
+
+async def test_what_a_handler_raises_when_its_time_is_up_is_a_timeout(make_host, family):
+    @op("area.wrap", timeout=0.05)
+    async def wrap(params: Nothing, ctx: OpContext) -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            raise ConnectionError("torn down")
+
+    async with make_host(family("area", wrap)) as host:
+        with pytest.raises(OpTimeout):
+            await host.op("area.wrap", {})
+
+
+async def test_a_preview_is_redacted_and_its_rights_end_with_it(make_host, family, hook):
+    kept, seen = [], []
+
+    async def preview(params, ctx):
+        ctx.protect("canary-7f3a9c51", "canary")
+        kept.append(ctx)
+        return f"would send canary-7f3a9c51 to {params.text}"
+
+    @op("area.send", preview=preview, level=Level.RESTRICTED)
+    async def send(params: Nothing, ctx: OpContext) -> None: ...
+
+    @hookimpl
+    async def op_call(event):
+        seen.append(await event.preview(event.params))
+        return Deny(seen[0])
+
+    async with make_host(family("area", send), hook("curious", op_call)) as host:
+        with pytest.raises(OpDenied, match=r"would send \[redacted:canary\] to Ada"):
+            await host.op("area.send", {"text": "Ada"})
+        assert seen == ["would send [redacted:canary] to Ada"]
+        with pytest.raises(OpDenied, match="has ended"):
+            await kept[0].dispatch("area.send", {})
+
+
+async def test_a_credential_without_a_family_that_keeps_them_is_refused(make_host, family):
+    @op("area.ask")
+    async def ask(params: Nothing, ctx: OpContext) -> None:
+        await ctx.credential("token", "https://example.org")
+
+    @op("secrets.none")
+    async def none(params: Nothing, ctx: OpContext) -> None: ...
+
+    @attrs.frozen
+    class KeeperScope(Scope, family="secrets"):
+        name: str | None = None
+        mode: str | None = None
+
+    async with make_host(family("area", ask), family("secrets", none, scope=KeeperScope)) as host:
+        with pytest.raises(OpDenied, match="keeps no credentials"):
+            await host.op("area.ask", {})
+        with pytest.raises(OpDenied, match="`secrets:mode=use,name=token` is not granted"):
+            await host.op("area.ask", {}, grants=[])
+
+
+async def test_the_headers_of_a_credential_are_known_to_the_redactor_as_its_value_is(make_host, family):
+    from sideband.ops import Credential
+
+    class Resolver:
+        async def resolve(self, handle, audience, ctx):
+            return Credential(handle, "value-canary-1", {"X-Token": "header-canary-2"})
+
+    @op("secrets.show")
+    async def show(params: Nothing, ctx: OpContext) -> list[str]:
+        credential = await ctx.credential("token", "https://example.org")
+        return [credential.value, *credential.headers.values()]
+
+    @attrs.frozen
+    class KeeperScope(Scope, family="secrets"):
+        name: str | None = None
+        mode: str | None = None
+
+    async with make_host(family("secrets", show, scope=KeeperScope, credentials=Resolver())) as host:
+        assert await host.op("secrets.show", {}) == ["[redacted:token]", "[redacted:token]"]
+
+
+async def test_an_error_of_sideband_keeps_its_code_and_hint_and_is_redacted(make_host, family):
+    @op("area.break")
+    async def break_(params: Nothing, ctx: OpContext) -> None:
+        ctx.protect("canary-7f3a9c51", "canary")
+        raise SidebandError("no canary-7f3a9c51", hint="not canary-7f3a9c51", code="area.broken", retryable=True)
+
+    async with make_host(family("area", break_)) as host:
+        with pytest.raises(OpFailed) as caught:
+            await host.op("area.break", {})
+    error = caught.value
+    assert (error.code, error.message, error.hint, error.retryable, error.op, error.plugin) == (
+        "area.broken",
+        "no [redacted:canary]",
+        "not [redacted:canary]",
+        True,
+        "area.break",
+        "area",
+    )
+    assert str(error) == "no [redacted:canary]"
+
+
+async def test_an_error_of_an_op_is_given_its_op_and_plugin(make_host, family):
+    @op("area.fail")
+    async def fail(params: Nothing, ctx: OpContext) -> None:
+        raise OpFailed("no", code="area.no")
+
+    async with make_host(family("area", fail)) as host:
+        with pytest.raises(OpFailed) as caught:
+            await host.op("area.fail", {})
+    assert (caught.value.code, caught.value.op, caught.value.plugin) == ("area.no", "area.fail", "area")
+
+
+async def test_the_only_error_of_a_group_is_the_error(make_host, family):
+    @op("area.group")
+    async def group(params: Nothing, ctx: OpContext) -> None:
+        raise ExceptionGroup("one", [OpFailed("inner", code="area.inner")])
+
+    async with make_host(family("area", group)) as host:
+        with pytest.raises(OpFailed, match="inner") as caught:
+            await host.op("area.group", {})
+    assert caught.value.code == "area.inner"
+
+
+async def test_an_error_that_can_not_say_what_it_is_or_says_too_much_is_told_all_the_same(make_host, family):
+    class Silent(Exception):
+        def __str__(self):
+            raise RuntimeError("no text")
+
+    @op("area.silent")
+    async def silent(params: Nothing, ctx: OpContext) -> None:
+        raise Silent if params.text == "silent" else ValueError("x" * 9_999)
+
+    async with make_host(family("area", silent)) as host:
+        with pytest.raises(OpFailed, match="Silent"):
+            await host.op("area.silent", {"text": "silent"})
+        with pytest.raises(OpFailed) as caught:
+            await host.op("area.silent", {})
+    assert len(caught.value.message) < 2_100
+
+
+async def test_a_closer_that_fails_is_reported_and_the_others_close(make_host, family, caplog):
+    closed = []
+
+    @op("area.open")
+    async def open_(params: Nothing, ctx: OpContext) -> None:
+        async def close():
+            closed.append(1)
+
+        async def fail():
+            raise RuntimeError("stuck on canary-7f3a9c51")
+
+        ctx.protect("canary-7f3a9c51", "canary")
+        ctx.on_call_end(close)
+        ctx.on_call_end(fail)
+
+    async with make_host(family("area", open_)) as host:
+        await host.op("area.open", {})
+    assert closed == [1]
+    assert "stuck on [redacted:canary]" in caplog.text
+
+
+async def test_what_a_cancelled_call_left_open_is_closed(make_host, family):
+    closed = []
+
+    @op("area.open")
+    async def open_(params: Nothing, ctx: OpContext) -> None:
+        async def close():
+            await anyio.lowlevel.checkpoint()
+            closed.append(1)
+
+        ctx.on_call_end(close)
+        await anyio.sleep_forever()
+
+    async with make_host(family("area", open_)) as host:
+        with anyio.move_on_after(0.05):
+            await host.op("area.open", {})
+    assert closed == [1]
+
+
+async def test_an_op_that_reveals_answers_with_what_stands_under_sensitive_keys_too(make_host, family):
+    @op("area.reveal", reveals=True)
+    async def reveal(params: Nothing, ctx: OpContext) -> dict[str, str]:
+        return {"password": "canary-7f3a9c51"}
+
+    async with make_host(family("area", reveal)) as host:
+        assert await host.op("area.reveal", {}) == {"password": "canary-7f3a9c51"}

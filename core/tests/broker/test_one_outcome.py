@@ -1,0 +1,211 @@
+"""FAILS TODAY (each test shows a bug). One typed reply and one outcome, whatever a plugin's code does."""
+
+import math
+from contextlib import suppress
+
+import anyio
+import attrs
+import pytest
+from pydantic import BaseModel, field_validator
+from sideband import hookimpl
+from sideband.broker import Claims
+from sideband.hooks import Redactor
+from sideband.ops import OpContext, OpError, OpFailed, OpParamsInvalid, OpTimeout, Scope, op
+
+pytestmark = pytest.mark.anyio
+
+CANARY = "canary-7f3a9c51"
+
+
+class Text(BaseModel):
+    text: str = ""
+    number: float = 0.0
+
+
+class Picky(BaseModel):
+    text: str = ""
+
+    @field_validator("text")
+    @classmethod
+    def _break(cls, value):
+        return {}[value]
+
+
+@attrs.frozen
+class OddScope(Scope, family="odd"):
+    text: str | None = None
+
+
+@op("odd.scope", requires="odd", scope=lambda params: {}[params.text])
+async def bad_scope(params: Text, ctx: OpContext) -> str:
+    return "ran"
+
+
+@op("odd.validator")
+async def bad_validator(params: Picky, ctx: OpContext) -> str:
+    return "ran"
+
+
+@op("odd.deep")
+async def deep(params: Text, ctx: OpContext) -> list:
+    found = []
+    for _ in range(5_000):
+        found = [found]
+    return found
+
+
+@op("odd.surrogate")
+async def surrogate(params: Text, ctx: OpContext) -> str:
+    return "\ud800"
+
+
+@op("odd.say", record=["text"])
+async def say(params: Text, ctx: OpContext) -> str:
+    return "said"
+
+
+@op("odd.exit")
+async def leave(params: Text, ctx: OpContext) -> str:
+    raise SystemExit(3)
+
+
+@pytest.fixture
+def odd(family):
+    return family("odd", bad_scope, bad_validator, deep, surrogate, say, leave, scope=OddScope)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        ("odd.scope", {"text": "a"}, None),
+        ("odd.validator", {"text": "a"}, None),
+        ("odd.deep", {}, None),
+        ("odd.surrogate", {}, None),
+        ("odd.say", {"number": math.inf}, "k"),
+    ],
+)
+async def test_whatever_a_plugin_does_there_is_one_typed_error_and_one_outcome(make_host, odd, outcomes, case):
+    name, params, key = case
+    async with make_host(odd) as host:
+        with pytest.raises(OpError):
+            await host.op(name, params, key=key)
+    assert [line["op"] for line in outcomes()] == [name]
+
+
+async def bad_cleanup():
+    try:
+        await anyio.sleep_forever()
+    finally:
+        raise ValueError("cleanup")
+
+
+@op("odd.group", timeout=0.1)
+async def group(params: Text, ctx: OpContext) -> None:
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(bad_cleanup)
+        tasks.start_soon(anyio.sleep_forever)
+
+
+async def test_a_group_of_errors_at_the_time_limit_is_a_timeout(make_host, family, outcomes):
+    async with make_host(family("odd", group)) as host:
+        with pytest.raises(OpTimeout):
+            await host.op("odd.group", {})
+    assert len(outcomes()) == 1
+
+
+async def test_a_group_of_errors_of_a_cancelled_handler_has_an_outcome_and_is_typed(make_host, family, outcomes):
+    async with make_host(family("odd", group)) as host:
+        try:
+            with anyio.move_on_after(0.03):
+                await host.op("odd.group", {})
+        except OpFailed:
+            pass
+    assert len(outcomes()) == 1
+
+
+async def test_an_effect_does_not_begin_after_the_deadline_of_its_call(make_host, family):
+    ran = []
+
+    @op("odd.late")
+    async def late(params: Text, ctx: OpContext) -> None:
+        ran.append(1)
+
+    async with make_host(family("odd", late)) as host:
+        with pytest.raises(OpTimeout):
+            await host.op("odd.late", {}, deadline=-1)
+    assert not ran
+
+
+async def test_a_listener_that_fails_changes_nothing(make_host, odd):
+    def listener(effect):
+        raise RuntimeError("the listener's own problem")
+
+    async with make_host(odd) as host:
+        assert await host.op("odd.say", {}, on_effect=listener) == "said"
+
+
+async def test_a_key_that_a_dead_host_took_before_it_wrote_an_intent_is_free(make_host, odd):
+    from sideband.broker._broker import _digest
+
+    async with make_host(odd) as host:
+        await Claims(host.store, host.ledger).take("k", effect="0000000000abcd-1", op="odd.say", digest=_digest(Text()))
+    async with make_host(odd) as host:
+        assert await host.op("odd.say", {}, key="k") == "said"
+
+
+async def test_a_key_whose_taker_was_cancelled_is_free(make_host, odd):
+    async with make_host(odd) as host:
+        put = host.store.put
+
+        class Slow:
+            def __getattr__(self, name):
+                return getattr(host.store, name)
+
+            async def put(self, *words, **options):
+                version = await put(*words, **options)
+                await anyio.sleep(0.2)
+                return version
+
+        claims = host.broker._claims
+        store, claims._store = claims._store, Slow()
+        with anyio.move_on_after(0.05):
+            await host.op("odd.say", {}, key="k")
+        claims._store = store
+        assert await host.op("odd.say", {}, key="k") == "said"
+
+
+async def test_patterns_of_plugins_are_redacted(make_host, family, hook):
+    @hookimpl
+    def redactors(event):
+        return [Redactor("forge", "forge_[a-z]+")]
+
+    @op("odd.token")
+    async def token(params: Text, ctx: OpContext) -> str:
+        return "it is forge_abcdef"
+
+    async with make_host(family("odd", token), hook("forge", redactors)) as host:
+        assert await host.op("odd.token", {}) == "it is [redacted:forge]"
+
+
+async def test_a_secret_in_the_name_of_an_op_or_a_parameter_is_not_recorded(make_host, odd, outcomes):
+    async with make_host(odd) as host:
+        host.redactor.protect(CANARY, "canary")
+        for name, params in ((f"odd.{CANARY}", {}), ("odd.say", {CANARY: 1})):
+            with suppress(OpError):
+                await host.op(name, params)
+    assert CANARY not in str(outcomes())
+
+
+async def test_a_secret_that_is_cut_is_redacted_before_it_is_cut(make_host, odd, family):
+    @op("cut.raise")
+    async def fail(params: Text, ctx: OpContext) -> None:
+        raise ValueError("x" * 1_990 + CANARY)
+
+    async with make_host(odd, family("cut", fail)) as host:
+        host.redactor.protect(CANARY, "canary")
+        with pytest.raises(OpParamsInvalid) as caught:
+            await host.op("odd.say", {"text": ["x" * 47 + CANARY]})
+        assert CANARY[:8] not in str(caught.value)
+        with pytest.raises(OpFailed) as failed:
+            await host.op("cut.raise", {})
+        assert CANARY[:8] not in str(failed.value)

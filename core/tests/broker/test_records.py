@@ -1,0 +1,308 @@
+"""What the ledger says of a dispatch: bounded, redacted, and written whatever happens meanwhile."""
+
+import math
+
+import anyio
+import pytest
+from pydantic import BaseModel
+from sideband import hookimpl
+from sideband.broker import KeyReused
+from sideband.hooks import Allow, Ask, Deny, Replace
+from sideband.ledger import LedgerUnwritable
+from sideband.ops import EffectUnknown, Level, OpContext, OpDenied, OpNotFound, OpParamsInvalid, OpTimeout, Origin, op
+
+pytestmark = pytest.mark.anyio
+
+CANARY = "canary-7f3a9c51"
+
+
+class Note(BaseModel):
+    text: str = ""
+    number: float = 0.0
+    raw: bytes = b""
+    items: list[int] = []
+
+
+@op("note.write", record=["text", "number", "raw", "items"])
+async def write(params: Note, ctx: OpContext) -> str:
+    return "written"
+
+
+@op("note.pay", level=Level.RESTRICTED, timeout=5)
+async def pay(params: Note, ctx: OpContext) -> str:
+    return "paid"
+
+
+@pytest.fixture
+def note(family):
+    return family("note", write, pay)
+
+
+async def test_a_dispatch_that_is_cancelled_while_a_guard_decides_is_recorded_as_cancelled(
+    make_host, note, hook, outcomes
+):
+    @hookimpl
+    async def op_call(event):
+        await anyio.sleep_forever()
+
+    async with make_host(note, hook("slow", op_call)) as host:
+        with anyio.move_on_after(0.05):
+            await host.op("note.write", {}, key="k")
+    assert [(line["op"], line["status"], line["error"]["code"]) for line in outcomes()] == [
+        ("note.write", "cancelled", "op.cancelled")
+    ]
+
+
+async def test_the_name_of_an_unknown_op_is_cut_and_redacted_in_its_record(make_host, note, outcomes):
+    async with make_host(note) as host:
+        host.redactor.protect(CANARY, "canary")
+        with pytest.raises(OpNotFound):
+            await host.op(f"note.{CANARY}" + "x" * 500, {})
+    (line,) = outcomes()
+    assert CANARY not in line["op"]
+    assert len(line["op"]) == 200
+
+
+async def test_what_a_worker_tried_is_cut_and_redacted_in_its_record(make_host, outcomes):
+    async with make_host() as host:
+        host.redactor.protect(CANARY, "canary")
+        await host.broker.record_refusal(CANARY + "x" * 500, Origin(), "worker.protocol", f"it said {CANARY}")
+    (line,) = outcomes()
+    assert CANARY not in str(line)
+    assert len(line["op"]) == 200
+
+
+async def test_a_known_secret_among_bad_parameters_is_not_in_the_error(make_host, note):
+    async with make_host(note) as host:
+        host.redactor.protect(CANARY, "canary")
+        with pytest.raises(OpParamsInvalid) as caught:
+            await host.op("note.write", {"text": [CANARY]})
+    assert "[redacted:canary]" in str(caught.value)
+    assert CANARY not in str(caught.value)
+
+
+async def test_a_long_value_among_bad_parameters_is_cut_in_the_error(make_host, note):
+    async with make_host(note) as host:
+        with pytest.raises(OpParamsInvalid) as caught:
+            await host.op("note.write", {"text": ["x" * 5_000]})
+    assert len(str(caught.value)) < 300
+
+
+async def test_the_name_of_an_unknown_parameter_is_cut_in_the_record(make_host, note, outcomes):
+    async with make_host(note) as host:
+        with pytest.raises(OpParamsInvalid):
+            await host.op("note.write", {"x" * 5_000: 1, "text": 5})
+    assert "x" * 40 in outcomes()[0]["params"]
+
+
+async def test_parameters_that_json_can_not_carry_are_named_without_their_values(make_host, note, ledger_lines):
+    async with make_host(note) as host:
+        assert await host.op("note.write", {"number": math.inf, "text": "hello"}) == "written"
+    (intent,) = [line for line in ledger_lines() if line["kind"] == "intent"]
+    assert intent["params"] == {"number": "…", "text": "…"}
+
+
+async def test_long_texts_lists_and_bytes_are_shortened_in_the_record(make_host, note, ledger_lines):
+    async with make_host(note) as host:
+        await host.op("note.write", {"text": "x" * 600, "items": list(range(60)), "raw": b"\0" * 9})
+    (intent,) = [line for line in ledger_lines() if line["kind"] == "intent"]
+    assert intent["params"] == {"text": "x" * 500 + "…", "items": [*range(50), "…"], "raw": "(9 bytes)"}
+
+
+async def test_what_a_guard_notes_is_redacted_in_the_record(make_host, note, hook, ledger_lines):
+    @hookimpl
+    def op_call(event):
+        return Allow(f"the value is {CANARY}")
+
+    async with make_host(note, hook("talker", op_call)) as host:
+        host.redactor.protect(CANARY, "canary")
+        await host.op("note.write", {})
+    (intent,) = [line for line in ledger_lines() if line["kind"] == "intent"]
+    assert intent["decisions"][0]["note"] == "the value is [redacted:canary]"
+
+
+def question():
+    @hookimpl
+    def op_call(event):
+        return Ask("Really?")
+
+    return op_call
+
+
+async def test_what_guards_replaced_and_asked_is_recorded(make_host, note, hook, ledger_lines):
+    @hookimpl
+    def op_call(event):
+        return Replace({"text": "tame"}) if event.params.get("text") == "wild" else None
+
+    asks = question()
+
+    asked = []
+
+    async def approver(text, event):
+        asked.append(dict(event.params))
+        return True
+
+    plugins = [hook("tamer", op_call), hook("asker", asks)]
+    async with make_host(note, *plugins, approver=approver) as host:
+        await host.op("note.write", {"text": "wild"})
+    (intent,) = [line for line in ledger_lines() if line["kind"] == "intent"]
+    said = [(one["plugin"], one["said"]) for one in intent["decisions"]]
+    assert ("tamer", "replace") in said
+    assert ("asker", "ask") in said
+    # The person is asked about what will run, not about what was asked for.
+    assert asked == [{"text": "tame"}]
+
+
+async def test_a_refusal_after_a_replacement_is_recorded_with_what_would_have_run(make_host, note, hook, outcomes):
+    @hookimpl
+    def op_call(event):
+        return Replace({"text": "tame"}) if event.params.get("text") == "wild" else None
+
+    asks = question()
+
+    async with make_host(note, hook("tamer", op_call), hook("asker", asks)) as host:
+        with pytest.raises(OpDenied):
+            await host.op("note.write", {"text": "wild"})
+    assert outcomes()[0]["params"] == {"text": "tame"}
+
+
+async def test_an_effect_that_was_done_is_recorded_as_done_if_its_caller_gives_up_meanwhile(
+    make_host, family, outcomes
+):
+    scope = anyio.CancelScope()
+
+    @op("late.do", level=Level.RESTRICTED)
+    async def do(params: Note, ctx: OpContext) -> str:
+        scope.cancel()
+        return "done"
+
+    async with make_host(family("late", do)) as host:
+        with scope:
+            await host.op("late.do", {}, key="k")
+        assert await host.op("late.do", {}, key="k") == "done"
+    assert outcomes()[0]["status"] == "done"
+
+
+async def test_a_cancelled_effect_with_a_key_is_unknown_afterwards(make_host, family, outcomes):
+    @op("late.hang", level=Level.RESTRICTED)
+    async def hang(params: Note, ctx: OpContext) -> str:
+        await anyio.sleep_forever()
+
+    async with make_host(family("late", hang)) as host:
+        with anyio.move_on_after(0.05):
+            await host.op("late.hang", {}, key="k")
+        assert outcomes()[0]["status"] == "cancelled"
+        with pytest.raises(EffectUnknown):
+            await host.op("late.hang", {}, key="k")
+
+
+async def test_an_idempotent_effect_that_timed_out_can_be_tried_again_with_its_key(make_host, family):
+    tries = []
+
+    @op("late.read", level=Level.SAFE, timeout=0.05)
+    async def read(params: Note, ctx: OpContext) -> str:
+        tries.append(1)
+        if len(tries) == 1:
+            await anyio.sleep_forever()
+        return "read"
+
+    async with make_host(family("late", read)) as host:
+        with pytest.raises(OpTimeout):
+            await host.op("late.read", {}, key="k")
+        assert await host.op("late.read", {}, key="k") == "read"
+
+
+async def test_a_refused_dispatch_does_not_touch_the_claim_of_its_key(make_host, note, outcomes):
+    async with make_host(note) as host:
+        assert await host.op("note.pay", {"text": "a"}, key="k") == "paid"
+        with pytest.raises(KeyReused):
+            await host.op("note.pay", {"text": "b"}, key="k")
+        with pytest.raises(KeyReused):
+            await host.op("note.pay", {"text": "b"}, key="k")
+    assert "key" not in outcomes()[1]
+
+
+@pytest.mark.parametrize("how", ["fails", "is cancelled"])
+async def test_a_key_is_free_again_if_the_intent_could_not_be_written(make_host, note, monkeypatch, how, tmp_path):
+    scope = anyio.CancelScope()
+
+    async def intent(entry, *, durable):
+        if how == "fails":
+            raise LedgerUnwritable(tmp_path, OSError(28, "No space left on device"))
+        scope.cancel()
+        await anyio.sleep_forever()
+
+    async with make_host(note) as host:
+        with monkeypatch.context() as patch:
+            patch.setattr(host.ledger, "intent", intent)
+            try:
+                with scope:
+                    await host.op("note.pay", {}, key="k")
+            except LedgerUnwritable:
+                pass
+        assert await host.op("note.pay", {}, key="k") == "paid"
+
+
+async def test_effects_that_could_do_harm_are_on_disk_before_they_happen(make_host, family, monkeypatch):
+    durable = {}
+
+    @op("harm.none", level=Level.MONITORED)
+    async def none(params: Note, ctx: OpContext) -> None: ...
+
+    @op("harm.some", level=Level.CONTROLLED)
+    async def some(params: Note, ctx: OpContext) -> None: ...
+
+    @op("harm.twice", level=Level.MONITORED, idempotent=False)
+    async def twice(params: Note, ctx: OpContext) -> None: ...
+
+    async with make_host(family("harm", none, some, twice)) as host:
+        written = host.ledger.intent
+
+        async def intent(entry, *, durable: bool, seen=durable):
+            seen[entry.op] = durable
+            await written(entry, durable=durable)
+
+        monkeypatch.setattr(host.ledger, "intent", intent)
+        for name in ("none", "some", "twice"):
+            await host.op(f"harm.{name}", {})
+    assert durable == {"harm.none": False, "harm.some": True, "harm.twice": True}
+
+
+async def test_the_outcome_of_an_effect_with_a_key_is_on_disk_and_only_it_has_the_result(
+    make_host, note, monkeypatch, outcomes
+):
+    durable = []
+    async with make_host(note) as host:
+        written = host.ledger.outcome
+
+        async def outcome(entry, *, durable=False, seen=durable):
+            seen.append(durable)
+            await written(entry, durable=durable)
+
+        monkeypatch.setattr(host.ledger, "outcome", outcome)
+        await host.op("note.pay", {}, key="k")
+        await host.op("note.pay", {})
+    assert durable == [True, False]
+    assert [line.get("result") for line in outcomes()] == ["paid", None]
+
+
+async def test_a_caller_is_told_of_each_effect_with_the_capability_that_allowed_it(make_host, note):
+    told = []
+    async with make_host(note) as host:
+        await host.op("note.write", {"text": "a"}, on_effect=told.append)
+    assert [(one.op, one.status, one.decision, dict(one.params)) for one in told] == [
+        ("note.write", "done", "needs none", {"text": "a"})
+    ]
+
+
+async def test_a_secret_in_the_reason_of_a_guard_is_in_no_error_and_no_record(make_host, note, hook, outcomes):
+    @hookimpl
+    def op_call(event):
+        return Deny(f"no {CANARY} here")
+
+    async with make_host(note, hook("strict", op_call)) as host:
+        host.redactor.protect(CANARY, "canary")
+        with pytest.raises(OpDenied, match=r"no \[redacted:canary\] here") as caught:
+            await host.op("note.write", {})
+    assert CANARY not in str(caught.value.as_dict())
+    assert CANARY not in str(outcomes())

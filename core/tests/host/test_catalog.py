@@ -1,0 +1,90 @@
+"""Skills of all loaders, by the names that people and models write; nothing wins or vanishes silently."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from sideband import SidebandError
+from sideband._catalog import SkillCatalog
+from sideband.loading import LoadedSkills, SkillProblem, SkillSpec, ToolSpec
+from sideband.plugins import PluginError
+from sideband.workers import ToolNotFound
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request):
+    return request.param
+
+
+def skill(key, place="here"):
+    tool = ToolSpec(key, "run", "tools.py", "", {}, validate=dict)
+    return SkillSpec(name=key.replace("_", "-"), key=key, description="", source=Path(place), tools=(tool,))
+
+
+class Loader:
+    def __init__(self, *skills, problems=()):
+        self.found = LoadedSkills(skills, tuple(problems))
+        self.loads = 0
+
+    async def load(self, sources):
+        self.loads += 1
+        return self.found
+
+
+class Plugins:
+    def __init__(self, **loaders):
+        self.loaders = loaders
+
+    def locate_skills(self):
+        return ()
+
+    def names(self, kind):
+        return tuple(self.loaders)
+
+    async def load(self, kind, name):
+        if isinstance(self.loaders[name], Exception):
+            raise self.loaders[name]
+        return SimpleNamespace(contribution=(self.loaders[name],))
+
+
+async def test_a_tool_is_found_by_both_of_its_names_and_loaded_once():
+    loader = Loader(skill("my_notes"))
+    catalog = SkillCatalog(Plugins(one=loader), ())
+    for name in ("my_notes.run", "my_notes__run"):
+        found, tool = await catalog.tool(name)
+        assert (found.key, tool.name) == ("my_notes", "run")
+    assert loader.loads == 1
+
+
+async def test_an_unknown_tool_names_the_closest_and_why_others_are_missing():
+    broken = SkillProblem("elsewhere", "skill.x", "its SKILL.md is torn", fatal=True)
+    warning = SkillProblem("elsewhere", "skill.y", "only a warning")
+    catalog = SkillCatalog(Plugins(one=Loader(skill("notes"), problems=[broken, warning])), ())
+    with pytest.raises(ToolNotFound, match=r"did you mean `notes\.run`") as caught:
+        await catalog.tool("notse.run")
+    assert "its SKILL.md is torn" in caught.value.message
+    assert "only a warning" not in caught.value.message
+
+
+async def test_two_skills_of_one_name_are_both_left_out_with_the_places_of_both():
+    catalog = SkillCatalog(Plugins(one=Loader(skill("notes", "here")), two=Loader(skill("notes", "there"))), ())
+    loaded = await catalog.all()
+    assert loaded.skills == ()
+    assert [(one.code, one.fatal, one.reason) for one in loaded.problems] == [
+        ("skill.conflict", True, "the skill `notes` is in here and there")
+    ]
+
+
+async def test_a_loader_that_can_not_be_used_is_a_problem_and_the_others_load():
+    class Broken(PluginError, SidebandError):
+        def __init__(self):
+            SidebandError.__init__(self, "it does not import", hint="mend it", code="plugin.import")
+
+    catalog = SkillCatalog(Plugins(broken=Broken(), good=Loader(skill("notes"))), ())
+    loaded = await catalog.all()
+    assert [one.key for one in loaded.skills] == ["notes"]
+    assert loaded.problems == (
+        SkillProblem("loader broken", "plugin.import", "it does not import", "mend it", fatal=True),
+    )

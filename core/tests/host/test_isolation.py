@@ -1,0 +1,85 @@
+"""The strongest tier that is proved is taken, and nothing runs below the required one."""
+
+from types import SimpleNamespace
+
+import pytest
+from sideband import SidebandError
+from sideband._isolation import ChosenSandbox
+from sideband.plugins import PluginError
+from sideband.workers import Isolation, IsolationUnavailable, Probe
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request):
+    return request.param
+
+
+class Sandbox:
+    def __init__(self, tier, *hints):
+        self.proved = Probe(tier, ("it could not",), (), hints)
+        self.probed = 0
+        self.launched = []
+
+    async def probe(self):
+        self.probed += 1
+        return self.proved
+
+    async def launch(self, request):
+        self.launched.append(request)
+        return "process"
+
+
+class Plugins:
+    """Sandbox plugins by name; an error in place of one that does not load."""
+
+    def __init__(self, **found):
+        self.found = found
+
+    def names(self, kind):
+        assert kind == "sandbox"
+        return tuple(self.found)
+
+    async def load(self, kind, name):
+        if isinstance(self.found[name], Exception):
+            raise self.found[name]
+        return SimpleNamespace(contribution=(self.found[name],))
+
+
+@pytest.mark.parametrize("order", [("weak", "strong"), ("strong", "weak")])
+async def test_the_strongest_of_all_is_taken(order):
+    made = {"weak": Sandbox(Isolation.NO_NAMESPACES), "strong": Sandbox(Isolation.FULL)}
+    chosen = ChosenSandbox(Plugins(**{name: made[name] for name in order}), Isolation.FULL)
+    assert await chosen.launch("request") == "process"
+    assert made["strong"].launched == ["request"]
+    assert (await chosen.probe()).isolation is Isolation.FULL
+
+
+async def test_it_is_found_out_once():
+    sandbox = Sandbox(Isolation.FULL)
+    chosen = ChosenSandbox(Plugins(only=sandbox), Isolation.FULL)
+    for _ in range(3):
+        await chosen.require()
+    assert sandbox.probed == 1
+
+
+async def test_below_the_required_tier_nothing_starts_and_the_remedy_is_told():
+    sandbox = Sandbox(Isolation.NO_NAMESPACES, "allow user namespaces")
+    chosen = ChosenSandbox(Plugins(only=sandbox), Isolation.FULL)
+    for ask in (chosen.require(), chosen.launch("request")):
+        with pytest.raises(IsolationUnavailable) as caught:
+            await ask
+        assert "allow user namespaces" in caught.value.hint
+        assert "--isolation no-namespaces" in caught.value.hint
+    assert sandbox.launched == []
+
+
+async def test_a_sandbox_that_does_not_load_is_a_reason_and_no_failure():
+    class Broken(PluginError, SidebandError):
+        def __init__(self):
+            SidebandError.__init__(self, "the sandbox is broken")
+
+    chosen = ChosenSandbox(Plugins(broken=Broken()), Isolation.NONE)
+    assert await chosen.require() is Isolation.NONE
+    assert "the sandbox is broken" in (await chosen.probe()).hints

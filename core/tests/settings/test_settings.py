@@ -1,0 +1,205 @@
+"""Where the settings come from, which layer wins, and what is said of a bad value."""
+
+import pytest
+from sideband import ConfigurationError
+from sideband.settings import Settings, load_settings, merge, setting, trust_project
+
+
+@pytest.fixture
+def home(tmp_path):
+    folder = tmp_path / "home"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def project(tmp_path):
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+def write(folder, text):
+    file = folder / "sideband.toml"
+    file.write_text(text)
+    return file
+
+
+def timeout(seconds):
+    return f"[policy]\ntimeout = {seconds}\n"
+
+
+def test_without_any_layer_the_defaults_hold(home):
+    loaded = load_settings(home)
+    assert loaded.settings == Settings()
+    assert {source for _, _, source in loaded.effective()} == {"default"}
+
+
+def test_each_layer_wins_over_the_one_before_and_says_where_it_is_from(home, project):
+    sources = {}
+    user = write(home, timeout(1))
+    sources["user"] = load_settings(home, project=project)
+    file = write(project, timeout(2))
+    trust_project(home, project)
+    sources["project"] = load_settings(home, project=project)
+    environment = {"SIDEBAND_POLICY__TIMEOUT": "3"}
+    sources["variable"] = load_settings(home, project=project, environment=environment)
+    flags = {"policy": {"timeout": 4}}
+    sources["flag"] = load_settings(home, project=project, environment=environment, flags=flags)
+    assert [(loaded.settings.policy.timeout, loaded.sources["policy", "timeout"]) for loaded in sources.values()] == [
+        (1, str(user)),
+        (2, str(file)),
+        (3, "SIDEBAND_POLICY__TIMEOUT"),
+        (4, "flag"),
+    ]
+
+
+def test_a_layer_changes_only_the_keys_that_it_names(home):
+    write(home, "[policy]\ntimeout = 5\nstrict = true\n[plugins.http]\na = 1\nb = {x = 1, y = 2}\n")
+    loaded = load_settings(home, flags={"plugins": {"http": {"b": {"x": 3}}}, "policy": {"timeout": 6}})
+    assert (loaded.settings.policy.timeout, loaded.settings.policy.strict) == (6, True)
+    # What is in a plugin's key is the plugin's: it is replaced as a whole.
+    assert loaded.settings.plugins == {"http": {"a": 1, "b": {"x": 3}}}
+
+
+def test_an_untrusted_project_is_not_read_and_that_is_said(home, project):
+    file = write(project, timeout(2))
+    loaded = load_settings(home, project=project)
+    assert loaded.settings.policy.timeout == 60
+    assert str(file) in loaded.notices[0]
+    assert "--trust" in loaded.notices[0]
+
+
+def test_a_project_that_changed_has_to_be_trusted_again(home, project):
+    write(project, timeout(2))
+    trust_project(home, project)
+    assert load_settings(home, project=project).settings.policy.timeout == 2
+    write(project, timeout(3))
+    loaded = load_settings(home, project=project)
+    assert loaded.settings.policy.timeout == 60
+    assert loaded.notices
+
+
+def test_trusting_one_project_keeps_the_trust_in_another(home, project, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    for folder in (project, other):
+        write(folder, timeout(2))
+        trust_project(home, folder)
+    assert not load_settings(home, project=project).notices
+    assert not load_settings(home, project=other).notices
+
+
+def test_the_project_file_of_a_folder_above_applies(home, project):
+    write(project, timeout(2))
+    below = project / "src" / "deep"
+    below.mkdir(parents=True)
+    trust_project(home, below)
+    assert load_settings(home, project=below).settings.policy.timeout == 2
+
+
+def test_the_users_own_file_is_not_a_project(home):
+    write(home, timeout(2))
+    loaded = load_settings(home, project=home)
+    assert (loaded.settings.policy.timeout, loaded.notices) == (2, ())
+
+
+def test_there_must_be_something_to_trust(home, project):
+    with pytest.raises(ConfigurationError, match="there is none in"):
+        trust_project(home, project)
+
+
+def test_a_file_that_is_not_toml_is_named(home):
+    file = write(home, "timeout = = 5")
+    with pytest.raises(ConfigurationError, match="not TOML") as caught:
+        load_settings(home)
+    assert caught.value.source == str(file)
+    assert caught.value.exit_code == 5
+
+
+def test_a_file_that_is_not_text_is_named(home):
+    (home / "sideband.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigurationError, match="not TOML"):
+        load_settings(home)
+
+
+def test_a_file_that_can_not_be_read_is_named(home, monkeypatch):
+    file = write(home, timeout(1))
+
+    def refuse(self, *words, **options):
+        raise PermissionError(13, "Permission denied", str(self))
+
+    for name in ("read_text", "read_bytes"):
+        monkeypatch.setattr(type(file), name, refuse)
+    with pytest.raises(ConfigurationError, match="can't be read: Permission denied") as caught:
+        load_settings(home)
+    assert caught.value.source == str(file)
+
+
+def test_a_misspelt_key_names_the_closest_and_its_source(home):
+    file = write(home, "[policy]\ntimout = 5\n")
+    with pytest.raises(ConfigurationError, match=r"`policy.timout`.*did you mean `policy.timeout`") as caught:
+        load_settings(home)
+    assert caught.value.source == str(file)
+
+
+def test_a_misspelt_section_names_the_closest(home):
+    with pytest.raises(ConfigurationError, match="did you mean `policy`"):
+        load_settings(home, flags={"polcy": {"timeout": 5}})
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("timeout", 0, "greater than 0"),
+        ("isolation", "strong", "`strong` is no isolation tier"),
+        ("order", {"op_cal": ["a"]}, r"no hook `op_cal` \(did you mean `op_call`"),
+        ("deadlines", {"op_cal": 1.0}, r"no hook `op_cal` \(did you mean `op_call`"),
+    ],
+)
+def test_a_bad_value_is_named_with_its_key_and_source(home, key, value, told):
+    with pytest.raises(ConfigurationError, match=told) as caught:
+        load_settings(home, flags={"policy": {key: value}})
+    assert caught.value.key == f"policy.{key}"
+    assert caught.value.source == "flag"
+
+
+def test_a_variable_without_a_key_is_told(home):
+    with pytest.raises(ConfigurationError, match="`SIDEBAND_POLICY` names no key"):
+        load_settings(home, environment={"SIDEBAND_POLICY": "5"})
+    with pytest.raises(ConfigurationError, match="names no key"):
+        load_settings(home, environment={"SIDEBAND_POLICY__": "5"})
+
+
+def test_variables_of_other_things_are_left_alone(home):
+    loaded = load_settings(home, environment={"SIDEBAND_HOME": "/x", "POLICY__TIMEOUT": "5", "PATH": "/bin"})
+    assert loaded.settings == Settings()
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("5", 5), ("true", True), ('["a"]', ["a"]), ("full", "full"), ('"5"', "5"), ("a b", "a b")]
+)
+def test_a_setting_is_a_toml_value_or_else_a_text(text, value):
+    assert setting(["policy", "x"], text) == {"policy": {"x": value}}
+
+
+def test_a_table_takes_the_place_of_what_is_none():
+    into = {"plugins": {"http": 5}}
+    merge(into, {"plugins": {"http": {"a": 1}}})
+    assert into == {"plugins": {"http": {"a": 1}}}
+
+
+def test_effective_settings_name_each_key_with_its_value_and_source(home):
+    file = write(home, '[policy.deny]\n"op.http" = "no network"\n[grants]\nstars = ["http"]\n')
+    effective = {key: (value, source) for key, value, source in load_settings(home).effective()}
+    assert effective["policy.deny.op.http"] == ("no network", str(file))
+    assert effective["grants.stars"] == (["http"], str(file))
+    assert effective["policy.timeout"] == (60.0, "default")
+
+
+def test_the_plugin_host_is_told_who_set_what(home):
+    file = write(home, '[plugins.http]\na = 1\n[policy]\nonly = ["op.http"]\norder = {op_call = ["x"]}\n')
+    policy = load_settings(home).plugin_policy()
+    assert policy.config_source == {"http": str(file), "http.a": str(file)}
+    assert policy.only == frozenset({"op.http"})
+    assert policy.order == {"op_call": ("x",)}

@@ -1,0 +1,74 @@
+"""What is left of a call when it has ended, whichever way."""
+
+from types import SimpleNamespace
+
+import pytest
+from pydantic import BaseModel
+from sideband import CallRequest, Host, Plugin, _calls
+from sideband.ops import OpContext, OpFamily, op
+from sideband.workers import SkillFailed
+
+pytestmark = pytest.mark.anyio
+
+CODE = """
+from sideband.skill import room, tool
+
+@tool
+async def enter(fail: bool = False) -> None:
+    await room.open()
+    await room.open()
+    print("one")
+    print("two")
+    if fail:
+        raise ValueError("on purpose")
+"""
+
+
+class Nothing(BaseModel):
+    pass
+
+
+@pytest.fixture
+def room():
+    """A family with an op that leaves something open, and what was closed of it."""
+    closed = []
+
+    @op("room.open")
+    async def open_(params: Nothing, ctx: OpContext) -> None:
+        async def close():
+            closed.append(ctx.call)
+
+        ctx.on_call_end(close)
+
+    module = SimpleNamespace(sideband_ops=lambda: OpFamily(name="room", ops=(open_,)))
+    return Plugin(kind="op", name="room", value=module), closed
+
+
+@pytest.fixture
+def make_host(tmp_path, make_skill):
+    return lambda plugin: Host(home=tmp_path / "home", skill_dirs=[make_skill("guest", CODE)], plugins=[plugin])
+
+
+async def test_what_the_ops_of_a_call_left_open_is_closed_with_the_call(make_host, room):
+    plugin, closed = room
+    async with make_host(plugin) as host:
+        result = await host.run(CallRequest("guest.enter", grants=()))
+        assert closed == [result.call] * 2
+
+
+async def test_it_is_closed_when_the_call_fails_too(make_host, room):
+    plugin, closed = room
+    async with make_host(plugin) as host:
+        with pytest.raises(SkillFailed):
+            await host.run(CallRequest("guest.enter", {"fail": True}, grants=()))
+        assert len(closed) == 2
+
+
+async def test_a_result_keeps_only_so_many_effects_and_lines_and_a_listener_gets_all(make_host, room, monkeypatch):
+    monkeypatch.setattr(_calls, "_LONGEST_EFFECTS", 1)
+    monkeypatch.setattr(_calls, "_LONGEST_LOGS", 1)
+    effects, lines = [], []
+    async with make_host(room[0]) as host:
+        result = await host.run(CallRequest("guest.enter", grants=(), on_effect=effects.append, on_log=lines.append))
+    assert (len(result.effects), len(result.logs)) == (1, 1)
+    assert (len(effects), [line.text for line in lines]) == (2, ["one", "two"])

@@ -1,0 +1,80 @@
+"""What a call gets: rights, a worker of its own kind, a time limit, and a copy of its skill."""
+
+from types import SimpleNamespace
+
+import pytest
+from sideband import CallRequest, Host, Plugin
+from sideband.workers import CallTimeout, SkillFailed
+
+pytestmark = pytest.mark.anyio
+
+CODE = """
+import asyncio
+from sideband.skill import tool
+
+calls = 0
+
+@tool
+async def count() -> int:
+    global calls
+    calls += 1
+    return calls
+
+@tool(timeout=0.3)
+async def hang() -> None:
+    await asyncio.sleep(60)
+
+@tool
+async def wait() -> None:
+    await asyncio.sleep(60)
+"""
+
+
+@pytest.fixture
+def make_host(tmp_path):
+    def make(*folders, **options):
+        return Host(home=tmp_path / "home", skill_dirs=folders, **options)
+
+    return make
+
+
+async def test_calls_share_a_worker_if_skill_grant_and_principal_are_the_same(make_host, make_skill):
+    async def count(**options):
+        return (await host.run(CallRequest("shared.count", **options))).output
+
+    async with make_host(make_skill("shared", CODE)) as host:
+        assert [await count(grants=()), await count(grants=())] == [1, 2]
+        assert await count(grants=("http:host=127.0.0.1",)) == 1
+        assert await count(grants=(), principal="somebody else") == 1
+        assert await count(grants=()) == 3
+
+
+async def test_a_skill_that_was_granted_more_than_it_asks_for_gets_what_it_asks_for(make_host, make_skill):
+    settings = {"grants": {"modest": ["http"]}}
+    async with make_host(make_skill("modest", CODE, "http:host=127.0.0.1"), settings=settings) as host:
+        assert (await host.run(CallRequest("modest.count"))).grant == ("http:host=127.0.0.1",)
+
+
+@pytest.mark.parametrize(("tool", "metadata"), [("hang", {}), ("wait", {"timeout": "0.3"})])
+async def test_the_time_limit_of_a_tool_or_of_its_skill_holds(make_host, make_skill, tool, metadata):
+    async with make_host(make_skill("slow", CODE, **metadata)) as host:
+        with pytest.raises(CallTimeout, match=r"within 0\.3 s"):
+            await host.run(CallRequest(f"slow.{tool}", grants=()))
+
+
+async def test_a_host_goes_on_with_the_copy_that_it_made(make_host, make_skill):
+    folder = make_skill("steady", CODE)
+    async with make_host(folder) as host:
+        assert await host.call("steady.count") == 1
+        (folder / "tools.py").write_text(CODE.replace("calls += 1", "calls += 100"))
+        assert await host.call("steady.count") == 2
+    async with make_host(folder) as host:
+        assert await host.call("steady.count") == 100
+
+
+async def test_a_family_that_can_not_be_used_fails_where_it_is_used_with_its_reason(make_host, make_skill):
+    code = CODE.replace("import tool", "import broken, tool").replace("calls += 1", "await broken.do()")
+    broken = Plugin(kind="op", name="broken", value=SimpleNamespace())
+    async with make_host(make_skill("uses", code), plugins=[broken]) as host:
+        with pytest.raises(SkillFailed, match="broken"):
+            await host.run(CallRequest("uses.count", grants=()))

@@ -1,0 +1,207 @@
+"""The command line as programs use it: data, exit codes, layers of configuration, grants."""
+
+import json
+
+import pytest
+
+SKILL = """
+from sideband.skill import http, tool
+
+
+@tool
+async def add(a: int, b: int = 1) -> int:
+    '''Add.'''
+    print("adding")
+    return a + b
+
+
+@tool
+async def fetch(url: str) -> int:
+    '''Fetch.'''
+    return (await http.get(url))["status"]
+
+
+@tool
+async def fail() -> None:
+    '''Fail.'''
+    raise ValueError("on purpose")
+
+
+@tool(timeout=0.2)
+async def hang() -> None:
+    '''Hang.'''
+    while True:
+        pass
+"""
+
+
+@pytest.fixture
+def skill(make_skill):
+    return make_skill("sums", SKILL)
+
+
+@pytest.fixture
+def call(sideband, skill):
+    return lambda *words, **options: sideband("call", "--skill-dir", skill, *words, **options)
+
+
+def error(done):
+    return json.loads(done.stdout)["error"]
+
+
+def test_a_call_prints_its_result_and_keeps_what_the_skill_prints_apart(call):
+    done = call("sums.add", "a=2", "b:=3")
+    assert (done.returncode, done.stdout) == (0, "5\n")
+    assert "[stdout] adding" in done.stderr
+
+
+def test_a_call_as_data(call):
+    data = json.loads(call("sums.add", "a=2", "--json").stdout)
+    assert (data["output"], data["tool"], data["effects"]) == (3, "sums.add", [])
+    assert data["logs"] == [{"stream": "stdout", "text": "adding"}]
+
+
+def test_arguments_come_from_a_file_and_words_win(call, tmp_path):
+    (tmp_path / "in.json").write_text('{"a": 1, "b": 5}')
+    assert call("sums.add", "a=2", "--input", tmp_path / "in.json").stdout == "7\n"
+    assert call("sums.add", "--input", "-", stdin='{"a": 1}').stdout == "2\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "exit_code"),
+    [
+        (("sums.add", "a=x"), "call.arguments", 2),
+        (("sums.add", "a"), "usage", 2),
+        (("sums.add", "a=1", "a=2"), "usage", 2),
+        (("sums.add", "a:=[1"), "usage", 2),
+        (("sums.add", "--input", "/nowhere.json"), "usage", 2),
+        (("sums.ad",), "tool.unknown", 2),
+        (("sums.fail",), "skill.raised", 1),
+        (("sums.hang",), "call.timeout", 1),
+        (("sums.fetch", "url=http://127.0.0.1:1/"), "skill.raised", 3),
+        (("sums.add", "a=1", "--grant", "nothing:x"), "capability.invalid", 2),
+        (("sums.add", "a=1", "--isolation", "strong"), "config.invalid", 5),
+        (("sums.add", "a=1", "--set", "policy"), "usage", 2),
+        (("sums.add", "a=1", "--set", "polcy.timeout=5"), "config.invalid", 5),
+    ],
+)
+def test_an_error_is_data_with_its_code_and_the_exit_code_fits(call, words, code, exit_code):
+    done = call(*words, "--json")
+    assert (done.returncode, error(done)["code"]) == (exit_code, code), done.stderr
+
+
+def test_what_the_grant_does_not_have_ends_an_op_with_exit_code_3(sideband):
+    done = sideband("op", "http.get", "url=http://127.0.0.1:1/", "--grant", "http:host=example.org", "--json")
+    assert (done.returncode, error(done)["code"]) == (3, "op.denied")
+
+
+def test_yes_grants_and_is_remembered_for_this_version(sideband, make_skill):
+    folder = make_skill("asks", SKILL, "http:host=127.0.0.1")
+    words = ("call", "--skill-dir", folder, "asks.add", "a=1")
+    assert sideband(*words).returncode == 3
+    assert "http:host=127.0.0.1" in sideband(*words, "--yes").stderr
+    assert sideband(*words).returncode == 0
+    (folder / "tools.py").write_text(SKILL + "\n# changed\n")
+    assert sideband(*words).returncode == 3
+
+
+def test_a_grant_for_one_call_is_not_remembered(sideband, make_skill):
+    folder = make_skill("asks", SKILL, "http:host=127.0.0.1")
+    words = ("call", "--skill-dir", folder, "asks.add", "a=1")
+    assert sideband(*words, "--grant", "http:host=127.0.0.1").returncode == 0
+    assert sideband(*words).returncode == 3
+
+
+def test_doctor_shows_effective_values_and_where_each_came_from(sideband, tmp_path):
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "sideband.toml").write_text("[policy]\ntimeout = 7\n")
+    untrusted = sideband("doctor", "--json", folder=project)
+    assert str(project / "sideband.toml") in untrusted.stderr
+    done = sideband("doctor", "--json", "--trust", "--strict", folder=project, SIDEBAND_POLICY__ISOLATION="none")
+    data = json.loads(done.stdout)
+    source = {one["key"]: (one["value"], one["source"]) for one in data["settings"]}
+    assert source["policy.timeout"] == (7, str(project / "sideband.toml"))
+    assert source["policy.isolation"] == ("none", "SIDEBAND_POLICY__ISOLATION")
+    assert source["policy.strict"] == (True, "flag")
+    assert source["policy.only"] == (None, "default")
+    assert (done.returncode, data["ok"]) == (0, True)
+
+
+def test_a_required_isolation_that_can_not_be_had_is_told_by_doctor(sideband, tmp_path):
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "sideband.toml").write_text('[policy.deny]\n"sandbox.*" = "none here"\n')
+    done = sideband("doctor", "--json")
+    assert done.returncode == 1
+    assert any("isolation `full` is required" in problem for problem in json.loads(done.stdout)["problems"])
+
+
+def test_a_denied_plugin_is_listed_with_its_reason_and_does_not_load(sideband, tmp_path):
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "sideband.toml").write_text('[policy.deny]\n"op.http" = "no network here"\n')
+    (record,) = json.loads(sideband("plugins", "list", "--kind", "op", "--state", "denied", "--json").stdout)
+    assert (record["name"], record["reason"]) == ("http", "no network here")
+    assert "no network here" in sideband("op", "http.get", "url=http://127.0.0.1:1/").stderr
+    assert sideband("plugins", "check").returncode == 0
+
+
+def test_an_entry_that_was_changed_is_found_by_verify(sideband, tmp_path):
+    sideband("op", "progress.report", "message=hello")
+    assert sideband("audit", "verify").returncode == 0
+    (file,) = (tmp_path / "home" / "ledger").glob("*.jsonl")
+    file.write_text(file.read_text().replace("progress.report", "progress.rep0rt"))
+    done = sideband("audit", "verify", "--json")
+    verdict = json.loads(done.stdout)
+    assert (done.returncode, verdict["ok"]) == (1, False)
+    assert verdict["problems"]
+
+
+def test_why_explains_an_effect(sideband):
+    sideband("op", "progress.report", "message=hello")
+    (effect,) = json.loads(sideband("audit", "query", "--op", "progress.report", "--json").stdout)
+    done = sideband("audit", "why", effect["effect"])
+    assert "progress.report, done" in done.stdout
+    assert sideband("audit", "why", "nothing").returncode == 2
+
+
+def test_secrets_are_stored_listed_and_deleted_and_never_shown(sideband):
+    done = sideband("secrets", "set", "token", "--origin", "http://127.0.0.1:9", stdin="canary-7f3a9c51\n")
+    assert done.returncode == 0, done.stderr
+    listed = sideband("secrets", "list", "--json")
+    assert [item["name"] for item in json.loads(listed.stdout)["items"]] == ["token"]
+    assert "canary-7f3a9c51" not in done.stdout + done.stderr + listed.stdout + listed.stderr
+    assert sideband("secrets", "delete", "token").returncode == 0
+    assert json.loads(sideband("secrets", "list", "--json").stdout)["items"] == []
+    assert sideband("secrets", "set", "empty", stdin="").returncode == 2
+
+
+def test_what_a_skill_says_moves_no_cursor(sideband, make_skill):
+    code = (
+        "from sideband.skill import tool\n@tool\nasync def say() -> str:\n"
+        "    '''Say.'''\n    print('\\x1b[2Jlog')\n    return '\\x1b[2Jresult\\x9b'\n"
+    )
+    done = sideband("call", "--skill-dir", make_skill("rude", code), "rude.say")
+    assert done.returncode == 0
+    assert not {"\x1b", "\x9b"} & {*done.stdout, *done.stderr}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "ops list",
+        "ops show http.get",
+        "hooks list",
+        "skills list",
+        "skills show demo",
+        "plugins check",
+        "plugins why http",
+        "plugins order op_call",
+        "audit tail",
+    ],
+)
+def test_whatever_prints_data_prints_it_as_json_too(sideband, words):
+    done = sideband(*words.split(), "--json")
+    assert done.returncode == 0, done.stderr
+    json.loads(done.stdout)
