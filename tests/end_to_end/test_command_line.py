@@ -423,3 +423,13 @@ def test_streams_that_are_closed_or_full_are_no_defect(tmp_path, words, redirect
     assert done.returncode == (2 if words == "frobnicate" else int(redirection == ">/dev/full"))
     for sign in ("Traceback", "Exception ignored", "internal"):
         assert sign not in done.stderr
+
+
+def test_a_ledger_whose_stored_head_was_lost_is_not_called_whole(sideband, tmp_path):
+    import shutil
+
+    sideband("op", "sql.execute", "sql=CREATE TABLE t (a)", "db=t.db")
+    shutil.rmtree(tmp_path / "home" / "store")
+    text = sideband("audit", "verify").stdout
+    assert "is whole" not in text
+    assert "note:" in text

@@ -18,8 +18,11 @@ __all__ = ["describe_effect", "describe_verdict", "effects_table", "entries_tabl
 
 def describe_verdict(verdict: Verdict) -> str:
     """What `audit verify` found."""
-    if verdict.ok:
-        head = f", the last one is {verdict.head.hash[:16]}…" if verdict.head else ""
+    head = f", the last one is {verdict.head.hash[:16]}…" if verdict.head else ""
+    if verdict.ok and verdict.notices:
+        # A note says what can't be told, so that the sentence must not tell it either.
+        lines = [f"Nothing wrong was found in {verdict.entries} entries{head}; but:"]
+    elif verdict.ok:
         lines = [f"The ledger is whole: {verdict.entries} entries, none changed, removed, inserted or reordered{head}"]
     else:
         lines = [
