@@ -430,6 +430,8 @@ def test_a_ledger_whose_stored_head_was_lost_is_not_called_whole(sideband, tmp_p
 
     sideband("op", "sql.execute", "sql=CREATE TABLE t (a)", "db=t.db")
     shutil.rmtree(tmp_path / "home" / "store")
+    assert sideband("audit", "verify").returncode == 1
+    sideband("op", "sql.execute", "sql=CREATE TABLE u (a)", "db=t.db")
     text = sideband("audit", "verify").stdout
     assert "is whole" not in text
     assert "note:" in text
