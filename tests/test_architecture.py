@@ -162,6 +162,7 @@ def test_no_two_packages_share_a_name_a_module_or_an_entry_point(packages):
 def test_each_package_has_what_a_package_needs(packages):
     for folder, project in packages.items():
         assert (folder / "README.md").read_text().startswith("# "), folder
+        assert any((folder / "tests").rglob("test_*.py")), folder
         assert "Typing :: Typed" in project["project"]["classifiers"], folder
         for top in tops(folder / "src"):
             package = folder / "src" / top

@@ -88,11 +88,15 @@ def _find_commands() -> dict[str, list[PluginRecord]]:
 
 def _policy(home: Path) -> StaticPolicy:
     """What may load. Without a line about it, which is the usual case, the settings are not even imported."""
-    if not (home / "sideband.toml").exists() and not any(name.startswith("SIDEBAND_POLICY__") for name in os.environ):
+    project = Path.cwd()
+    folders = (home, project, *project.parents)
+    if not any((folder / "sideband.toml").exists() for folder in folders) and not any(
+        name.startswith("SIDEBAND_POLICY__") for name in os.environ
+    ):
         return _EverythingMayLoad()
     from .settings import load_settings
 
-    return load_settings(home, environment=os.environ).plugin_policy()
+    return load_settings(home, project=project, environment=os.environ).plugin_policy()
 
 
 class _EverythingMayLoad(NamedTuple):

@@ -196,6 +196,10 @@ def _environment_layers(environment: Mapping[str, str], notices: list[str]) -> I
         if name.startswith(tuple(f"SIDEBAND_{one.upper()}_" for one in _SECTIONS)) and "__" not in name:
             notices.append(f"the variable {name} sets nothing: section and key are joined by two underscores")
         section, *path = name.removeprefix("SIDEBAND_").lower().split("__")
+        if name.startswith("SIDEBAND_") and path and section not in _SECTIONS:
+            notices.append(
+                f"the variable {name} sets nothing: there is no section `{section}`{closest(section, _SECTIONS)}"
+            )
         if not name.startswith("SIDEBAND_") or section not in _SECTIONS:
             continue
         if not path or not all(path):

@@ -8,6 +8,7 @@ from textwrap import dedent
 
 import pytest
 from sideband.__main__ import main
+from sideband.settings import load_settings, trust_project
 
 _numbers = itertools.count()
 
@@ -191,3 +192,23 @@ def test_a_reader_that_has_had_enough_is_no_error(tmp_path):
         process.stdout.close()
         err = process.stderr.read()
     assert (process.returncode, err) == (0, "")
+
+
+def test_a_trusted_project_file_can_deny_a_command(command, capsys, home, tmp_path, monkeypatch):
+    command("greet", "1 / 0")
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "sideband.toml").write_text('[policy.deny]\n"command.greet" = "not in this project"\n')
+    monkeypatch.chdir(project)
+    assert main(["greet", "Ada"]) == 5
+    home.mkdir(exist_ok=True)
+    trust_project(home, project)
+    capsys.readouterr()
+    assert main(["greet", "Ada"]) == 3
+    assert "not in this project" in capsys.readouterr().err
+
+
+def test_a_variable_of_a_section_that_is_not_there_is_noticed(home):
+    loaded = load_settings(home, environment={"SIDEBAND_POLCY__TIMEOUT": "3", "SIDEBAND_POLICY_TIMEOUT": "3"})
+    assert "did you mean `policy`" in loaded.notices[0]
+    assert "two underscores" in loaded.notices[1]

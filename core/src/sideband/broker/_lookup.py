@@ -54,7 +54,7 @@ class Ops:
 
     async def plugin(self, family: str) -> LoadedPlugin:
         """The plugin of that family. Raises the ``PluginError`` that loading it raises."""
-        plugin = await self._plugins.load("op", family)
+        plugin = await self._plugins.ensure_family(family)
         for spec in plugin.contribution.ops:
             self._bound.setdefault(spec.name, BoundOp(spec, plugin.contribution, plugin))
         return plugin

@@ -26,6 +26,8 @@ async def harvest(pages: int = 6) -> dict:
 
 async def fetch(url: str, number: int) -> dict:
     answer = await http.get(f"{url}/planets/{number}", auth=CREDENTIAL)
+    if not answer["ok"]:
+        raise LookupError(f"there is no planet {number}: the service answers {answer['status']}")
     await progress.report(message=f"fetched {answer['json']['name']}")
     return answer["json"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
-from sideband import UsageError
 from sideband.commands import Command
 
 from .._hosting import add_host_options, load, load_plugins, make_host, run
@@ -94,7 +93,7 @@ def _why(arguments: Namespace) -> int:
         from sideband.plugins import PluginError
 
         async with make_host(arguments) as host:
-            found = [one for one in host.plugins.records if one.name == name and (not dot or one.kind == kind)]
+            found = list(host.plugins.why(name, kind=kind if dot else None))
             for record in found:
                 if record.kind != "skill":
                     try:
@@ -104,8 +103,6 @@ def _why(arguments: Namespace) -> int:
             return found
 
     found = run(main)
-    if not found:
-        raise UsageError(f"there is no plugin `{arguments.name}`", hint="`sideband plugins list` shows all")
     print_data(arguments, [record.as_dict() for record in found], "\n\n".join(map(_explain, found)))
     return 0
 

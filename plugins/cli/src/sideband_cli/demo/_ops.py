@@ -12,7 +12,7 @@ from secrets import token_urlsafe
 import anyio
 from anyio.abc import Process
 from attrs import define, field
-from sideband.ops import Level, OpContext, op
+from sideband.ops import Level, OpContext, OpFailed, op
 from sideband.plugins import PluginContext
 
 from ._models import Service, ServiceParams
@@ -21,6 +21,18 @@ __all__ = ["DemoService", "service"]
 
 _CREDENTIAL = "sideband-demo"
 _SERVICE = Path(__file__).with_name("_service.py")
+
+
+class ServiceFailed(OpFailed, ConnectionError):
+    """The demo's service ended before it said where it is."""
+
+    code = "demo.service"
+
+    def __init__(self, exit_code: int | None) -> None:
+        super().__init__(
+            f"the demo's service did not start (exit code {exit_code})",
+            hint="see whether a process may listen on 127.0.0.1 here",
+        )
 
 
 @define(eq=False)
@@ -59,11 +71,18 @@ class DemoService:
         token = token_urlsafe(24)
         command = [sys.executable, "-I", "-S", str(_SERVICE)]
         process = await anyio.open_process(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=None)
-        self._process = process
         assert process.stdin is not None  # noqa: S101  both are pipes
         assert process.stdout is not None  # noqa: S101
-        await process.stdin.send(f"{token}\n".encode())
-        port = int(await process.stdout.receive())
+        try:
+            await process.stdin.send(f"{token}\n".encode())
+            port = int(await process.stdout.receive())
+        except BaseException as error:
+            with anyio.CancelScope(shield=True):
+                await process.aclose()
+            if isinstance(error, (anyio.BrokenResourceError, anyio.EndOfStream, ValueError)):
+                raise ServiceFailed(process.returncode) from error
+            raise
+        self._process = process
         self._url = f"http://127.0.0.1:{port}"
         credential = {"name": _CREDENTIAL, "value": token, "origins": [self._url]}
         await self.plugin.dispatch("secrets.set", credential)

@@ -55,11 +55,19 @@ class Planets(BaseHTTPRequestHandler):
         """Keep quiet: the ledger says what was asked."""
 
 
+class Service(ThreadingHTTPServer):
+    """Says nothing of a client that goes away."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Keep quiet."""
+
+
 def main() -> None:
     """Serve until standard input ends."""
     Planets.token = sys.stdin.readline().strip()
-    with ThreadingHTTPServer(("127.0.0.1", 0), Planets) as server:
-        server.daemon_threads = True
+    with Service(("127.0.0.1", 0), Planets) as server:
         sys.stdout.write(f"{server.server_port}\n")
         sys.stdout.flush()
         threading.Thread(target=server.serve_forever, daemon=True).start()
