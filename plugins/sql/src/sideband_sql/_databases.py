@@ -26,11 +26,13 @@ T = TypeVar("T")
 class Databases:
     """Runs blocking work on databases in threads of its own number, writers to one database one after the other.
 
-    A writer that waits for another one of this host waits here, cancellable and in order, not with a thread.
+    A writer that waits for another one of this host waits here, cancellable and in order, not with a thread. One trust
+    domain gets at most half of the threads, so that no skill can keep all others waiting.
     """
 
     config: Config
     _limiter: anyio.CapacityLimiter = field(init=False)
+    _domains: WeakValueDictionary[str, anyio.CapacityLimiter] = field(init=False, factory=WeakValueDictionary)
     _writers: WeakValueDictionary[Path, anyio.Lock] = field(init=False, factory=WeakValueDictionary)
 
     def __attrs_post_init__(self) -> None:
@@ -38,21 +40,26 @@ class Databases:
 
     async def read(self, ctx: OpContext, db: str, attach: Mapping[str, str], work: Callable[[Session], T]) -> T:
         """Run ``work`` with a session that can't change anything."""
-        target = await self._locate(ctx, db, "read")
-        attached = await self._attached(ctx, attach)
-        return await self._run(target, attached, work, changes=False)
+        async with self._share(ctx):
+            target = await self._locate(ctx, db, "read")
+            attached = await self._attached(ctx, attach)
+            return await self._run(target, attached, work, changes=False)
 
     async def write(self, ctx: OpContext, db: str, attach: Mapping[str, str], work: Callable[[Session], T]) -> T:
         """Run ``work`` with a session in one transaction: all of it is kept, or nothing."""
-        target = await self._locate(ctx, db, "write")
-        attached = await self._attached(ctx, attach)
 
         def all_or_nothing(session: Session) -> T:
             with session.transaction():
                 return work(session)
 
-        async with self._writers.setdefault(target.file, anyio.Lock()):
-            return await self._run(target, attached, all_or_nothing, changes=True)
+        async with self._share(ctx):
+            target = await self._locate(ctx, db, "write")
+            attached = await self._attached(ctx, attach)
+            async with self._writers.setdefault(target.file, anyio.Lock()):
+                return await self._run(target, attached, all_or_nothing, changes=True)
+
+    def _share(self, ctx: OpContext) -> anyio.CapacityLimiter:
+        return self._domains.setdefault(ctx.domain, anyio.CapacityLimiter(max(1, self.config.threads // 2)))
 
     async def _attached(self, ctx: OpContext, attach: Mapping[str, str]) -> dict[str, Target]:
         return {alias: await self._locate(ctx, db, "read") for alias, db in attach.items()}
