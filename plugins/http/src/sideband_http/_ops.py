@@ -103,7 +103,7 @@ async def _request(params: UrlParams, method: str, ctx: OpContext) -> Response:
     )
     started = perf_counter()
     with time_limit(plan):
-        async with exchange(plan, state.connections, ctx) as arrival:
+        async with state.share(ctx.domain), exchange(plan, state.connections, ctx) as arrival:
             return await response_answer(arrival, max_bytes=params.max_bytes, started=started)
 
 
@@ -215,6 +215,7 @@ async def download(params: DownloadParams, ctx: OpContext) -> Download:
     with time_limit(plan):
         async with (
             writing(Path(ctx.home) / _FILES, path, overwrite=params.overwrite) as file,
+            state.share(ctx.domain),
             exchange(plan, state.connections, ctx) as arrival,
         ):
             if not arrival.response.is_success:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Self
+from weakref import WeakValueDictionary
 
-from attrs import define
+import anyio
+from attrs import define, field
 
 from ._sessions import Sessions
 from ._transport import Connections, Trust
@@ -15,11 +17,20 @@ __all__ = ["HttpState"]
 
 @define
 class HttpState:
-    """The host's connections and sessions. Requests outside of sessions share connections, and nothing else."""
+    """The host's connections and sessions. Requests outside of sessions share connections, and nothing else.
+
+    One trust domain gets at most half of the connections, so that no skill can keep all others waiting.
+    """
 
     connections: Connections
     sessions: Sessions
     user_agent: str
+    _domains: WeakValueDictionary[str, anyio.CapacityLimiter] = field(init=False, factory=WeakValueDictionary)
+
+    def share(self, domain: str) -> anyio.CapacityLimiter:
+        """What a request outside of sessions holds while it uses a connection."""
+        limit = max(1, self.connections.max_connections // 2)
+        return self._domains.setdefault(domain, anyio.CapacityLimiter(limit))
 
     @classmethod
     def create(cls, *, user_agent: str, ca_file: Path | None, max_connections: int, max_sessions: int) -> Self:
