@@ -60,7 +60,7 @@ $(VENV)/test.stamp: $(VENV)/run.stamp requirements/test.txt
 # Hashed pins without the address of any index, for all platforms.
 requirements: $(UV)
 	for name in uv run test; do $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-		--no-emit-index-url --no-header --no-annotate --upgrade requirements/$$name.in -o requirements/$$name.txt; done
+		--no-header --no-annotate --upgrade requirements/$$name.in -o requirements/$$name.txt; done
 
 clean:
 	rm -rf $(VENV) dist build

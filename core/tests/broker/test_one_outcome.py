@@ -145,10 +145,12 @@ async def test_a_listener_that_fails_changes_nothing(make_host, odd):
 
 
 async def test_a_key_that_a_dead_host_took_before_it_wrote_an_intent_is_free(make_host, odd):
-    from sideband.broker._broker import _digest
+    from sideband.broker._values import digest_of
 
     async with make_host(odd) as host:
-        await Claims(host.store, host.ledger).take("k", effect="0000000000abcd-1", op="odd.say", digest=_digest(Text()))
+        await Claims(host.store, host.ledger).take(
+            "k", effect="0000000000abcd-1", op="odd.say", digest=digest_of(Text())
+        )
     async with make_host(odd) as host:
         assert await host.op("odd.say", {}, key="k") == "said"
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import logging
 import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -16,7 +14,7 @@ from typing import Any
 import anyio
 from anyio import CancelScope, get_cancelled_exc_class
 from anyio.lowlevel import checkpoint
-from attrs import define, evolve, field
+from attrs import evolve
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
@@ -42,10 +40,12 @@ from ._call import Call, EffectReport
 from ._claims import Claims, Replay
 from ._context import CredentialScope, DispatchContext
 from ._decisions import Approver, decide, trail
+from ._dispatch import Dispatch
 from ._errors import as_op_error, safe_text, validation_problems
 from ._gate import check_op
-from ._lookup import BoundOp, Ops
+from ._lookup import Ops
 from ._redaction import Redactor, Unserializable
+from ._values import PLAIN, digest_of, has_at_most, shortened
 
 __all__ = ["Broker"]
 
@@ -53,40 +53,10 @@ _log = logging.getLogger("sideband.broker")
 
 _DEFAULT_TIMEOUT = 60.0
 _DEEPEST_CHILD = 8
-_LONGEST_RECORDED = 500
 # Validating and recording each value costs the host microseconds, while other calls wait.
 _MOST_VALUES = 100_000
 # How many dispatches the current one is inside of, whether ops, hooks or lifespans made them.
 _depth: ContextVar[int] = ContextVar("sideband_dispatch_depth", default=0)
-# Makes plain data of results whose purpose is to reveal a secret to their caller.
-_PLAIN = Redactor()
-
-
-@define(eq=False)
-class _Dispatch:
-    """What is known so far of one dispatch."""
-
-    call: Call
-    op: str
-    effect: str
-    grant: Grant
-    origin: Origin
-    started: float
-    key: str | None = None
-    bound: BoundOp | None = None
-    params: BaseModel | None = None
-    recorded: dict[str, Any] = field(factory=dict)
-    covering: list[str] = field(factory=list)
-    intended: bool = False
-    decisions: list[dict[str, Any]] = field(factory=list)
-
-    @property
-    def level(self) -> Level | None:
-        return self.bound.spec.level if self.bound else None
-
-    @property
-    def plugin(self) -> str | None:
-        return self.bound.plugin.record.name if self.bound else None
 
 
 class Broker:
@@ -132,7 +102,7 @@ class Broker:
             OpError: why there is no result; ``OpDenied`` if nothing was executed for want of rights.
             LedgerError: nothing was executed, because it could not be recorded.
         """
-        dispatch = _Dispatch(
+        dispatch = Dispatch(
             call=call,
             op=op,
             effect=self._ledger.new_effect_id(),
@@ -147,7 +117,7 @@ class Broker:
         finally:
             _depth.reset(outer)
 
-    async def _dispatch(self, dispatch: _Dispatch, params: Mapping[str, Any]) -> Any:
+    async def _dispatch(self, dispatch: Dispatch, params: Mapping[str, Any]) -> Any:
         try:
             await self._look_up(dispatch)
             self._validate(dispatch, params)
@@ -182,14 +152,14 @@ class Broker:
             )
         )
 
-    async def _look_up(self, dispatch: _Dispatch) -> None:
+    async def _look_up(self, dispatch: Dispatch) -> None:
         if _depth.get() > _DEEPEST_CHILD:
             raise LimitExceeded("nested_dispatches", _DEEPEST_CHILD, op=dispatch.op)
         dispatch.bound = await self.ops.get(dispatch.op)
 
-    def _validate(self, dispatch: _Dispatch, params: Mapping[str, Any]) -> None:
-        spec = _bound(dispatch).spec
-        if not _has_at_most(_MOST_VALUES, params):
+    def _validate(self, dispatch: Dispatch, params: Mapping[str, Any]) -> None:
+        spec = dispatch.found.spec
+        if not has_at_most(_MOST_VALUES, params):
             raise LimitExceeded("params", _MOST_VALUES, op=dispatch.op)
         dispatch.recorded = self._recordable(params, spec.record)
         dispatch.params = self._parse(spec, params)
@@ -207,19 +177,19 @@ class Broker:
         shown = {name: params[name] for name in allowed if name in params}
         hidden = dict.fromkeys((self.redactor.text(str(name))[:40] for name in params if name not in shown), "…")
         try:
-            return {**hidden, **_shortened(self.redactor.data(shown))}
+            return {**hidden, **shortened(self.redactor.data(shown))}
         except Unserializable:
             return dict.fromkeys([*hidden, *shown], "…")
 
-    def _check_grant(self, dispatch: _Dispatch) -> None:
-        allowed_by = check_op(dispatch.grant, _bound(dispatch).spec, dispatch.params)
+    def _check_grant(self, dispatch: Dispatch) -> None:
+        allowed_by = check_op(dispatch.grant, dispatch.found.spec, dispatch.params)
         dispatch.covering = [str(capability) for capability in allowed_by]
 
-    async def _decide(self, dispatch: _Dispatch) -> None:
+    async def _decide(self, dispatch: Dispatch) -> None:
         if not self._hooks.has("op_call"):
             return
-        spec = _bound(dispatch).spec
-        params = _params(dispatch).model_dump(exclude_unset=True)
+        spec = dispatch.found.spec
+        params = dispatch.valid.model_dump(exclude_unset=True)
         event = OpCall(
             effect=dispatch.effect,
             op=dispatch.op,
@@ -244,9 +214,9 @@ class Broker:
         if refusal is not None:
             raise refusal
 
-    def _preview(self, dispatch: _Dispatch) -> Callable[[Mapping[str, Any]], Awaitable[str]]:
+    def _preview(self, dispatch: Dispatch) -> Callable[[Mapping[str, Any]], Awaitable[str]]:
         async def preview(params: Mapping[str, Any]) -> str:
-            spec = _bound(dispatch).spec
+            spec = dispatch.found.spec
             assert spec.preview is not None  # noqa: S101  only offered where there is one
             context = self._context(dispatch, dispatch.call.deadline)
             try:
@@ -256,13 +226,13 @@ class Broker:
 
         return preview
 
-    async def _intend(self, dispatch: _Dispatch) -> Replay | None:
-        spec = _bound(dispatch).spec
+    async def _intend(self, dispatch: Dispatch) -> Replay | None:
+        spec = dispatch.found.spec
         if dispatch.call.deadline <= anyio.current_time():
             raise OpTimeout(dispatch.op, 0)
         digest = ""
         if dispatch.key is not None or dispatch.call.key is not None:
-            digest = _digest(_params(dispatch))
+            digest = digest_of(dispatch.valid)
             if dispatch.key is None and not spec.idempotent:
                 dispatch.key = dispatch.call.effect_key(dispatch.op, digest)
         if dispatch.key is not None:
@@ -293,14 +263,14 @@ class Broker:
         dispatch.intended = True
         return None
 
-    async def _run(self, dispatch: _Dispatch) -> Any:
-        limit = min(_bound(dispatch).spec.timeout or _DEFAULT_TIMEOUT, dispatch.call.deadline - anyio.current_time())
+    async def _run(self, dispatch: Dispatch) -> Any:
+        limit = min(dispatch.found.spec.timeout or _DEFAULT_TIMEOUT, dispatch.call.deadline - anyio.current_time())
         context = self._context(dispatch, anyio.current_time() + limit)
         result, error = None, None
         try:
             with CancelScope(deadline=context.deadline) as scope:
                 try:
-                    result = await _bound(dispatch).spec.handler(dispatch.params, context)
+                    result = await dispatch.found.spec.handler(dispatch.params, context)
                 except Exception as raised:  # noqa: BLE001  whatever a handler raises becomes one typed error
                     error = self._typed(dispatch, raised)
                 except get_cancelled_exc_class():
@@ -329,12 +299,12 @@ class Broker:
             raise await self._settle(dispatch, "failed", error)
         return await self._answer(dispatch, result)
 
-    def _typed(self, dispatch: _Dispatch, raised: Exception) -> OpError:
+    def _typed(self, dispatch: Dispatch, raised: Exception) -> OpError:
         return as_op_error(raised, op=dispatch.op, plugin=dispatch.plugin)
 
-    def _context(self, dispatch: _Dispatch, deadline: float) -> DispatchContext:
+    def _context(self, dispatch: Dispatch, deadline: float) -> DispatchContext:
         return self.context(
-            _bound(dispatch).plugin,
+            dispatch.found.plugin,
             dispatch.call,
             op=dispatch.op,
             effect=dispatch.effect,
@@ -383,7 +353,7 @@ class Broker:
             self.redactor.protect(value, handle)
         return credential
 
-    async def _answer(self, dispatch: _Dispatch, result: Any) -> Any:
+    async def _answer(self, dispatch: Dispatch, result: Any) -> Any:
         try:
             reply, redacted, size = self._plain_result(dispatch, result)
         except OpResultInvalid as error:
@@ -392,15 +362,15 @@ class Broker:
             await self._outcome(dispatch, "done", size=size, result=redacted if dispatch.key else None)
         return reply
 
-    def _plain_result(self, dispatch: _Dispatch, result: Any) -> tuple[Any, Any, int]:
+    def _plain_result(self, dispatch: Dispatch, result: Any) -> tuple[Any, Any, int]:
         """What the caller gets, what may be recorded of it, and how many bytes it has as JSON."""
-        spec = _bound(dispatch).spec
+        spec = dispatch.found.spec
         try:
             if type(result) is not spec.result:
                 result = spec.result_adapter.validate_python(result)
             plain = spec.result_adapter.dump_python(result)
             redacted = self.redactor.data(plain)
-            reply = _PLAIN.data(plain, sensitive_keys=False) if spec.reveals else redacted
+            reply = PLAIN.data(plain, sensitive_keys=False) if spec.reveals else redacted
             return reply, redacted, len(to_json(reply, bytes_mode="base64"))
         except ValidationError as error:
             problems = validation_problems(error, whole="result")
@@ -410,14 +380,14 @@ class Broker:
             problems = f"it can't be sent: {safe_text(error)}"
         raise OpResultInvalid(dispatch.op, problems, plugin=dispatch.plugin)
 
-    async def _settle(self, dispatch: _Dispatch, status: Status, error: OpError) -> OpError:
+    async def _settle(self, dispatch: Dispatch, status: Status, error: OpError) -> OpError:
         """Record how an effect that was begun ended without a result, and return the error to answer with."""
         self.redactor.error(error)
         with CancelScope(shield=True):
             await self._outcome(dispatch, status, error=error)
         return error
 
-    async def _refuse(self, dispatch: _Dispatch, error: OpError) -> None:
+    async def _refuse(self, dispatch: Dispatch, error: OpError) -> None:
         """Record a dispatch that was ended before it became an effect: an outcome without intent."""
         self.redactor.error(error)
         status: Status = "failed"
@@ -430,7 +400,7 @@ class Broker:
             await self._outcome(dispatch, status, error=error)
 
     async def _outcome(
-        self, dispatch: _Dispatch, status: Status, *, error: OpError | None = None, size: int = 0, result: Any = None
+        self, dispatch: Dispatch, status: Status, *, error: OpError | None = None, size: int = 0, result: Any = None
     ) -> None:
         spec = dispatch.bound.spec if dispatch.bound else None
         milliseconds = round((perf_counter() - dispatch.started) * 1000, 3)
@@ -464,7 +434,7 @@ class Broker:
         await self._tell(dispatch, status, milliseconds, data, size)
 
     async def _tell(
-        self, dispatch: _Dispatch, status: Status, ms: float, error: dict[str, Any] | None, size: int
+        self, dispatch: Dispatch, status: Status, ms: float, error: dict[str, Any] | None, size: int
     ) -> None:
         if dispatch.call.on_effect is not None:
             decision = error["message"] if error and status == "denied" else " ".join(dispatch.covering) or "needs none"
@@ -491,45 +461,6 @@ class Broker:
                     isolation=dispatch.call.isolation,
                 )
             )
-
-
-def _bound(dispatch: _Dispatch) -> BoundOp:
-    assert dispatch.bound is not None  # noqa: S101  every step after the look-up has it
-    return dispatch.bound
-
-
-def _params(dispatch: _Dispatch) -> BaseModel:
-    assert dispatch.params is not None  # noqa: S101  every step after validation has them
-    return dispatch.params
-
-
-def _has_at_most(most: int, params: Any) -> bool:
-    """Whether there are at most so many values in ``params``, at any depth."""
-    count, waiting = 0, [params]
-    while waiting and count <= most:
-        value = waiting.pop()
-        inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
-        count += len(inner)
-        if count <= most:
-            waiting.extend(one for one in inner if isinstance(one, Mapping | list | tuple))
-    return count <= most
-
-
-def _shortened(value: Any) -> Any:
-    if isinstance(value, str):
-        return value if len(value) <= _LONGEST_RECORDED else value[:_LONGEST_RECORDED] + "…"
-    if isinstance(value, bytes):
-        return f"({len(value)} bytes)"
-    if isinstance(value, dict):
-        return {_shortened(key): _shortened(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_shortened(item) for item in value[:50]] + (["…"] if len(value) > 50 else [])
-    return value
-
-
-def _digest(params: BaseModel) -> str:
-    canonical = json.dumps(_PLAIN.data(params.model_dump()), sort_keys=True, default=lambda raw: raw.hex())
-    return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def _cancelled_by_handler() -> bool:

@@ -1,0 +1,51 @@
+"""Counting, shortening and naming the values of parameters and results."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+from ._redaction import Redactor
+
+__all__ = ["PLAIN", "digest_of", "has_at_most", "shortened"]
+
+PLAIN = Redactor()
+"""Knows no secret: makes plain data of results whose purpose is to reveal one to their caller."""
+
+_LONGEST_TEXT = 500
+_LONGEST_LIST = 50
+
+
+def has_at_most(most: int, values: Any) -> bool:
+    """Whether there are at most so many values in ``values``, at any depth. Stops counting once there are more."""
+    count, waiting = 0, [values]
+    while waiting and count <= most:
+        value = waiting.pop()
+        inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+        count += len(inner)
+        if count <= most:
+            waiting.extend(one for one in inner if isinstance(one, Mapping | list | tuple))
+    return count <= most
+
+
+def shortened(value: Any) -> Any:
+    """``value`` as it may stand in a record: long texts and lists cut, bytes only counted."""
+    if isinstance(value, str):
+        return value if len(value) <= _LONGEST_TEXT else value[:_LONGEST_TEXT] + "…"
+    if isinstance(value, bytes):
+        return f"({len(value)} bytes)"
+    if isinstance(value, dict):
+        return {shortened(key): shortened(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [shortened(item) for item in value[:_LONGEST_LIST]] + (["…"] if len(value) > _LONGEST_LIST else [])
+    return value
+
+
+def digest_of(params: BaseModel) -> str:
+    """Names validated parameters: equal ones have equal digests."""
+    canonical = json.dumps(PLAIN.data(params.model_dump()), sort_keys=True, default=lambda raw: raw.hex())
+    return hashlib.sha256(canonical.encode()).hexdigest()
