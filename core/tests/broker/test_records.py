@@ -306,3 +306,12 @@ async def test_a_secret_in_the_reason_of_a_guard_is_in_no_error_and_no_record(ma
             await host.op("note.write", {})
     assert CANARY not in str(caught.value.as_dict())
     assert CANARY not in str(outcomes())
+
+
+async def test_a_long_value_that_begins_with_a_secret_shows_no_part_of_it(make_host, note):
+    canary = "canary-7f3a9c51"
+    async with make_host(note) as host:
+        host.redactor.protect(canary, "canary")
+        with pytest.raises(OpParamsInvalid) as caught:
+            await host.op("note.write", {"text": ["x" * 12 + canary + "x" * 5_000]})
+    assert canary[:4] not in str(caught.value)

@@ -76,9 +76,10 @@ def validation_problems(
     return "; ".join(told if count <= _MOST_TOLD else [*told, f"and {count - _MOST_TOLD:,} more"])
 
 
-def _shortened(text: str) -> str:
-    # Generous, since what is cut is not redacted yet: only a value that is longer than any secret is cut at all.
-    return text if len(text) <= _LONGEST_VALUE else f"{text[:20]}… ({len(text):,} characters)"
+def _quoted(value: object) -> str:
+    """A value in a message, whole or not at all: half a secret would not be recognised by the redactor."""
+    text = str(value)
+    return f"it is {text!r}" if len(text) <= _LONGEST_VALUE else f"it has {len(text):,} characters"
 
 
 def _problem(problem: ErrorDetails, whole: str, known: Iterable[str], shown: Container[str]) -> str:
@@ -87,5 +88,5 @@ def _problem(problem: ErrorDetails, whole: str, known: Iterable[str], shown: Con
         return f"there is no parameter `{key}`{closest(key, known)}"
     if problem["type"] == "missing":
         return f"`{key}` is required"
-    value = f" (it is {_shortened(str(problem['input']))!r})" if key in shown else ""
+    value = f" ({_quoted(problem['input'])})" if key in shown else ""
     return f"`{key}`: {problem['msg']}{value}"
