@@ -123,7 +123,7 @@ def worker_call(folder: Path) -> Callable[[], WorkerCall]:
     for name, source in runtime_files().items():
         (sdk / name).parent.mkdir(parents=True, exist_ok=True)
         (sdk / name).write_bytes(source.read_bytes())
-    launch = LaunchRequest(snapshot=folder / "skill", sdk=sdk, python=Path(sys.executable))
+    launch = LaunchRequest(snapshot=folder / "skill", sdk=sdk)
     numbers = count()
 
     async def dispatch(dispatch_id: str, name: str, params: object) -> object:  # noqa: ARG001  the pool's signature

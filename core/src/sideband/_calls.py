@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
@@ -17,6 +16,7 @@ from anyio import to_thread
 from attrs import Factory, field, frozen
 
 from ._catalog import SkillCatalog
+from ._environments import Environments
 from ._errors import ConfigurationError, SidebandError
 from ._grants import RememberedGrants
 from ._isolation import ChosenSandbox
@@ -123,6 +123,7 @@ class SkillCalls:
         self._asker = asker
         self._report = report
         self._remembered = RememberedGrants(home)
+        self._environments = Environments(home)
         self._snapshots: dict[str, Snapshot] = {}
         self._sdks: dict[tuple[str, ...], Path] = {}
 
@@ -136,12 +137,13 @@ class SkillCalls:
         skill, tool = await self._catalog.tool(request.tool)
         arguments = _validated(tool, request.arguments)
         copy = await self._snapshot(skill)
+        launch = await self._launch_request(skill, copy)
         grant = await self._grant(skill, copy.digest, request.grants)
         timeout = request.timeout or tool.timeout or skill.timeout or self._settings.settings.policy.timeout
         call = Call(
             id=token_hex(16),
             grant=grant,
-            domain=_domain(copy.digest, grant, request.principal),
+            domain=_domain(launch, grant, request.principal),
             origin=Origin(),
             deadline=anyio.current_time() + timeout,
             key=request.key,
@@ -156,7 +158,8 @@ class SkillCalls:
             id=call.id,
             tool=tool.full_name,
             domain=call.domain,
-            launch=await self._launch_request(skill, copy),
+            launch=launch,
+            alone=skill.alone,
             module=str(copy.path / tool.module),
             function=tool.name,
             arguments=arguments,
@@ -179,7 +182,7 @@ class SkillCalls:
         return LaunchRequest(
             snapshot=copy.path,
             sdk=await self._sdk(skill),
-            python=Path(sys.executable),
+            packages=await to_thread.run_sync(self._environments.require, skill),
             environment=_worker_environment(),
         )
 
@@ -301,8 +304,9 @@ def _validated(tool: ToolSpec, arguments: Mapping[str, Any]) -> dict[str, Any]:
         raise ArgumentsInvalid(tool.full_name, str(error)) from None
 
 
-def _domain(digest: str, grant: Grant, principal: str) -> str:
-    return hashlib.sha256("\0".join([digest, str(grant), principal]).encode()).hexdigest()
+def _domain(launch: LaunchRequest, grant: Grant, principal: str) -> str:
+    parts = [launch.snapshot.name, launch.packages.name if launch.packages else "", str(grant), principal]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def _worker_environment() -> dict[str, str]:

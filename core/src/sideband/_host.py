@@ -122,7 +122,12 @@ class Host:
             home=self.home,
             approver=self._approver,
         )
-        self.sandbox = ChosenSandbox(self.plugins, Isolation.parse(self.settings.settings.policy.isolation))
+        self.sandbox = ChosenSandbox(
+            self.plugins,
+            Isolation.parse(self.settings.settings.policy.isolation),
+            self._make_worker_folders(),
+        )
+        stack.push_async_callback(self.sandbox.close)
         self._broker = self.broker
         stack.callback(setattr, self, "_broker", None)
         self.catalog = SkillCatalog(self.plugins, self._skill_dirs)
@@ -139,6 +144,15 @@ class Host:
             asker=self._asker,
             report=self._report,
         )
+
+    def _make_worker_folders(self) -> list[Path]:
+        """Where all lies that workers read: snapshots, SDKs and environments."""
+        folders = [self.home / name for name in ("skills", "sdk", "envs")]
+        for folder in folders:
+            make_home(folder)
+            # A worker may run as a user of its own, who reads them; others can't pass the folder above.
+            folder.chmod(0o755)
+        return folders
 
     async def call(self, tool: str, /, **arguments: Any) -> Any:
         """Run a tool of a skill and return what it returned.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import anyio
 
 from .plugins import PluginError, PluginHost
@@ -16,17 +19,19 @@ class ChosenSandbox:
     Args:
         plugins: where the sandbox plugins are.
         required: the weakest tier that a worker may run on.
+        folders: where everything lies that workers are launched with.
     """
 
     name = "chosen"
 
-    def __init__(self, plugins: PluginHost, required: Isolation) -> None:
+    def __init__(self, plugins: PluginHost, required: Isolation, folders: Sequence[Path] = ()) -> None:
         self._plugins = plugins
         self._required = required
+        self._folders = tuple(folders)
         self._choosing = anyio.Lock()
         self._chosen: tuple[Sandbox, Probe] | None = None
 
-    async def probe(self) -> Probe:
+    async def probe(self, folders: Sequence[Path] = ()) -> Probe:  # noqa: ARG002  it has been told its folders
         """What the best installed sandbox proves here."""
         return (await self._choose())[1]
 
@@ -48,6 +53,13 @@ class ChosenSandbox:
             raise IsolationUnavailable(self._required.label, probe.isolation.label, probe.hints)
         return probe.isolation
 
+    async def close(self) -> None:
+        """End what the sandboxes keep. The workers have ended before."""
+        async with self._choosing:
+            if self._chosen is not None:
+                await self._chosen[0].close()
+                self._chosen = None
+
     async def _choose(self) -> tuple[Sandbox, Probe]:
         async with self._choosing:
             if self._chosen is None:
@@ -57,7 +69,7 @@ class ChosenSandbox:
     async def _strongest(self) -> tuple[Sandbox, Probe]:
         hints: list[str] = []
         plain = PlainSandbox()
-        best: tuple[Sandbox, Probe] = (plain, await plain.probe())
+        best: tuple[Sandbox, Probe] = (plain, await plain.probe(self._folders))
         for name in self._plugins.names("sandbox"):
             try:
                 plugin = await self._plugins.load("sandbox", name)
@@ -65,8 +77,9 @@ class ChosenSandbox:
                 hints.append(error.message)
                 continue
             for sandbox in plugin.contribution:
-                probe = await sandbox.probe()
+                probe = await sandbox.probe(self._folders)
                 hints.extend(probe.hints)
-                best = max(best, (sandbox, probe), key=lambda pair: pair[1].isolation)
+                best, other = sorted([best, (sandbox, probe)], key=lambda pair: -pair[1].isolation)
+                await other[0].close()
         sandbox, probe = best
         return sandbox, Probe(probe.isolation, probe.proofs, probe.gaps, tuple(hints) or probe.hints)

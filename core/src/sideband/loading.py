@@ -92,6 +92,10 @@ class SkillSpec:
         origin: ``folder``, or ``package NAME VERSION``.
         files: what belongs to the skill, relative to ``source``, with ``/``, sorted; this is what is snapshotted.
         capabilities: what it asks for, as written (validated for grammar).
+        requirements: what it depends on, as PEP 508 texts; ``sideband skills install`` fetches them.
+        requires_python: the versions of Python that it runs on, as a PEP 440 specifier set; empty for any.
+        memory: resident bytes that its worker may use; ``None`` leaves it to the policy.
+        alone: whether each of its calls gets a worker of its own.
         families: the op families that its code names in imports from ``sideband.skill``; ``None`` if that can't be
             told, which means all.
         instructions: the body of SKILL.md.
@@ -108,6 +112,10 @@ class SkillSpec:
     capabilities: tuple[str, ...] = ()
     families: tuple[str, ...] | None = None
     timeout: float | None = None
+    requirements: tuple[str, ...] = ()
+    requires_python: str = ""
+    memory: int | None = None
+    alone: bool = False
     connections: tuple[str, ...] = ()
     allowed_tools: tuple[str, ...] = ()
     license: str | None = None

@@ -42,6 +42,7 @@ _USAGE = """usage: python -m sideband.worker (--stdio | --fd N) [options]
   --stdio           the protocol is on standard input and output
   --fd N            the protocol is on this descriptor, a connected stream socket
   --sdk DIR         the folder that is first on the path: holds the generated SDK
+  --packages DIR    the folder that is last on the path: holds what the skill depends on
   --lockdown FILE   run `apply(plan)` of this file before anything else; if it raises, exit with 97
   --plan JSON       the plan for it
   --ceiling SECONDS how long an op may stay unanswered (1800)
@@ -63,11 +64,17 @@ def main(arguments: "list[str]") -> None:
     # Only now: an import reads files, and the lock-down decides which may be read.
     from sideband.workers.runtime import serve  # noqa: PLC0415
 
-    serve(read, write, lockdown=lockdown, ceiling=float(options.get("--ceiling", "1800")))
+    serve(
+        read,
+        write,
+        lockdown=lockdown,
+        packages=options.get("--packages", ""),
+        ceiling=float(options.get("--ceiling", "1800")),
+    )
 
 
 def _parse(arguments: "list[str]") -> "dict[str, str]":
-    known = {"--fd", "--sdk", "--lockdown", "--plan", "--ceiling"}
+    known = {"--fd", "--sdk", "--packages", "--lockdown", "--plan", "--ceiling"}
     options: dict[str, str] = {}
     rest = list(arguments)
     while rest:

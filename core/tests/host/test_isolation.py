@@ -22,13 +22,16 @@ class Sandbox:
         self.probed = 0
         self.launched = []
 
-    async def probe(self):
+    async def probe(self, folders):
         self.probed += 1
         return self.proved
 
     async def launch(self, request):
         self.launched.append(request)
         return "process"
+
+    async def close(self):
+        self.closed = True
 
 
 class Plugins:

@@ -1,7 +1,6 @@
 """Real workers for the tests of this folder: an SDK folder, skills written on the spot, and pools."""
 
 import itertools
-import sys
 import textwrap
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -52,7 +51,7 @@ class Skill:
             id=identifier,
             tool=f"skill.{function}",
             domain=options.pop("domain", self.folder.name),
-            launch=LaunchRequest(snapshot=self.folder, sdk=self.sdk, python=Path(sys.executable)),
+            launch=LaunchRequest(snapshot=self.folder, sdk=self.sdk),
             module=str(self.folder / options.pop("module", "tools.py")),
             function=function,
             arguments=options.pop("arguments", {}),

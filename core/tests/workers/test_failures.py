@@ -20,6 +20,7 @@ from sideband.workers import (
     Probe,
     SkillFailed,
     WorkerExited,
+    WorkerPool,
     WorkerStartFailed,
     launch,
 )
@@ -414,10 +415,10 @@ async def test_descriptors_and_processes_are_given_back(make_skill, make_pool, g
 
 async def test_a_worker_that_can_not_be_started_says_why(make_skill, make_pool, gather):
     skill = make_skill(TOOLS)
-    missing = LaunchRequest(snapshot=skill.folder, sdk=skill.sdk, python=Path("/nowhere/python"))
-    no_sdk = LaunchRequest(snapshot=skill.folder, sdk=skill.folder, python=Path(sys.executable))
+    no_sdk = LaunchRequest(snapshot=skill.folder, sdk=skill.folder)
+    async with WorkerPool(PlainSandbox(Path("/nowhere/python"))) as pool:
+        found = await gather(*(pool.call(skill.call("pid")) for _ in range(3)))
     async with make_pool() as pool:
-        found = await gather(*(pool.call(skill.call("pid", launch=missing)) for _ in range(3)))
         with pytest.raises(WorkerStartFailed, match=r"ended with exit code 2 .*can't open file.* before it was ready"):
             await pool.call(skill.call("pid", launch=no_sdk))
         assert (await pool.call(skill.call("pid"))).value
@@ -494,7 +495,7 @@ async def dispatch(dispatch_id, op, params):
 
 async def main():
     snapshot, sdk = Path({str(skill.folder)!r}), Path({str(skill.sdk)!r})
-    launch = LaunchRequest(snapshot=snapshot, sdk=sdk, python=Path(sys.executable))
+    launch = LaunchRequest(snapshot=snapshot, sdk=sdk)
     async with WorkerPool(PlainSandbox()) as pool:
         await pool.call(WorkerCall(id="one", tool="skill.one", domain="d", launch=launch, function="one",
                                    module=str(snapshot / "tools.py"), arguments={{}}, dispatch=dispatch))

@@ -151,7 +151,7 @@ def test_threads_are_limited_and_only_by_the_limit(bench, who, tier):
 def test_memory_is_limited_shared_memory_too(bench, who, tier):
     variant = bench.variant(who, tier)
     limits = WorkerLimits(memory=256 << 20)
-    for code in ("bytearray(300 << 20)", "__import__('mmap').mmap(-1, 300 << 20)"):
+    for code in ("bytearray(1300 << 20)", "__import__('mmap').mmap(-1, 1300 << 20)"):
         assert bench.attempt(who, bench.plan(variant, limits=limits), code) is not None
         assert bench.attempt(who, bench.plan(variant, without=["limits"]), code) is None
 

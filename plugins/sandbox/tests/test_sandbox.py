@@ -49,7 +49,7 @@ def request_for_worker(bench, area, tmp_path):
     (snapshot / "skill.py").write_text(SKILL)
     for path in (snapshot, *snapshot.iterdir(), sdk, *sdk.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
-    return LaunchRequest(snapshot=snapshot, sdk=sdk, python=Path(sys.executable))
+    return LaunchRequest(snapshot=snapshot, sdk=sdk)
 
 
 async def receive(worker, buffer=b""):
@@ -165,9 +165,9 @@ async def test_the_limits_of_the_request_hold(request_for_worker):
 
 
 async def test_an_interpreter_that_does_not_run_is_named():
-    request = LaunchRequest(snapshot=Path("/"), sdk=Path("/"), python=Path("/none/python"))
+    request = LaunchRequest(snapshot=Path("/"), sdk=Path("/"))
     with pytest.raises(WorkerStartFailed, match="/none/python"):
-        await SystemSandbox().launch(request)
+        await SystemSandbox(python=Path("/none/python")).launch(request)
 
 
 # Honesty: what is not proved is not claimed.
@@ -237,7 +237,7 @@ import sideband_sandbox._sandbox
 from sideband_sandbox import SystemSandbox
 os.setgroups([]); os.setresgid(61234, 61234, 61234); os.setresuid(61234, 61234, 61234)
 async def main():
-    return (await SystemSandbox()._finding(Path(sys.argv[2]))).probe
+    return await SystemSandbox(python=Path(sys.argv[2])).probe()
 probe = anyio.run(main)
 print(json.dumps([probe.isolation.label, len(probe.proofs), probe.hints]))
 """

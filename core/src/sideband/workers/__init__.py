@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         ToolNotFound,
         WorkerError,
         WorkerExited,
+        WorkerOverLimit,
         WorkerStartFailed,
     )
     from ._launcher import PlainSandbox, launch, worker_command
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from ._sandbox import Isolation, LaunchRequest, Probe, Sandbox, WorkerLimits, WorkerProcess
     from ._sdk_files import WORKER_FILE, runtime_files
     from ._snapshots import Snapshot, SnapshotFailed, snapshot
+    from ._usage import WorkerUsage, read_usage
 
 _MODULES = {
     "_calls": ("CallAnswer", "LogLine", "WorkerCall", "WorkerReport"),
@@ -44,6 +46,7 @@ _MODULES = {
         "ToolNotFound",
         "WorkerError",
         "WorkerExited",
+        "WorkerOverLimit",
         "WorkerStartFailed",
     ),
     "_launcher": ("PlainSandbox", "launch", "worker_command"),
@@ -51,6 +54,7 @@ _MODULES = {
     "_sandbox": ("Isolation", "LaunchRequest", "Probe", "Sandbox", "WorkerLimits", "WorkerProcess"),
     "_sdk_files": ("WORKER_FILE", "runtime_files"),
     "_snapshots": ("Snapshot", "SnapshotFailed", "snapshot"),
+    "_usage": ("WorkerUsage", "read_usage"),
 }
 _ORIGIN = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -79,11 +83,14 @@ __all__ = [
     "WorkerError",
     "WorkerExited",
     "WorkerLimits",
+    "WorkerOverLimit",
     "WorkerPool",
     "WorkerProcess",
     "WorkerReport",
     "WorkerStartFailed",
+    "WorkerUsage",
     "launch",
+    "read_usage",
     "runtime_files",
     "snapshot",
     "worker_command",

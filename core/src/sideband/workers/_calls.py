@@ -39,6 +39,7 @@ class WorkerCall:
         tool: ``skill.tool``, for messages.
         domain: names the trust domain. Calls of one domain share a worker; they must have equal rights.
         launch: how to start the domain's worker if there is none.
+        alone: whether it gets a worker of its own, started for it and ended with it.
         module: the file of the function, inside the snapshot.
         function: its name.
         arguments: plain JSON data and ``bytes``.
@@ -60,6 +61,7 @@ class WorkerCall:
     arguments: Mapping[str, Any] = field(repr=False)
     dispatch: Callable[[str, str, Mapping[str, Any]], Awaitable[Any]] = field(repr=False)
     timeout: float = 60.0
+    alone: bool = False
     capabilities: tuple[str, ...] = ()
     environment: Mapping[str, Any] = Factory(dict)
     is_fire_and_forget: Callable[[str], bool] = field(default=lambda op: op == "progress.report", repr=False)

@@ -12,6 +12,7 @@ WorkerError(SidebandError)                    worker.failed
 ├── WorkerStartFailed(OSError)                worker.start
 ├── WorkerExited(ConnectionError)             worker.exited
 ├── ProtocolViolation(ValueError)             worker.protocol
+├── WorkerOverLimit(RuntimeError)             worker.memory, .threads, .files, .output, .processor
 └── IsolationUnavailable(PermissionError)     isolation.unavailable
 """
 
@@ -36,6 +37,7 @@ __all__ = [
     "ToolNotFound",
     "WorkerError",
     "WorkerExited",
+    "WorkerOverLimit",
     "WorkerStartFailed",
 ]
 
@@ -163,6 +165,26 @@ class ProtocolViolation(WorkerError, ValueError):
     def __init__(self, problem: str) -> None:
         super().__init__(f"the worker broke the protocol: {problem}", hint="it was ended; the violation is recorded")
         self.problem = problem
+
+
+class WorkerOverLimit(WorkerError, RuntimeError):
+    """The worker used more of something than it may, and was ended.
+
+    Args:
+        what: ``memory``, ``threads``, ``files``, ``output`` or ``processor``.
+        used: how much it used, with its unit.
+        limit: how much it may use, with its unit.
+        hint: what to do about it.
+    """
+
+    code = "worker.limit"
+
+    def __init__(self, what: str, used: str, limit: str, *, hint: str = "") -> None:
+        super().__init__(
+            f"the worker used too much {what}: {used}, where {limit} is the limit",
+            code=f"worker.{what}",
+            hint=hint or "it was ended with all calls that were in it; the next call gets a new worker",
+        )
 
 
 class IsolationUnavailable(WorkerError, PermissionError):

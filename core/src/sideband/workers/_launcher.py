@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import anyio
 from ._errors import WorkerStartFailed
 from ._sandbox import Isolation, LaunchRequest, Probe, WorkerProcess
 from ._sdk_files import WORKER_FILE
+from ._usage import WorkerUsage, read_usage
 
 __all__ = ["LaunchedWorker", "PlainSandbox", "launch", "worker_command"]
 
@@ -24,11 +26,18 @@ _SOCKET_BUFFER = 256 * 1024
 
 
 class PlainSandbox:
-    """Starts workers that nothing isolates: processes of their own with an empty environment, and no more than that."""
+    """Starts workers that nothing isolates: processes of their own with an empty environment, and no more than that.
+
+    Args:
+        python: the interpreter; the host's own if ``None``.
+    """
 
     name = "none"
 
-    async def probe(self) -> Probe:
+    def __init__(self, python: Path | None = None) -> None:
+        self._python = python
+
+    async def probe(self, folders: Sequence[Path] = ()) -> Probe:  # noqa: ARG002  nothing is bound
         """Claims nothing."""
         return Probe(
             Isolation.NONE,
@@ -38,13 +47,17 @@ class PlainSandbox:
 
     async def launch(self, request: LaunchRequest) -> WorkerProcess:
         """Start a worker."""
-        return await launch(request, isolation=Isolation.NONE)
+        return await launch(request, isolation=Isolation.NONE, python=self._python)
+
+    async def close(self) -> None:
+        """Do nothing: nothing is kept."""
 
 
 async def launch(
     request: LaunchRequest,
     *,
     isolation: Isolation,
+    python: Path | None = None,
     lockdown: Path | None = None,
     plan: Mapping[str, Any] | None = None,
     wrapper: Sequence[str] = (),
@@ -57,6 +70,7 @@ async def launch(
     Args:
         request: what to start.
         isolation: the tier that the sandbox has proved for workers started this way.
+        python: the interpreter; the host's own if ``None``.
         lockdown: a file of the standard library only, whose ``apply(plan)`` runs in the worker before anything is
             read; if it raises, the worker ends with exit code 97 and the reason on standard error.
         plan: its argument, as JSON data. It is visible in the process list, so it holds no secret.
@@ -76,7 +90,9 @@ async def launch(
         ours.setblocking(False)
         for end in (ours, theirs):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BUFFER)
-        command = [*wrapper, *worker_command(request, theirs.fileno(), lockdown=lockdown, plan=plan)]
+        python = python or Path(sys.executable)
+        own = worker_command(request, theirs.fileno(), python=python, lockdown=lockdown, plan=plan)
+        command = [*wrapper, *own]
         # In this thread on purpose: the kernel ties a worker's life to the thread that forked it.
         process = subprocess.Popen(  # noqa: S603, ASYNC220  the command is ours; a thread's end would end the worker
             command,
@@ -91,7 +107,7 @@ async def launch(
     except OSError as error:
         ours.close()
         raise WorkerStartFailed(
-            f"no worker could be started: {error}", hint=f"check that {request.python} can be run"
+            f"no worker could be started: {error}", hint=f"check that {python} can be run"
         ) from error
     finally:
         theirs.close()
@@ -99,7 +115,12 @@ async def launch(
 
 
 def worker_command(
-    request: LaunchRequest, descriptor: int, *, lockdown: Path | None = None, plan: Mapping[str, Any] | None = None
+    request: LaunchRequest,
+    descriptor: int,
+    *,
+    python: Path,
+    lockdown: Path | None = None,
+    plan: Mapping[str, Any] | None = None,
 ) -> list[str]:
     """The command line of a worker whose protocol is on ``descriptor``.
 
@@ -107,8 +128,10 @@ def worker_command(
     next to the modules that it imports (``-B``).
     """
     sdk = str(request.sdk)
-    command = [str(request.python), "-I", "-S", "-B", str(request.sdk / WORKER_FILE), "--fd", str(descriptor)]
+    command = [str(python), "-I", "-S", "-B", str(request.sdk / WORKER_FILE), "--fd", str(descriptor)]
     command += ["--sdk", sdk]
+    if request.packages is not None:
+        command += ["--packages", str(request.packages)]
     if lockdown is not None:
         command += ["--lockdown", str(lockdown), "--plan", json.dumps(dict(plan or {}))]
     return command
@@ -137,6 +160,10 @@ class LaunchedWorker:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
             self._process.kill()
+
+    def usage(self) -> WorkerUsage | None:
+        """What it uses now; see ``WorkerProcess``."""
+        return read_usage(self.pid) if self._process.returncode is None else None
 
     async def wait(self) -> int:
         """Its exit code; negative for the signal that ended it."""

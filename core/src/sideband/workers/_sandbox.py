@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from pathlib import Path
 from socket import socket
@@ -10,7 +10,12 @@ from typing import Protocol
 
 from attrs import Factory, field, frozen
 
+from ._usage import WorkerUsage
+
 __all__ = ["Isolation", "LaunchRequest", "Probe", "Sandbox", "WorkerLimits", "WorkerProcess"]
+
+# What programs reserve and never use: code, stacks of threads, arenas of allocators.
+_RESERVED = 1 << 30
 
 
 class Isolation(IntEnum):
@@ -54,17 +59,24 @@ class Probe:
 
 @frozen
 class WorkerLimits:
-    """Hard limits of one worker process.
+    """Limits of one worker process. The kernel holds some of them, the host's watchdog all of them.
 
     Args:
-        memory: bytes of address space.
-        threads: processes and threads.
+        memory: resident bytes.
+        threads: threads, the main one included.
         files: open descriptors.
+        output: bytes written to its own standard output and error, past the runtime.
     """
 
     memory: int = 1 << 30
     threads: int = 64
     files: int = 64
+    output: int = 64 << 20
+
+    @property
+    def address_space(self) -> int:
+        """Bytes of address space: more than ``memory``, so that what is only reserved does not count."""
+        return self.memory + _RESERVED
 
 
 @frozen
@@ -74,14 +86,14 @@ class LaunchRequest:
     Args:
         snapshot: the skill's folder as it was when loaded, the only one of the skill's that the worker may read.
         sdk: the folder that is first on the worker's path; it holds the runtime and the generated SDK.
-        python: the interpreter.
+        packages: the folder of the packages that the skill depends on, if it depends on any.
         environment: the worker's whole environment; nothing is inherited.
-        limits: hard limits.
+        limits: see there.
     """
 
     snapshot: Path
     sdk: Path
-    python: Path
+    packages: Path | None = None
     environment: Mapping[str, str] = Factory(dict)
     limits: WorkerLimits = field(factory=WorkerLimits)
 
@@ -90,7 +102,7 @@ class WorkerProcess(Protocol):
     """A started worker. Whoever launched it owns it, and must ``close`` it.
 
     Attributes:
-        pid: its process id, as the host sees it.
+        pid: its process id, as the host sees it; 0 if the host can't see it.
         channel: the host's end of the protocol's socket pair, non-blocking.
         stdout: descriptor to read its standard output from, non-blocking.
         stderr: the same for its standard error.
@@ -106,6 +118,9 @@ class WorkerProcess(Protocol):
     def kill(self) -> None:
         """End it at once, with all its threads. Harmless if it has ended."""
 
+    def usage(self) -> WorkerUsage | None:
+        """What it uses now, as the kernel says; ``None`` if that can't be seen, or it has ended."""
+
     async def wait(self) -> int:
         """Its exit code; negative for the signal that ended it."""
 
@@ -114,12 +129,21 @@ class WorkerProcess(Protocol):
 
 
 class Sandbox(Protocol):
-    """What ``sideband_sandboxes()`` of a plugin in the group ``sideband.v1.sandbox`` returns a list of."""
+    """What ``sideband_sandboxes()`` of a plugin in the group ``sideband.v1.sandbox`` returns a list of.
+
+    A host probes it before it launches workers, and closes it after they have ended.
+    """
 
     name: str
 
-    async def probe(self) -> Probe:
-        """Find out, by trying, which tier can be had here. Never claims more than a worker just proved."""
+    async def probe(self, folders: Sequence[Path] = ()) -> Probe:
+        """Find out, by trying, which tier can be had here. Never claims more than a worker just proved.
+
+        Args:
+            folders: those in which everything lies that workers will be launched with, now and later: the parents of
+                snapshots, SDKs and packages. They exist. A sandbox may make them readable once, for all workers, as
+                long as each worker reads no more in them than what its own request names.
+        """
 
     async def launch(self, request: LaunchRequest) -> WorkerProcess:
         """Start a worker. It has run its lock-down, or ended itself, before it reads a first message.
@@ -127,3 +151,6 @@ class Sandbox(Protocol):
         Raises:
             WorkerStartFailed: it could not be started; says what the system answered.
         """
+
+    async def close(self) -> None:
+        """End what it keeps between launches. Can be called again; a later ``probe`` starts anew."""

@@ -87,7 +87,7 @@ def confined_plan(
         steps.append(["namespaces", {"host": os.getpid(), "with_user": variant.user_namespace, "root": root}])
     elif variant.user_namespace:
         steps.append(["user_namespace", {}])
-    steps.append(["limits", {"memory": limits.memory, "threads": limits.threads, "files": limits.files}])
+    steps.append(["limits", {"memory": limits.address_space, "threads": limits.threads, "files": limits.files}])
     steps.append(["bounding_set", {}])
     if variant.own_user:
         steps.append(["identity", {"uid": uid}])
@@ -106,7 +106,7 @@ def unconfined_plan(limits: WorkerLimits) -> Plan:
     return {
         "steps": [
             ["descriptors", {}],
-            ["limits", {"memory": limits.memory, "threads": limits.threads, "files": limits.files}],
+            ["limits", {"memory": limits.address_space, "threads": limits.threads, "files": limits.files}],
             ["parent", {"pid": os.getpid()}],
             ["no_new_privileges", {}],
         ]

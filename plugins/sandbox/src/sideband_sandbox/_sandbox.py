@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
@@ -35,6 +36,7 @@ class SystemSandbox:
 
     Args:
         machine: what to use instead of what is found here.
+        python: the interpreter of the workers; the host's own if ``None``.
 
     Example:
         >>> probe = await SystemSandbox().probe()
@@ -44,16 +46,17 @@ class SystemSandbox:
 
     name = "sandbox"
 
-    def __init__(self, machine: Machine | None = None) -> None:
+    def __init__(self, machine: Machine | None = None, python: Path | None = None) -> None:
+        self._python = python or Path(sys.executable)
         self._machine = machine
         self._findings: dict[Path, Finding] = {}
         self._interpreters: dict[Path, Interpreter] = {}
         self._weaker: dict[tuple[Path, Variant], str] = {}
         self._proving = anyio.Lock()
 
-    async def probe(self) -> Probe:
+    async def probe(self, folders: Sequence[Path] = ()) -> Probe:  # noqa: ARG002  each worker has its own
         """Which tier the host's own interpreter can have here, proved at the first call."""
-        return (await self._finding(Path(sys.executable))).probe
+        return (await self._finding(self._python)).probe
 
     async def launch(self, request: LaunchRequest) -> WorkerProcess:
         """Start a worker on the tier that was proved for its interpreter.
@@ -61,14 +64,17 @@ class SystemSandbox:
         Raises:
             WorkerStartFailed: the system did not start it, or what was proved does not fit this skill's folders.
         """
-        finding = await self._finding(request.python)
+        finding = await self._finding(self._python)
         request = evolve(request, environment={**_ENVIRONMENT, **request.environment})
         if finding.machine is None or finding.variant is None:
             return await _launch_unconfined(request)
         variant = await self._fitting_variant(finding.machine, finding.variant, request)
-        interpreter = self._interpreters[request.python]
+        interpreter = self._interpreters[self._python]
         plan = await anyio.to_thread.run_sync(_plan, finding.machine, variant, interpreter, request)
         return await launch(request, isolation=finding.probe.isolation, lockdown=LOCKDOWN, plan=plan)
+
+    async def close(self) -> None:
+        """Do nothing: nothing is kept."""
 
     async def _finding(self, python: Path) -> Finding:
         async with self._proving:
@@ -92,7 +98,7 @@ class SystemSandbox:
         """The proved variant, or the same without an own user id if that user could not read the skill."""
         if not variant.own_user:
             return variant
-        folders = [request.snapshot, request.sdk]
+        folders = _folders(request)
         readable = await anyio.to_thread.run_sync(
             lambda: open_to_everyone(folders, parents=not variant.namespaces),
         )
@@ -100,10 +106,10 @@ class SystemSandbox:
             return variant
         weaker = variant.without_own_user()
         async with self._proving:
-            known = (request.python, weaker)
+            known = (self._python, weaker)
             if known not in self._weaker:
-                interpreter = self._interpreters[request.python]
-                self._weaker[known] = (await try_variant(machine, weaker, request.python, interpreter))[1]
+                interpreter = self._interpreters[self._python]
+                self._weaker[known] = (await try_variant(machine, weaker, self._python, interpreter))[1]
         if self._weaker[known]:
             raise WorkerStartFailed(
                 f"{request.snapshot} is not readable for a user id of the worker's own, "
@@ -114,16 +120,21 @@ class SystemSandbox:
 
 
 def _plan(machine: Machine, variant: Variant, interpreter: Interpreter, request: LaunchRequest) -> Plan:
-    own = [ReadablePath(str(path.resolve())) for path in (request.sdk, request.snapshot)]
+    folders = _folders(request)
+    own = [ReadablePath(str(path.resolve())) for path in folders]
     return confined_plan(
         machine,
         variant,
         [*interpreter_paths(interpreter), *own],
         limits=request.limits,
-        links=[request.sdk, request.snapshot, *(Path(way) for way in interpreter.ways)],
+        links=[*folders, *(Path(way) for way in interpreter.ways)],
         staging=request.sdk,
         uid=fresh_uid(),
     )
+
+
+def _folders(request: LaunchRequest) -> list[Path]:
+    return [request.sdk, request.snapshot, *([request.packages] if request.packages else [])]
 
 
 async def _launch_unconfined(request: LaunchRequest) -> WorkerProcess:

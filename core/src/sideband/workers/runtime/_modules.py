@@ -19,9 +19,15 @@ Function = Callable[..., Coroutine[Any, Any, Any]]
 
 
 class Modules:
-    """The modules of this worker. A module that failed to load is tried again by the next call."""
+    """The modules of this worker. A module that failed to load is tried again by the next call.
 
-    def __init__(self) -> None:
+    Args:
+        packages: the folder of what the skill depends on. The standard library comes before the skill's own modules
+            on the path, and they come before what they depend on.
+    """
+
+    def __init__(self, packages: str = "") -> None:
+        self._packages = packages
         self._modules: dict[str, ModuleType] = {}
         self._functions: dict[tuple[str, str], Function] = {}
 
@@ -46,7 +52,7 @@ class Modules:
         module = self._modules.get(path)
         if module is None:
             if folder and folder not in sys.path:
-                sys.path.append(folder)
+                sys.path += [folder, self._packages] if self._packages else [folder]
             module = self._modules[path] = _load(path, self._name(path, folder))
         return module
 

@@ -44,29 +44,34 @@ def running() -> tuple[Runtime, Call]:
     return _active, call
 
 
-def serve(read: int, write: int, *, lockdown: Mapping[str, Any] | None = None, ceiling: float = 1800.0) -> None:
+def serve(
+    read: int, write: int, *, lockdown: Mapping[str, Any] | None = None, packages: str = "", ceiling: float = 1800.0
+) -> None:
     """Serve the host at the other end until it is gone; the process ends with it.
 
     Args:
         read: the descriptor of the host's messages.
         write: the descriptor of messages to the host.
         lockdown: what the lock-down answered, for ``ready``.
+        packages: the folder of the packages that the skill depends on.
         ceiling: seconds after which an unanswered dispatch fails inside the skill.
     """
-    Runtime(read, write, lockdown=lockdown, ceiling=ceiling).run()
+    Runtime(read, write, lockdown=lockdown, packages=packages, ceiling=ceiling).run()
 
 
 class Runtime:
     """One per process. See ``serve`` for the arguments."""
 
-    def __init__(self, read: int, write: int, *, lockdown: Mapping[str, Any] | None, ceiling: float) -> None:
+    def __init__(
+        self, read: int, write: int, *, lockdown: Mapping[str, Any] | None, packages: str, ceiling: float
+    ) -> None:
         self._loop = asyncio.new_event_loop()
         self._loop.set_task_factory(_own_children)  # type: ignore[arg-type]
         self._channel = Channel(read, write, self._loop, self._take, self._end)
         self.dispatches = Dispatches(self._channel, ceiling=ceiling)
         self._lockdown = lockdown
         self._calls: dict[str, Call] = {}
-        self._modules = Modules()
+        self._modules = Modules(packages)
         self._greeted = False
         self._dropped = 0
         self._outputs = (Output("stdout", 1, self._log), Output("stderr", 2, self._log))
