@@ -30,6 +30,10 @@ def _no_log(line: LogLine) -> None:
     """Drop a line."""
 
 
+def _not_told(isolation: Isolation) -> None:
+    """Drop a tier."""
+
+
 @frozen
 class WorkerCall:
     """One call of one function.
@@ -45,11 +49,12 @@ class WorkerCall:
         arguments: plain JSON data and ``bytes``.
         dispatch: runs an op for this call: dispatch id, op, parameters. What it raises as ``OpError`` reaches the skill
             as it is; anything else becomes ``op.failed`` without details.
-        timeout: seconds.
+        timeout: seconds from when the pool gets it; what it waits for a worker counts.
         capabilities: the rights of the call as text, to inform the skill.
         environment: ``timezone`` and ``locale``.
         is_fire_and_forget: whether nobody waits for an answer of this op.
         log: takes what the skill prints, at once; must not block.
+        assigned: told the tier of the worker that is about to run it; must not block.
     """
 
     id: str
@@ -66,14 +71,22 @@ class WorkerCall:
     environment: Mapping[str, Any] = Factory(dict)
     is_fire_and_forget: Callable[[str], bool] = field(default=lambda op: op == "progress.report", repr=False)
     log: Callable[[LogLine], None] = field(default=_no_log, repr=False)
+    assigned: Callable[[Isolation], None] = field(default=_not_told, repr=False)
 
 
 @frozen
 class CallAnswer:
-    """What a call returned, and what isolated it."""
+    """What a call returned, and what isolated it.
 
-    value: Any
+    Args:
+        value: plain JSON data and ``bytes``.
+        isolation: the tier that its worker ran on.
+        size: bytes of the line that it came in; 0 if that is not known.
+    """
+
+    value: Any = field(repr=False)
     isolation: Isolation
+    size: int = field(default=0, eq=False)
 
 
 @frozen

@@ -118,11 +118,13 @@ class WorkerPool:
             WorkerExited: its worker ended.
             ProtocolViolation: its worker said what it may not say, and was ended.
         """
+        deadline = anyio.current_time() + call.timeout
         slot = await self._ready_slot(call)
         worker = slot.worker
         assert worker is not None  # noqa: S101  what is ready has one
         try:
-            return CallAnswer(await worker.call(call), worker.process.isolation)
+            call.assigned(worker.process.isolation)
+            return await worker.call(call, deadline)
         finally:
             slot.last_used = anyio.current_time()
             self._release(slot)

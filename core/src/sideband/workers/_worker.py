@@ -5,13 +5,12 @@ from __future__ import annotations
 import signal
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
 
 from . import _wire
-from ._calls import WorkerCall, WorkerReport
+from ._calls import CallAnswer, WorkerCall, WorkerReport
 from ._channel import WriteTimeout, open_channel
 from ._dispatching import Dispatching
 from ._errors import ArgumentsInvalid, CallTimeout, ProtocolViolation, WorkerError, WorkerExited, WorkerStartFailed
@@ -180,14 +179,14 @@ class Worker:
 
     # calls
 
-    async def call(self, spec: WorkerCall) -> Any:
-        """Run one call, and return its value. See ``WorkerPool.call``."""
+    async def call(self, spec: WorkerCall, deadline: float) -> CallAnswer:
+        """Run one call that has to end by ``deadline``, on the event loop's clock. See ``WorkerPool.call``."""
         line = _call_line(spec)
         if self._failure is not None:
             raise self._failure()
         call = self._calls[spec.id] = PendingCall(spec)
         try:
-            with anyio.move_on_after(spec.timeout):
+            with anyio.CancelScope(deadline=deadline):
                 await self._send(line)
                 await call.ended.wait()
                 await call.let_silent_end(_SILENT_SECONDS)
@@ -204,7 +203,7 @@ class Worker:
             self._forget(call)
         if call.error is not None:
             raise call.error()
-        return call.value
+        return CallAnswer(call.value, self.process.isolation)
 
     async def _cancel(self, call: PendingCall) -> None:
         """Cancel it in the worker. A worker that doesn't obey takes no new calls."""
