@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         WorkerStartFailed,
     )
     from ._launcher import PlainSandbox, launch, worker_command
+    from ._pipes import WorkerPipes
     from ._pool import WorkerPool
     from ._sandbox import Isolation, LaunchRequest, Probe, Sandbox, WorkerLimits, WorkerProcess
     from ._sdk_files import WORKER_FILE, runtime_files
@@ -50,6 +51,7 @@ _MODULES = {
         "WorkerStartFailed",
     ),
     "_launcher": ("PlainSandbox", "launch", "worker_command"),
+    "_pipes": ("WorkerPipes",),
     "_pool": ("WorkerPool",),
     "_sandbox": ("Isolation", "LaunchRequest", "Probe", "Sandbox", "WorkerLimits", "WorkerProcess"),
     "_sdk_files": ("WORKER_FILE", "runtime_files"),
@@ -84,6 +86,7 @@ __all__ = [
     "WorkerExited",
     "WorkerLimits",
     "WorkerOverLimit",
+    "WorkerPipes",
     "WorkerPool",
     "WorkerProcess",
     "WorkerReport",

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -16,13 +15,12 @@ from typing import Any
 import anyio
 
 from ._errors import WorkerStartFailed
+from ._pipes import WorkerPipes
 from ._sandbox import Isolation, LaunchRequest, Probe, WorkerProcess
 from ._sdk_files import WORKER_FILE
 from ._usage import WorkerUsage, read_usage
 
 __all__ = ["LaunchedWorker", "PlainSandbox", "launch", "worker_command"]
-
-_SOCKET_BUFFER = 256 * 1024
 
 
 class PlainSandbox:
@@ -65,7 +63,7 @@ async def launch(
     """Start one worker process, for a ``Sandbox`` to return.
 
     It is the leader of a session of its own, has the environment of the request and nothing else, and three
-    descriptors besides the protocol's: an empty standard input, and pipes for its output.
+    descriptors besides the protocol's: an empty standard input, and sockets for its output.
 
     Args:
         request: what to start.
@@ -85,33 +83,32 @@ async def launch(
         ...     tier = Isolation.NO_NAMESPACES
         ...     return await launch(request, isolation=tier, lockdown=lockdown, plan={"memory": 1 << 30})
     """
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    python = python or Path(sys.executable)
     try:
-        ours.setblocking(False)
-        for end in (ours, theirs):
-            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BUFFER)
-        python = python or Path(sys.executable)
-        own = worker_command(request, theirs.fileno(), python=python, lockdown=lockdown, plan=plan)
-        command = [*wrapper, *own]
+        pipes = WorkerPipes.open()
+    except OSError as error:
+        raise WorkerStartFailed(f"no worker could be started: {error}", hint="close other programs") from error
+    channel, stdout, stderr = (end.fileno() for end in pipes.theirs)
+    own = worker_command(request, channel, python=python, lockdown=lockdown, plan=plan)
+    try:
         # In this thread on purpose: the kernel ties a worker's life to the thread that forked it.
         process = subprocess.Popen(  # noqa: S603, ASYNC220  the command is ours; a thread's end would end the worker
-            command,
+            [*wrapper, *own],
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stdout=stdout,
+            stderr=stderr,
             env=dict(request.environment),
             cwd="/",
-            pass_fds=[theirs.fileno()],
+            pass_fds=[channel],
             start_new_session=True,
         )
     except OSError as error:
-        ours.close()
+        pipes.close()
         raise WorkerStartFailed(
             f"no worker could be started: {error}", hint=f"check that {python} can be run"
         ) from error
-    finally:
-        theirs.close()
-    return LaunchedWorker(process, ours, isolation)
+    pipes.close_theirs()
+    return LaunchedWorker(process, pipes, isolation)
 
 
 def worker_command(
@@ -140,18 +137,15 @@ def worker_command(
 class LaunchedWorker:
     """A worker process that ``launch`` has started. See ``WorkerProcess``."""
 
-    def __init__(self, process: subprocess.Popen[bytes], channel: socket.socket, isolation: Isolation) -> None:
-        assert process.stdout is not None  # noqa: S101  both are pipes, as `launch` asks for
-        assert process.stderr is not None  # noqa: S101
+    def __init__(self, process: subprocess.Popen[bytes], pipes: WorkerPipes, isolation: Isolation) -> None:
         self._process = process
+        self._pipes = pipes
         self.pid = process.pid
-        self.channel = channel
-        self.stdout = process.stdout.fileno()
-        self.stderr = process.stderr.fileno()
+        self.channel = pipes.channel
+        self.stdout = pipes.stdout.fileno()
+        self.stderr = pipes.stderr.fileno()
         self.isolation = isolation
         self._closed = False
-        os.set_blocking(self.stdout, False)
-        os.set_blocking(self.stderr, False)
 
     def kill(self) -> None:
         """End it at once, with all that it started in its session's process group."""
@@ -189,7 +183,4 @@ class LaunchedWorker:
         self.kill()
         with anyio.CancelScope(shield=True):
             await self.wait()
-        for stream in (self._process.stdout, self._process.stderr):
-            if stream is not None:
-                stream.close()
-        self.channel.close()
+        self._pipes.close()
