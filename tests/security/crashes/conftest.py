@@ -1,0 +1,371 @@
+"""Hosts that can be killed, by root and by an ordinary user, and what is left of them afterwards."""
+
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from attrs import define, field, frozen
+
+ORDINARY_USER = 61_234
+IS_ROOT = os.geteuid() == 0
+# Root also tries as an ordinary user. Who is no root can't become it.
+WHO = ["root", "user"] if IS_ROOT else ["user"]
+SECONDS = 30.0
+
+
+def eventually(condition, seconds=SECONDS):
+    """Wait for something that happens in other processes; gives what the condition gave at last."""
+    deadline = time.monotonic() + seconds
+    while not (found := condition()) and time.monotonic() < deadline:
+        time.sleep(0.003)
+    return found
+
+
+@frozen
+class Process:
+    """A process, told apart from a later one with the same id by when it began."""
+
+    pid: int
+    began: str
+    parent: int = field(eq=False)
+    state: str = field(eq=False)
+
+    @property
+    def name(self):
+        try:
+            words = Path(f"/proc/{self.pid}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            return "gone"
+        return b" ".join(words)[:200].decode(errors="replace")
+
+    def signal(self, number):
+        try:
+            os.kill(self.pid, number)
+        except ProcessLookupError:
+            return
+
+
+def all_processes():
+    found = {}
+    for folder in os.listdir("/proc"):
+        if folder.isdigit():
+            try:
+                text = Path(f"/proc/{folder}/stat").read_text(errors="replace")
+            except OSError:
+                continue
+            fields = text.rpartition(")")[2].split()
+            found[int(folder)] = Process(int(folder), fields[19], int(fields[1]), fields[0])
+    return found
+
+
+def descendants(root):
+    """All that descend from a process, zombies too, parents first."""
+    processes = all_processes()
+    children = {}
+    for process in processes.values():
+        children.setdefault(process.parent, []).append(process)
+    found = list(children.get(root, ()))
+    for process in found:
+        found += children.get(process.pid, ())
+    return found
+
+
+def marked(marker):
+    """All that name the marker in their command line or environment."""
+    found = []
+    for process in all_processes().values():
+        for file in ("cmdline", "environ"):
+            try:
+                content = Path(f"/proc/{process.pid}/{file}").read_bytes()
+            except OSError:
+                continue
+            if os.fsencode(marker) in content:
+                found.append(process)
+                break
+    return found
+
+
+@define
+class Hosts:
+    """The script that forks hosts, as one user."""
+
+    process: subprocess.Popen
+    python: Path
+    received: bytes = b""
+
+    def send(self, order):
+        self.process.stdin.write(json.dumps(order).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def event(self, deadline):
+        """The next event, or ``None`` if there is none in time."""
+        while b"\n" not in self.received:
+            readable, _, _ = select.select([self.process.stdout], [], [], max(0.0, deadline - time.monotonic()))
+            if not readable:
+                return None
+            data = os.read(self.process.stdout.fileno(), 1 << 20)
+            assert data, "the script that forks hosts has ended"
+            self.received += data
+        line, _, self.received = self.received.partition(b"\n")
+        event = json.loads(line)
+        assert event["event"] != "broken", event["trace"]
+        return event
+
+    def expect(self, kind, seconds=SECONDS):
+        """The next event of that kind; others before it are dropped."""
+        deadline = time.monotonic() + seconds
+        while (event := self.event(deadline)) is not None:
+            if event["event"] == kind:
+                return event
+        raise AssertionError(f"no `{kind}` within {seconds:g} s")
+
+    def close(self):
+        with self.process:
+            self.process.stdin.close()
+            try:
+                self.process.wait(SECONDS)
+            finally:
+                self.process.kill()
+
+
+@define
+class Crashing:
+    """One host at a time, in a home that stays."""
+
+    hosts: Hosts
+    home: Path
+    temporary: Path
+    skills: Path
+    order: dict
+    pid: int = 0
+    count: int = 0
+    answers: dict = field(factory=dict)
+
+    def start(self, work, **options):
+        """Fork a host, and go on at once."""
+        self.hosts.send({**self.order, "work": work, **options})
+        self.pid = self.hosts.expect("forked")["pid"]
+
+    def open(self):
+        """Start a host that makes calls when asked, and wait until it is open."""
+        self.start("obey")
+        self.hosts.expect("open")
+
+    def skill(self, name, code):
+        folder = self.skills / name
+        folder.mkdir()
+        (folder / "SKILL.md").write_text(f"---\nname: {name}\ndescription: A skill of a test.\n---\n")
+        (folder / "tools.py").write_text("from sideband.skill import *\n" + textwrap.dedent(code))
+        for path in (self.skills, folder, *folder.iterdir()):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+        self.order["skills"].append(str(folder))
+
+    def ask(self, tool, *, timeout=20.0, **arguments):
+        """Begin a call; gives its number."""
+        self.count += 1
+        self.hosts.send({"id": self.count, "tool": tool, "arguments": arguments, "timeout": timeout})
+        return self.count
+
+    def answer(self, number, seconds=SECONDS):
+        """How the call ended: its ``output``, or the ``code`` of its error."""
+        deadline = time.monotonic() + seconds
+        while number not in self.answers:
+            event = self.hosts.event(deadline)
+            assert event is not None, f"call {number} did not end within {seconds:g} s"
+            if event["event"] == "answer":
+                self.answers[event["id"]] = event
+        return self.answers.pop(number)
+
+    def call(self, tool, **options):
+        """Make a call that has to succeed; gives what it returned."""
+        answer = self.answer(self.ask(tool, **options))
+        assert "output" in answer, answer
+        return answer["output"]
+
+    def kill(self):
+        os.kill(self.pid, signal.SIGKILL)
+
+    def ended(self):
+        """Wait for the host; gives its exit code."""
+        return self.hosts.expect("ended")["status"]
+
+    def close(self):
+        self.hosts.send({"close": True})
+        assert self.ended() == 0
+
+    @property
+    def below(self):
+        """The processes below the host."""
+        return descendants(self.pid)
+
+    def survivors(self):
+        """What still runs of all hosts that had this home, though no host runs."""
+        orphans = [process for process in descendants(self.hosts.process.pid) if process.state != "Z"]
+        return orphans + [process for process in marked(self.home.parent.name) if process not in orphans]
+
+    def nothing_survives(self, seconds=10.0):
+        eventually(lambda: not self.survivors(), seconds)
+        left = self.survivors()
+        assert not left, [(process, process.name) for process in left]
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.pid}/fd"))
+
+    def memory(self):
+        """Resident bytes of the host."""
+        return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def is_open(path):
+    """Whether every user can reach and read it."""
+    real = path.resolve()
+    return all(each.stat().st_mode & 0o001 for each in real.parents) and bool(real.stat().st_mode & 0o004)
+
+
+def link_or_copy(source, target):
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
+
+
+@pytest.fixture(scope="session")
+def area():
+    """A folder that every user can reach, unlike pytest's own."""
+    folder = Path(tempfile.mkdtemp(prefix="sideband-crash-tests-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def open_python(area):
+    """This interpreter, at a place where every user can run it."""
+    python, library = Path(sys.executable).resolve(), Path(os.__file__).parent
+    if is_open(python) and is_open(library):
+        return python
+    prefix = area / "python"
+    unneeded = shutil.ignore_patterns("site-packages", "test", "tests", "idlelib", "tkinter", "config-*", "ensurepip")
+    shutil.copytree(library, prefix / "lib" / library.name, ignore=unneeded, copy_function=link_or_copy)
+    (prefix / "bin").mkdir()
+    real = prefix / "bin" / python.name
+    shutil.copy2(python, real)
+    for shared in library.parent.glob("libpython*.so*"):
+        shutil.copy2(shared, prefix / "lib" / shared.name)
+    # The copy would look for its shared library where the original's is.
+    start = prefix / "bin" / "start"
+    start.write_text(f'#!/bin/sh\nLD_LIBRARY_PATH={prefix}/lib exec {real} "$@"\n')
+    subprocess.run(["chmod", "-R", "a+rX", str(prefix)], check=True)
+    start.chmod(0o755)
+    return start
+
+
+@pytest.fixture(scope="session")
+def open_packages(area):
+    """Where every user can import what is imported here: the folders themselves, or copies of closed ones."""
+    library = Path(os.__file__).parent
+    folders = []
+    for number, name in enumerate(sys.path):
+        folder = Path(name)
+        if not folder.is_dir() or folder == library or (library in folder.parents and folder.name != "site-packages"):
+            continue
+        if not is_open(folder):
+            copy = area / "packages" / str(number)
+            shutil.copytree(folder, copy, copy_function=link_or_copy, ignore=shutil.ignore_patterns("__pycache__"))
+            subprocess.run(["chmod", "-R", "a+rX", str(copy)], check=True)
+            folder = copy
+        folders.append(str(folder))
+    return folders
+
+
+@pytest.fixture(scope="session")
+def start_hosts(area, open_python, open_packages):
+    """The scripts that fork hosts, one a user, started when first needed."""
+    started = {}
+    script = area / "crash_host.py"
+    shutil.copy(Path(__file__).with_name("crash_host.py"), script)
+    script.chmod(0o644)
+
+    def start(who):
+        if who not in started:
+            other = who == "user" and IS_ROOT
+            identity = {"user": ORDINARY_USER, "group": ORDINARY_USER, "extra_groups": []} if other else {}
+            python = open_python if other else Path(sys.executable)
+            packages = open_packages if other else sys.path
+            process = subprocess.Popen(
+                [str(python), "-B", str(script)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env={"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(packages)},
+                cwd="/",
+                **identity,
+            )
+            started[who] = Hosts(process, python)
+            started[who].expect("ready", 60)
+        return started[who]
+
+    yield start
+    for hosts in started.values():
+        hosts.close()
+
+
+@pytest.fixture(params=WHO)
+def who(request):
+    return request.param
+
+
+@pytest.fixture(params=["full", "no-namespaces"])
+def tier(request):
+    return request.param
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def backend(request):
+    return request.param
+
+
+@pytest.fixture
+def make_host(area, start_hosts):
+    """``make_host(who, tier, backend)`` gives a home whose hosts can be started and killed."""
+    made = []
+
+    def make(who="root" if IS_ROOT else "user", tier="full", backend="asyncio"):
+        hosts = start_hosts(who)
+        folder = Path(tempfile.mkdtemp(prefix="case-", dir=area))
+        parts = SimpleNamespace(home=folder / "home", temporary=folder / "temporary", skills=folder / "skills")
+        parts.temporary.mkdir()
+        parts.skills.mkdir()
+        if who == "user" and IS_ROOT:
+            for path in (folder, parts.temporary):
+                os.chown(path, ORDINARY_USER, ORDINARY_USER)
+        folder.chmod(0o755)
+        order = {
+            "home": str(parts.home),
+            "temporary": str(parts.temporary),
+            "skills": [],
+            "backend": backend,
+            "tier": tier,
+            "python": str(hosts.python),
+        }
+        made.append(Crashing(hosts, parts.home, parts.temporary, parts.skills, order))
+        return made[-1]
+
+    yield make
+    for crashing in made:
+        for process in crashing.survivors():
+            process.signal(signal.SIGKILL)
+
+
+@pytest.fixture(name="eventually")
+def eventually_fixture():
+    return eventually
