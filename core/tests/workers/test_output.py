@@ -75,11 +75,55 @@ async def test_what_is_written_past_the_runtime_is_the_workers(make_skill, make_
     assert skill.output("worker.stderr") == ["raw error"]
 
 
-async def test_a_long_line_is_cut_into_several(make_skill, make_pool):
-    skill = make_skill("async def one():\n    print('x' * 20_000)")
+async def test_a_long_line_is_whole_and_one_without_end_is_left_out(make_skill, make_pool):
+    """Never cut: redaction does not recognise half of a secret."""
+    skill = make_skill("""
+        async def one():
+            print("x" * 65_536)
+            print("y" * 65_536, end="")
+            print("s", "e", "c", "r", "e", "t", sep="")
+            print("z" * 70_000, end="")
+    """)
     async with make_pool() as pool:
         await pool.call(skill.call("one"))
-    assert [len(text) for text in skill.output("stdout")] == [8192, 8192, 3616]
+    assert skill.output("stdout") == [
+        "x" * 65_536,
+        "[a line of 65,542 characters was left out]",
+        "[a line of 70,000 characters was left out]",
+    ]
+
+
+async def test_a_long_raw_line_is_whole_and_one_without_end_is_left_out(make_skill, make_pool, until):
+    skill = make_skill("""
+        async def one():
+            os.set_blocking(1, True)
+            os.write(1, b"x" * 65_536 + b"\\n")
+            for _ in range(70_000 // 7):
+                os.write(1, b"y" * 7)
+            os.write(1, b"\\nafter\\n")
+            await echo.pause()
+    """)
+
+    async def pause(op, params):
+        await until(lambda: len(skill.logged) >= 3)
+
+    async with make_pool() as pool:
+        await pool.call(skill.call("one", handler=pause))
+    assert skill.output("worker.stdout") == ["x" * 65_536, "[a line of 70,000 characters was left out]", "after"]
+
+
+async def test_a_log_message_without_end_is_left_out(make_skill, make_pool):
+    skill = make_skill("""
+        import json
+
+        async def one():
+            text = json.dumps({"__type__": "log", "__id__": "mine", "stream": "stdout", "text": "x" * 100_000})
+            os.set_blocking(3, True)
+            os.write(3, text.encode() + b"\\n")
+    """)
+    async with make_pool() as pool:
+        await pool.call(skill.call("one", id="mine"))
+    assert skill.output("stdout") == ["[a line of 100,000 characters was left out]"]
 
 
 async def test_a_flood_of_lines_is_counted_and_declared(make_skill, make_pool):
@@ -88,14 +132,41 @@ async def test_a_flood_of_lines_is_counted_and_declared(make_skill, make_pool):
             for n in range(10_500):
                 print(n)
                 if not n % 100:
-                    await asyncio.sleep(0)
+                    await echo.pause()
     """)
     async with make_pool() as pool:
         await pool.call(skill.call("one"))
-    kept = len(skill.output("stdout"))
-    (note,) = skill.output("note")
-    assert kept == 10_000
-    assert note.endswith("more lines were dropped")
+    assert skill.output("stdout") == [str(n) for n in range(9_999)]
+    assert skill.output("stderr") == ["[501 more lines were dropped]"]
+    assert not skill.output("note")
+
+
+async def test_each_call_may_print_as_much_as_the_first(make_skill, make_pool):
+    skill = make_skill("""
+        async def one():
+            for n in range(6_000):
+                print(n)
+                if not n % 100:
+                    await echo.pause()
+    """)
+    async with make_pool() as pool:
+        await pool.call(skill.call("one"))
+        await pool.call(skill.call("one"))
+    assert len(skill.output("stdout")) == 12_000
+
+
+async def test_a_flood_past_the_runtime_is_counted_too(make_skill, make_pool):
+    skill = make_skill("""
+        async def one():
+            line = b'{"__type__":"log","__id__":"mine","stream":"stdout","text":"x"}\\n'
+            os.set_blocking(3, True)
+            for _ in range(10_500):
+                os.write(3, line)
+    """)
+    async with make_pool() as pool:
+        await pool.call(skill.call("one", id="mine"))
+    assert len(skill.output("stdout")) == 10_000
+    assert skill.output("note") == ["500 more lines were dropped"]
 
 
 async def test_lone_surrogates_in_print_are_escaped(make_skill, make_pool):

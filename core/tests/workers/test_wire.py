@@ -1,13 +1,23 @@
 """Frames and messages: what is one, what is none, and that what is sent arrives as it was."""
 
 import json
+import tracemalloc
 from contextlib import suppress
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sideband.workers import ProtocolViolation, _wire
-from sideband.workers.runtime import MAX_FRAME, MAX_NESTING, BadFrame, LineBuffer, Unsendable, decode, encode
+from sideband.workers.runtime import (
+    MAX_FRAME,
+    MAX_NESTING,
+    MAX_VALUES,
+    BadFrame,
+    LineBuffer,
+    Unsendable,
+    decode,
+    encode,
+)
 
 DISPATCH = {
     "__type__": "dispatch",
@@ -194,3 +204,59 @@ def test_what_no_frame_can_hold_is_refused(value):
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
 def test_every_kind_of_bytes_is_sent(kind):
     assert decode(encode({"a": kind(b"\x00\xff")})) == {"a": b"\x00\xff"}
+
+
+def counted(value):
+    """How many members and elements it has, and all that is in them."""
+    members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return len(members) + sum(map(counted, members))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" + b"1," * MAX_VALUES + b"1]",
+        b"[" + b"[]," * (MAX_VALUES // 2) + b"1]",
+        b"[" + b"{}," * (MAX_VALUES // 2) + b"1]",
+        b"[" + b'"\\\\",' * MAX_VALUES + b"1]",
+        b'["' + b"\\\\" * 100 + b'",' + b"1," * MAX_VALUES + b"1]",
+    ],
+)
+def test_a_line_of_too_many_values_is_refused_before_it_is_parsed(body):
+    with pytest.raises(BadFrame, match="more than 250,000 values"):
+        decode(b'{"a":' + body + b"}")
+
+
+def test_values_that_can_not_be_sent_because_they_are_too_many_are_refused():
+    with pytest.raises(Unsendable, match="more than 250,000 values"):
+        encode({"a": [1] * MAX_VALUES})
+
+
+@pytest.mark.parametrize("text", ["a,b,[" * 200_000, '","' * 200_000, "\\,[" * 200_000, "[" * 400_000 + '"\\'])
+def test_what_looks_like_values_in_a_text_is_none(text):
+    message = {"a": [text, text], "b": text}
+    assert decode(encode(message)) == message
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.lists(st.text(st.sampled_from('a,[{"\\'), max_size=6), min_size=1, max_size=20), st.integers(0, 3))
+def test_values_are_counted_whatever_stands_between_them(texts, more):
+    """A message of just as many values as may be is one; with two times as many it is none."""
+    unit = {"a": texts, "b": {}}
+    times = MAX_VALUES // (counted(unit) + 2) // 2 - more
+    assert decode(encode({"a": [unit] * times})) == {"a": [unit] * times}
+    with pytest.raises(Unsendable, match="more than 250,000 values"):
+        encode({"a": [unit] * (4 * times + 16)})
+
+
+def test_a_line_that_arrives_byte_by_byte_takes_no_more_than_its_length():
+    buffer = LineBuffer()
+    tracemalloc.start()
+    try:
+        for _ in range(100_000):
+            buffer.feed(b"xy")
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken < 1_000_000
+    assert buffer.is_open

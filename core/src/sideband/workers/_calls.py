@@ -19,7 +19,7 @@ class LogLine:
     Args:
         stream: ``stdout`` or ``stderr`` as printed by the call; ``worker.stdout`` or ``worker.stderr`` for what
             reached the process's own descriptors, which belongs to no call in particular; ``note`` from the host.
-        text: at most 8,192 characters.
+        text: at most 65,536 characters. A longer line is left out, whole, with a note in its place.
     """
 
     stream: str

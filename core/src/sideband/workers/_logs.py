@@ -1,4 +1,4 @@
-"""Bounds on what a worker may print: lines are cut, floods counted, the last words remembered."""
+"""Bounds on what a worker may print: floods are counted, lines without end left out, the last words remembered."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections import deque
 from collections.abc import Callable
 
 from ._calls import LogLine
+from .runtime import MAX_LINE, left_out
 
 __all__ = ["CallLog", "LastWords", "LineSplitter"]
 
-MAX_LINE = 8_192
 MAX_LINES = 10_000
 MAX_TEXT = 4 * 1024 * 1024
 
@@ -29,16 +29,17 @@ class CallLog:
         self._text = 0
         self._dropped = 0
 
-    def add(self, stream: str, text: str) -> None:
-        """Pass a line on, or count it."""
+    def add(self, stream: str, text: str) -> bool:
+        """Pass a line on, or count it. Whether it was passed on."""
         if len(text) > MAX_LINE:
-            text = f"{text[: MAX_LINE - 40]}… [{len(text) - MAX_LINE + 40:,} characters cut]"
+            text = left_out(len(text))
         self._lines += 1
         self._text += len(text)
         if self._lines > MAX_LINES or self._text > MAX_TEXT:
             self._dropped += 1
-        else:
-            self._emit(LogLine(stream, text))
+            return False
+        self._emit(LogLine(stream, text))
+        return True
 
     def close(self) -> None:
         """Declare what was dropped."""
@@ -68,20 +69,34 @@ class LastWords:
 class LineSplitter:
     """Cuts the bytes of a descriptor into lines of text."""
 
-    __slots__ = ("_rest",)
+    __slots__ = ("_length", "_rest")
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest = bytearray()
+        self._length = 0
 
     def feed(self, data: bytes) -> list[str]:
-        """The lines that are whole now. A line that grows too long is cut where it is."""
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        if len(self._rest) > MAX_LINE:
-            lines.append(self._rest)
-            self._rest = b""
-        return [line.decode("utf-8", "replace") for line in lines]
+        """The lines that are whole now."""
+        *ends, rest = data.split(b"\n")
+        lines = [self._end(end) for end in ends]
+        self._continue(rest)
+        return lines
 
     def close(self) -> list[str]:
         """The line that was left open, if one was."""
-        rest, self._rest = self._rest, b""
-        return [rest.decode("utf-8", "replace")] if rest else []
+        return [self._end(b"")] if self._length else []
+
+    def _continue(self, piece: bytes) -> None:
+        self._length += len(piece)
+        if self._length <= MAX_LINE:
+            self._rest += piece
+        else:
+            # Not even its beginning is kept: it may end with half a secret.
+            self._rest.clear()
+
+    def _end(self, piece: bytes) -> str:
+        self._continue(piece)
+        text = self._rest.decode("utf-8", "replace") if self._length <= MAX_LINE else left_out(self._length)
+        self._rest.clear()
+        self._length = 0
+        return text

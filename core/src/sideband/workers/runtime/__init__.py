@@ -1,13 +1,16 @@
 """What runs inside a worker. The standard library only: neither a dependency nor the host's code is in reach there."""
 
-from ._codec import MAX_FRAME, MAX_NESTING, BadFrame, LineBuffer, Unsendable, decode, encode
+from ._codec import MAX_FRAME, MAX_NESTING, MAX_VALUES, BadFrame, LineBuffer, Unsendable, decode, encode
 from ._context import current_call
 from ._errors import NoWorker, OpError
+from ._output import MAX_LINE, left_out
 from ._runtime import PROTOCOL, running, serve
 
 __all__ = [
     "MAX_FRAME",
+    "MAX_LINE",
     "MAX_NESTING",
+    "MAX_VALUES",
     "PROTOCOL",
     "BadFrame",
     "LineBuffer",
@@ -17,6 +20,7 @@ __all__ = [
     "current_call",
     "decode",
     "encode",
+    "left_out",
     "running",
     "serve",
 ]

@@ -1,7 +1,7 @@
 """Frames: one JSON object a line, strict in both directions. Both ends of the wire use this module.
 
 What JSON leaves open is closed here: keys stand once, numbers are finite, text is UTF-8 without lone surrogates,
-nesting and length are bounded, and ``{"__bytes__": base64}`` is the one form of bytes.
+nesting, length and the number of values are bounded, and ``{"__bytes__": base64}`` is the one form of bytes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["MAX_FRAME", "MAX_NESTING", "BadFrame", "LineBuffer", "Unsendable", "decode", "encode"]
+__all__ = ["MAX_FRAME", "MAX_NESTING", "MAX_VALUES", "BadFrame", "LineBuffer", "Unsendable", "decode", "encode"]
 
 MAX_FRAME = 16 * 1024 * 1024
 """Bytes of one line, with its line feed."""
@@ -20,7 +20,11 @@ MAX_FRAME = 16 * 1024 * 1024
 MAX_NESTING = 64
 """Objects and lists inside one another, the message itself included."""
 
+MAX_VALUES = 250_000
+"""Values in one line, each member of a list or an object: what a parser makes of many takes seconds and gigabytes."""
+
 _BYTES = "__bytes__"
+_ESCAPE = 0x5C
 
 
 class BadFrame(ValueError):
@@ -49,6 +53,8 @@ def encode(message: dict[str, Any]) -> bytes:
         raise Unsendable(f"it is nested deeper than {MAX_NESTING} levels") from None
     if len(line) > MAX_FRAME:
         raise Unsendable(f"it takes {len(line):,} bytes; a message has at most {MAX_FRAME:,}")
+    if len(line) > MAX_VALUES and _has_too_many_values(line):
+        raise Unsendable(f"it has more than {MAX_VALUES:,} values")
     if line.count(b"{") + line.count(b"[") > MAX_NESTING and _is_too_deep(message):
         raise Unsendable(f"it is nested deeper than {MAX_NESTING} levels")
     return line
@@ -60,8 +66,11 @@ def decode(line: bytes) -> dict[str, Any]:
     Raises:
         BadFrame: the line is not exactly one object of strict JSON within the limits.
     """
+    is_large = len(line) > MAX_VALUES
+    if is_large and _has_too_many_values(line):
+        raise BadFrame(f"a line has more than {MAX_VALUES:,} values")
     try:
-        message = _decoder.decode(line.decode())
+        message = (_patient_decoder if is_large else _decoder).decode(line.decode())
     except UnicodeDecodeError:
         raise BadFrame("a line is not UTF-8") from None
     except RecursionError:
@@ -82,11 +91,15 @@ def decode(line: bytes) -> dict[str, Any]:
 class LineBuffer:
     """Cuts what arrives into lines, and refuses a line that gets too long before it is whole."""
 
-    __slots__ = ("_length", "_parts")
+    __slots__ = ("_rest",)
 
     def __init__(self) -> None:
-        self._parts: list[bytes] = []
-        self._length = 0
+        self._rest = bytearray()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a line has begun and not ended."""
+        return bool(self._rest)
 
     def feed(self, data: bytes) -> list[bytes]:
         """The lines that are whole now, without their line feeds.
@@ -96,14 +109,13 @@ class LineBuffer:
         """
         lines = data.split(b"\n")
         rest = lines.pop()
-        if lines and self._parts:
-            lines[0] = b"".join([*self._parts, lines[0]])
-            self._parts.clear()
-            self._length = 0
+        if lines and self._rest:
+            # One buffer and not a list of parts: those that arrive byte by byte would take fifty times their size.
+            lines[0] = bytes(self._rest) + lines[0]
+            self._rest = bytearray()
         if rest:
-            self._parts.append(rest)
-            self._length += len(rest)
-        if self._length >= MAX_FRAME or (lines and len(lines[0]) >= MAX_FRAME):
+            self._rest += rest
+        if len(self._rest) >= MAX_FRAME or (lines and len(lines[0]) >= MAX_FRAME):
             raise BadFrame(f"a line is longer than {MAX_FRAME:,} bytes")
         return lines
 
@@ -148,6 +160,40 @@ def _reason(error: ValueError) -> str:
     return error.msg if isinstance(error, json.JSONDecodeError) else "a number is too long"
 
 
+def _integer(text: str) -> int:
+    return int(text)
+
+
+def _has_too_many_values(line: bytes) -> bool:
+    if _marks(line, 0, len(line)) <= MAX_VALUES:
+        return False
+    # Many of the marks may stand in texts, which are skipped at the speed of a search for their end.
+    found = start = 0
+    while found <= MAX_VALUES:
+        quote = line.find(b'"', start)
+        found += _marks(line, start, quote if quote >= 0 else len(line))
+        if quote < 0:
+            break
+        start = _end_of_text(line, quote + 1)
+    return found > MAX_VALUES
+
+
+def _marks(line: bytes, start: int, end: int) -> int:
+    """How often something stands that a value follows."""
+    return line.count(b",", start, end) + line.count(b"[", start, end) + line.count(b"{", start, end)
+
+
+def _end_of_text(line: bytes, start: int) -> int:
+    while (quote := line.find(b'"', start)) >= 0:
+        escapes = quote
+        while escapes > start and line[escapes - 1] == _ESCAPE:
+            escapes -= 1
+        start = quote + 1
+        if not (quote - escapes) % 2:
+            return start
+    return len(line)
+
+
 def _children(values: Iterable[Any]) -> list[Any]:
     return [value for value in values if isinstance(value, (dict, list, tuple))]
 
@@ -171,3 +217,7 @@ def _has_lone_surrogate(message: dict[str, Any]) -> bool:
 
 _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_bytes_as_base64)
 _decoder = json.JSONDecoder(object_pairs_hook=_object, parse_float=_finite, parse_constant=_no_constant)
+# A parser that works on thousands of long numbers lets no other thread run, unless Python code is called now and then.
+_patient_decoder = json.JSONDecoder(
+    object_pairs_hook=_object, parse_float=_finite, parse_int=_integer, parse_constant=_no_constant
+)

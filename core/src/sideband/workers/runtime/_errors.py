@@ -119,7 +119,9 @@ def _short(text: object, limit: int = _MAX_MESSAGE) -> str:
         return f"(a {type(text).__name__})"
     plain = str.__str__(text)
     if len(plain) > limit:
-        plain = f"{plain[:limit]}… [{len(plain) - limit:,} characters cut]"
+        # Between words: the host does not recognise half a secret.
+        kept = max(plain.rfind(" ", 0, limit), plain.rfind("\n", 0, limit)) + 1
+        plain = f"{plain[:kept]}… [{len(plain) - kept:,} characters cut]"
     return plain.encode("utf-8", "backslashreplace").decode()
 
 

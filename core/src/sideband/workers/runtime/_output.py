@@ -1,4 +1,4 @@
-"""What skill code prints becomes `log` messages of the call that printed it."""
+"""What skill code prints becomes `log` messages of the call that printed it, as far as somebody may want to read it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,40 @@ from collections.abc import Callable
 
 from ._context import current_call
 
-__all__ = ["Output"]
+__all__ = ["MAX_LINE", "Allowance", "Output", "left_out"]
 
-MAX_LINE = 8_192
-"""Characters of one log line; the rest of a longer line follows as the next one."""
+MAX_LINE = 65_536
+"""Characters of one log line. A longer one is left out, whole: in a part of it, half a secret would go unrecognised."""
+
+# Less than what the host keeps of a call, so that what is said about the rest is kept too.
+_MAX_LINES = 9_999
+_MAX_TEXT = 4_000_000
+
+
+def left_out(length: int) -> str:
+    """What stands for a line of that many characters that is too long."""
+    return f"[a line of {length:,} characters was left out]"
+
+
+class Allowance:
+    """What one call may still print.
+
+    Attributes:
+        dropped: how many lines were dropped and not yet declared.
+    """
+
+    __slots__ = ("_lines", "_text", "dropped")
+
+    def __init__(self) -> None:
+        self._lines = 0
+        self._text = 0
+        self.dropped = 0
+
+    def take(self, text: str) -> bool:
+        """Count a line. Whether it may be sent."""
+        self._lines += 1
+        self._text += len(text)
+        return self._lines <= _MAX_LINES and self._text <= _MAX_TEXT
 
 
 class Output(io.TextIOBase):
@@ -30,7 +60,7 @@ class Output(io.TextIOBase):
         self.name = name
         self._descriptor = descriptor
         self._emit = emit
-        self._open_lines: dict[str | None, str] = {}
+        self._open_lines: dict[str | None, str | int] = {}
         self._lock = threading.RLock()
         self.buffer = _Bytes(self)
 
@@ -39,19 +69,21 @@ class Output(io.TextIOBase):
         call = current_call.get()
         key = None if call is None else call.id
         with self._lock:
-            *lines, rest = (self._open_lines.pop(key, "") + str(text)).split("\n")
-            for line in lines:
-                self._emit_line(key, line)
-            while len(rest) > MAX_LINE:
-                self._emit(key, self.name, rest[:MAX_LINE])
-                rest = rest[MAX_LINE:]
+            *ends, rest = str(text).split("\n")
+            for end in ends:
+                self._emit_line(key, self._continued(key, end))
             if rest:
-                self._open_lines[key] = rest
+                self._open_lines[key] = self._continued(key, rest)
         return len(text)
 
-    def _emit_line(self, key: str | None, line: str) -> None:
-        for start in range(0, len(line) or 1, MAX_LINE):
-            self._emit(key, self.name, line[start : start + MAX_LINE])
+    def _continued(self, key: str | None, piece: str) -> str | int:
+        """The line that was left open, continued: its text, or only its length if it is too long."""
+        line = self._open_lines.pop(key, "")
+        length = len(piece) + (line if isinstance(line, int) else len(line))
+        return length if isinstance(line, int) or length > MAX_LINE else line + piece
+
+    def _emit_line(self, key: str | None, line: str | int) -> None:
+        self._emit(key, self.name, left_out(line) if isinstance(line, int) else line)
 
     def end_call(self, key: str | None) -> None:
         """Send the line that the call left open."""

@@ -17,7 +17,7 @@ from ._context import Call, current_call, inherit_context
 from ._dispatches import Dispatches
 from ._errors import NoWorker, SkillRefusal, describe, failure
 from ._modules import Modules
-from ._output import Output
+from ._output import Allowance, Output
 
 __all__ = ["PROTOCOL", "Runtime", "running", "serve"]
 
@@ -73,7 +73,7 @@ class Runtime:
         self._calls: dict[str, Call] = {}
         self._modules = Modules(packages)
         self._greeted = False
-        self._dropped = 0
+        self._allowances: dict[str | None, Allowance] = {}
         self._outputs = (Output("stdout", 1, self._log), Output("stderr", 2, self._log))
 
     def run(self) -> None:
@@ -158,6 +158,7 @@ class Runtime:
             child.cancel()
         for output in self._outputs:
             output.end_call(call.id)
+        self._end_logs(call)
         del self._calls[call.id]
         self._channel.send(line)
 
@@ -175,12 +176,23 @@ class Runtime:
             # A host that only knows the four messages of a call.
             _say(text)
             return
-        if self._channel.crowded:
-            self._dropped += 1
+        allowance = self._allowances.setdefault(call, Allowance())
+        if not allowance.take(text) or self._channel.crowded:
+            allowance.dropped += 1
             return
-        if self._dropped:
-            text = f"[{self._dropped:,} lines were dropped here] {text}"
-            self._dropped = 0
+        if allowance.dropped:
+            text = f"[{allowance.dropped:,} lines were dropped here] {text}"
+            allowance.dropped = 0
+        self._send_log(call, stream, text)
+
+    def _end_logs(self, call: Call) -> None:
+        """Say what of the call's output was dropped. What belongs to no call gets a new allowance too."""
+        self._allowances.pop(None, None)
+        allowance = self._allowances.pop(call.id, None)
+        if allowance is not None and allowance.dropped:
+            self._send_log(call.id, "stderr", f"[{allowance.dropped:,} more lines were dropped]")
+
+    def _send_log(self, call: str | None, stream: str, text: str) -> None:
         message = {"__type__": "log", "stream": stream, "text": text.encode("utf-8", "backslashreplace").decode()}
         self._channel.send(encode({**message, "__id__": call} if call is not None else message))
 
