@@ -8,8 +8,10 @@ import importlib.util
 import os
 import shutil
 import tempfile
+from functools import partial
 from pathlib import Path
 
+import anyio
 import pytest
 
 HERE = Path(__file__).parent
@@ -64,3 +66,17 @@ def make_host(tmp_path):
         return harness.make_host(tier, home=options.pop("home", tmp_path / "home"), skill_dirs=folders, **options)
 
     return make
+
+
+@pytest.fixture(scope="module")
+def fight(tmp_path_factory):
+    """``fight(skills, seconds=…)`` runs hostile skills on one host, and gives the ``Arena`` in which they were."""
+
+    def run(skills, *, seconds=30.0, together=4, backend="asyncio", policy=None):
+        arena = load_module(HERE / "arena.py").Arena(tmp_path_factory.mktemp("arena"))
+        anyio.run(
+            partial(arena.fight, skills, seconds=seconds, together=together, policy=policy or {}), backend=backend
+        )
+        return arena
+
+    return run

@@ -1,0 +1,313 @@
+"""Hostile skills beside a quiet neighbour, all on one real host. Loaded by ``conftest.py``, for the fixture ``fight``.
+
+A hostile skill is the body of a tool ``attack(victim)``, or a module that has it; ``victim`` is the id of a call of the
+neighbour that runs all the time. Beside it lie a tool ``fine``, which any next call runs, and ``forge``, which writes
+raw lines of the protocol.
+"""
+
+import json
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import anyio
+import attrs
+import sideband_progress.plugin
+import sideband_sandbox.plugin
+import sideband_skills.plugin
+import sideband_store_sqlite.plugin
+from pydantic import BaseModel, ConfigDict
+from sideband import CallRequest, Host, Plugin
+from sideband.ledger import Verdict, verify
+from sideband.ops import OpContext, OpFamily, Scope, op
+from sideband.workers import WorkerError
+
+OWN, NEIGHBOURS = ("vault:name=own",), ("vault:name=neighbour",)
+KEPT, ANSWERS = "what own keeps", [["what neighbour keeps", number] for number in range(3)]
+LARGE = "x" * (4 << 20)
+DEADLINE = 300
+PLUGINS = [
+    ("store", "sqlite", sideband_store_sqlite.plugin),
+    ("sandbox", "sandbox", sideband_sandbox.plugin),
+    ("loader", "skills", sideband_skills.plugin),
+    ("op", "progress", sideband_progress.plugin),
+]
+
+FORGE = '''
+import json, os, select
+from sideband.workers.runtime import running
+
+left = []
+
+def me():
+    return running()[1].id
+
+def raw(data):
+    """Write all of it to the protocol's descriptor, as if that could block."""
+    rest = memoryview(data)
+    while rest:
+        select.select([], [3], [])
+        try:
+            rest = rest[os.write(3, rest):]
+        except BlockingIOError:
+            pass
+
+def line(**fields):
+    raw(json.dumps(fields).encode() + b"\\n")
+
+def next_id():
+    dispatches = running()[0].dispatches
+    dispatches._last += 1
+    return f"d-{dispatches._last}"
+
+def messages():
+    """One of each kind, as a worker may send it."""
+    request = {"op": "vault.read", "params": {"name": "own"}}
+    return {
+        "dispatch": {"__id__": me(), "__dispatch_id__": next_id(), "__caps__": [], "__dispatch__": request},
+        "result": {"__id__": me(), "value": 1},
+        "cancel": {"__dispatch_id__": next_id()},
+        "log": {"__id__": me(), "stream": "stdout", "text": "a line"},
+        "progress": {"__id__": me(), "current": 1, "total": 2, "message": "half of it"},
+        "ready": {"version": 1, "python": "3.11.7"},
+    }
+
+def ask(call, name="neighbour", id=None, caps=(), op="vault.read", **fields):
+    line(__type__="dispatch", __id__=call, __dispatch_id__=id or next_id(), __caps__=list(caps),
+         __dispatch__={"op": op, "params": {"name": name}}, **fields)
+
+def later(function):
+    """Run it when the host knows that this call has ended: in the next one."""
+    left.append(function)
+'''
+FINE = """
+import forge
+from sideband.skill import tool, vault
+
+@tool
+async def fine() -> str:
+    while forge.left:
+        forge.left.pop()()
+    return await vault.read(name="own")
+"""
+HEADER = """
+import asyncio, gc, os, sys, threading, time
+from forge import ask, later, line, me, messages, next_id, raw
+from sideband.skill import OpError, dispatch, progress, tool, vault
+"""
+NEIGHBOUR = """
+from sideband.skill import tool, vault
+
+@tool
+async def ask(number: int) -> list:
+    return [await vault.read(name="neighbour"), number]
+
+@tool
+async def stay(key: str) -> str:
+    return await vault.stay(key=key)
+"""
+
+
+def module(source: str) -> str:
+    """A hostile module from its text, or from the body of its tool."""
+    if "async def attack" not in source:
+        source = "@tool\nasync def attack(victim: str) -> object:\n" + textwrap.indent(source.strip(), "    ")
+    return HEADER + source
+
+
+class Read(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: str
+
+
+class Stay(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    key: str
+
+
+class Nothing(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+@attrs.frozen
+class VaultScope(Scope, family="vault"):
+    name: str | None = None
+
+
+@attrs.frozen
+class Attack:
+    """How a hostile call ended, and how everybody else fared.
+
+    Attributes:
+        skill: the hostile skill.
+        call: the call's id; empty if it raised.
+        output: what it returned.
+        error: what it raised.
+        logs: what it printed.
+        stayed: what a neighbour's call came to that ran all the time.
+        neighbours: what the neighbour's calls came to that began while it ran.
+        after: what the next calls of the same skill came to: one, and another if that met a worker on its way out.
+    """
+
+    skill: str
+    call: str
+    output: Any
+    error: Exception | None
+    logs: tuple
+    stayed: Any
+    neighbours: list
+    after: list
+
+    @property
+    def code(self) -> str:
+        """The code of its error; empty if it returned."""
+        return "" if self.error is None else getattr(self.error, "code", type(self.error).__name__)
+
+
+@attrs.define
+class _Stay:
+    """A call of the neighbour that runs as long as an attack."""
+
+    call: str = ""
+    begun: anyio.Event = attrs.Factory(anyio.Event)
+    ended: anyio.Event = attrs.Factory(anyio.Event)
+
+
+@attrs.define
+class Arena:
+    """One host, its neighbour, and what happened on it."""
+
+    folder: Path
+    attacks: dict[str, Attack] = attrs.Factory(dict)
+    executed: list[tuple[str, str]] = attrs.Factory(list)
+    stays: dict[str, _Stay] = attrs.Factory(dict)
+    verdict: Verdict | None = None
+
+    async def fight(self, sources: Mapping[str, str], *, seconds: float, together: int, policy: dict) -> None:
+        """Run each hostile skill, with the neighbour beside it."""
+        folders = [self._write("neighbour", {"tools.py": NEIGHBOUR})]
+        names = {name: f"hostile-{number}" for number, name in enumerate(sources)}
+        for name, source in sources.items():
+            code = {"tools.py": FINE, "forge.py": FORGE, "attack.py": module(source)}
+            folders.append(self._write(names[name], code))
+        limiter = anyio.CapacityLimiter(together)
+        with anyio.fail_after(DEADLINE):
+            async with self._host(folders, policy) as host:
+                async with anyio.create_task_group() as tasks:
+                    for name, skill in names.items():
+                        tasks.start_soon(self._attack, host, limiter, name, skill.replace("-", "_"), seconds)
+                self.verdict = await verify(host.ledger.folder, host.store)
+
+    def _write(self, name: str, files: Mapping[str, str]) -> Path:
+        folder = self.folder / "skills" / name
+        folder.mkdir(parents=True)
+        (folder / "SKILL.md").write_text(f"---\nname: {name}\ndescription: A skill of a test.\n---\n")
+        for file, text in files.items():
+            (folder / file).write_text(text)
+        return folder
+
+    def _host(self, folders: list[Path], policy: dict) -> Host:
+        vault = Plugin(kind="op", name="vault", value=SimpleNamespace(sideband_ops=self._vault))
+        return Host(
+            home=self.folder / "home",
+            plugins=[*(Plugin(kind=kind, name=name, value=value) for kind, name, value in PLUGINS), vault],
+            autoload=False,
+            skill_dirs=folders,
+            settings={"policy": {"isolation": "full", **policy}},
+        )
+
+    def _vault(self) -> OpFamily:
+        @op("vault.read", requires="vault", scope=lambda params: VaultScope(name=params.name), record=["name"])
+        async def read(params: Read, ctx: OpContext) -> str:
+            self.executed.append((ctx.origin.skill, params.name))
+            return f"what {params.name} keeps"
+
+        @op("vault.stay", requires="vault", scope=lambda _: VaultScope(name="neighbour"))
+        async def stay(params: Stay, ctx: OpContext) -> str:
+            stay = self.stays[params.key]
+            stay.call = ctx.call
+            stay.begun.set()
+            await stay.ended.wait()
+            return f"stayed for {params.key}"
+
+        @op("vault.large")
+        async def large(params: Nothing, ctx: OpContext) -> str:
+            return LARGE
+
+        return OpFamily(name="vault", ops=(read, stay, large), scope=VaultScope)
+
+    async def _attack(self, host: Host, limiter: anyio.CapacityLimiter, name: str, skill: str, seconds: float) -> None:
+        found: dict[str, Any] = {}
+        neighbours: list[Any] = []
+        stay = self.stays[name] = _Stay()
+
+        async def call(key: str, request: CallRequest) -> None:
+            found[key] = await outcome(host, request)
+
+        async def ask_the_neighbour() -> None:
+            for number in range(3):
+                request = CallRequest("neighbour.ask", {"number": number}, NEIGHBOURS, timeout=60)
+                neighbours.append(answer(await outcome(host, request)))
+
+        async with limiter:
+            # The worker is there before the attack begins, so that its time is not spent on the start.
+            await outcome(host, CallRequest(f"{skill}.fine", grants=OWN))
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(call, "stayed", CallRequest("neighbour.stay", {"key": name}, NEIGHBOURS, timeout=120))
+                await stay.begun.wait()
+                async with anyio.create_task_group() as attack:
+                    attack.start_soon(ask_the_neighbour)
+                    request = CallRequest(f"{skill}.attack", {"victim": stay.call}, OWN, timeout=seconds)
+                    attack.start_soon(call, "attack", request)
+                after = [answer(await outcome(host, CallRequest(f"{skill}.fine", grants=OWN, timeout=60)))]
+                if isinstance(after[0], WorkerError):
+                    after.append(answer(await outcome(host, CallRequest(f"{skill}.fine", grants=OWN, timeout=60))))
+                stay.ended.set()
+        result = found["attack"]
+        failed = isinstance(result, Exception)
+        self.attacks[name] = Attack(
+            skill=skill,
+            call="" if failed else result.call,
+            output=None if failed else result.output,
+            error=result if failed else None,
+            logs=() if failed else result.logs,
+            stayed=answer(found["stayed"]),
+            neighbours=neighbours,
+            after=after,
+        )
+
+    def refused(self, code: str) -> list[dict]:
+        """The origins of what the ledger says was refused with this code."""
+        files = sorted((self.folder / "home" / "ledger").glob("*.jsonl"))
+        lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+        return [line["origin"] for line in lines if line.get("error") and line["error"]["code"] == code]
+
+    def check_others(self, name: str) -> None:
+        """The neighbour noticed nothing, and the next call of the skill works."""
+        attack = self.attacks[name]
+        assert attack.stayed == f"stayed for {name}"
+        assert attack.neighbours == ANSWERS
+        assert attack.after[-1] == KEPT
+
+    def check_record(self) -> None:
+        """No effect was executed that the grant of its call does not cover, and the ledger is whole."""
+        assert {(skill, name) for skill, name in self.executed if skill == "neighbour"} == {("neighbour", "neighbour")}
+        assert {name for skill, name in self.executed if skill != "neighbour"} == {"own"}
+        assert self.verdict.ok, self.verdict.problems
+
+
+def answer(result: Any) -> Any:
+    """What a call returned or raised."""
+    return result if isinstance(result, Exception) else result.output
+
+
+async def outcome(host: Host, request: CallRequest) -> Any:
+    """The result of a call, or what it raised."""
+    try:
+        return await host.run(request)
+    except Exception as error:  # noqa: BLE001  outcomes are the test's to judge
+        return error
