@@ -6,28 +6,25 @@ import hashlib
 import json
 import sys
 import sysconfig
+from functools import partial
 from pathlib import Path
 
+import anyio
+from anyio import to_thread
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from ._errors import SidebandError
+from ._environment_errors import EnvironmentFailed, EnvironmentMissing
+from ._environment_files import Environment, read_environment, seal
+from ._folders import make_temporary, put_in_place, remove_folder
+from ._installing import PackageSource, install_packages
 from .loading import SkillError, SkillSpec
 
 __all__ = ["EnvironmentMissing", "Environments"]
 
-
-class EnvironmentMissing(SidebandError, LookupError):
-    """A skill depends on packages that have not been installed for it. Nothing has run."""
-
-    code = "environment.missing"
-    exit_code = 5
-
-    def __init__(self, skill: str, requirements: tuple[str, ...]) -> None:
-        super().__init__(
-            f"the skill `{skill}` depends on packages that are not installed for it: {', '.join(requirements)}",
-            hint=f"`sideband skills install {skill}` installs them",
-        )
+_PYTHON = ".".join(map(str, sys.version_info[:3]))
+# A download may take hours, and must not be taken for one that was killed.
+_LEFTOVER_SECONDS = 86_400
 
 
 class Environments:
@@ -38,6 +35,11 @@ class Environments:
 
     Args:
         home: the host's folder.
+
+    Example:
+        >>> async def install_all(host):
+        ...     for skill in (await host.skills()).skills:
+        ...         await host.environments.install(skill, PackageSource(wheels=Path("wheels")))
     """
 
     def __init__(self, home: Path) -> None:
@@ -52,10 +54,10 @@ class Environments:
         _check_python(skill)
         if not skill.requirements:
             return None
-        return self.folder / _digest(skill)
+        return self.folder / _digest(_wanted(skill))
 
     def require(self, skill: SkillSpec) -> Path | None:
-        """The skill's environment; ``None`` if it needs none.
+        """The folder of the skill's environment; ``None`` if it needs none.
 
         Raises:
             EnvironmentMissing: it has not been installed.
@@ -66,24 +68,82 @@ class Environments:
             raise EnvironmentMissing(skill.name, skill.requirements)
         return path
 
+    def find(self, skill: SkillSpec) -> Environment | None:
+        """The skill's environment with what is in it; ``None`` if it needs none or has none yet.
+
+        Raises:
+            SkillError: see ``path``.
+        """
+        path = self.path(skill)
+        return read_environment(path) if path is not None and path.is_dir() else None
+
+    async def install(self, skill: SkillSpec, source: PackageSource | None = None) -> Environment | None:
+        """Install what the skill depends on, whole or not at all. What is there already stays as it is.
+
+        Args:
+            skill: whose packages.
+            source: where they come from; ``None``: the index that uv is configured with, wheels only.
+
+        Returns:
+            The environment; ``None`` if the skill needs none.
+
+        Raises:
+            InstallerMissing: there is no uv.
+            EnvironmentFailed: it could not be done; nothing of it is left.
+            SkillError: see ``path``.
+        """
+        path = self.path(skill)
+        if path is None:
+            return None
+        if not await to_thread.run_sync(path.is_dir):
+            try:
+                await self._install(skill, path, source or PackageSource())
+            except OSError as error:
+                raise EnvironmentFailed.unwritable(skill.name, error) from error
+        return await to_thread.run_sync(read_environment, path)
+
+    async def _install(self, skill: SkillSpec, path: Path, source: PackageSource) -> None:
+        wanted = _wanted(skill)
+        make = partial(make_temporary, self.folder, leftover_seconds=_LEFTOVER_SECONDS)
+        temporary = await to_thread.run_sync(make)
+        try:
+            await install_packages(temporary, skill.name, wanted, source)
+            await to_thread.run_sync(seal, temporary, wanted)
+            await to_thread.run_sync(put_in_place, temporary, path)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await to_thread.run_sync(remove_folder, temporary)
+
 
 def _check_python(skill: SkillSpec) -> None:
     try:
-        fits = SpecifierSet(skill.requires_python).contains(sys.version.split()[0], prereleases=True)
+        fits = SpecifierSet(skill.requires_python).contains(_PYTHON, prereleases=True)
     except InvalidSpecifier as error:
         problem = f"`{skill.requires_python}` is no specifier of Python versions"
         raise SkillError(f"the skill `{skill.name}`: {problem}", hint='write for instance ">=3.11"') from error
     if not fits:
         raise SkillError(
-            f"the skill `{skill.name}` runs on Python {skill.requires_python}, and this is {sys.version.split()[0]}",
+            f"the skill `{skill.name}` runs on Python {skill.requires_python}, and this is {_PYTHON}",
             hint="run the host with a version of Python that fits",
         )
 
 
-def _digest(skill: SkillSpec) -> str:
+def _wanted(skill: SkillSpec) -> tuple[str, ...]:
+    """What is to be installed, in one way of writing it."""
     try:
-        wanted = sorted({str(Requirement(text)) for text in skill.requirements})
-    except InvalidRequirement as error:
+        requirements = [Requirement(text) for text in skill.requirements]
+    except (InvalidRequirement, RecursionError) as error:
         raise SkillError(f"the skill `{skill.name}`: {error}", hint='write for instance "numpy>=2"') from error
+    for requirement in requirements:
+        # whatever loader it came from: a place could be any file or program of this machine
+        if requirement.url is not None:
+            raise SkillError(
+                f"the skill `{skill.name}` depends on `{requirement}`, which names a place and not a package",
+                hint="name a package and its versions; `--wheels DIR` can supply it",
+            )
+    return tuple(sorted({str(requirement) for requirement in requirements}))
+
+
+def _digest(wanted: tuple[str, ...]) -> str:
     facts = ["sideband environment 1", sys.implementation.cache_tag, sysconfig.get_platform(), *wanted]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()

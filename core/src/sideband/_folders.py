@@ -19,7 +19,7 @@ from attrs import frozen
 
 from ._errors import SidebandError
 
-__all__ = ["FolderFailed", "StoredFile", "digest_of", "publish"]
+__all__ = ["FolderFailed", "StoredFile", "digest_of", "make_temporary", "publish", "put_in_place", "remove_folder"]
 
 _TEMPORARY = ".new-"
 _LEFTOVER_SECONDS = 3600
@@ -96,27 +96,51 @@ def _check_path(path: str) -> None:
         raise FolderFailed(f"`{path}` is no path inside a folder", hint="use a relative path without `..`")
 
 
-def _write(parent: Path, target: Path, files: tuple[StoredFile, ...]) -> None:
+def make_temporary(parent: Path, *, leftover_seconds: float = _LEFTOVER_SECONDS) -> Path:
+    """A new folder beside those that are complete, to be filled and put in place.
+
+    Args:
+        parent: the folder of both; made if it is not there.
+        leftover_seconds: the age at which another one is what a host that was killed while filling it left behind,
+            and is removed.
+    """
     parent.mkdir(parents=True, exist_ok=True)
-    _remove_leftovers(parent)
+    _remove_leftovers(parent, leftover_seconds)
     temporary = parent / f"{_TEMPORARY}{os.getpid()}-{uuid4().hex}"
     temporary.mkdir()
+    return temporary
+
+
+def put_in_place(temporary: Path, target: Path) -> None:
+    """Make a filled folder the one of this name, by one rename, with the names in it on disk before that.
+
+    If another host was faster, its folder stays, and this one is left to ``remove_folder``.
+    """
+    for folder in sorted({temporary, *(path for path in temporary.rglob("*") if path.is_dir())}):
+        # workers may run as another user, whatever the umask of this one
+        folder.chmod(0o755)
+        _sync_folder(folder)
+    try:
+        temporary.rename(target)
+    except OSError:
+        if not target.is_dir():
+            raise
+    _sync_folder(target.parent)
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder with all that is in it, as far as that is possible. None is fine."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _write(parent: Path, target: Path, files: tuple[StoredFile, ...]) -> None:
+    temporary = make_temporary(parent)
     try:
         for file in files:
             _write_file(temporary / file.path, file)
-        for folder in sorted({temporary, *(path for path in temporary.rglob("*") if path.is_dir())}):
-            # workers may run as another user, whatever the umask of this one
-            folder.chmod(0o755)
-            _sync_folder(folder)
-        try:
-            temporary.rename(target)
-        except OSError:
-            # another host has published the same content in the meantime; `publish` checks it
-            if not target.is_dir():
-                raise
-        _sync_folder(parent)
+        put_in_place(temporary, target)
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        remove_folder(temporary)
 
 
 def _write_file(path: Path, file: StoredFile) -> None:
@@ -136,15 +160,14 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _remove_leftovers(parent: Path) -> None:
-    """Remove what a host that was killed while writing has left behind."""
+def _remove_leftovers(parent: Path, seconds: float) -> None:
     for path in parent.glob(f"{_TEMPORARY}*"):
         try:
-            abandoned = time.time() - path.stat().st_mtime > _LEFTOVER_SECONDS
+            abandoned = time.time() - path.stat().st_mtime > seconds
         except FileNotFoundError:
             continue
         if abandoned:
-            shutil.rmtree(path, ignore_errors=True)
+            remove_folder(path)
 
 
 def _read(folder: Path) -> list[StoredFile] | None:

@@ -16,6 +16,7 @@ import anyio
 
 from ._calls import CallRequest, CallResult, GrantAsker, SkillCalls
 from ._catalog import SkillCatalog
+from ._environments import Environments
 from ._errors import ConfigurationError
 from ._files import default_home, make_home
 from ._isolation import ChosenSandbox
@@ -130,6 +131,7 @@ class Host:
         stack.push_async_callback(self.sandbox.close)
         self._broker = self.broker
         stack.callback(setattr, self, "_broker", None)
+        self.environments = Environments(self.home)
         self.catalog = SkillCatalog(self.plugins, self._skill_dirs)
         self.recovered = tuple(await recover(self.broker, self.ledger, claims))
         recorder = await stack.enter_async_context(WorkerReports(self.broker))

@@ -30,4 +30,4 @@ def skill_hint(hint: str, folders: list[Path], *, unknown: bool) -> str:
     if unknown and not folders:
         return f"{hint}; `--skill-dir DIR` adds a skill's folder"
     options = "".join(f" --skill-dir {quote(str(folder))}" for folder in folders)
-    return re.sub(r"`(sideband skills (?:list|show)[^`]*)`", lambda found: f"`{found[1]}{options}`", hint)
+    return re.sub(r"`(sideband skills (?:list|show|install)[^`]*)`", lambda found: f"`{found[1]}{options}`", hint)

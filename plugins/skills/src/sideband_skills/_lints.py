@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from attrs import frozen
+from packaging.specifiers import SpecifierSet
 from sideband.loading import SkillSpec
 from sideband.ops import Capability
 
@@ -42,7 +42,6 @@ _CLOSED: Mapping[str, str] = {
     "urllib3": _HTTP,
     "webbrowser": "",
 }
-_DEPENDENCIES = re.compile(r"^# /// script\s*$", re.MULTILINE)
 
 
 def lint(spec: SkillSpec, modules: Sequence[Module], families: Iterable[OpFamily], problems: Problems) -> None:
@@ -56,7 +55,8 @@ def lint(spec: SkillSpec, modules: Sequence[Module], families: Iterable[OpFamily
     """
     known = {family.name: family for family in families}
     needed: dict[str, str] = {}
-    declares = any(_DEPENDENCIES.search(module.text) for module in modules)
+    declares = bool(spec.requirements)
+    _check_python(spec, problems)
     for module in modules:
         _check_imports(spec, module, problems, declares=declares)
         _check_waiting(module, problems)
@@ -143,6 +143,12 @@ def _check_use(use: _Use, module: Module, known: Mapping[str, OpFamily], problem
             )
 
 
+def _check_python(spec: SkillSpec, problems: Problems) -> None:
+    here = ".".join(map(str, sys.version_info[:3]))
+    if not SpecifierSet(spec.requires_python).contains(here, prereleases=True):
+        problems.warn("python.version", f"it needs Python {spec.requires_python}, and this is {here}")
+
+
 def _check_imports(spec: SkillSpec, module: Module, problems: Problems, *, declares: bool) -> None:
     own = {path.partition("/")[0].removesuffix(".py") for path in spec.files}
     for line, name in _imported(module.tree):
@@ -155,7 +161,7 @@ def _check_imports(spec: SkillSpec, module: Module, problems: Problems, *, decla
             problems.warn(
                 "import.unknown",
                 f"line {line}: `{root}` is not in the standard library, and workers see nothing else",
-                "put the module into the skill's folder",
+                "put the module into the skill's folder, or name its package in a `# /// script` block",
                 file=module.path,
             )
 

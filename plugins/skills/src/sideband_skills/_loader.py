@@ -16,6 +16,7 @@ from ._files import list_files
 from ._lints import lint
 from ._manifest import manifest_file, read_manifest
 from ._problems import Problems
+from ._requirements import read_requirements
 
 if TYPE_CHECKING:
     from sideband.ops import OpFamily
@@ -33,6 +34,7 @@ class _Candidate:
     folder: Path
     origin: str = "folder"
     package: str = ""
+    distribution: str = ""
 
 
 @frozen
@@ -119,7 +121,8 @@ def _candidates(sources: SkillSources, found: list[SkillProblem]) -> Iterator[_C
             problems.fail("manifest.missing", f"{origin} declares a skill and has no SKILL.md", "add it to the wheel")
             found += problems.found
         else:
-            yield _Candidate(Path(os.path.realpath(package.path)), origin, package.name)
+            folder = Path(os.path.realpath(package.path))
+            yield _Candidate(folder, origin, package.name, package.distribution)
 
 
 def _skill_folders(source: Path, problems: Problems) -> Iterator[Path]:
@@ -193,6 +196,9 @@ def _read(candidate: _Candidate, problems: Problems) -> _Read | None:
     if manifest is None:
         return None
     modules = read_modules(folder, listed.paths, problems)
+    requirements = read_requirements(modules, candidate.distribution, problems)
+    if any(problem.fatal for problem in problems.found):
+        return None
     tools = find_tools(manifest.key, modules, problems)
     spec = SkillSpec(
         name=manifest.name,
@@ -205,6 +211,10 @@ def _read(candidate: _Candidate, problems: Problems) -> _Read | None:
         capabilities=manifest.capabilities,
         families=tools.families,
         timeout=manifest.timeout,
+        requirements=requirements.packages,
+        requires_python=requirements.python,
+        memory=manifest.memory,
+        alone=manifest.alone,
         connections=manifest.connections,
         allowed_tools=manifest.allowed_tools,
         license=manifest.license,

@@ -20,7 +20,7 @@ from ._problems import Problems, did_you_mean, shown
 __all__ = ["Manifest", "manifest_file", "read_manifest"]
 
 _FORMAT_KEYS = frozenset({"name", "description", "license", "compatibility", "metadata", "allowed-tools"})
-_OWN_KEYS = frozenset({"capabilities", "timeout", "connections"})
+_OWN_KEYS = frozenset({"capabilities", "connections", "isolation", "memory", "timeout"})
 _AGENTOS_KEYS = frozenset(
     {
         "accounts",
@@ -44,6 +44,10 @@ _YAML_KEYS = frozenset({"id", "name", "description", "scenarios", "activation", 
 _MAXIMUM_NAME = 200
 _MAXIMUM_DESCRIPTION = 1024
 _MAXIMUM_TIMEOUT = 86_400.0
+_MEMORY = re.compile(r"(?P<number>[0-9]{1,15})[ ]?(?P<unit>|[KMGT](?:i?B)?)", re.IGNORECASE)
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_LEAST_MEMORY = 32 << 20
+_MOST_MEMORY = 16 << 40
 _PRE_APPROVED = re.compile(r"[^\s,(]+(?:\([^)]*\))?")
 
 
@@ -58,6 +62,8 @@ class Manifest:
     agentos: bool = False
     capabilities: tuple[str, ...] = ()
     timeout: float | None = None
+    memory: int | None = None
+    alone: bool = False
     connections: tuple[str, ...] = ()
     allowed_tools: tuple[str, ...] = ()
     license: str | None = None
@@ -131,6 +137,8 @@ def read_manifest(
         agentos=source.agentos,
         capabilities=_capabilities(source, metadata, problems),
         timeout=_timeout(source, metadata, problems),
+        memory=_memory(source, metadata, problems),
+        alone=_alone(source, metadata, problems),
         connections=_connections(source, metadata),
         allowed_tools=_allowed_tools(values.get("allowed-tools")),
         license=_text(values.get("license")) or None,
@@ -311,6 +319,35 @@ def _timeout(source: _Source, metadata: Mapping[str, str], problems: Problems) -
         problems.warn("timeout", f"the timeout {shown(text)} is no number of seconds up to a day", file=source.file)
         return None
     return seconds
+
+
+def _memory(source: _Source, metadata: Mapping[str, str], problems: Problems) -> int | None:
+    text = metadata.get("sideband.memory") or _text(source.values.get("memory"))
+    if not text:
+        return None
+    found = _MEMORY.fullmatch(text)
+    size = int(found["number"]) * _UNITS[found["unit"][:1].upper()] if found else 0
+    if not _LEAST_MEMORY <= size <= _MOST_MEMORY:
+        problems.warn(
+            "memory",
+            f"the memory {shown(text)} (`sideband.memory`) is no number of bytes from 32M to 16T; the policy's counts",
+            "write bytes, or `512M`, `2G`",
+            file=source.file,
+        )
+        return None
+    return size
+
+
+def _alone(source: _Source, metadata: Mapping[str, str], problems: Problems) -> bool:
+    text = metadata.get("sideband.isolation") or _text(source.values.get("isolation"))
+    if text and text != "call":
+        problems.warn(
+            "isolation",
+            f"the isolation {shown(text)} (`sideband.isolation`) means nothing; it is taken for the strictest, `call`",
+            "write `call` for a worker of its own for each call, or leave it out",
+            file=source.file,
+        )
+    return bool(text)
 
 
 def _connections(source: _Source, metadata: Mapping[str, str]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""``sideband skills list|show|validate``: which skills there are, and what is wrong with those that did not load."""
+"""``sideband skills list|show|validate|install``: which there are, what is wrong with some, what they depend on."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from sideband.commands import Command
 from .._hosting import add_host_options, make_host, run
 from .._output import format_table, notice, print_data
 from .._skill_dirs import add_skill_dirs, skill_hint
+from .._skill_packages import describe_packages, find_environment, install, packages_data
 
 if TYPE_CHECKING:
     from sideband import Host
+    from sideband.environments import Environment
     from sideband.loading import LoadedSkills, SkillProblem, SkillSpec
     from sideband.ops import OpFamily
 
@@ -23,7 +25,7 @@ __all__ = ["sideband_commands"]
 
 def sideband_commands() -> Command:
     """Register the command."""
-    return Command("skills", "list skills, show one, check your own", _configure, _run)
+    return Command("skills", "list skills, show one, check your own, install what they depend on", _configure, _run)
 
 
 def _configure(parser: ArgumentParser) -> None:
@@ -35,14 +37,23 @@ def _configure(parser: ArgumentParser) -> None:
     show.add_argument("name", help="SKILL or SKILL.TOOL")
     validate = actions.add_parser("validate", help="check a skill folder; exit code 1 if something is wrong")
     validate.add_argument("folder", type=Path)
-    for action in (listing, show):
+    installing = actions.add_parser("install", help="install the packages that skills depend on")
+    installing.add_argument("names", nargs="*", default=[], metavar="SKILL")
+    installing.add_argument("--all", action="store_true", help="for all skills")
+    installing.add_argument("--wheels", type=Path, metavar="DIR", help="take wheels from this folder, and nothing else")
+    installing.add_argument("--offline", action="store_true", help="fetch nothing: use what uv has in its cache")
+    installing.add_argument(
+        "--build", action="store_true", help="build packages that have no wheel: this runs their code with your rights"
+    )
+    for action in (listing, show, installing):
         add_skill_dirs(action)
-    for action in (listing, show, validate):
+    for action in (listing, show, validate, installing):
         add_host_options(action)
 
 
 def _run(arguments: Namespace) -> int:
-    return {"list": _list, "show": _show, "validate": _validate}[arguments.action](arguments)
+    actions = {"list": _list, "show": _show, "validate": _validate, "install": install}
+    return actions[arguments.action](arguments)
 
 
 def _list(arguments: Namespace) -> int:
@@ -72,20 +83,33 @@ def _load(arguments: Namespace) -> LoadedSkills:
     return run(main)
 
 
-def _show(arguments: Namespace) -> int:
-    loaded = _load(arguments)
+def _find(arguments: Namespace) -> tuple[SkillSpec, Environment | None]:
     name, _, tool_name = arguments.name.partition(".")
-    skill = next((skill for skill in loaded.skills if name in (skill.name, skill.key)), None)
-    if skill is None or (tool_name and skill.tool(tool_name) is None):
-        hint = skill_hint("`sideband skills list` shows all", arguments.skill_dir, unknown=True)
-        raise UsageError(f"there is no skill or tool `{arguments.name}`", hint=hint)
-    data = _data(skill)
+
+    async def main() -> tuple[SkillSpec, Environment | None]:
+        async with make_host(arguments, skill_dirs=arguments.skill_dir) as host:
+            loaded = await host.skills()
+            skill = next((skill for skill in loaded.skills if name in (skill.name, skill.key)), None)
+            if skill is None or (tool_name and skill.tool(tool_name) is None):
+                hint = skill_hint("`sideband skills list` shows all", arguments.skill_dir, unknown=True)
+                raise UsageError(f"there is no skill or tool `{arguments.name}`", hint=hint)
+            return skill, find_environment(host, skill)
+
+    return run(main)
+
+
+def _show(arguments: Namespace) -> int:
+    skill, environment = _find(arguments)
+    tool_name = arguments.name.partition(".")[2]
+    data = {**_data(skill), **packages_data(skill, environment)}
     if tool_name:
         data["tools"] = [tool for tool in data["tools"] if tool["name"] == tool_name]
     lines = [
         f"{skill.name}: {skill.description}",
         f"from {skill.source} ({skill.origin})",
         f"asks for: {' '.join(skill.capabilities) or 'nothing'}",
+        *describe_packages(skill, environment),
+        *_describe_limits(skill),
     ]
     for tool in data["tools"]:
         lines += ["", f"{skill.key}.{tool['signature']}", f"  {tool['description']}"]
@@ -129,6 +153,11 @@ async def _families(host: Host) -> list[OpFamily]:
     return families
 
 
+def _describe_limits(skill: SkillSpec) -> list[str]:
+    lines = [f"wants {skill.memory / (1 << 20):g} MiB of memory"] if skill.memory else []
+    return [*lines, "each call has a worker of its own"] if skill.alone else lines
+
+
 def _describe(problem: SkillProblem) -> str:
     hint = f" ({problem.hint})" if problem.hint else ""
     return f"{'error' if problem.fatal else 'warning'}: {problem.source}: {problem.reason}{hint} [{problem.code}]"
@@ -147,6 +176,9 @@ def _data(skill: SkillSpec) -> dict[str, Any]:
         "origin": skill.origin,
         "capabilities": list(skill.capabilities),
         "allowed_tools": list(skill.allowed_tools),
+        "requirements": list(skill.requirements),
+        "memory": skill.memory,
+        "alone": skill.alone,
         "tools": [
             {
                 "name": tool.name,
