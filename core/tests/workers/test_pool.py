@@ -4,6 +4,7 @@ import os
 
 import anyio
 import pytest
+from sideband.workers import CallTimeout, PlainSandbox, SkillFailed, WorkerError, WorkerExited, WorkerStartFailed
 
 pytestmark = pytest.mark.anyio
 
@@ -13,6 +14,19 @@ TOOLS = """
 
     async def pid():
         return os.getpid()
+
+    async def sleep():
+        await asyncio.sleep(1000)
+
+    async def fail():
+        raise ValueError
+
+    async def die():
+        os.kill(os.getpid(), 9)
+
+    async def spin():
+        while True:
+            pass
 """
 
 
@@ -84,3 +98,276 @@ async def test_an_error_in_the_body_of_a_pool_comes_out_as_it_is(make_pool):
     with pytest.raises(KeyError, match="mine"):
         async with make_pool():
             raise KeyError("mine")
+
+
+class Counting(PlainSandbox):
+    """Notes what it launches; waits before it does if it is told to."""
+
+    def __init__(self):
+        super().__init__()
+        self.launched = []
+        self.may_launch = anyio.Event()
+        self.may_launch.set()
+
+    async def launch(self, request):
+        await self.may_launch.wait()
+        process = await super().launch(request)
+        self.launched.append(process)
+        return process
+
+
+@pytest.fixture
+def held(answers):
+    """``held(skill, key)`` is a call that goes on until ``answers.release(key)``."""
+    return lambda skill, key, **options: skill.call(
+        "wait", handler=answers.handler, arguments={"key": key}, **{"domain": key, **options}
+    )
+
+
+async def test_a_call_alone_gets_a_worker_of_its_own_that_ends_with_it(make_skill, make_pool, gather, until):
+    skill = make_skill(TOOLS)
+    async with make_pool() as pool:
+        shared = await pool.call(skill.call("pid"))
+        alone = await gather(*(pool.call(skill.call("pid", alone=True)) for _ in range(3)))
+        pids = {shared.value, *(answer.value for answer in alone)}
+        assert len(pids) == 4
+        await until(lambda: sum(map(exists, pids)) == 1)
+        assert await pool.call(skill.call("pid")) == shared
+
+
+@pytest.mark.parametrize("function", ["fail", "die", "spin"])
+async def test_the_worker_of_a_call_alone_ends_however_the_call_does(make_skill, make_pool, gather, until, function):
+    skill = make_skill(TOOLS)
+    sandbox = Counting()
+    async with make_pool(sandbox=sandbox, cancel_grace=0.1) as pool:
+        (error,) = await gather(pool.call(skill.call(function, alone=True, timeout=1)))
+        assert isinstance(error, (SkillFailed, WorkerExited, CallTimeout))
+        await until(lambda: not exists(sandbox.launched[0].pid))
+
+
+async def test_the_worker_of_a_call_alone_ends_when_its_caller_is_cancelled(
+    make_skill, make_pool, answers, held, until
+):
+    skill = make_skill(TOOLS)
+    sandbox = Counting()
+    async with make_pool(sandbox=sandbox) as pool:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(pool.call, held(skill, "a", alone=True))
+            await answers.arrived(1)
+            tasks.cancel_scope.cancel()
+        await until(lambda: not exists(sandbox.launched[0].pid))
+
+
+async def test_calls_alone_of_one_domain_leave_half_of_the_workers_to_others(make_skill, make_pool, answers, held):
+    skill = make_skill(TOOLS)
+    async with make_pool(maximum=4) as pool, anyio.create_task_group() as tasks:
+        for key in range(6):
+            tasks.start_soon(pool.call, held(skill, key, alone=True, domain="greedy"))
+        await answers.arrived(2)
+        for domain in ("one", "two"):
+            assert (await pool.call(skill.call("pid", domain=domain))).value
+        assert len(answers.waiting) == 2
+        tasks.cancel_scope.cancel()
+
+
+async def test_domains_take_turns_with_their_calls_alone(make_skill, make_pool, answers, held):
+    skill = make_skill(TOOLS)
+    async with make_pool(maximum=1) as pool, anyio.create_task_group() as tasks:
+        for key, domain in (("a1", "a"), ("a2", "a"), ("a3", "a"), ("b1", "b")):
+            tasks.start_soon(pool.call, held(skill, key, alone=True, domain=domain))
+            await anyio.wait_all_tasks_blocked()
+        for count in range(1, 5):
+            await answers.arrived(count)
+            answers.release(list(answers.waiting)[-1])
+    assert list(answers.waiting) == ["a1", "a2", "b1", "a3"]
+
+
+async def test_an_idle_worker_gives_way_to_a_call_alone_of_its_own_domain(make_skill, make_pool):
+    skill = make_skill(TOOLS)
+    async with make_pool(maximum=3) as pool:
+        shared = (await pool.call(skill.call("pid"))).value
+        assert (await pool.call(skill.call("pid", alone=True))).value != shared
+
+
+async def test_a_busy_domain_can_not_keep_another_one_out(make_skill, make_pool, answers, held, until):
+    skill = make_skill(TOOLS)
+    async with make_pool(maximum=1) as pool, anyio.create_task_group() as tasks:
+        tasks.start_soon(pool.call, held(skill, 0, domain="busy"))
+        await answers.arrived(1)
+        other = []
+
+        async def call_other():
+            other.append(await pool.call(skill.call("pid", domain="other")))
+
+        tasks.start_soon(call_other)
+        await anyio.wait_all_tasks_blocked()
+        # The domain is never idle: its next call comes before the last one ends.
+        for key in range(1, 4):
+            tasks.start_soon(pool.call, held(skill, key, domain="busy"))
+            await anyio.wait_all_tasks_blocked()
+            if key == 1:
+                answers.release(0)
+        await until(lambda: other)
+        await answers.arrived(4)
+        for key in range(1, 4):
+            answers.release(key)
+
+
+async def test_no_more_workers_are_told_to_leave_than_are_waited_for(make_skill, make_pool, answers, held, until):
+    skill = make_skill(TOOLS)
+    sandbox = Counting()
+    async with make_pool(maximum=3, sandbox=sandbox) as pool, anyio.create_task_group() as tasks:
+        for count, domain in enumerate("abc", 1):
+            tasks.start_soon(pool.call, held(skill, domain))
+            await answers.arrived(count)
+        longest, *others = sandbox.launched
+        tasks.start_soon(pool.call, skill.call("pid", domain="other"))
+        await anyio.wait_all_tasks_blocked()
+        stay = [(await pool.call(skill.call("pid", domain=domain))).value for domain in "bc"]
+        assert stay == [process.pid for process in others]
+        answers.release("a")
+        await until(lambda: not exists(longest.pid))
+        for domain in "bc":
+            answers.release(domain)
+
+
+async def test_a_worker_that_may_be_busy_for_long_is_not_waited_for(make_skill, make_pool, answers, held):
+    skill = make_skill(TOOLS)
+    async with make_pool(maximum=2) as pool, anyio.create_task_group() as tasks:
+        for count, (domain, timeout) in enumerate((("long", 3600), ("short", 30)), 1):
+            tasks.start_soon(pool.call, held(skill, domain, timeout=timeout))
+            await answers.arrived(count)
+        tasks.start_soon(pool.call, held(skill, "other"))
+        await anyio.wait_all_tasks_blocked()
+        answers.release("short")
+        await answers.arrived(3)
+        answers.release("other")
+        answers.release("long")
+
+
+async def test_calls_that_wait_for_a_worker_are_run_though_it_was_told_to_leave(make_skill, make_pool, gather, until):
+    skill = make_skill(TOOLS)
+    sandbox = Counting()
+    sandbox.may_launch = anyio.Event()
+    async with make_pool(maximum=1, sandbox=sandbox) as pool:
+
+        async def let_launch():
+            await anyio.wait_all_tasks_blocked()
+            sandbox.may_launch.set()
+
+        calls = [pool.call(skill.call("pid", domain=domain)) for domain in "aaabbb"]
+        *found, _ = await gather(*calls, let_launch())
+    assert len({answer.value for answer in found[:3]}) == 1
+    assert len({answer.value for answer in found[3:]}) == 1
+    assert len(sandbox.launched) == 2
+
+
+async def test_nothing_is_started_for_a_call_that_was_cancelled_while_it_waited(make_skill, make_pool, answers, held):
+    skill = make_skill(TOOLS)
+    sandbox = Counting()
+    async with make_pool(maximum=1, sandbox=sandbox) as pool, anyio.create_task_group() as tasks:
+        tasks.start_soon(pool.call, held(skill, "first"))
+        await answers.arrived(1)
+        for alone in (False, True):
+            with anyio.CancelScope() as scope:
+                async with anyio.create_task_group() as waiting:
+                    waiting.start_soon(pool.call, skill.call("pid", domain="cancelled", alone=alone))
+                    await anyio.wait_all_tasks_blocked()
+                    scope.cancel()
+        answers.release("first")
+        assert (await pool.call(skill.call("pid", domain="last"))).value == sandbox.launched[-1].pid
+        assert len(sandbox.launched) == 2
+
+
+async def test_a_cancelled_start_of_a_call_alone_gives_its_place_back(make_skill, make_pool, until):
+    skill = make_skill(TOOLS)
+    sandbox = Counting()
+    sandbox.may_launch = anyio.Event()
+    async with make_pool(maximum=1, sandbox=sandbox) as pool:
+        with anyio.move_on_after(0.05):
+            await pool.call(skill.call("pid", alone=True))
+        sandbox.may_launch.set()
+        assert (await pool.call(skill.call("pid", domain="other"))).value == sandbox.launched[0].pid
+
+
+async def test_waiting_for_a_worker_counts_for_the_deadline(make_skill, make_pool, answers, held):
+    skill = make_skill(TOOLS)
+    sandbox = Counting()
+    async with make_pool(maximum=1, sandbox=sandbox) as pool, anyio.create_task_group() as tasks:
+        tasks.start_soon(pool.call, held(skill, "first"))
+        await answers.arrived(1)
+        with pytest.raises(CallTimeout, match=r"skill.pid did not end within 0.1 s") as caught:
+            await pool.call(skill.call("pid", domain="late", timeout=0.1))
+        assert "all 1 workers were in use" in caught.value.hint
+        answers.release("first")
+    assert len(sandbox.launched) == 1
+
+
+async def test_starting_a_worker_counts_for_the_deadline(make_skill, make_pool):
+    skill = make_skill(TOOLS)
+    sandbox = Counting()
+    sandbox.may_launch = anyio.Event()
+    async with make_pool(sandbox=sandbox) as pool:
+        with pytest.raises(CallTimeout) as caught:
+            await pool.call(skill.call("pid", timeout=0.1))
+        assert "not ready by then" in caught.value.hint
+        sandbox.may_launch.set()
+        assert (await pool.call(skill.call("pid"))).value
+
+
+async def test_what_a_call_waited_is_taken_from_its_time_in_the_worker(make_skill, make_pool):
+    skill = make_skill(TOOLS)
+    sandbox = Counting()
+    sandbox.may_launch = anyio.Event()
+
+    async with make_pool(sandbox=sandbox) as pool, anyio.create_task_group() as tasks:
+
+        async def let_launch():
+            await anyio.sleep(0.7)
+            sandbox.may_launch.set()
+
+        tasks.start_soon(let_launch)
+        before = anyio.current_time()
+        with pytest.raises(CallTimeout):
+            await pool.call(skill.call("sleep", timeout=1.5))
+        assert anyio.current_time() - before < 2.1
+
+
+async def test_a_worker_that_is_retired_while_a_call_arrives_loses_none(make_skill, make_pool):
+    skill = make_skill(TOOLS)
+    sandbox = Counting()
+    async with make_pool(idle_seconds=0.001, sandbox=sandbox) as pool:
+        for _ in range(20):
+            assert (await pool.call(skill.call("pid"))).value == sandbox.launched[-1].pid
+            await anyio.sleep(0.001)
+
+
+async def test_leaving_the_pool_fails_each_call_with_what_it_is(make_skill, make_pool, answers, held):
+    skill = make_skill(TOOLS)
+    sandbox = Counting()
+    pool = make_pool(maximum=2, sandbox=sandbox)
+    failed = {}
+
+    async def call(key):
+        try:
+            await pool.call(held(skill, key))
+        except WorkerError as error:
+            failed[key] = error
+
+    async with anyio.create_task_group() as tasks:
+        async with pool:
+            tasks.start_soon(call, "running")
+            await answers.arrived(1)
+            sandbox.may_launch = anyio.Event()
+            for key in ("starting", "waiting"):
+                tasks.start_soon(call, key)
+                await anyio.wait_all_tasks_blocked()
+        await call("late")
+    assert {key: type(error) for key, error in failed.items()} == {
+        "running": WorkerExited,
+        "starting": WorkerStartFailed,
+        "waiting": WorkerStartFailed,
+        "late": WorkerStartFailed,
+    }
+    assert "with its host" in str(failed["running"])
+    assert "the host has ended" in str(failed["late"])

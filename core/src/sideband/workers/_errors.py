@@ -113,10 +113,10 @@ class CallTimeout(CallError, TimeoutError):
 
     code = "call.timeout"
 
-    def __init__(self, tool: str, seconds: float) -> None:
+    def __init__(self, tool: str, seconds: float, *, hint: str = "") -> None:
         super().__init__(
             f"{tool} did not end within {seconds:g} s",
-            hint="give it more time with --timeout, or `sideband.timeout` in its SKILL.md",
+            hint=hint or "give it more time with --timeout, or `sideband.timeout` in its SKILL.md",
             retryable=True,
         )
         self.seconds = seconds

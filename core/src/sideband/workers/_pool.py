@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self
@@ -11,49 +10,31 @@ import anyio
 from anyio.abc import TaskGroup
 
 from ._calls import CallAnswer, WorkerCall, WorkerReport
-from ._errors import WorkerExited, WorkerStartFailed
+from ._errors import CallTimeout, WorkerStartFailed
+from ._places import Places
 from ._sandbox import LaunchRequest, Sandbox
+from ._slots import Slot, make_way
 from ._worker import Worker
 
 __all__ = ["WorkerPool"]
+
+_ENDED = "the host has ended, and starts no workers any more"
 
 
 def _no_report(report: WorkerReport) -> None:
     """Drop a report."""
 
 
-class _Slot:
-    """One trust domain: its worker, or the start of it that is under way."""
-
-    __slots__ = ("calls", "error", "last_used", "settled", "worker")
-
-    def __init__(self) -> None:
-        self.worker: Worker | None = None
-        self.error: Exception | None = None
-        self.settled = anyio.Event()
-        self.last_used = anyio.current_time()
-        self.calls = 0
-
-    @property
-    def usable(self) -> bool:
-        """Whether it has a worker that takes calls, or will have."""
-        if not self.settled.is_set():
-            return True
-        return self.worker is not None and not self.worker.ended and not self.worker.stuck
-
-    @property
-    def idle(self) -> bool:
-        """Whether its worker is ready, and nobody uses it."""
-        return self.settled.is_set() and self.worker is not None and not self.calls
-
-
 class WorkerPool:
     """Runs calls in workers. Use it as ``async with``; leaving it ends all of them.
+
+    Where there are as many workers as there may be, trust domains take turns: an idle worker gives way to who waits,
+    and if there is none, the one in use for longest takes no new calls, and gives way when those in it have ended.
 
     Args:
         sandbox: starts the workers.
         idle_seconds: how long an idle worker is kept.
-        maximum: workers at once; further domains wait until one is idle, which then gives way.
+        maximum: workers at once. No domain has more than half of them, but each may have one.
         start_timeout: seconds until a new worker must be ready.
         cancel_grace: seconds that a cancelled call may take to end before its worker is replaced.
         write_timeout: seconds that one message may take to be read by a worker.
@@ -83,9 +64,10 @@ class WorkerPool:
         self._cancel_grace = cancel_grace
         self._write_timeout = write_timeout
         self._report = report
-        self._slots: dict[str, _Slot] = {}
-        self._alive: set[_Slot] = set()
-        self._queue: deque[anyio.Event] = deque()
+        self._places = Places(maximum)
+        self._shared: dict[str, Slot] = {}
+        self._slots: set[Slot] = set()
+        self._closed = False
         self._tasks: TaskGroup
 
     async def __aenter__(self) -> Self:
@@ -97,6 +79,7 @@ class WorkerPool:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._closed = True
         self._tasks.cancel_scope.cancel()
         # Without the error of the body, which would come out wrapped in a group.
         await self._tasks.__aexit__(None, None, None)
@@ -113,111 +96,116 @@ class WorkerPool:
             SkillFailed: the function, or the import of its module, raised.
             SkillRefused: there is no such function, it is not ``async def``, or its result can't be sent.
             ArgumentsInvalid: the arguments can't be sent.
-            CallTimeout: it did not end in time. It has been cancelled, or its worker is being replaced.
+                CallTimeout: it did not end in time. It has been cancelled, or its worker is being replaced.
             WorkerStartFailed: there is no worker to run it.
             WorkerExited: its worker ended.
             ProtocolViolation: its worker said what it may not say, and was ended.
         """
         deadline = anyio.current_time() + call.timeout
-        slot = await self._ready_slot(call)
-        worker = slot.worker
-        assert worker is not None  # noqa: S101  what is ready has one
+        slot, worker = await self._ready(call, deadline)
         try:
             call.assigned(worker.process.isolation)
             return await worker.call(call, deadline)
         finally:
-            slot.last_used = anyio.current_time()
-            self._release(slot)
+            self._exit(slot, call)
 
-    async def _ready_slot(self, call: WorkerCall) -> _Slot:
-        """The domain's slot with a worker that takes calls, counted as used."""
+    async def _ready(self, call: WorkerCall, deadline: float) -> tuple[Slot, Worker]:
+        """The slot that the call has entered, and its worker, which takes calls."""
         while True:
-            slot = self._slots.get(call.domain)
-            if slot is None or not slot.usable:
-                slot = self._slots[call.domain] = _Slot()
-                # In the pool's own tasks: whoever asked first may be cancelled while others wait for the same worker.
-                self._tasks.start_soon(self._run, slot, call.domain, call.launch)
-            slot.calls += 1
-            if slot.settled.is_set():
-                return slot
+            slot = self._slot(call)
+            slot.enter(call.id, deadline)
             try:
-                await slot.settled.wait()
+                if not slot.settled.is_set():
+                    await self._wait(slot, call, deadline)
             except BaseException:
-                self._release(slot)
+                self._exit(slot, call)
                 raise
-            if slot.usable:
-                return slot
-            self._release(slot)
+            if slot.worker is not None and slot.is_ready:
+                return slot, slot.worker
+            self._exit(slot, call)
             if slot.error is not None:
                 raise slot.error
 
-    def _release(self, slot: _Slot) -> None:
-        slot.calls -= 1
-        if slot.idle:
-            if slot.worker is not None and slot.worker.stuck:
-                _retire(slot)
-            elif self._queue:
-                self._make_way()
+    async def _wait(self, slot: Slot, call: WorkerCall, deadline: float) -> None:
+        with anyio.CancelScope(deadline=deadline):
+            await slot.settled.wait()
+        if slot.settled.is_set():
+            return
+        if slot.place.granted.is_set():
+            raise CallTimeout(call.tool, call.timeout, hint="its worker was not ready by then; give it more time")
+        hint = f"all {self._maximum} workers were in use; `workers` under [policy] says how many there may be"
+        raise CallTimeout(call.tool, call.timeout, hint=hint)
 
-    async def _run(self, slot: _Slot, domain: str, request: LaunchRequest) -> None:
+    def _slot(self, call: WorkerCall) -> Slot:
+        """The slot for a new call: the domain's if that takes calls, else a new one."""
+        slot = None if call.alone else self._shared.get(call.domain)
+        if slot is not None and slot.takes_calls:
+            return slot
+        if self._closed:
+            raise WorkerStartFailed(_ENDED)
+        slot = Slot(self._places.ask(call.domain), alone=call.alone)
+        self._slots.add(slot)
+        if not call.alone:
+            self._shared[call.domain] = slot
+        self._make_way()
+        # In the pool's own tasks: whoever asked first may be cancelled while others wait for the same worker.
+        self._tasks.start_soon(self._run, slot, call.launch)
+        return slot
+
+    def _exit(self, slot: Slot, call: WorkerCall) -> None:
+        slot.exit(call.id)
+        self._make_way()
+
+    async def _run(self, slot: Slot, request: LaunchRequest) -> None:
         """The life of a slot's worker."""
         try:
-            await self._wait_for_room()
-            self._alive.add(slot)
-            slot.worker = Worker(
-                await self._sandbox.launch(request),
-                domain=domain,
-                start_timeout=self._start_timeout,
-                cancel_grace=self._cancel_grace,
-                write_timeout=self._write_timeout,
-                report=self._report,
-            )
-            await slot.worker.run(slot.settled.set)
+            with slot.scope:
+                await slot.place.granted.wait()
+                await self._serve(slot, request)
         except Exception as error:
             if slot.settled.is_set():
                 raise
             slot.error = error
         finally:
-            self._alive.discard(slot)
-            if self._slots.get(domain) is slot:
-                del self._slots[domain]
-            if not slot.settled.is_set() and slot.error is None:
-                slot.error = WorkerStartFailed("the host ended while the worker was starting")
-            slot.settled.set()
-            if self._queue:
-                self._queue.popleft().set()
+            self._forget(slot)
 
-    async def _wait_for_room(self) -> None:
-        """Wait for one of the ``maximum`` places, first come first served; idle workers give way."""
-        while len(self._alive) >= self._maximum:
-            turn = anyio.Event()
-            self._queue.append(turn)
-            self._make_way()
-            try:
-                await turn.wait()
-            finally:
-                if turn in self._queue:
-                    self._queue.remove(turn)
+    async def _serve(self, slot: Slot, request: LaunchRequest) -> None:
+        if not slot.calls or self._closed:
+            return
+        slot.worker = Worker(
+            await self._sandbox.launch(request),
+            domain=slot.place.domain,
+            start_timeout=self._start_timeout,
+            cancel_grace=self._cancel_grace,
+            write_timeout=self._write_timeout,
+            report=self._report,
+        )
+        await slot.worker.run(slot.settled.set)
+
+    def _forget(self, slot: Slot) -> None:
+        self._slots.discard(slot)
+        if self._shared.get(slot.place.domain) is slot:
+            del self._shared[slot.place.domain]
+        if not slot.settled.is_set() and slot.error is None:
+            slot.error = WorkerStartFailed(_ENDED)
+        slot.settled.set()
+        self._places.leave(slot.place)
+        self._make_way()
 
     def _make_way(self) -> None:
-        """End the worker that has been idle for longest, unless one is on its way out already."""
-        if any(slot.worker is not None and slot.worker.ended for slot in self._alive):
+        """Let as many workers leave as are waited for."""
+        if not self._places.is_waited_for:
             return
-        idle = [slot for slot in self._alive if slot.idle]
-        if idle:
-            _retire(min(idle, key=lambda slot: slot.last_used))
+        started = [slot for slot in self._slots if slot.place.granted.is_set()]
+        for domain, number in self._places.lacking():
+            make_way([slot for slot in started if domain in (None, slot.place.domain)], number)
 
     async def _retire_idle(self) -> None:
         while True:
             now = anyio.current_time()
-            ages = {slot: now - slot.last_used for slot in self._alive if slot.idle}
+            ages = {slot: now - slot.since for slot in self._slots if slot.is_idle}
             for slot, age in ages.items():
                 if age >= self._idle_seconds:
-                    _retire(slot)
+                    slot.leave()
             young = [age for age in ages.values() if age < self._idle_seconds]
             await anyio.sleep(self._idle_seconds - max(young, default=0.0))
-
-
-def _retire(slot: _Slot) -> None:
-    if slot.worker is not None and not slot.worker.ended:
-        slot.worker.end(lambda: WorkerExited("because the host retired it"))
