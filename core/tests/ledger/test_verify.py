@@ -9,7 +9,7 @@ import anyio.lowlevel
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from sideband.ledger import Head, Ledger, verify
+from sideband.ledger import Head, Ledger, LedgerUnwritable, verify
 from sideband.ledger._head import save_head
 from sideband_store_sqlite import open_sqlite
 
@@ -164,6 +164,17 @@ async def test_a_ledger_that_was_removed_as_a_whole_is_found(folder, store, writ
 async def test_no_ledger_and_no_head_is_whole(folder, store):
     verdict = await verify(folder, store)
     assert (verdict.ok, verdict.entries, verdict.head) == (True, 0, None)
+
+
+@pytest.mark.anyio
+async def test_a_first_host_that_ended_before_it_wrote_a_line_left_nothing_wrong(folder, store, write):
+    folder.mkdir()
+    (folder / "hosts").write_text("in the way of its file")
+    async with Ledger(folder, store) as ledger:
+        with pytest.raises(LedgerUnwritable):
+            await write(ledger, 1)
+    verdict = await verify(folder, store)
+    assert (verdict.ok, verdict.entries) == (True, 0), verdict.problems
 
 
 @pytest.mark.anyio

@@ -187,8 +187,7 @@ class _Check:
         if self.stored is None:
             if self.entries:
                 self._problem("", 0, "the store holds no head, so whether the end was cut off can't be told")
-        elif self.head is None or self.head.seq < self.stored.seq:
-            last = self.head.seq if self.head else 0
+        elif (last := self.head.seq if self.head else 0) < self.stored.seq:
             self._problem("", 0, f"the end was cut off: entry {self.stored.seq} was written, and the last is {last}")
         elif self.stored.seq and not self._head_found:
             self._problem("", 0, f"entry {self.stored.seq} is not the one that the store knows")
