@@ -147,6 +147,7 @@ class Crashing:
     temporary: Path
     skills: Path
     order: dict
+    commands: int = -1
     pid: int = 0
     count: int = 0
     answers: dict = field(factory=dict)
@@ -158,14 +159,32 @@ class Crashing:
 
     def open(self):
         """Start a host that makes calls when asked, and wait until it is open."""
-        self.start("obey")
+        self.start_obeying()
         self.hosts.expect("open")
+
+    def start_obeying(self):
+        """The same without waiting."""
+        self.let_go()
+        path = self.temporary.with_name("commands")
+        path.unlink(missing_ok=True)
+        os.mkfifo(path)
+        path.chmod(0o666)
+        self.commands = os.open(path, os.O_RDWR)
+        self.start("obey", commands=str(path))
+
+    def tell(self, **command):
+        os.write(self.commands, json.dumps(command).encode() + b"\n")
+
+    def let_go(self):
+        if self.commands >= 0:
+            os.close(self.commands)
+            self.commands = -1
 
     def skill(self, name, code):
         folder = self.skills / name
         folder.mkdir()
         (folder / "SKILL.md").write_text(f"---\nname: {name}\ndescription: A skill of a test.\n---\n")
-        (folder / "tools.py").write_text("from sideband.skill import *\n" + textwrap.dedent(code))
+        (folder / "tools.py").write_text("from sideband.skill import OpError, crash, http, progress, sql, tool\n" + textwrap.dedent(code))
         for path in (self.skills, folder, *folder.iterdir()):
             path.chmod(0o755 if path.is_dir() else 0o644)
         self.order["skills"].append(str(folder))
@@ -173,7 +192,7 @@ class Crashing:
     def ask(self, tool, *, timeout=20.0, **arguments):
         """Begin a call; gives its number."""
         self.count += 1
-        self.hosts.send({"id": self.count, "tool": tool, "arguments": arguments, "timeout": timeout})
+        self.tell(id=self.count, tool=tool, arguments=arguments, timeout=timeout)
         return self.count
 
     def answer(self, number, seconds=SECONDS):
@@ -193,14 +212,17 @@ class Crashing:
         return answer["output"]
 
     def kill(self):
-        os.kill(self.pid, signal.SIGKILL)
+        try:
+            os.kill(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return
 
     def ended(self):
         """Wait for the host; gives its exit code."""
         return self.hosts.expect("ended")["status"]
 
     def close(self):
-        self.hosts.send({"close": True})
+        self.tell(close=True)
         assert self.ended() == 0
 
     @property
@@ -362,6 +384,7 @@ def make_host(area, start_hosts):
 
     yield make
     for crashing in made:
+        crashing.let_go()
         for process in crashing.survivors():
             process.signal(signal.SIGKILL)
 

@@ -1,7 +1,7 @@
 """Hosts to be killed: a script that forks one for each order, so that none of them has to import anything.
 
 Orders come on standard input and events go to standard output, as JSON objects, one a line. The script waits for a
-host to end before it reads the next order; meanwhile the host itself reads.
+host to end before it reads the next order.
 
 ``{"home", "backend", "tier", "python", "temporary", "skills", "work", …}`` is an order; ``work`` names a function
 below. ``{"event": "forked", "pid"}``, then what the host says, then ``{"event": "ended", "status"}`` are the events.
@@ -56,17 +56,6 @@ def say(**event):
     os.write(1, json.dumps(event).encode() + b"\n")
 
 
-def read_line():
-    """One line, and not a byte more: what follows may be for another process."""
-    line = b""
-    while not line.endswith(b"\n"):
-        byte = os.read(0, 1)
-        if not byte:
-            return None
-        line += byte
-    return json.loads(line)
-
-
 def make_sandbox(order):
     machine, reason = inspect_machine()
     assert machine is not None, reason
@@ -95,15 +84,17 @@ def make_host(order):
 
 async def obey(order):
     """Make the calls that are asked for, until told to close."""
+    commands = os.open(order["commands"], os.O_RDWR | os.O_NONBLOCK)
     async with make_host(order) as host, anyio.create_task_group() as tasks:
         say(event="open")
         while True:
-            await anyio.wait_readable(0)
-            command = read_line()
-            if command is None or command.get("close"):
-                tasks.cancel_scope.cancel()
-                return
-            tasks.start_soon(one_call, host, command)
+            await anyio.wait_readable(commands)
+            for line in os.read(commands, 65_536).splitlines():
+                command = json.loads(line)
+                if "close" in command:
+                    tasks.cancel_scope.cancel()
+                    return
+                tasks.start_soon(one_call, host, command)
 
 
 async def one_call(host, command):
@@ -209,10 +200,10 @@ def main():
     ctypes.CDLL(None).prctl(_BECOME_PARENT_OF_ORPHANS, 1, 0, 0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     say(event="ready")
-    while (order := read_line()) is not None:
+    for line in sys.stdin.buffer:
         pid = os.fork()
         if not pid:
-            run(order)
+            run(json.loads(line))
         say(event="forked", pid=pid)
         say(event="ended", status=reap(pid))
 
