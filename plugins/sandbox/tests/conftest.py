@@ -10,10 +10,12 @@ from pathlib import Path
 import anyio
 import pytest
 from attrs import frozen
-from sideband.workers import WorkerLimits
-from sideband_sandbox._paths import ReadablePath, inspect_interpreter, interpreter_paths
-from sideband_sandbox._plan import Variant, confined_plan, open_to_everyone
-from sideband_sandbox._probe import LOCKDOWN, fresh_uid, inspect_machine
+from sideband.workers import LaunchRequest, WorkerLimits, runtime_files
+from sideband_sandbox import SystemSandbox
+from sideband_sandbox._forks import LOCKDOWN
+from sideband_sandbox._paths import inspect_interpreter
+from sideband_sandbox._plan import Ground, Variant, open_to_everyone, worker_orders, worker_plan, zygote_plan
+from sideband_sandbox._probe import fresh_uid, inspect_machine
 
 ORDINARY_USER = 61_234
 IS_ROOT = os.geteuid() == 0
@@ -84,9 +86,7 @@ class Outcome:
 class Bench:
     """Starts workers for tests."""
 
-    machine: object
-    python: Path
-    interpreter: object
+    ground: Ground
     area: Path
     snapshot: Path
 
@@ -97,21 +97,23 @@ class Bench:
         return Variant(own_user=who == "root", user_namespace=who == "user")
 
     def plan(self, variant, *, without=(), limits=None):
-        plan = confined_plan(
-            self.machine,
-            variant,
-            [*interpreter_paths(self.interpreter), ReadablePath(str(self.snapshot))],
-            limits=limits or WorkerLimits(),
-            links=[self.snapshot, *(Path(way) for way in self.interpreter.ways)],
-            staging=self.snapshot,
-            uid=fresh_uid(),
-        )
-        return {"steps": [step for step in plan["steps"] if step[0] not in without]}
+        """What a zygote does, and then its worker."""
+        zygote = zygote_plan(self.ground, variant, self.snapshot)
+        steps = [step for step in zygote["steps"] if step[0] not in without]
+        return {"zygote": {"steps": steps}, "worker": self.worker_plan(variant, without=without, limits=limits)}
+
+    def worker_plan(self, variant, *, without=(), limits=None):
+        """What a worker does, as a process of its own without a zygote."""
+        request = LaunchRequest(snapshot=self.snapshot, sdk=self.snapshot, limits=limits or WorkerLimits())
+        orders = {**worker_orders(variant, request, fresh_uid()), "parent": {"pid": os.getpid()}}
+        steps = worker_plan(self.ground, variant)["steps"]
+        kept = [[name, {**arguments, **orders.get(name, {})}] for name, arguments in steps if name not in without]
+        return {"steps": kept}
 
     def start(self, who, plan, snippets, *, before="", wait=False, **options):
         identity = {"user": ORDINARY_USER, "group": ORDINARY_USER, "extra_groups": []}
         worker = subprocess.Popen(
-            [str(self.python), "-I", "-S", "-B", str(self.area / "harness_worker.py")],
+            [str(self.ground.python), "-I", "-S", "-B", str(self.area / "harness_worker.py")],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -159,7 +161,79 @@ def bench(machine, open_python, area):
     for path in (snapshot, *snapshot.glob("*.*"), area / "secret.txt"):
         path.chmod(0o755 if path.is_dir() else 0o644)
     interpreter = anyio.run(partial(inspect_interpreter, open_python))
-    return Bench(machine, open_python, interpreter, area, snapshot)
+    return Bench(Ground(machine, open_python, interpreter), area, snapshot)
+
+
+SKILL = """
+import os
+
+async def who():
+    return {"uid": os.getuid(), "files": sorted(os.listdir(os.path.dirname(__file__)))}
+
+async def steal(path):
+    with open(path) as file:
+        return file.read()
+
+async def spin():
+    while True:
+        pass
+
+async def leave():
+    os._exit(7)
+
+async def fault():
+    import ctypes
+    ctypes.string_at(0)
+
+async def where():
+    return {"argv": __import__("sys").argv, "environment": dict(os.environ), "parent": os.getppid()}
+
+async def neighbour(path):
+    return os.listdir(path)
+"""
+
+
+@pytest.fixture
+def make_request(bench, area, tmp_path):
+    """Skills and SDKs as the host lays them out."""
+    sdk = area / f"sdk-{tmp_path.name}"
+    for name, source in runtime_files().items():
+        (sdk / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, sdk / name)
+
+    def make(name):
+        snapshot = area / f"{name}-{tmp_path.name}"
+        snapshot.mkdir()
+        (snapshot / "skill.py").write_text(SKILL)
+        for path in (snapshot, *snapshot.iterdir(), sdk, *sdk.rglob("*")):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+        return LaunchRequest(snapshot=snapshot, sdk=sdk)
+
+    return make
+
+
+@pytest.fixture
+def request_for_worker(make_request):
+    return make_request("skill")
+
+
+@pytest.fixture
+async def sandbox():
+    made = SystemSandbox()
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+def until():
+    """Wait until something is so."""
+
+    async def wait(condition):
+        with anyio.fail_after(10):
+            while not condition():  # noqa: ASYNC110  nothing tells when a process ends
+                await anyio.sleep(0.01)
+
+    return wait
 
 
 @pytest.fixture(params=WHO)

@@ -2,6 +2,7 @@
 
 Orders are one line of JSON: ``lockdown`` (file), ``plan``, ``before`` (code to run first), ``snippets`` (name → code),
 ``facts`` (names that snippets see). A snippet that raises was stopped. With ``wait`` it stays until its input ends.
+A plan has ``steps``; or ``zygote`` and ``worker``, with a fork between them.
 """
 
 import ctypes
@@ -34,11 +35,31 @@ def reap(pid):
 
 scope = {**orders["facts"], "demand": demand, "libc": libc, "os": os, "ctypes": ctypes, "reap": reap}
 exec(orders["before"], scope)
-try:
-    lockdown.apply(orders["plan"])
-except BaseException as error:  # noqa: BLE001 - as the real runtime does: nothing runs without the lock-down
-    os.write(2, f"{type(error).__name__}: {error}\n".encode())
-    os._exit(lockdown.EXIT_CODE)
+
+
+def lock_down(plan):
+    try:
+        lockdown.apply(plan)
+    except BaseException as error:  # noqa: BLE001 - as the real zygote does: nothing runs without the lock-down
+        os.write(2, f"{type(error).__name__}: {error}\n".encode())
+        os._exit(lockdown.EXIT_CODE)
+
+
+plan = orders["plan"]
+if "zygote" in plan:
+    lock_down(plan["zygote"])
+    zygote = os.getpid()
+    child = os.fork()
+    if child:
+        os.close(0)
+        os.close(1)
+        status = os.waitpid(child, 0)[1]
+        os._exit(os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status))
+    for name, arguments in plan["worker"]["steps"]:
+        if name == "parent":
+            arguments["pid"] = zygote
+    plan = plan["worker"]
+lock_down(plan)
 report = {}
 for name, code in orders["snippets"].items():
     try:

@@ -1,55 +1,17 @@
-"""The sandbox as the host uses it: what it claims, and workers of the real runtime behind it."""
+"""Workers that the sandbox makes, with the real runtime in them."""
 
 import json
 import os
-import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import anyio
 import pytest
-import sideband_sandbox
 from attrs import evolve
-from sideband.workers import Isolation, LaunchRequest, WorkerLimits, WorkerStartFailed, runtime_files
+from sideband.workers import Isolation, WorkerLimits
 from sideband_sandbox import SystemSandbox
-from sideband_sandbox._landlock import READ_DIRECTORY, READ_FILE
-from sideband_sandbox._paths import inspect_interpreter
-from sideband_sandbox._probe import prove
-from sideband_sandbox.plugin import sideband_sandboxes
 
 pytestmark = pytest.mark.anyio
-
-SKILL = """
-import os
-
-async def who():
-    return {"uid": os.getuid(), "files": sorted(os.listdir(os.path.dirname(__file__)))}
-
-async def steal(path):
-    with open(path) as file:
-        return file.read()
-
-async def spin():
-    while True:
-        pass
-"""
-
-
-@pytest.fixture
-def request_for_worker(bench, area, tmp_path):
-    """A skill and an SDK as the host lays them out."""
-    sdk = area / f"sdk-{tmp_path.name}"
-    for name, source in runtime_files().items():
-        (sdk / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, sdk / name)
-    snapshot = area / f"skill-{tmp_path.name}"
-    snapshot.mkdir()
-    (snapshot / "skill.py").write_text(SKILL)
-    for path in (snapshot, *snapshot.iterdir(), sdk, *sdk.rglob("*")):
-        path.chmod(0o755 if path.is_dir() else 0o644)
-    return LaunchRequest(snapshot=snapshot, sdk=sdk)
 
 
 async def receive(worker, buffer=b""):
@@ -80,26 +42,8 @@ async def ready(worker):
     return await receive(worker)
 
 
-async def test_the_entry_point_gives_one_sandbox():
-    assert [sandbox.name for sandbox in sideband_sandboxes()] == ["sandbox"]
-
-
-async def test_the_highest_tier_is_proved_here():
-    probe = await SystemSandbox().probe()
-    assert probe.isolation is Isolation.FULL, probe.hints
-    assert len(probe.proofs) > 30
-    assert "could not fork" in probe.proofs
-    assert probe.gaps
-
-
-async def test_a_proof_is_made_once():
-    sandbox = SystemSandbox()
-    first = await sandbox.probe()
-    assert await sandbox.probe() is first
-
-
-async def test_a_worker_runs_a_skill_and_keeps_it_in(request_for_worker):
-    worker = await SystemSandbox().launch(request_for_worker)
+async def test_a_worker_runs_a_skill_and_keeps_it_in(sandbox, request_for_worker):
+    worker = await sandbox.launch(request_for_worker)
     try:
         steps = (await ready(worker))["lockdown"]["steps"]
         assert steps[-2:] == ["landlock", "seccomp"]
@@ -111,8 +55,62 @@ async def test_a_worker_runs_a_skill_and_keeps_it_in(request_for_worker):
         await worker.close()
 
 
-async def test_a_spinning_worker_can_be_killed(request_for_worker):
-    worker = await SystemSandbox().launch(request_for_worker)
+async def test_a_worker_knows_nothing_of_the_zygote_but_that_it_is_its_parent(sandbox, request_for_worker):
+    request = evolve(request_for_worker, environment={"TZ": "UTC"})
+    worker = await sandbox.launch(request)
+    try:
+        await ready(worker)
+        seen = await call(worker, request, "where")
+        assert seen["environment"] == {"TZ": "UTC", "MALLOC_ARENA_MAX": "2"}
+        assert len(seen["argv"]) == 1
+        assert seen["parent"] == 1
+    finally:
+        await worker.close()
+
+
+async def test_two_workers_of_one_zygote_have_users_and_files_of_their_own(sandbox, request_for_worker, make_request):
+    other = make_request("another")
+    first, second = await sandbox.launch(request_for_worker), await sandbox.launch(other)
+    try:
+        await ready(first)
+        await ready(second)
+        answers = [await call(first, request_for_worker, "who"), await call(second, other, "who")]
+        assert all(answer["files"] == ["skill.py"] for answer in answers)
+        if os.geteuid() == 0:
+            assert answers[0]["uid"] != answers[1]["uid"]
+        assert "__error__" in await call(first, request_for_worker, "steal", path=str(other.snapshot / "skill.py"))
+        assert "__error__" in await call(first, request_for_worker, "neighbour", path=str(other.snapshot))
+        assert "__error__" in await call(first, request_for_worker, "neighbour", path=str(other.snapshot.parent))
+    finally:
+        await first.close()
+        await second.close()
+
+
+async def test_a_skill_that_appears_after_the_zygote_has_started_can_be_read(sandbox, request_for_worker, make_request):
+    await (await sandbox.launch(request_for_worker)).close()
+    later = make_request("later")
+    worker = await sandbox.launch(later)
+    try:
+        await ready(worker)
+        assert (await call(worker, later, "who"))["files"] == ["skill.py"]
+    finally:
+        await worker.close()
+
+
+async def test_packages_of_a_skill_can_be_read_and_no_others(sandbox, request_for_worker, make_request):
+    mine, others = make_request("packages-mine").snapshot, make_request("packages-others").snapshot
+    request = evolve(request_for_worker, packages=mine)
+    worker = await sandbox.launch(request)
+    try:
+        await ready(worker)
+        assert (await call(worker, request, "neighbour", path=str(mine)))["value"] == ["skill.py"]
+        assert "__error__" in await call(worker, request, "neighbour", path=str(others))
+    finally:
+        await worker.close()
+
+
+async def test_a_spinning_worker_can_be_killed(sandbox, request_for_worker):
+    worker = await sandbox.launch(request_for_worker)
     try:
         await ready(worker)
         worker.kill()
@@ -124,7 +122,28 @@ async def test_a_spinning_worker_can_be_killed(request_for_worker):
         await worker.close()
 
 
-async def test_a_skill_under_a_link_is_found(request_for_worker, area, tmp_path):
+@pytest.mark.parametrize(("function", "code"), [("leave", 7), ("fault", -signal.SIGSEGV)])
+async def test_how_a_worker_ended_is_told_to_everybody_who_waits(sandbox, request_for_worker, function, code):
+    worker = await sandbox.launch(request_for_worker)
+    codes = []
+
+    async def learn():
+        codes.append(await worker.wait())
+
+    try:
+        await ready(worker)
+        async with anyio.create_task_group() as waiting:
+            waiting.start_soon(learn)
+            waiting.start_soon(learn)
+            with pytest.raises(AssertionError, match="has ended"):
+                await call(worker, request_for_worker, function)
+        assert codes == [code, code]
+        assert worker.usage() is None
+    finally:
+        await worker.close()
+
+
+async def test_a_skill_under_a_link_is_found(sandbox, request_for_worker, area, tmp_path):
     link = area / f"link-{tmp_path.name}"
     link.symlink_to(area)
     moved = evolve(
@@ -132,7 +151,7 @@ async def test_a_skill_under_a_link_is_found(request_for_worker, area, tmp_path)
         snapshot=link / request_for_worker.snapshot.name,
         sdk=link / request_for_worker.sdk.name,
     )
-    worker = await SystemSandbox().launch(moved)
+    worker = await sandbox.launch(moved)
     try:
         await ready(worker)
         assert (await call(worker, moved, "who"))["files"] == ["skill.py"]
@@ -141,8 +160,7 @@ async def test_a_skill_under_a_link_is_found(request_for_worker, area, tmp_path)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user reads his own files with his own identity")
-async def test_a_skill_that_only_root_may_read_runs_as_root_without_rights(request_for_worker):
-    sandbox = SystemSandbox()
+async def test_a_skill_that_only_root_may_read_runs_as_root_without_rights(sandbox, request_for_worker):
     (request_for_worker.snapshot / "skill.py").chmod(0o600)
     worker = await sandbox.launch(request_for_worker)
     try:
@@ -153,109 +171,130 @@ async def test_a_skill_that_only_root_may_read_runs_as_root_without_rights(reque
         await worker.close()
 
 
-async def test_the_limits_of_the_request_hold(request_for_worker):
-    worker = await SystemSandbox().launch(evolve(request_for_worker, limits=WorkerLimits(files=33)))
+async def test_the_limits_of_the_request_hold(sandbox, request_for_worker):
+    worker = await sandbox.launch(evolve(request_for_worker, limits=WorkerLimits(files=33)))
     try:
         await ready(worker)
-        lines = await anyio.Path(f"/proc/{worker.pid}/task/{worker.pid}/children").read_text()
-        limits = await anyio.Path(f"/proc/{lines.split()[0]}/limits").read_text()
+        limits = await anyio.Path(f"/proc/{worker.pid}/limits").read_text()
         assert "33" in next(line for line in limits.splitlines() if line.startswith("Max open files"))
     finally:
         await worker.close()
 
 
-async def test_an_interpreter_that_does_not_run_is_named():
-    request = LaunchRequest(snapshot=Path("/"), sdk=Path("/"))
-    with pytest.raises(WorkerStartFailed, match="/none/python"):
-        await SystemSandbox(python=Path("/none/python")).launch(request)
-
-
-# Honesty: what is not proved is not claimed.
-
-
-async def claimed(machine):
-    python = Path(sys.executable)
-    return (await prove(machine, python, await inspect_interpreter(python), as_root=os.geteuid() == 0)).probe
-
-
-async def test_a_step_that_the_kernel_refuses_means_no_tier(machine):
-    probe = await claimed(evolve(machine, landlock=evolve(machine.landlock, files=1 << 60)))
-    assert probe.isolation is Isolation.NONE
-    assert probe.proofs == ()
-    assert all("landlock" in hint for hint in probe.hints)
-
-
-async def test_a_landlock_that_lets_files_be_written_means_no_lower_tier(machine):
-    only_reading = evolve(machine.landlock, files=READ_FILE | READ_DIRECTORY)
-    no_namespaces = evolve(machine.architecture, pivot_root=10_000)
-    probe = await claimed(evolve(machine, landlock=only_reading, architecture=no_namespaces))
-    assert probe.isolation is Isolation.NONE
-    assert any("write in its own folder" in hint for hint in probe.hints), probe.hints
-
-
-async def test_a_filter_that_lets_sockets_be_made_means_no_tier(machine):
-    socket_call = {"x86_64": 41, "aarch64": 198}[machine.architecture.machine]
-    calls = {**machine.architecture.calls, "sysinfo": socket_call}
-    probe = await claimed(evolve(machine, architecture=evolve(machine.architecture, calls=calls)))
-    assert probe.isolation is Isolation.NONE
-    assert any("open an IPv4 socket" in hint for hint in probe.hints)
-
-
-async def test_a_filter_that_breaks_ordinary_work_means_no_tier(machine):
-    calls = {name: number for name, number in machine.architecture.calls.items() if name != "epoll_create1"}
-    probe = await claimed(evolve(machine, architecture=evolve(machine.architecture, calls=calls)))
-    assert probe.isolation is Isolation.NONE
-    assert any("could not run an event loop" in hint for hint in probe.hints)
-
-
-async def test_where_the_root_can_not_be_changed_the_lower_tier_is_claimed_with_the_reason(machine):
-    probe = await claimed(evolve(machine, architecture=evolve(machine.architecture, pivot_root=10_000)))
-    assert probe.isolation is Isolation.NO_NAMESPACES
-    assert any("pivot_root" in hint for hint in probe.hints)
-    assert any("stat" in gap for gap in probe.gaps)
+async def test_what_a_worker_uses_can_be_seen(sandbox, request_for_worker):
+    worker = await sandbox.launch(request_for_worker)
+    try:
+        await ready(worker)
+        usage = worker.usage()
+        assert 1 << 20 < usage.memory < 1 << 28
+        assert usage.threads == 1
+        assert usage.processor < 10
+    finally:
+        await worker.close()
+    assert worker.usage() is None
 
 
 async def test_without_anything_proved_a_worker_starts_unconfined_and_says_so(request_for_worker, machine):
     weak = evolve(machine, landlock=evolve(machine.landlock, files=1 << 60))
-    worker = await SystemSandbox(weak).launch(request_for_worker)
+    sandbox = SystemSandbox(weak)
+    worker = await sandbox.launch(request_for_worker)
     try:
         await ready(worker)
         assert worker.isolation is Isolation.NONE
         assert "root:" in (await call(worker, request_for_worker, "steal", path="/etc/passwd"))["value"]
     finally:
         await worker.close()
+        await sandbox.close()
 
 
-# The host as an ordinary user: everything is imported first, because the checkout may be closed to him.
-AS_USER = """
-import asyncio, encodings.ascii, encodings.idna, json, os, random, sys, tempfile
-import anyio, anyio._backends._asyncio, trio, anyio._backends._trio
-import sideband.workers, sideband.workers._launcher
-from pathlib import Path
-sys.path.insert(0, sys.argv[1])
-import sideband_sandbox._sandbox
-from sideband_sandbox import SystemSandbox
-os.setgroups([]); os.setresgid(61234, 61234, 61234); os.setresuid(61234, 61234, 61234)
-async def main():
-    return await SystemSandbox(python=Path(sys.argv[2])).probe()
-probe = anyio.run(main)
-print(json.dumps([probe.isolation.label, len(probe.proofs), probe.hints]))
-"""
+# The zygote.
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user runs all the other tests as himself")
-async def test_an_ordinary_user_gets_the_highest_tier_too(area, open_python):
-    packages = area / "packages"
-    if not packages.exists():
-        source = Path(sideband_sandbox.__file__).parent
-        shutil.copytree(source, packages / "sideband_sandbox", ignore=shutil.ignore_patterns("__pycache__"))
-    answer = await anyio.run_process(
-        [sys.executable, "-c", AS_USER, str(packages), str(open_python)],
-        env={"PYTHONPATH": os.pathsep.join(sys.path), "TMPDIR": "/tmp"},
-        stderr=subprocess.PIPE,
-        check=False,
-    )
-    assert answer.returncode == 0, answer.stderr.decode()
-    tier, proofs, hints = json.loads(answer.stdout)
-    assert tier == "full", hints
-    assert proofs > 30
+def zygote_of(worker):
+    """The process that made it."""
+    lines = Path(f"/proc/{worker.pid}/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("PPid:")).split()[1])
+
+
+def exists(pid):
+    return Path(f"/proc/{pid}").exists()
+
+
+def children(pid):
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def open_descriptors():
+    return sorted(path.name for path in Path("/proc/self/fd").iterdir())
+
+
+async def test_a_zygote_that_was_killed_takes_its_workers_along_and_is_replaced(sandbox, request_for_worker):
+    worker = await sandbox.launch(request_for_worker)
+    try:
+        await ready(worker)
+        os.kill(zygote_of(worker), signal.SIGKILL)
+        with anyio.fail_after(10):
+            assert await worker.wait() == -signal.SIGKILL
+    finally:
+        await worker.close()
+    again = await sandbox.launch(request_for_worker)
+    try:
+        assert (await ready(again))["__type__"] == "ready"
+        assert again.isolation is Isolation.FULL
+    finally:
+        await again.close()
+
+
+async def test_a_zygote_that_hangs_is_replaced(sandbox, request_for_worker, monkeypatch):
+    monkeypatch.setattr("sideband_sandbox._forks._FORK_SECONDS", 0.2)
+    worker = await sandbox.launch(request_for_worker)
+    await worker.close()
+    worker = await sandbox.launch(request_for_worker)
+    os.kill(zygote_of(worker), signal.SIGSTOP)
+    again = await sandbox.launch(request_for_worker)
+    try:
+        assert (await ready(again))["__type__"] == "ready"
+    finally:
+        await again.close()
+        await worker.close()
+
+
+async def test_closing_the_sandbox_ends_the_zygote(request_for_worker):
+    sandbox = SystemSandbox()
+    worker = await sandbox.launch(request_for_worker)
+    zygote = zygote_of(worker)
+    assert exists(zygote)
+    await worker.close()
+    await sandbox.close()
+    assert not exists(zygote)
+
+
+async def test_a_hundred_workers_leave_nothing_behind(sandbox, request_for_worker):
+    await (await sandbox.launch(request_for_worker)).close()
+    before = open_descriptors()
+    for _ in range(10):
+        workers = []
+
+        async def launch(workers=workers):
+            workers.append(await sandbox.launch(request_for_worker))
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(10):
+                tasks.start_soon(launch)
+        zygote = zygote_of(workers[0])
+        for worker in workers:
+            await worker.close()
+    assert open_descriptors() == before
+    assert children(zygote) == []
+
+
+async def test_a_launch_that_is_cancelled_leaves_no_process_behind(sandbox, request_for_worker, until):
+    worker = await sandbox.launch(request_for_worker)
+    zygote = zygote_of(worker)
+    async with anyio.create_task_group() as tasks:
+        for _ in range(5):
+            tasks.start_soon(sandbox.launch, request_for_worker)
+        await anyio.lowlevel.checkpoint()
+        tasks.cancel_scope.cancel()
+    await until(lambda: children(zygote) == [worker.pid])
+    await worker.close()

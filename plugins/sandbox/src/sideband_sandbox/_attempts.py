@@ -1,21 +1,17 @@
-"""The throw-away worker: locks itself down like any worker, then tries what it must not be able to do.
+"""The skill of the throw-away worker: tries what no worker must be able to do, and what each must be able to.
 
-Runs by path with ``-I -S`` and the standard library only. It gets one JSON argument with the lock-down's file, the
-plan, the host's process id, a folder that stands for a skill's snapshot, and one that is open to everybody. It prints
-one line of JSON: which attempts succeeded, and which ordinary things failed. Then it waits for the end of its standard
-input, so that the host can look at it in /proc while it lives.
+It is copied into a folder that stands for a skill's snapshot, and called like any tool: in a real worker, made by the
+zygote that makes the others. The standard library only.
 """
 
 from __future__ import annotations
 
 import ctypes
 import errno
-import importlib.util
-import json
+import importlib
 import os
 import resource
 import socket
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -206,29 +202,24 @@ def _try_all(attempts: dict[str, Attempt], facts: Facts) -> dict[str, str | None
     return outcomes
 
 
-def main() -> None:
-    """Lock down, try, report, wait."""
-    facts: Facts = json.loads(sys.argv[1])
-    spec = importlib.util.spec_from_file_location("lockdown", facts["lockdown"])
-    assert spec is not None and spec.loader is not None  # noqa: S101, PT018 - a path with .py has a loader
-    lockdown = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(lockdown)
-    try:
-        steps = lockdown.apply(facts["plan"])["steps"]
-    except OSError as error:
-        sys.stderr.write(f"{error}\n")
-        sys.stderr.flush()
-        os._exit(lockdown.EXIT_CODE)
+async def attempt(**facts: Any) -> dict[str, dict[str, str | None]]:
+    """Try everything.
+
+    Args:
+        facts: ``host`` (its process id), ``snapshot`` (this folder), ``file`` (in it), ``open`` (a folder that
+            everybody may write to), ``namespaces`` and ``thread_limit`` (whether these are to be tried), ``threads``
+            (the limit).
+
+    Returns:
+        ``must_fail`` and ``must_work``: for each attempt what stopped it, ``None`` if nothing did.
+    """
+    import asyncio  # noqa: PLC0415 - as a skill would
+
     forbidden = dict(MUST_FAIL)
     if facts["namespaces"]:
         forbidden.update(MUST_FAIL_IN_NAMESPACES)
     if facts["thread_limit"]:
         forbidden.update(MUST_FAIL_WITH_THREAD_LIMIT)
-    report = {"steps": steps, "must_work": _try_all(MUST_WORK, facts), "must_fail": _try_all(forbidden, facts)}
-    sys.stdout.write(json.dumps(report) + "\n")
-    sys.stdout.flush()
-    sys.stdin.read()
-
-
-if __name__ == "__main__":
-    main()
+    # In a thread: a running event loop does not let another one be run beside it.
+    must_work = await asyncio.to_thread(_try_all, MUST_WORK, facts)
+    return {"must_work": must_work, "must_fail": await asyncio.to_thread(_try_all, forbidden, facts)}

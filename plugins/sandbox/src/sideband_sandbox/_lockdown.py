@@ -1,9 +1,9 @@
-"""Locks the process down that runs it. Runs inside a worker, before anything that the skill wrote is read.
+"""Locks the process down that runs it: the zygote, and each worker before anything that the skill wrote is read.
 
-Standard library only and loadable by path as one file: the worker runs ``-I -S`` and sees no packages. All decisions
+Standard library only and loadable by path as one file: the process runs ``-I -S`` and sees no packages. All decisions
 (which paths, which system calls, which identity) were made by the host and come in the plan; here they are only
-carried out, in the plan's order. A step that can't be done raises, and the runtime then ends the worker with
-``EXIT_CODE``: there is no "locked down in part".
+carried out, in the plan's order. A step that can't be done raises, and the process then ends with ``EXIT_CODE``: there
+is no "locked down in part".
 
 A plan is JSON: ``{"steps": [[NAME, {argument: value}], …]}``; the names are those of ``_STEPS`` below.
 """
@@ -72,11 +72,12 @@ class LockdownFailed(OSError):
     """A step could not be done, so nothing may run in this process."""
 
 
-def apply(plan: dict[str, Any]) -> dict[str, Any]:
+def apply(plan: dict[str, Any], orders: dict[str, Any] | None = None) -> dict[str, Any]:
     """Carry out the plan.
 
     Args:
-        plan: what ``sideband_sandbox`` made for this worker.
+        plan: what ``sideband_sandbox`` made for this kind of process.
+        orders: for each step by name, the arguments that this process has beside the plan's; ``None`` leaves it out.
 
     Returns:
         ``{"steps": [names of the steps that were done, in order]}``.
@@ -89,8 +90,11 @@ def apply(plan: dict[str, Any]) -> dict[str, Any]:
         step = _STEPS.get(name)
         if step is None:
             raise LockdownFailed(f"there is no lock-down step `{name}`")
+        own = (orders or {}).get(name, {})
+        if own is None:
+            continue
         try:
-            step(**arguments)
+            step(**arguments, **own)
         except (OSError, TypeError, ValueError) as error:
             raise LockdownFailed(f"lock-down step `{name}` failed: {error}") from error
         done.append(name)
@@ -124,7 +128,7 @@ def _namespaces(host: int, with_user: bool, root: dict[str, Any]) -> None:
     ``with_user`` is for those who are not root: they may do this only in a user namespace of their own.
 
     A process namespace begins with a child. So this process stays behind to wait for it, holding nothing but its
-    process id, and ends as the child ends.
+    process id, and ends when the child ends.
     """
     uid, gid = os.geteuid(), os.getegid()
     _succeed(_libc.unshare(_CLONE_NAMESPACES | (_CLONE_NEWUSER if with_user else 0)), "unshare")
@@ -139,7 +143,8 @@ def _namespaces(host: int, with_user: bool, root: dict[str, Any]) -> None:
     if child:
         os.closerange(0, writing)
         _capabilities(kept=1 << _CAP_KILL)  # the kernel ends the child with this process only if this one may kill it
-        _end_like(child)
+        status = os.waitpid(child, 0)[1]
+        os._exit(os.WEXITSTATUS(status) if os.WIFEXITED(status) else EXIT_CODE)
     os.close(writing)
     _Lifeline.end = reading
 
@@ -210,18 +215,6 @@ def _mount(source: str, target: str, kind: str | None, flags: int, options: str 
     _succeed(_libc.mount(*words[:3], ctypes.c_ulong(flags), words[3]), f"mount {target}")
 
 
-def _end_like(child: int) -> None:
-    """Wait for the child and end as it ended, so that the host learns how."""
-    status = os.waitpid(child, 0)[1]
-    if os.WIFSIGNALED(status):
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        number = os.WTERMSIG(status)
-        if number != signal.SIGKILL:
-            signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)
-    os._exit(os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else EXIT_CODE)
-
-
 def _user_namespace() -> None:
     """An own, unmapped one: from here on the limit of threads counts this worker's only."""
     _succeed(_libc.unshare(_CLONE_NEWUSER), "unshare")
@@ -289,15 +282,17 @@ def _no_new_privileges() -> None:
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
 
 
-def _landlock(files: int, network: int, scopes: int, rules: list[list[Any]]) -> None:
+def _landlock(
+    files: int, network: int, scopes: int, rules: list[list[Any]], own: list[list[Any]] | None = None
+) -> None:
     """Deny every right in the masks, except on the paths of the rules: ``[rights, folder, [names in it]]``.
 
-    No names means the folder itself and all that is in it.
+    No names means the folder itself and all that is in it. The rules in ``own`` are this process's.
     """
     size = 8 * (3 if scopes else 2 if network else 1)  # older kernels know a shorter structure
     attributes = struct.pack("=QQQ", files, network, scopes)[:size]
     ruleset = _system_call("create ruleset", _LANDLOCK_CREATE_RULESET, attributes, size, 0)
-    for rights, folder, names in rules:
+    for rights, folder, names in [*rules, *(own or [])]:
         for path in [f"{folder}/{name}" for name in names] or [folder]:
             _allow_beneath(ruleset, path, rights)
     _system_call("restrict", _LANDLOCK_RESTRICT_SELF, ruleset, 0)

@@ -1,4 +1,4 @@
-"""Turns decisions about one worker into the plan that its lock-down carries out."""
+"""Turns decisions about workers into the plans that their zygote and they themselves carry out."""
 
 from __future__ import annotations
 
@@ -10,19 +10,34 @@ from pathlib import Path
 from typing import Any
 
 from attrs import evolve, frozen
-from sideband.workers import WorkerLimits
+from sideband.workers import LaunchRequest, WorkerLimits
 
 from ._landlock import READ_DIRECTORY, READ_FILE, Landlock
-from ._paths import ReadablePath
+from ._paths import Interpreter, ReadablePath, interpreter_paths
 from ._policy import worker_filter
 from ._tables import Architecture
 
-__all__ = ["Machine", "Plan", "Variant", "confined_plan", "open_to_everyone", "unconfined_plan"]
+__all__ = [
+    "Ground",
+    "Machine",
+    "Plan",
+    "Variant",
+    "open_to_everyone",
+    "own_folders",
+    "unconfined_plan",
+    "worker_orders",
+    "worker_plan",
+    "zygote_plan",
+]
 
 Plan = dict[str, Any]
 
 # Paths that programs use for libraries; often links.
 _LIBRARY_LINKS = ("/lib", "/lib32", "/lib64", "/usr/lib64", "/usr/lib32")
+
+# What a zygote needs to make workers: to signal them, and to give away its identity in them.
+_CAP_KILL, _CAP_SETGID, _CAP_SETUID, _CAP_SETPCAP = 5, 6, 7, 8
+_CAPABILITIES_OF_ZYGOTE = 1 << _CAP_KILL | 1 << _CAP_SETGID | 1 << _CAP_SETUID | 1 << _CAP_SETPCAP
 
 
 @frozen
@@ -39,13 +54,31 @@ class Machine:
 
 
 @frozen
-class Variant:
-    """One way to lock a worker down.
+class Ground:
+    """What is the same for every way to lock workers down.
 
     Args:
-        namespaces: its own mounts, processes, network, ipc and names.
-        user_namespace: its own user namespace. With ``namespaces`` that of an ordinary user.
-        own_user: a user id that nothing else has; needs root.
+        machine: what can be used.
+        python: the interpreter.
+        interpreter: what it is made of.
+        folders: those in which all lies that workers will have of their own.
+    """
+
+    machine: Machine
+    python: Path
+    interpreter: Interpreter
+    folders: tuple[Path, ...] = ()
+
+
+@frozen
+class Variant:
+    """One way to lock workers down.
+
+    Args:
+        namespaces: a zygote with its own mounts, processes, network, ipc and names.
+        user_namespace: each worker in its own user namespace, and with ``namespaces`` the zygote too: that of an
+            ordinary user.
+        own_user: each worker as a user that nothing else is; needs root.
     """
 
     namespaces: bool = False
@@ -57,48 +90,73 @@ class Variant:
         return evolve(self, own_user=False)
 
 
-def confined_plan(
-    machine: Machine,
-    variant: Variant,
-    paths: Iterable[ReadablePath],
-    *,
-    limits: WorkerLimits,
-    links: Iterable[Path],
-    staging: Path,
-    uid: int,
-) -> Plan:
-    """The steps of the lock-down, in the only order in which they hold.
-
-    It looks at the file system, so async code runs it in a thread.
+def zygote_plan(ground: Ground, variant: Variant, stage: Path) -> Plan:
+    """The steps of the zygote. It looks at the file system, so async code runs it in a thread.
 
     Args:
-        machine: what can be used.
+        ground: what there is.
         variant: what shall be used.
-        paths: all that the worker may read.
-        limits: hard limits.
-        links: paths as they will be used; links on the way are made again where the worker has its own root.
-        staging: any folder that exists.
-        uid: the user id, if the variant has its own.
+        stage: one more folder that its workers may have something of.
     """
-    readable = tuple(paths)
     steps: list[list[Any]] = [["descriptors", {}], ["single_thread", {}]]
     if variant.namespaces:
-        root = _root(readable, links, staging, machine)
+        folders = [*ground.folders, stage]
+        parents = [ReadablePath(str(folder.resolve())) for folder in folders]
+        links = [*folders, *(Path(way) for way in ground.interpreter.ways)]
+        root = _root([*interpreter_paths(ground.interpreter), *parents], links, stage, ground.machine)
         steps.append(["namespaces", {"host": os.getpid(), "with_user": variant.user_namespace, "root": root}])
-    elif variant.user_namespace:
-        steps.append(["user_namespace", {}])
-    steps.append(["limits", {"memory": limits.address_space, "threads": limits.threads, "files": limits.files}])
-    steps.append(["bounding_set", {}])
-    if variant.own_user:
-        steps.append(["identity", {"uid": uid}])
     steps += [
         ["parent", {"pid": os.getpid()}],
-        ["capabilities", {}],
+        ["capabilities", {"kept": _CAPABILITIES_OF_ZYGOTE}],
         ["no_new_privileges", {}],
-        ["landlock", _landlock_arguments(machine.landlock, readable)],
-        ["seccomp", _seccomp_arguments(machine.architecture)],
     ]
     return {"steps": steps}
+
+
+def worker_plan(ground: Ground, variant: Variant) -> Plan:
+    """The steps of every worker, in the only order in which they hold.
+
+    The zygote adds its process id to ``parent``; ``worker_orders`` has the rest.
+
+    Args:
+        ground: what there is.
+        variant: what shall be used.
+    """
+    steps: list[list[Any]] = [["descriptors", {}], ["single_thread", {}]]
+    if variant.user_namespace:
+        steps.append(["user_namespace", {}])
+    steps += [["limits", {}], ["bounding_set", {}]]
+    if variant.own_user:
+        steps.append(["identity", {}])
+    steps += [
+        ["parent", {}],
+        ["capabilities", {}],
+        ["no_new_privileges", {}],
+        ["landlock", _landlock_arguments(ground.machine.landlock, interpreter_paths(ground.interpreter))],
+        ["seccomp", _seccomp_arguments(ground.machine.architecture)],
+    ]
+    return {"steps": steps}
+
+
+def worker_orders(variant: Variant, request: LaunchRequest, uid: int) -> dict[str, Any]:
+    """What one worker has of its own: arguments for steps of ``worker_plan``.
+
+    Args:
+        variant: as in its plan, or the same without a user id of its own.
+        request: the worker.
+        uid: the user id, if the variant has its own.
+    """
+    rights = READ_FILE | READ_DIRECTORY
+    return {
+        "limits": _limits(request.limits),
+        "identity": {"uid": uid} if variant.own_user else None,
+        "landlock": {"own": [[rights, str(folder.resolve()), []] for folder in own_folders(request)]},
+    }
+
+
+def own_folders(request: LaunchRequest) -> list[Path]:
+    """The folders that this worker may read besides what every worker may."""
+    return [folder for folder in (request.sdk, request.snapshot, request.packages) if folder is not None]
 
 
 def unconfined_plan(limits: WorkerLimits) -> Plan:
@@ -106,11 +164,15 @@ def unconfined_plan(limits: WorkerLimits) -> Plan:
     return {
         "steps": [
             ["descriptors", {}],
-            ["limits", {"memory": limits.address_space, "threads": limits.threads, "files": limits.files}],
+            ["limits", _limits(limits)],
             ["parent", {"pid": os.getpid()}],
             ["no_new_privileges", {}],
         ]
     }
+
+
+def _limits(limits: WorkerLimits) -> dict[str, int]:
+    return {"memory": limits.address_space, "threads": limits.threads, "files": limits.files}
 
 
 def open_to_everyone(folders: Iterable[Path], *, parents: bool) -> bool:
@@ -164,7 +226,7 @@ def _seccomp_arguments(architecture: Architecture) -> dict[str, Any]:
 
 
 def _root(paths: Iterable[ReadablePath], links: Iterable[Path], staging: Path, machine: Machine) -> dict[str, Any]:
-    """The worker's own file system. Coarser than Landlock's rules, which hold in it as well."""
+    """The workers' own file system. Coarser than Landlock's rules, which hold in it as well."""
     mounts: dict[str, bool] = {}
     hidden: list[str] = []
     for path in paths:

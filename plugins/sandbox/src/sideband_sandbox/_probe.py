@@ -1,56 +1,41 @@
-"""Finds the strongest way to lock a worker down that a throw-away worker has just proved."""
+"""Proves a zygote: a throw-away worker of it tries to break out, and the kernel is asked what that has become."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import platform
 import secrets
-import subprocess
+import shutil
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import anyio
-import anyio.abc
-from anyio.streams.buffered import BufferedByteReceiveStream
+import anyio.to_thread
 from attrs import frozen
-from sideband.workers import Isolation, Probe, WorkerLimits
+from sideband import SidebandError
+from sideband.workers import Isolation, LaunchRequest, Probe, WorkerCall, WorkerLimits, WorkerPool, WorkerProcess
 
+from ._forks import Zygote, ZygoteFailed
 from ._landlock import MINIMUM_ABI, landlock
-from ._paths import Interpreter, ReadablePath, interpreter_paths
-from ._plan import Machine, Variant, confined_plan
+from ._plan import Ground, Machine, Variant, worker_orders, worker_plan, zygote_plan
 from ._tables import ARCHITECTURES
 
-__all__ = ["LOCKDOWN", "Finding", "fresh_uid", "inspect_machine", "prove", "try_variant"]
+__all__ = ["fresh_uid", "inspect_machine", "proved_zygote"]
 
-LOCKDOWN = Path(__file__).with_name("_lockdown.py")
 _ATTEMPTS = Path(__file__).with_name("_attempts.py")
+_FILE = "attempts.py"
+_PREFIX = "sideband-probe-"
 
 # No known allocator of user ids hands these out (the kernel's range for them ends at 2³² - 2).
 _FIRST_UID = 0x70000000
 _UID_COUNT = 0x0FFFFFFE
 
 _SECONDS = 20.0
-_LONGEST_REPORT = 1 << 20
 _EXPECTED_STATUS = {"Seccomp": "2", "NoNewPrivs": "1", "CapEff": "0" * 16, "CapPrm": "0" * 16, "CapAmb": "0" * 16}
-
-
-@frozen
-class Finding:
-    """What was proved, and what launching needs to do the same again.
-
-    Args:
-        probe: the tier with its proofs, gaps and hints.
-        machine: ``None`` where nothing can be had.
-        variant: the way that was proved.
-    """
-
-    probe: Probe
-    machine: Machine | None = None
-    variant: Variant | None = None
 
 
 def inspect_machine() -> tuple[Machine | None, str]:
@@ -73,179 +58,165 @@ def fresh_uid() -> int:
     return _FIRST_UID + secrets.randbelow(_UID_COUNT)
 
 
-async def prove(machine: Machine, python: Path, interpreter: Interpreter, *, as_root: bool) -> Finding:
-    """Try the ways from the strongest on; the first that holds is the finding."""
-    hints: list[str] = []
-    for isolation, variant in _candidates(as_root=as_root):
-        proofs, problem = await try_variant(machine, variant, python, interpreter)
-        if problem:
-            hints.append(f"{_describe(variant)}: {problem}{_remedy(variant)}")
-            continue
-        probe = Probe(isolation, proofs, _gaps(machine, variant, as_root=as_root), tuple(hints))
-        return Finding(probe, machine, variant)
-    return Finding(Probe(Isolation.NONE, gaps=(_NOTHING,), hints=tuple(hints)), machine)
+async def proved_zygote(ground: Ground, isolation: Isolation, variant: Variant) -> tuple[Zygote, tuple[str, ...]]:
+    """Start a zygote, have it make a worker, and the worker try what it must not be able to do.
 
-
-_NOTHING = "a worker can do all that the host's user can do"
-
-
-def _candidates(*, as_root: bool) -> list[tuple[Isolation, Variant]]:
-    if as_root:
-        return [
-            (Isolation.FULL, Variant(namespaces=True, own_user=True)),
-            (Isolation.FULL, Variant(namespaces=True)),
-            (Isolation.NO_NAMESPACES, Variant(own_user=True)),
-            (Isolation.NO_NAMESPACES, Variant()),
-        ]
-    return [
-        (Isolation.FULL, Variant(namespaces=True, user_namespace=True)),
-        (Isolation.NO_NAMESPACES, Variant(user_namespace=True)),
-        (Isolation.NO_NAMESPACES, Variant()),
-    ]
-
-
-def _describe(variant: Variant) -> str:
-    if variant.namespaces:
-        return "own namespaces"
-    if variant.own_user:
-        return "a user id of its own"
-    if variant.user_namespace:
-        return "a user namespace of its own"
-    return "Landlock and a filter of system calls"
-
-
-def _remedy(variant: Variant) -> str:
-    if variant.user_namespace:
-        return "; allow user namespaces (sysctl kernel.apparmor_restrict_unprivileged_userns, user.max_user_namespaces)"
-    if variant.namespaces:
-        return "; the host needs the right to make namespaces (CAP_SYS_ADMIN in a container)"
-    if variant.own_user:
-        return "; the interpreter and its folders would have to be readable by every user"
-    return ""
-
-
-def _gaps(machine: Machine, variant: Variant, *, as_root: bool) -> tuple[str, ...]:
-    gaps = ["bugs of the kernel and side channels of the processor are not stopped by any of this"]
-    if not variant.namespaces:
-        gaps.append("a worker can learn whether a path exists, and its size, owner and times (stat)")
-        gaps.append("a worker can list the names, not the contents, of the interpreter's own site-packages")
-    if not machine.landlock.scopes:
-        gaps.append("signals to others are stopped by the filter of system calls alone (Landlock before version 6)")
-    if as_root and not variant.own_user:
-        gaps.append("workers keep the user id of root, without any capability; the kernel does not limit their threads")
-    elif as_root:
-        gaps.append("a skill whose snapshot only root may read keeps root's user id, without any capability")
-    elif not variant.user_namespace:
-        gaps.append("the limit of threads counts all processes of the user")
-    return tuple(gaps)
-
-
-async def try_variant(
-    machine: Machine, variant: Variant, python: Path, interpreter: Interpreter
-) -> tuple[tuple[str, ...], str]:
-    """Run the throw-away worker.
+    Args:
+        ground: what there is.
+        isolation: the tier that the variant is worth.
+        variant: how workers are locked down.
 
     Returns:
-        What it tried in vain, one sentence each, and what is wrong with the variant; an empty text if nothing is.
+        The zygote, and what the worker tried in vain, one sentence each.
+
+    Raises:
+        ZygoteFailed: it could not be started, or its worker could do something; says what.
     """
-    with tempfile.TemporaryDirectory(prefix="sideband-probe-") as name:
-        snapshot = await anyio.to_thread.run_sync(_make_snapshot, Path(name))
-        facts = await anyio.to_thread.run_sync(_facts, machine, variant, interpreter, snapshot)
-        return await _run(python, variant, facts)
+    stage = await anyio.to_thread.run_sync(_Stage.make)
+    try:
+        plans = await anyio.to_thread.run_sync(
+            lambda: (zygote_plan(ground, variant, stage.folder), worker_plan(ground, variant))
+        )
+        zygote = await Zygote.start(ground.python, isolation, *plans)
+        try:
+            return zygote, await _prove(zygote, variant, stage)
+        except BaseException:
+            await zygote.close()
+            raise
+    finally:
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(stage.remove)
 
 
-def _make_snapshot(folder: Path) -> Path:
-    """A stand-in for a skill, readable for every user as a real one is."""
-    folder.chmod(0o755)
-    snapshot = folder / "snapshot"
-    snapshot.mkdir(mode=0o755)
-    (snapshot / "skill.py").write_text("answer = 42\n", encoding="ascii")
-    (snapshot / "skill.py").chmod(0o644)
-    everybodys = folder / "open"
-    everybodys.mkdir()
-    everybodys.chmod(0o777)
-    return snapshot
+@frozen
+class _Stage:
+    """A stand-in for a skill's snapshot, in a folder of its own that every user can read, as with a real one."""
+
+    folder: Path
+
+    @classmethod
+    def make(cls) -> _Stage:
+        _remove_leftovers()
+        stage = cls(Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-")))
+        stage.snapshot.mkdir()
+        stage.open.mkdir()
+        shutil.copyfile(_ATTEMPTS, stage.snapshot / _FILE)
+        for path, mode in (
+            (stage.folder, 0o755),
+            (stage.snapshot, 0o755),
+            (stage.snapshot / _FILE, 0o644),
+            (stage.open, 0o777),
+        ):
+            path.chmod(mode)
+        return stage
+
+    @property
+    def snapshot(self) -> Path:
+        return self.folder / "snapshot"
+
+    @property
+    def open(self) -> Path:
+        """Where everybody may write."""
+        return self.folder / "open"
+
+    def remove(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def _facts(machine: Machine, variant: Variant, interpreter: Interpreter, snapshot: Path) -> dict[str, Any]:
+def _remove_leftovers() -> None:
+    """Remove what hosts that were killed meanwhile have left behind."""
+    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
+        host = path.name.removeprefix(_PREFIX).partition("-")[0]
+        with contextlib.suppress(OSError):
+            if host.isdigit() and path.lstat().st_uid == os.geteuid() and not Path("/proc", host).exists():
+                shutil.rmtree(path, ignore_errors=True)
+
+
+async def _prove(zygote: Zygote, variant: Variant, stage: _Stage) -> tuple[str, ...]:
     limits = WorkerLimits()
-    links = [snapshot, *(Path(way) for way in interpreter.ways)]
-    plan = confined_plan(
-        machine,
-        variant,
-        [*interpreter_paths(interpreter), ReadablePath(str(snapshot.resolve()))],
-        limits=limits,
-        links=links,
-        staging=snapshot,
-        uid=fresh_uid(),
-    )
-    return {
-        "lockdown": str(LOCKDOWN),
-        "plan": plan,
+    facts = {
         "host": os.getpid(),
-        "snapshot": str(snapshot),
-        "file": "skill.py",
-        "open": str(snapshot.parent / "open"),
+        "snapshot": str(stage.snapshot),
+        "file": _FILE,
+        "open": str(stage.open),
         "namespaces": variant.namespaces,
         "thread_limit": variant.own_user or variant.user_namespace,
         "threads": limits.threads,
     }
+    request = LaunchRequest(snapshot=stage.snapshot, sdk=stage.snapshot, limits=limits)
+    launcher = _Launcher(zygote, variant)
+    try:
+        async with WorkerPool(launcher, start_timeout=_SECONDS) as pool:
+            report = (await pool.call(_call(request, facts))).value
+            status = await anyio.to_thread.run_sync(_kernel_status, launcher.pid)
+    except SidebandError as error:
+        raise ZygoteFailed(error.message) from error
+    except (OSError, IndexError) as error:
+        raise ZygoteFailed("the kernel does not show the throw-away worker in /proc") from error
+    return _verdict(report, status)
 
 
-async def _run(python: Path, variant: Variant, facts: dict[str, Any]) -> tuple[tuple[str, ...], str]:
-    command = [str(python), "-I", "-S", "-B", str(_ATTEMPTS), json.dumps(facts)]
-    environment = {"MALLOC_ARENA_MAX": "2"}
-    async with await anyio.open_process(command, env=environment, cwd="/", stderr=subprocess.PIPE) as process:
+class _Launcher:
+    """The sandbox of the throw-away worker: this zygote and no other."""
+
+    name = "probe"
+
+    def __init__(self, zygote: Zygote, variant: Variant) -> None:
+        self._zygote = zygote
+        self._variant = variant
+        self.pid = 0
+
+    async def probe(self, folders: object = ()) -> Probe:  # noqa: ARG002 - it is what is being probed
+        return Probe(self._zygote.isolation)
+
+    async def launch(self, request: LaunchRequest) -> WorkerProcess:
         try:
-            with anyio.fail_after(_SECONDS):
-                return await _question(process, variant)
-        except TimeoutError:
-            return (), f"the throw-away worker did not answer within {_SECONDS:g} s"
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
+            worker = await self._zygote.fork(request, worker_orders(self._variant, request, fresh_uid()))
+        except ZygoteFailed as error:
+            raise SidebandError(str(error)) from error
+        self.pid = worker.pid
+        return worker
+
+    async def close(self) -> None:
+        """The zygote is somebody else's."""
 
 
-async def _question(process: anyio.abc.Process, variant: Variant) -> tuple[tuple[str, ...], str]:
-    assert process.stdout is not None  # noqa: S101 - open_process makes a pipe
-    try:
-        line = await BufferedByteReceiveStream(process.stdout).receive_until(b"\n", _LONGEST_REPORT)
-    except anyio.IncompleteRead:
-        return (), await _last_words(process)
-    try:
-        status = await anyio.to_thread.run_sync(_kernel_status, process.pid, variant)
-    except (OSError, IndexError):
-        return (), "the kernel does not show the throw-away worker in /proc"
-    return _verdict(json.loads(line), status)
+def _call(request: LaunchRequest, facts: Mapping[str, Any]) -> WorkerCall:
+    return WorkerCall(
+        id=secrets.token_hex(16),
+        tool="probe.attempt",
+        domain="probe",
+        launch=request,
+        module=str(request.snapshot / _FILE),
+        function="attempt",
+        arguments=facts,
+        dispatch=_no_dispatch,
+        timeout=_SECONDS,
+    )
 
 
-async def _last_words(process: anyio.abc.Process) -> str:
-    assert process.stderr is not None  # noqa: S101 - open_process makes a pipe
-    said = b"".join([chunk async for chunk in process.stderr]).decode(errors="replace").strip()
-    code = await process.wait()
-    return said[-300:] or f"the throw-away worker ended with code {code}"
+async def _no_dispatch(dispatch: str, op: str, params: Mapping[str, Any]) -> NoReturn:  # noqa: ARG001 - asks nothing
+    raise AssertionError("the throw-away worker asks for nothing")
 
 
-def _kernel_status(pid: int, variant: Variant) -> dict[str, str]:
+def _kernel_status(pid: int) -> dict[str, str]:
     """What the kernel itself says about the worker; nothing that the worker says could change it."""
-    if variant.namespaces:
-        pid = int(Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()[0])
     lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace").splitlines()
     status = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
     return {name: status.get(name, "") for name in _EXPECTED_STATUS}
 
 
-def _verdict(report: dict[str, Any], status: dict[str, str]) -> tuple[tuple[str, ...], str]:
+def _verdict(report: dict[str, Any], status: dict[str, str]) -> tuple[str, ...]:
     wrong = [f"{name} is {status[name]}" for name, expected in _EXPECTED_STATUS.items() if status[name] != expected]
     if wrong:
-        return (), f"the kernel says of the worker: {', '.join(wrong)}"
+        raise ZygoteFailed(f"the kernel says of the worker: {', '.join(wrong)}")
     succeeded = _names(report["must_fail"], succeeded=True)
     if succeeded:
-        return (), f"a worker could {', '.join(succeeded)}"
+        raise ZygoteFailed(f"a worker could {', '.join(succeeded)}")
     broken = _names(report["must_work"], succeeded=False)
     if broken:
-        return (), f"a worker could not {', '.join(broken)} ({report['must_work'][broken[0]]})"
-    return tuple(f"could not {name}" for name in _names(report["must_fail"], succeeded=False)), ""
+        raise ZygoteFailed(f"a worker could not {', '.join(broken)} ({report['must_work'][broken[0]]})")
+    return tuple(f"could not {name}" for name in _names(report["must_fail"], succeeded=False))
 
 
 def _names(outcomes: dict[str, str | None], *, succeeded: bool) -> list[str]:

@@ -1,4 +1,4 @@
-"""The sandbox itself: proves once per host what can be had, and starts workers that way."""
+"""The sandbox itself: keeps a zygote that has been proved, and has it make the workers."""
 
 from __future__ import annotations
 
@@ -9,136 +9,145 @@ from pathlib import Path
 
 import anyio
 import anyio.to_thread
-from attrs import evolve
-from sideband.workers import (
-    Isolation,
-    LaunchRequest,
-    Probe,
-    WorkerProcess,
-    WorkerStartFailed,
-    launch,
-)
+from attrs import frozen
+from sideband.workers import Isolation, LaunchRequest, Probe, WorkerProcess, WorkerStartFailed, launch
 
-from ._paths import Interpreter, ReadablePath, inspect_interpreter, interpreter_paths
-from ._plan import Machine, Plan, Variant, confined_plan, open_to_everyone, unconfined_plan
-from ._probe import LOCKDOWN, Finding, fresh_uid, inspect_machine, prove, try_variant
+from ._candidates import candidates, describe, gaps, remedy
+from ._forks import LOCKDOWN, Zygote, ZygoteFailed
+from ._paths import inspect_interpreter
+from ._plan import Ground, Machine, Variant, open_to_everyone, own_folders, unconfined_plan, worker_orders
+from ._probe import fresh_uid, inspect_machine, proved_zygote
 
 __all__ = ["SystemSandbox"]
 
-# Without it, threads of a C library that makes an arena for each would soon fill the address space.
-_ENVIRONMENT = {"MALLOC_ARENA_MAX": "2"}
+
+@frozen
+class _Finding:
+    """What was proved, and what launching needs to do the same again."""
+
+    probe: Probe
+    ground: Ground | None = None
+    variant: Variant | None = None
 
 
 class SystemSandbox:
     """Isolates workers by the operating system's own means. A ``Sandbox``, as ``sideband.workers`` describes it.
 
-    What it claims has been proved in this host process by a throw-away worker of the same interpreter.
+    What it claims, a throw-away worker has proved that was made by the very zygote which makes the others.
 
     Args:
         machine: what to use instead of what is found here.
         python: the interpreter of the workers; the host's own if ``None``.
 
     Example:
-        >>> probe = await SystemSandbox().probe()
+        >>> sandbox = SystemSandbox()
+        >>> probe = await sandbox.probe([Path("skills")])
         >>> probe.isolation.label
         'full'
+        >>> await sandbox.close()
     """
 
     name = "sandbox"
 
     def __init__(self, machine: Machine | None = None, python: Path | None = None) -> None:
-        self._python = python or Path(sys.executable)
         self._machine = machine
-        self._findings: dict[Path, Finding] = {}
-        self._interpreters: dict[Path, Interpreter] = {}
-        self._weaker: dict[tuple[Path, Variant], str] = {}
+        self._python = python or Path(sys.executable)
+        self._finding: _Finding | None = None
+        self._zygotes: dict[Variant, Zygote] = {}
         self._proving = anyio.Lock()
 
-    async def probe(self, folders: Sequence[Path] = ()) -> Probe:  # noqa: ARG002  each worker has its own
-        """Which tier the host's own interpreter can have here, proved at the first call."""
-        return (await self._finding(self._python)).probe
+    async def probe(self, folders: Sequence[Path] = ()) -> Probe:
+        """Which tier can be had here. Proved at the first call, and again after ``close``."""
+        return (await self._find(folders)).probe
 
     async def launch(self, request: LaunchRequest) -> WorkerProcess:
-        """Start a worker on the tier that was proved for its interpreter.
+        """Start a worker on the tier that was proved.
 
         Raises:
             WorkerStartFailed: the system did not start it, or what was proved does not fit this skill's folders.
         """
-        finding = await self._finding(self._python)
-        request = evolve(request, environment={**_ENVIRONMENT, **request.environment})
-        if finding.machine is None or finding.variant is None:
-            return await _launch_unconfined(request)
-        variant = await self._fitting_variant(finding.machine, finding.variant, request)
-        interpreter = self._interpreters[self._python]
-        plan = await anyio.to_thread.run_sync(_plan, finding.machine, variant, interpreter, request)
-        return await launch(request, isolation=finding.probe.isolation, lockdown=LOCKDOWN, plan=plan)
+        folders = own_folders(request)
+        finding = await self._find(sorted({folder.parent for folder in folders}))
+        if finding.ground is None or finding.variant is None:
+            return await _launch_unconfined(request, self._python)
+        variant = await anyio.to_thread.run_sync(_fitting, finding.variant, folders)
+        orders = worker_orders(variant, request, fresh_uid())
+        for _ in range(2):
+            zygote = await self._zygote(finding.ground, finding.probe.isolation, variant)
+            try:
+                return await zygote.fork(request, orders)
+            except ZygoteFailed as error:
+                # It has been ended by somebody; the next one may live.
+                problem = str(error)
+        raise WorkerStartFailed(f"no worker could be started: {problem}", hint="try again")
 
     async def close(self) -> None:
-        """Do nothing: nothing is kept."""
-
-    async def _finding(self, python: Path) -> Finding:
+        """End the zygotes. Can be called again."""
         async with self._proving:
-            if python not in self._findings:
-                self._findings[python] = await self._prove(python)
-            return self._findings[python]
+            while self._zygotes:
+                await self._zygotes.popitem()[1].close()
+            self._finding = None
 
-    async def _prove(self, python: Path) -> Finding:
+    async def _find(self, folders: Sequence[Path]) -> _Finding:
+        async with self._proving:
+            if self._finding is None:
+                self._finding = await self._strongest(tuple(folders))
+            return self._finding
+
+    async def _strongest(self, folders: tuple[Path, ...]) -> _Finding:
         machine, reason = (self._machine, "") if self._machine else inspect_machine()
         if machine is None:
-            gaps = ("a worker can do all that the host's user can do",)
-            return Finding(Probe(Isolation.NONE, gaps=gaps, hints=(reason,)))
+            return _Finding(_nothing(reason))
         try:
-            interpreter = await inspect_interpreter(python)
+            interpreter = await inspect_interpreter(self._python)
         except (OSError, ValueError) as error:
-            raise WorkerStartFailed(f"the interpreter {python} can't be used: {error}") from error
-        self._interpreters[python] = interpreter
-        return await prove(machine, python, interpreter, as_root=os.geteuid() == 0)
+            raise WorkerStartFailed(f"the interpreter {self._python} can't be used: {error}") from error
+        ground = Ground(machine, self._python, interpreter, folders)
+        hints: list[str] = []
+        as_root = os.geteuid() == 0
+        for isolation, variant in candidates(as_root=as_root):
+            proofs, problem = await self._prove(ground, isolation, variant)
+            if not problem:
+                probe = Probe(isolation, proofs, gaps(machine, variant, as_root=as_root), tuple(hints))
+                return _Finding(probe, ground, variant)
+            hints.append(f"{describe(variant)}: {problem}{remedy(variant)}")
+        return _Finding(_nothing(*hints))
 
-    async def _fitting_variant(self, machine: Machine, variant: Variant, request: LaunchRequest) -> Variant:
-        """The proved variant, or the same without an own user id if that user could not read the skill."""
-        if not variant.own_user:
-            return variant
-        folders = _folders(request)
-        readable = await anyio.to_thread.run_sync(
-            lambda: open_to_everyone(folders, parents=not variant.namespaces),
-        )
-        if readable:
-            return variant
-        weaker = variant.without_own_user()
+    async def _zygote(self, ground: Ground, isolation: Isolation, variant: Variant) -> Zygote:
+        """The zygote of this variant, alive and proved."""
         async with self._proving:
-            known = (self._python, weaker)
-            if known not in self._weaker:
-                interpreter = self._interpreters[self._python]
-                self._weaker[known] = (await try_variant(machine, weaker, self._python, interpreter))[1]
-        if self._weaker[known]:
-            raise WorkerStartFailed(
-                f"{request.snapshot} is not readable for a user id of the worker's own, "
-                f"and with the host's own {self._weaker[known]}",
-                hint="make the folder readable for every user",
-            )
-        return weaker
+            if variant not in self._zygotes or self._zygotes[variant].ended:
+                _, problem = await self._prove(ground, isolation, variant)
+                if problem:
+                    hint = f"it can be had no more with {describe(variant)}{remedy(variant)}"
+                    raise WorkerStartFailed(f"no worker could be isolated: {problem}", hint=hint)
+            return self._zygotes[variant]
+
+    async def _prove(self, ground: Ground, isolation: Isolation, variant: Variant) -> tuple[tuple[str, ...], str]:
+        """Start a zygote and keep it if it holds. Returns the proofs, and what is wrong; nothing if it holds."""
+        if variant in self._zygotes:
+            await self._zygotes.pop(variant).close()
+        try:
+            zygote, proofs = await proved_zygote(ground, isolation, variant)
+        except ZygoteFailed as error:
+            return (), str(error)
+        self._zygotes[variant] = zygote
+        return proofs, ""
 
 
-def _plan(machine: Machine, variant: Variant, interpreter: Interpreter, request: LaunchRequest) -> Plan:
-    folders = _folders(request)
-    own = [ReadablePath(str(path.resolve())) for path in folders]
-    return confined_plan(
-        machine,
-        variant,
-        [*interpreter_paths(interpreter), *own],
-        limits=request.limits,
-        links=[*folders, *(Path(way) for way in interpreter.ways)],
-        staging=request.sdk,
-        uid=fresh_uid(),
-    )
+def _nothing(*hints: str) -> Probe:
+    return Probe(Isolation.NONE, gaps=("a worker can do all that the host's user can do",), hints=hints)
 
 
-def _folders(request: LaunchRequest) -> list[Path]:
-    return [request.sdk, request.snapshot, *([request.packages] if request.packages else [])]
+def _fitting(variant: Variant, folders: Sequence[Path]) -> Variant:
+    """The proved variant, or the same without an own user id if that user could not read the skill."""
+    if variant.own_user and not open_to_everyone(folders, parents=not variant.namespaces):
+        return variant.without_own_user()
+    return variant
 
 
-async def _launch_unconfined(request: LaunchRequest) -> WorkerProcess:
+async def _launch_unconfined(request: LaunchRequest, python: Path) -> WorkerProcess:
     if sys.platform != "linux":
-        return await launch(request, isolation=Isolation.NONE)
+        return await launch(request, isolation=Isolation.NONE, python=python)
     plan = unconfined_plan(request.limits)
-    return await launch(request, isolation=Isolation.NONE, lockdown=LOCKDOWN, plan=plan)
+    return await launch(request, isolation=Isolation.NONE, python=python, lockdown=LOCKDOWN, plan=plan)

@@ -1,0 +1,68 @@
+"""The ways to lock workers down that are tried, strongest first, and how each is described to people."""
+
+from __future__ import annotations
+
+from sideband.workers import Isolation
+
+from ._plan import Machine, Variant
+
+__all__ = ["candidates", "describe", "gaps", "remedy"]
+
+
+def candidates(*, as_root: bool) -> tuple[tuple[Isolation, Variant], ...]:
+    """What is tried, strongest first."""
+    if as_root:
+        return (
+            (Isolation.FULL, Variant(namespaces=True, own_user=True)),
+            (Isolation.FULL, Variant(namespaces=True)),
+            (Isolation.NO_NAMESPACES, Variant(own_user=True)),
+            (Isolation.NO_NAMESPACES, Variant()),
+        )
+    return (
+        (Isolation.FULL, Variant(namespaces=True, user_namespace=True)),
+        (Isolation.NO_NAMESPACES, Variant(user_namespace=True)),
+        (Isolation.NO_NAMESPACES, Variant()),
+    )
+
+
+def describe(variant: Variant) -> str:
+    """What is special about it, for a hint."""
+    if variant.namespaces:
+        return "own namespaces"
+    if variant.own_user:
+        return "a user id of its own"
+    if variant.user_namespace:
+        return "a user namespace of its own"
+    return "Landlock and a filter of system calls"
+
+
+def remedy(variant: Variant) -> str:
+    """What would have to change for it to hold."""
+    if variant.user_namespace:
+        return "; allow user namespaces (sysctl kernel.apparmor_restrict_unprivileged_userns, user.max_user_namespaces)"
+    if variant.namespaces:
+        return "; the host needs the right to make namespaces (CAP_SYS_ADMIN in a container)"
+    if variant.own_user:
+        return "; the interpreter and its folders would have to be readable by every user"
+    return ""
+
+
+def gaps(machine: Machine, variant: Variant, *, as_root: bool) -> tuple[str, ...]:
+    """What it does not stop, one sentence each."""
+    found = ["bugs of the kernel and side channels of the processor are not stopped by any of this"]
+    if variant.namespaces:
+        found.append("a worker that knows the digest of another skill can learn whether that is stored here (stat)")
+    else:
+        found.append("a worker can learn whether a path exists, and its size, owner and times (stat)")
+        found.append("a worker can list the names, not the contents, of the interpreter's own site-packages")
+    if not machine.landlock.scopes:
+        found.append("signals to others are stopped by the filter of system calls alone (Landlock before version 6)")
+    if as_root and not variant.own_user:
+        found.append(
+            "workers keep the user id of root, without any capability; the kernel does not limit their threads"
+        )
+    elif as_root:
+        found.append("a skill whose snapshot only root may read keeps root's user id, without any capability")
+    elif not variant.user_namespace:
+        found.append("the limit of threads counts all processes of the user")
+    return tuple(found)

@@ -1,0 +1,227 @@
+"""The sandbox of macOS ("seatbelt"): which profile a worker gets, and what has to fail before the tier is claimed.
+
+UNTESTED: no part of this has run on macOS. What is tested elsewhere is that no path breaks out of the profile, and that
+nothing is claimed for a worker that could do what it tried. Hence the name of the tier.
+
+A profile denies by default and is inherited by whatever a process starts. Apple calls ``sandbox-exec`` deprecated, and
+ships it with every release.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+from attrs import frozen
+from sideband.workers import Isolation, Probe
+
+__all__ = ["SeatbeltInterpreter", "prove_seatbelt", "seatbelt_profile", "seatbelt_wrapper"]
+
+SANDBOX_EXEC = Path("/usr/bin/sandbox-exec")
+_ATTEMPTS = Path(__file__).with_name("_seatbelt_attempts.py")
+_SECONDS = 20.0
+
+# What the dynamic linker maps into every program, and the public facts that the standard library reads. The linker ends
+# a program that may not read the root folder itself.
+_SYSTEM_FOLDERS = ("/System/Cryptexes/OS", "/System/Library", "/System/Volumes/Preboot/Cryptexes/OS", "/usr/lib")
+_PUBLIC_FOLDERS = ("/private/var/db/timezone", "/usr/share/icu", "/usr/share/locale", "/usr/share/zoneinfo")
+_PUBLIC_FILES = ("/", "/dev/null", "/dev/random", "/dev/urandom", "/private/etc/localtime")
+
+# By name, since others of them tell the arguments and the environment of every process (``kern.procargs2``).
+_SYSTEM_VALUES = (
+    "hw.activecpu", "hw.byteorder", "hw.cachelinesize", "hw.logicalcpu", "hw.machine", "hw.memsize", "hw.ncpu",
+    "hw.pagesize", "hw.physicalcpu", "kern.argmax", "kern.hostname", "kern.maxfilesperproc", "kern.osproductversion",
+    "kern.osrelease", "kern.ostype", "kern.osversion", "kern.usrstack64", "kern.version", "sysctl.proc_translated",
+)  # fmt: skip
+
+_LONGEST_PATH = 1024
+_GAPS = (
+    "nothing of this tier was ever tested on macOS by its authors; only what is listed as proved was tried",
+    "bugs of the kernel and side channels of the processor are not stopped by any of this",
+    "a worker can list the root folder, and learn whether the folders above its own exist",
+    "memory and threads are limited by the host's watchdog alone",
+)
+_NOTHING = "a worker can do all that the host's user can do"
+
+_INSPECTION = """
+import ctypes, importlib, json, os, sys, warnings
+warnings.simplefilter("ignore")
+folders = sorted({os.path.realpath(path) for path in sys.path if os.path.isabs(path) and os.path.isdir(path)})
+for name in sorted(name for folder in folders for name in os.listdir(folder) if name.endswith(".so")):
+    module = name.partition(".")[0]
+    if not module.startswith(("_test", "_xx", "xx", "_tkinter", "_ctypes_test")):
+        try:
+            importlib.import_module(module)
+        except Exception:
+            pass
+linker = ctypes.CDLL(None)
+images = []
+if hasattr(linker, "_dyld_image_count"):
+    linker._dyld_get_image_name.restype = ctypes.c_char_p
+    images = [os.fsdecode(linker._dyld_get_image_name(index)) for index in range(linker._dyld_image_count())]
+archives = [path for path in sys.path if path.endswith(".zip") and os.path.isfile(path)]
+print(json.dumps({"folders": folders, "files": [sys.executable, sys._base_executable, *archives, *images]}))
+"""
+
+
+@frozen
+class SeatbeltInterpreter:
+    """What one Python interpreter is made of.
+
+    Args:
+        program: as it is started.
+        folders: those of the standard library.
+        files: programs and shared libraries.
+    """
+
+    program: str
+    folders: tuple[str, ...]
+    files: tuple[str, ...]
+
+
+def seatbelt_profile(interpreter: SeatbeltInterpreter, folders: Iterable[Path]) -> str:
+    """The profile of one worker: it reads what is named here, and does nothing else.
+
+    It looks at the file system to follow links, so async code runs it in a thread.
+
+    Args:
+        interpreter: what has to be read to run at all.
+        folders: the worker's own: SDK, snapshot, packages.
+
+    Raises:
+        ValueError: a path can't be written in a profile.
+    """
+    own = sorted({os.path.realpath(folder) for folder in folders})
+    files = sorted({*interpreter.files, *(os.path.realpath(file) for file in interpreter.files)})
+    readable = [*own, *files, *interpreter.folders]
+    above = sorted({str(parent) for path in readable for parent in Path(path).parents})
+    machine = [f"{folder}/{name}" for folder in interpreter.folders for name in ("site-packages", "dist-packages")]
+    rules = [
+        "(version 1)",
+        "(deny default)",
+        _rule("allow process-exec*", "literal", {interpreter.program, *files}),
+        "(allow process-info* (target self))",
+        "(allow signal (target self))",
+        _rule("allow sysctl-read", "sysctl-name", _SYSTEM_VALUES),
+        _rule("allow file-read-metadata", "literal", above),
+        _rule("allow file-read*", "literal", _PUBLIC_FILES),
+        _rule("allow file-read*", "subpath", _PUBLIC_FOLDERS),
+        _rule("allow file-read* file-map-executable", "subpath", [*_SYSTEM_FOLDERS, *interpreter.folders]),
+        _rule("allow file-read* file-map-executable", "literal", files),
+        # The last rule that matches decides.
+        _rule("deny file-read* file-map-executable", "subpath", machine),
+        _rule("allow file-read* file-map-executable", "subpath", own),
+    ]
+    return "".join(rule + "\n" for rule in rules if rule)
+
+
+def seatbelt_wrapper(profile: str) -> tuple[str, ...]:
+    """The command to put before a worker's own, for ``sideband.workers.launch``."""
+    return (str(SANDBOX_EXEC), "-p", profile)
+
+
+async def prove_seatbelt(
+    python: Path, *, sandbox_exec: Path = SANDBOX_EXEC
+) -> tuple[Probe, SeatbeltInterpreter | None]:
+    """Run a throw-away worker that tries what it must not be able to do.
+
+    Args:
+        python: the interpreter of the workers.
+        sandbox_exec: the program that applies a profile.
+
+    Returns:
+        The tier, which is ``SEATBELT_UNTESTED`` only if every attempt failed and ordinary work did not; and what is
+        needed to make profiles, if it is.
+    """
+    try:
+        interpreter = await _inspect(python)
+        with tempfile.TemporaryDirectory(prefix="sideband-probe-") as name:
+            report = await _attempt(interpreter, Path(name).resolve(), sandbox_exec)
+    except (OSError, ValueError, TimeoutError) as error:
+        return _unproved(f"{sandbox_exec.name}: {error}"), None
+    succeeded = [name for name, problem in report["must_fail"].items() if problem is None]
+    if succeeded:
+        return _unproved(f"{sandbox_exec.name}: a worker could {', '.join(succeeded)}"), None
+    broken = {name: problem for name, problem in report["must_work"].items() if problem is not None}
+    for name, problem in broken.items():
+        return _unproved(f"{sandbox_exec.name}: a worker could not {name} ({problem})"), None
+    proofs = tuple(f"could not {name}" for name in report["must_fail"])
+    return Probe(Isolation.SEATBELT_UNTESTED, proofs, _GAPS), interpreter
+
+
+def _unproved(hint: str) -> Probe:
+    return Probe(Isolation.NONE, gaps=(_NOTHING,), hints=(hint,))
+
+
+def _rule(action: str, kind: str, values: Iterable[str]) -> str:
+    """One rule about many values; without any it would be one about everything, so there is none then."""
+    filters = [f"({kind} {_quoted(value)})" for value in sorted(set(values))]
+    return f"({action} {' '.join(filters)})" if filters else ""
+
+
+def _quoted(text: str) -> str:
+    """A string of the profile's language."""
+    if not text.isprintable() or len(text.encode("utf-8", "replace")) >= _LONGEST_PATH:
+        raise ValueError(f"{text!r} can't be written in a profile")
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+async def _inspect(python: Path) -> SeatbeltInterpreter:
+    command = [str(python), "-I", "-S", "-c", _INSPECTION]
+    with anyio.fail_after(_SECONDS):
+        answer = await anyio.run_process(command, check=False, env={}, stderr=subprocess.PIPE)
+    if answer.returncode != 0:
+        raise ValueError(f"{python} does not run: {answer.stderr.decode(errors='replace').strip()[-300:]}")
+    facts = json.loads(answer.stdout)
+    return SeatbeltInterpreter(str(python), tuple(facts["folders"]), tuple(facts["files"]))
+
+
+async def _attempt(interpreter: SeatbeltInterpreter, folder: Path, sandbox_exec: Path) -> Mapping[str, Any]:
+    snapshot = await anyio.to_thread.run_sync(_make_snapshot, folder)
+    own = [snapshot, _ATTEMPTS]
+    profile = await anyio.to_thread.run_sync(seatbelt_profile, interpreter, own)
+    with _open_doors(folder) as doors:
+        facts = {"host": os.getpid(), "snapshot": str(snapshot), "open": str(folder / "open"), **doors}
+        wrapper = (str(sandbox_exec), *seatbelt_wrapper(profile)[1:])
+        return await _run([*wrapper, interpreter.program, "-I", "-S", "-B", str(_ATTEMPTS), json.dumps(facts)])
+
+
+def _make_snapshot(folder: Path) -> Path:
+    snapshot = folder / "snapshot"
+    snapshot.mkdir()
+    (snapshot / "skill.py").write_text("answer = 42\n", encoding="ascii")
+    (folder / "open").mkdir()
+    return snapshot
+
+
+@contextlib.contextmanager
+def _open_doors(folder: Path) -> Iterator[dict[str, Any]]:
+    """Real sockets of the host's, so that to fail to reach them means something."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams,
+        socket.socket(socket.AF_UNIX) as local,
+    ):
+        datagrams.bind(("127.0.0.1", 0))
+        local.bind(str(folder / "open" / "door"))
+        local.listen()
+        yield {"server": server.getsockname()[1], "datagrams": datagrams.getsockname()[1], "local": local.getsockname()}
+
+
+async def _run(command: Sequence[str]) -> Mapping[str, Any]:
+    with anyio.fail_after(_SECONDS):
+        done = await anyio.run_process(command, check=False, env={}, cwd="/", stderr=subprocess.PIPE)
+    if done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip()[-300:]
+        raise ValueError(said or f"the throw-away worker ended with code {done.returncode}")
+    report: Mapping[str, Any] = json.loads(done.stdout)
+    return report
