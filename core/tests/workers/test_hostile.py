@@ -269,7 +269,8 @@ async def test_a_neighbour_is_served_while_a_worker_floods_and_hangs(make_skill,
     skill, flood = (
         make_skill(RAW),
         make_skill(
-            "async def flood():\n    while True:\n        os.write(1, b'x' * 65536)\n        print('y' * 8000)", "flood"
+            "async def flood():\n    while True:\n        os.write(1, b'x\\n' * 32768)\n        print('y' * 8000)",
+            "flood",
         ),
     )
     async with make_pool(cancel_grace=0.1) as pool:

@@ -8,15 +8,19 @@ import anyio
 from anyio.abc import TaskGroup
 
 from .._errors import SidebandError
-from ..ops import OpCancelled, OpError, OpResultInvalid
+from ..ops import LimitExceeded, OpCancelled, OpError, OpResultInvalid
 from . import _wire
 from ._errors import ProtocolViolation
+from ._host_time import TimeShare
 from ._pending import PendingCall
+from ._sizes import is_large
 from .runtime import Unsendable
 
 __all__ = ["Dispatching"]
 
 _MAX_IN_FLIGHT = 256
+_MAX_HELD = 32 << 20
+_MAX_UNREAD = 128 << 20
 
 
 class Dispatching:
@@ -24,6 +28,7 @@ class Dispatching:
 
     Args:
         tasks: runs the dispatches; its end cancels them.
+        share: of the host's time.
         send: sends an answer to the worker.
         report: told what was refused or went wrong: code, message, call, op.
     """
@@ -31,18 +36,27 @@ class Dispatching:
     def __init__(
         self,
         tasks: TaskGroup,
+        share: TimeShare,
         send: Callable[[bytes], Awaitable[None]],
         report: Callable[[str, str, str, str], None],
     ) -> None:
         self._tasks = tasks
+        self._share = share
         self._send = send
         self._report = report
         self._running: dict[str, PendingCall] = {}
+        self._sizes: dict[str, int] = {}
+        self._held = 0
         self._last = 0
         self._room: anyio.Event | None = None
 
-    def take(self, call: PendingCall | None, message: _wire.Dispatch) -> bytes | None:
+    def take(self, call: PendingCall | None, message: _wire.Dispatch, size: int) -> bytes | None:
         """Start a dispatch; ``call`` is ``None`` if it has ended. Returns the answer if it is refused.
+
+        Args:
+            call: that asks for it.
+            message: as it came.
+            size: bytes of the line that it came in.
 
         Raises:
             ProtocolViolation: its id was used before.
@@ -56,16 +70,16 @@ class Dispatching:
         silent = call.spec.is_fire_and_forget(message.op)
         refusal = call.admit(message.op, silent=silent)
         if refusal is None:
-            self._start(call, message, silent=silent)
+            self._start(call, message, size, silent=silent)
             return None
         line = self._refuse(message, refusal)
         return None if silent else line
 
-    def take_progress(self, call: PendingCall, message: _wire.Progress) -> None:
+    def take_progress(self, call: PendingCall, message: _wire.Progress, size: int) -> None:
         """Start the dispatch that a progress message stands for. Nobody waits for an answer."""
         if call.admit("progress.report", silent=True) is None:
             request = _wire.Dispatch(message.call, f"p-{call.total}", 0, "progress.report", message.params)
-            self._start(call, request, silent=True)
+            self._start(call, request, size, silent=True)
 
     def cancel(self, message: _wire.Cancel) -> None:
         """Cancel a dispatch that its skill gave up; one that has just been answered stays answered.
@@ -81,22 +95,25 @@ class Dispatching:
 
     @property
     def is_full(self) -> bool:
-        """Whether so many are in flight that the worker is not read for now."""
-        return len(self._running) >= _MAX_IN_FLIGHT
+        """Whether so many are in flight, or what they hold is so large, that the worker is not read for now."""
+        return len(self._running) >= _MAX_IN_FLIGHT or self._held >= _MAX_HELD
 
     async def wait_for_room(self) -> None:
-        """Wait until one of them has ended."""
-        self._room = anyio.Event()
-        await self._room.wait()
+        """Wait until enough of them have ended."""
+        while self.is_full:
+            self._room = anyio.Event()
+            await self._room.wait()
         self._room = None
 
     def _refuse(self, message: _wire.Dispatch, error: OpError) -> bytes:
         self._report(error.code, error.message, message.call, message.op)
         return _wire.dispatch_error(message.id, error.as_dict())
 
-    def _start(self, call: PendingCall, message: _wire.Dispatch, *, silent: bool) -> None:
+    def _start(self, call: PendingCall, message: _wire.Dispatch, size: int, *, silent: bool) -> None:
         call.add(message.id, silent=silent)
         self._running[message.id] = call
+        self._sizes[message.id] = size
+        self._held += size
         if not silent:
             self._tasks.start_soon(self._run, call, message)
         else:
@@ -106,9 +123,16 @@ class Dispatching:
 
     async def _run(self, call: PendingCall, message: _wire.Dispatch) -> None:
         try:
-            await self._send(await self._outcome(call, message))
+            await self._send_answer(message, await self._outcome(call, message))
         finally:
             self._discard(call, message)
+
+    async def _send_answer(self, message: _wire.Dispatch, line: bytes) -> None:
+        if self._held + len(line) > _MAX_UNREAD:
+            line = _error(message, LimitExceeded("unread_bytes", _MAX_UNREAD, op=message.op, retryable=True))
+        self._held += len(line)
+        self._sizes[message.id] += len(line)
+        await self._send(line)
 
     async def _run_queue(self, call: PendingCall) -> None:
         """Run what nobody waits for one after the other, so that progress arrives in its order."""
@@ -128,12 +152,15 @@ class Dispatching:
     def _discard(self, call: PendingCall, message: _wire.Dispatch) -> None:
         call.discard(message.id)
         del self._running[message.id]
+        self._held -= self._sizes.pop(message.id)
         if self._room is not None:
             self._room.set()
 
     async def _answer(self, call: PendingCall, message: _wire.Dispatch) -> bytes:
         try:
             payload = await call.spec.dispatch(message.id, message.op, message.params)
+            if is_large(payload):
+                return await self._share.run_in_thread(_wire.dispatch_result, message.id, payload)
             return _wire.dispatch_result(message.id, payload)
         except OpError as error:
             return _error(message, error)

@@ -30,8 +30,9 @@ class CallLog:
         self._dropped = 0
 
     def add(self, stream: str, text: str) -> bool:
-        """Pass a line on, or count it. Whether it was passed on."""
-        if len(text) > MAX_LINE:
+        """Pass a line on, or count it. Whether all of it was passed on."""
+        is_whole = len(text) <= MAX_LINE
+        if not is_whole:
             text = left_out(len(text))
         self._lines += 1
         self._text += len(text)
@@ -39,7 +40,7 @@ class CallLog:
             self._dropped += 1
             return False
         self._emit(LogLine(stream, text))
-        return True
+        return is_whole
 
     def close(self) -> None:
         """Declare what was dropped."""

@@ -1,41 +1,125 @@
-"""What a worker's process writes to its own standard output and error, past the runtime."""
+"""What a worker prints: given to the calls that it belongs to, at a bounded rate, and not without end."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 
 import anyio
 
-from ._logs import LineSplitter
+from ._errors import WorkerError, WorkerOverLimit
+from ._host_time import TimeShare
+from ._logs import LastWords, LineSplitter
+from ._pending import PendingCall, PendingCalls
 from ._sandbox import WorkerProcess
+from ._watchdog import mebibytes
 
-__all__ = ["read_outputs"]
+__all__ = ["Outputs"]
 
 _CHUNK = 65_536
+_BURST = 4 << 20
+_BYTES_A_SECOND = 10 << 20
 
 
-async def read_outputs(process: WorkerProcess, take: Callable[[str, str], None], done: anyio.Event) -> None:
-    """Read both descriptors until they are closed.
+class Outputs:
+    """The output of one worker: what reaches its own descriptors, and the ``log`` messages of its calls.
 
     Args:
         process: the worker.
-        take: gets each line: ``stdout`` or ``stderr``, and the text.
-        done: set when both have ended.
+        calls: those that are in it.
+        limit: bytes that it may print past the runtime, which bounds what each call prints.
+        share: of the host's time.
+        end: ends the worker that prints more, with what makes the error.
+
+    Attributes:
+        last_words: the last lines of its standard error.
+        done: set when both descriptors have ended.
     """
-    async with anyio.create_task_group() as readers:
-        readers.start_soon(_read, process.stdout, "stdout", take)
-        readers.start_soon(_read, process.stderr, "stderr", take)
-    done.set()
+
+    def __init__(
+        self,
+        process: WorkerProcess,
+        calls: PendingCalls,
+        *,
+        limit: int,
+        share: TimeShare,
+        end: Callable[[Callable[[], WorkerError]], None],
+    ) -> None:
+        self.last_words = LastWords()
+        self.done = anyio.Event()
+        self._process = process
+        self._calls = calls
+        self._limit = limit
+        self._share = share
+        self._end = end
+        self._printed = 0
+        self._rate = _Rate()
+
+    async def read(self) -> None:
+        """Read both descriptors until they are closed."""
+        async with anyio.create_task_group() as readers:
+            readers.start_soon(self._read, self._process.stdout, "stdout")
+            readers.start_soon(self._read, self._process.stderr, "stderr")
+        self.done.set()
+
+    async def _read(self, descriptor: int, stream: str) -> None:
+        splitter = LineSplitter()
+        while data := await _read_some(descriptor):
+            self._count(len(data))
+            await self._take_lines(stream, splitter.feed(data))
+            await self._rate.take(len(data))
+        await self._take_lines(stream, splitter.close())
+
+    async def _take_lines(self, stream: str, lines: list[str]) -> None:
+        self._share.begin()
+        for text in lines:
+            self._take(stream, text)
+            if self._share.lap():
+                await self._share.rest()
+                self._share.begin()
+
+    def take_log(self, call: PendingCall | None, stream: str, text: str) -> None:
+        """Take the text of a ``log`` message; ``call`` is ``None`` if it belongs to none, or to one that has ended."""
+        if call is None:
+            self._count(len(text))
+            self._take(stream, text)
+            return
+        if not call.log.add(stream, text):
+            # The runtime bounds what a call prints: this was written past it.
+            self._count(len(text))
+        if stream == "stderr":
+            self.last_words.add(text)
+
+    def _take(self, stream: str, text: str) -> None:
+        """What belongs to no call goes to each that runs: they have equal rights."""
+        for call in self._calls:
+            call.log.add(f"worker.{stream}", text)
+        if stream == "stderr":
+            self.last_words.add(text)
+
+    def _count(self, length: int) -> None:
+        self._printed += length
+        if self._printed > self._limit:
+            self._end(partial(WorkerOverLimit, "output", mebibytes(self._printed), mebibytes(self._limit)))
 
 
-async def _read(descriptor: int, stream: str, take: Callable[[str, str], None]) -> None:
-    splitter = LineSplitter()
-    while data := await _read_some(descriptor):
-        for text in splitter.feed(data):
-            take(stream, text)
-    for text in splitter.close():
-        take(stream, text)
+class _Rate:
+    """A token bucket: bytes are taken as they come until the burst is used up, then at a steady rate."""
+
+    __slots__ = ("_at", "_tokens")
+
+    def __init__(self) -> None:
+        self._at = anyio.current_time()
+        self._tokens: float = _BURST
+
+    async def take(self, count: int) -> None:
+        """Count bytes that have been read, and wait as long as they were too many."""
+        now = anyio.current_time()
+        self._tokens = min(self._tokens + (now - self._at) * _BYTES_A_SECOND, _BURST) - count
+        self._at = now
+        if self._tokens < 0:
+            await anyio.sleep(-self._tokens / _BYTES_A_SECOND)
 
 
 async def _read_some(descriptor: int) -> bytes:
@@ -46,3 +130,5 @@ async def _read_some(descriptor: int) -> bytes:
             return os.read(descriptor, _CHUNK)
         except BlockingIOError:
             continue
+        except OSError:
+            return b""

@@ -1,23 +1,24 @@
-"""The host's record of one call in a worker, and of the dispatches that it waits for."""
+"""The host's record of the calls in a worker, and of the dispatches that each waits for."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import anyio
 
 from ..ops import LimitExceeded, OpError
 from ._calls import WorkerCall
-from ._errors import CallCancelled, CallError, SkillFailed, SkillRefused
+from ._errors import CallCancelled, CallError, ProtocolViolation, SkillFailed, SkillRefused
 from ._logs import CallLog
 from ._wire import Dispatch, Result
 
-__all__ = ["MAX_DISPATCHES", "MAX_IN_FLIGHT", "PendingCall"]
+__all__ = ["MAX_DISPATCHES", "MAX_IN_FLIGHT", "PendingCall", "PendingCalls"]
 
 MAX_IN_FLIGHT = 32
 MAX_DISPATCHES = 5_000
+_MAX_FINISHED = 4_096
 
 
 class PendingCall:
@@ -28,19 +29,34 @@ class PendingCall:
         log: where its output goes.
         ended: set once it has a result or an error.
         value: what it returned.
+        size: bytes of the line that said so.
         error: makes what it raises; ``None`` if it returned.
         dispatches: the scopes of its dispatches that run, by id.
         total: how many dispatches it has asked for.
         queue: those that nobody waits for, the one that runs first.
     """
 
-    __slots__ = ("_idle", "_quiet", "_silent", "dispatches", "ended", "error", "log", "queue", "spec", "total", "value")
+    __slots__ = (
+        "_idle",
+        "_quiet",
+        "_silent",
+        "dispatches",
+        "ended",
+        "error",
+        "log",
+        "queue",
+        "size",
+        "spec",
+        "total",
+        "value",
+    )
 
     def __init__(self, spec: WorkerCall) -> None:
         self.spec = spec
         self.log = CallLog(spec.log)
         self.ended = anyio.Event()
         self.value: Any = None
+        self.size = 0
         self.error: Callable[[], Exception] | None = None
         self.dispatches: dict[str, anyio.CancelScope] = {}
         self.total = 0
@@ -104,10 +120,65 @@ class PendingCall:
             with anyio.CancelScope(shield=True):
                 await self._idle.wait()
 
-    def take(self, result: Result) -> None:
-        """Settle it with what the worker says."""
+    def take(self, result: Result, size: int) -> None:
+        """Settle it with what the worker says, in a line of that many bytes."""
         error = result.error
+        self.size = size
         self.end(result.value, None if error is None else lambda: _call_error(self.spec.tool, error))
+
+
+class PendingCalls:
+    """The calls that a worker has, and the ids of those that it had."""
+
+    __slots__ = ("_calls", "_finished")
+
+    def __init__(self) -> None:
+        self._calls: dict[str, PendingCall] = {}
+        # Whether its result has come; the host may have given the call up before.
+        self._finished: OrderedDict[str, bool] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    def __iter__(self) -> Iterator[PendingCall]:
+        return iter(self._calls.values())
+
+    def add(self, spec: WorkerCall) -> PendingCall:
+        """Note a call that the worker gets."""
+        call = self._calls[spec.id] = PendingCall(spec)
+        return call
+
+    def forget(self, call: PendingCall) -> None:
+        """Keep only the id of a call that is over."""
+        del self._calls[call.spec.id]
+        self._finished[call.spec.id] = call.ended.is_set()
+        if len(self._finished) > _MAX_FINISHED:
+            self._finished.popitem(last=False)
+
+    def find(self, identifier: str) -> PendingCall | None:
+        """The call of that id, ``None`` if it has ended.
+
+        Raises:
+            ProtocolViolation: the id is made up.
+        """
+        call = self._calls.get(identifier)
+        if call is None and identifier not in self._finished:
+            raise ProtocolViolation("it names a call that it was never given")
+        return call
+
+    def settle(self, result: Result, size: int) -> None:
+        """Give a call its result.
+
+        Raises:
+            ProtocolViolation: it has one, or there never was such a call.
+        """
+        call = self.find(result.call)
+        if call is not None and not call.ended.is_set():
+            call.take(result, size)
+        elif call is None and not self._finished[result.call]:
+            self._finished[result.call] = True
+        else:
+            raise ProtocolViolation("a call has two results")
 
 
 def _call_error(tool: str, error: Any) -> CallError:

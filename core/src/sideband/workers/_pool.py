@@ -11,6 +11,7 @@ from anyio.abc import TaskGroup
 
 from ._calls import CallAnswer, WorkerCall, WorkerReport
 from ._errors import CallTimeout, WorkerStartFailed
+from ._host_time import HostTime
 from ._places import Places
 from ._sandbox import LaunchRequest, Sandbox
 from ._slots import Slot, make_way
@@ -38,6 +39,7 @@ class WorkerPool:
         start_timeout: seconds until a new worker must be ready.
         cancel_grace: seconds that a cancelled call may take to end before its worker is replaced.
         write_timeout: seconds that one message may take to be read by a worker.
+        line_timeout: seconds that one message of a worker may take from its first byte to its last.
         report: told what happens in workers while nobody waits for it.
 
     Example:
@@ -55,6 +57,7 @@ class WorkerPool:
         start_timeout: float = 30.0,
         cancel_grace: float = 2.0,
         write_timeout: float = 10.0,
+        line_timeout: float = 60.0,
         report: Callable[[WorkerReport], None] = _no_report,
     ) -> None:
         self._sandbox = sandbox
@@ -63,7 +66,9 @@ class WorkerPool:
         self._start_timeout = start_timeout
         self._cancel_grace = cancel_grace
         self._write_timeout = write_timeout
+        self._line_timeout = line_timeout
         self._report = report
+        self._time = HostTime()
         self._places = Places(maximum)
         self._shared: dict[str, Slot] = {}
         self._slots: set[Slot] = set()
@@ -100,6 +105,7 @@ class WorkerPool:
             WorkerStartFailed: there is no worker to run it.
             WorkerExited: its worker ended.
             ProtocolViolation: its worker said what it may not say, and was ended.
+            WorkerOverLimit: its worker used more than it may, and was ended.
         """
         deadline = anyio.current_time() + call.timeout
         slot, worker = await self._ready(call, deadline)
@@ -174,10 +180,13 @@ class WorkerPool:
             return
         slot.worker = Worker(
             await self._sandbox.launch(request),
+            limits=request.limits,
+            share=self._time.share(),
             domain=slot.place.domain,
             start_timeout=self._start_timeout,
             cancel_grace=self._cancel_grace,
             write_timeout=self._write_timeout,
+            line_timeout=self._line_timeout,
             report=self._report,
         )
         await slot.worker.run(slot.settled.set)

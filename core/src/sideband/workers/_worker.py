@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections import OrderedDict
+from collections import Counter
 from collections.abc import Awaitable, Callable
 
 import anyio
@@ -14,19 +14,21 @@ from ._calls import CallAnswer, WorkerCall, WorkerReport
 from ._channel import WriteTimeout, open_channel
 from ._dispatching import Dispatching
 from ._errors import ArgumentsInvalid, CallTimeout, ProtocolViolation, WorkerError, WorkerExited, WorkerStartFailed
-from ._logs import LastWords
-from ._outputs import read_outputs
-from ._pending import PendingCall
-from ._sandbox import WorkerProcess
-from .runtime import PROTOCOL, BadFrame, LineBuffer, Unsendable
+from ._host_time import TimeShare
+from ._intake import Intake
+from ._outputs import Outputs
+from ._pending import PendingCall, PendingCalls
+from ._sandbox import WorkerLimits, WorkerProcess
+from ._watchdog import Watchdog
+from .runtime import PROTOCOL, Unsendable
 
 __all__ = ["Worker"]
 
 # How long what nobody waits for, progress above all, may go on after its call has ended.
 _SILENT_SECONDS = 2.0
-_MAX_FINISHED = 4_096
-_LARGE_LINE = 65_536
 _END_GRACE = 1.0
+_WATCH_SECONDS = 0.1
+_MAX_REPORTS = 100
 
 Failure = Callable[[], WorkerError]
 
@@ -36,10 +38,13 @@ class Worker:
 
     Args:
         process: as launched.
+        limits: what it may use.
+        share: of the host's time; closed with the worker.
         domain: its trust domain, for reports.
         start_timeout: seconds until it must be ready.
         cancel_grace: seconds that a cancelled call may take to end.
         write_timeout: seconds that one message may take to be read by it.
+        line_timeout: seconds that one of its messages may take from the first byte to the last.
         report: told what nobody waits for.
 
     Attributes:
@@ -51,10 +56,13 @@ class Worker:
         self,
         process: WorkerProcess,
         *,
+        limits: WorkerLimits,
+        share: TimeShare,
         domain: str,
         start_timeout: float,
         cancel_grace: float,
         write_timeout: float,
+        line_timeout: float,
         report: Callable[[WorkerReport], None],
     ) -> None:
         self.process = process
@@ -64,16 +72,18 @@ class Worker:
         self._start_timeout = start_timeout
         self._cancel_grace = cancel_grace
         self._write_timeout = write_timeout
+        self._line_timeout = line_timeout
+        self._share = share
         self._report_to = report
         self._channel = open_channel(process.channel, write_timeout=write_timeout)
-        self._calls: dict[str, PendingCall] = {}
-        self._finished: OrderedDict[str, bool] = OrderedDict()
+        self._calls = PendingCalls()
+        self._outputs = Outputs(process, self._calls, limit=limits.output, share=share, end=self._end_with_report)
+        self._watchdog = Watchdog(process, limits)
+        self._reports: Counter[str] = Counter()
         self._failure: Failure | None = None
         self._ready = False
-        self._last_words = LastWords()
-        self._outputs_done = anyio.Event()
         self._tasks: TaskGroup
-        self._dispatching: Dispatching
+        self._intake: Intake
 
     @property
     def busy(self) -> int:
@@ -91,20 +101,44 @@ class Worker:
         """
         try:
             async with anyio.create_task_group() as self._tasks:
-                self._dispatching = Dispatching(self._tasks, self._send, self._report)
-                self._tasks.start_soon(read_outputs, self.process, self._take_output, self._outputs_done)
-                self._tasks.start_soon(self._watch)
+                self._intake = Intake(
+                    self._calls,
+                    Dispatching(self._tasks, self._share, self._send, self._report),
+                    self._outputs,
+                    share=self._share,
+                    answer=self._channel.send,
+                    line_timeout=self._line_timeout,
+                )
+                self._tasks.start_soon(self._outputs.read)
+                self._tasks.start_soon(self._wait_for_end)
+                self._tasks.start_soon(self._guard)
                 self.end(await self._converse(started))
         finally:
             self.ended = True
             self._fail_calls(lambda: WorkerExited("with its host"))
+            self._report_surplus()
+            self._share.close()
             self._channel.close()
             with anyio.CancelScope(shield=True):
                 await self.process.close()
         if not self._ready and self._failure is not None:
             raise _start_failure(self._failure())
 
-    async def _watch(self) -> None:
+    async def _guard(self) -> None:
+        """End it when it uses more than it may, or keeps the host waiting for the rest of a line."""
+        while True:
+            await anyio.sleep(_WATCH_SECONDS)
+            failure = self._watchdog.look(is_idle=self._ready and not self._calls) or self._intake.overdue()
+            if failure is not None:
+                self._end_with_report(failure)
+
+    def _end_with_report(self, failure: Failure) -> None:
+        if self._failure is None:
+            error = failure()
+            self._report(error.code, error.message)
+        self.end(failure)
+
+    async def _wait_for_end(self) -> None:
         """End it when its process has ended but nothing says so: the channel is held open, or is not read just now."""
         await self.process.wait()
         self.ended = True
@@ -122,21 +156,20 @@ class Worker:
     def _fail_calls(self, failure: Failure) -> None:
         if self._failure is None:
             self._failure = failure
-        for call in self._calls.values():
+        for call in self._calls:
             call.end(error=self._failure)
 
     async def _converse(self, started: Callable[[], None]) -> Failure:
         """Talk to it until it ends. Returns why it did."""
-        lines = LineBuffer()
         try:
             with anyio.move_on_after(self._start_timeout) as starting:
                 await self._channel.send(_wire.hello())
-                await self._channel.pump(lambda data: self._take_greeting(lines, data))
+                await self._channel.pump(self._take_greeting)
             if starting.cancelled_caught:
                 return lambda: WorkerExited(f"because it was not ready within {self._start_timeout:g} s")
             if self._ready:
                 started()
-                await self._channel.pump(lambda data: self._take_data(lines, data))
+                await self._channel.pump(self._intake.take)
         except ProtocolViolation as violation:
             problem = violation.problem
             self._report("worker.protocol", problem)
@@ -146,8 +179,8 @@ class Worker:
         self.ended = True
         return await self._how_it_ended()
 
-    def _take_greeting(self, lines: LineBuffer, data: bytes) -> Awaitable[bool] | None:
-        found = _cut(lines, data)
+    def _take_greeting(self, data: bytes) -> Awaitable[bool] | None:
+        found = self._intake.cut(data)
         if not found:
             return None
         ready = _wire.parse(found[0])
@@ -164,8 +197,10 @@ class Worker:
         with anyio.move_on_after(_END_GRACE):
             code = await self.process.wait()
             how = f"with exit code {code}" if code >= 0 else f"by signal {_signal_name(-code)}"
-            await self._outputs_done.wait()
-        if words := str(self._last_words):
+            if code == -signal.SIGKILL:
+                how += " (which the kernel sends when memory runs out)"
+            await self._outputs.done.wait()
+        if words := str(self._outputs.last_words):
             how += f" (its last words: {words})"
         if self._ready:
             self._report("worker.exited", f"the worker ended {how}")
@@ -175,7 +210,16 @@ class Worker:
         return WorkerExited(f"by the host, because it read nothing for {self._write_timeout:g} s")
 
     def _report(self, code: str, message: str, call: str | None = None, op: str | None = None) -> None:
-        self._report_to(WorkerReport(code, message, self._domain, self.process.pid, call, op))
+        """Report it, unless there are so many reports that they would flood whoever records them."""
+        self._reports[code] += 1
+        if self._reports[code] <= _MAX_REPORTS:
+            self._report_to(WorkerReport(code, message, self._domain, self.process.pid, call, op))
+
+    def _report_surplus(self) -> None:
+        for code, count in self._reports.items():
+            if count > _MAX_REPORTS:
+                message = f"the same happened {count - _MAX_REPORTS:,} more times in this worker"
+                self._report_to(WorkerReport(code, message, self._domain, self.process.pid))
 
     # calls
 
@@ -184,7 +228,8 @@ class Worker:
         line = _call_line(spec)
         if self._failure is not None:
             raise self._failure()
-        call = self._calls[spec.id] = PendingCall(spec)
+        call = self._calls.add(spec)
+        self._share.touch()
         try:
             with anyio.CancelScope(deadline=deadline):
                 await self._send(line)
@@ -200,10 +245,10 @@ class Worker:
         finally:
             await call.end_dispatches()
             call.log.close()
-            self._forget(call)
+            self._calls.forget(call)
         if call.error is not None:
             raise call.error()
-        return CallAnswer(call.value, self.process.isolation)
+        return CallAnswer(call.value, self.process.isolation, call.size)
 
     async def _cancel(self, call: PendingCall) -> None:
         """Cancel it in the worker. A worker that doesn't obey takes no new calls."""
@@ -215,100 +260,11 @@ class Worker:
             self.stuck = True
             self._report("worker.stuck", f"{call.spec.tool} did not end when it was cancelled", call.spec.id)
 
-    def _forget(self, call: PendingCall) -> None:
-        del self._calls[call.spec.id]
-        self._finished[call.spec.id] = call.ended.is_set()
-        if len(self._finished) > _MAX_FINISHED:
-            self._finished.popitem(last=False)
-
     async def _send(self, line: bytes) -> None:
         try:
             await self._channel.send(line)
         except WriteTimeout:
             self.end(self._reads_nothing)
-
-    # what the worker says
-
-    def _take_data(self, lines: LineBuffer, data: bytes) -> Awaitable[bool] | None:
-        found = _cut(lines, data)
-        for index, line in enumerate(found):
-            if len(line) > _LARGE_LINE:
-                return self._take_slowly(found[index:])
-            refusal = self._take(_wire.parse(line))
-            if refusal is not None or self._dispatching.is_full:
-                return self._take_slowly(found[index + 1 :], refusal)
-        return None
-
-    async def _take_slowly(self, lines: list[bytes], refusal: bytes | None = None) -> bool:
-        """Take lines when something has to be waited for: room, a thread, or that the worker reads."""
-        await self._settle(refusal)
-        for line in lines:
-            message = (
-                await anyio.to_thread.run_sync(_wire.parse, line) if len(line) > _LARGE_LINE else _wire.parse(line)
-            )
-            await self._settle(self._take(message))
-        return True
-
-    async def _settle(self, refusal: bytes | None) -> None:
-        if refusal is not None:
-            # Waited for, so that a worker that asks in vain without reading is not read any more.
-            await self._channel.send(refusal)
-        if self._dispatching.is_full:
-            await self._dispatching.wait_for_room()
-
-    def _take(self, message: _wire.Message) -> bytes | None:
-        """Act on a message. Returns the answer to a dispatch that is refused."""
-        match message:
-            case _wire.Dispatch():
-                return self._dispatching.take(self._known(message.call), message)
-            case _wire.Result():
-                self._take_result(message)
-            case _wire.Cancel():
-                self._dispatching.cancel(message)
-            case _wire.Log():
-                self._take_log(message)
-            case _wire.Progress():
-                call = self._known(message.call)
-                if call is not None:
-                    self._dispatching.take_progress(call, message)
-            case _wire.Ready():
-                raise ProtocolViolation("it says `ready` a second time")
-        return None
-
-    def _known(self, identifier: str) -> PendingCall | None:
-        """The call of that id, ``None`` if it has ended; a made-up id is a violation."""
-        call = self._calls.get(identifier)
-        if call is None and identifier not in self._finished:
-            raise ProtocolViolation("it names a call that it was never given")
-        return call
-
-    def _take_result(self, message: _wire.Result) -> None:
-        call = self._known(message.call)
-        if call is None:
-            # The host may have given the call up; it answers once all the same.
-            if self._finished[message.call]:
-                raise ProtocolViolation("a call has two results")
-            self._finished[message.call] = True
-        elif call.ended.is_set():
-            raise ProtocolViolation("a call has two results")
-        else:
-            call.take(message)
-
-    def _take_log(self, message: _wire.Log) -> None:
-        call = None if message.call is None else self._known(message.call)
-        if call is None:
-            self._take_output(message.stream, message.text)
-            return
-        call.log.add(message.stream, message.text)
-        if message.stream == "stderr":
-            self._last_words.add(message.text)
-
-    def _take_output(self, stream: str, text: str) -> None:
-        """What belongs to no call goes to each that runs: they have equal rights."""
-        for call in self._calls.values():
-            call.log.add(f"worker.{stream}", text)
-        if stream == "stderr":
-            self._last_words.add(text)
 
 
 def _call_line(spec: WorkerCall) -> bytes:
@@ -319,13 +275,6 @@ def _call_line(spec: WorkerCall) -> bytes:
         )
     except Unsendable as problem:
         raise ArgumentsInvalid(spec.tool, f"the arguments can't be sent: {problem}") from None
-
-
-def _cut(lines: LineBuffer, data: bytes) -> list[bytes]:
-    try:
-        return lines.feed(data)
-    except BadFrame as problem:
-        raise ProtocolViolation(str(problem)) from None
 
 
 def _start_failure(failure: WorkerError) -> WorkerError:

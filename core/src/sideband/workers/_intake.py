@@ -1,0 +1,134 @@
+"""What a worker says: cut into lines, checked, acted on, and never more of it than the host has room and time for."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from time import perf_counter
+
+from . import _wire
+from ._dispatching import Dispatching
+from ._errors import ProtocolViolation, WorkerError
+from ._host_time import TimeShare
+from ._outputs import Outputs
+from ._pending import PendingCalls
+from .runtime import BadFrame, LineBuffer
+
+__all__ = ["Intake"]
+
+_LARGE_LINE = 65_536
+
+
+class Intake:
+    """Takes what arrives from one worker.
+
+    Args:
+        calls: those that are in the worker.
+        dispatching: runs the ops that they ask for.
+        outputs: gets what they print.
+        share: of the host's time.
+        answer: sends the answer to what is refused.
+        line_timeout: seconds that a line may take from its first byte to its end, while the worker is read.
+    """
+
+    def __init__(
+        self,
+        calls: PendingCalls,
+        dispatching: Dispatching,
+        outputs: Outputs,
+        *,
+        share: TimeShare,
+        answer: Callable[[bytes], Awaitable[None]],
+        line_timeout: float,
+    ) -> None:
+        self._calls = calls
+        self._dispatching = dispatching
+        self._outputs = outputs
+        self._share = share
+        self._answer = answer
+        self._line_timeout = line_timeout
+        self._lines = LineBuffer()
+        self._line_began: float | None = None
+
+    def cut(self, data: bytes) -> list[bytes]:
+        """The lines that are whole now.
+
+        Raises:
+            ProtocolViolation: one is too long.
+        """
+        try:
+            found = self._lines.feed(data)
+        except BadFrame as problem:
+            raise ProtocolViolation(str(problem)) from None
+        if not self._lines.is_open:
+            self._line_began = None
+        elif found or self._line_began is None:
+            self._line_began = perf_counter()
+        return found
+
+    def overdue(self) -> Callable[[], WorkerError] | None:
+        """What makes the error of a worker that does not end a line; ``None`` if it has not begun one lately."""
+        if self._line_began is None or perf_counter() - self._line_began <= self._line_timeout:
+            return None
+        return partial(ProtocolViolation, f"it did not end a line within {self._line_timeout:g} s")
+
+    def take(self, data: bytes) -> Awaitable[bool] | None:
+        """Act on some bytes, at once where that can be; see ``Channel.pump``.
+
+        Raises:
+            ProtocolViolation: it said what it may not say.
+        """
+        self._share.begin()
+        found = self.cut(data)
+        for index, line in enumerate(found):
+            if len(line) > _LARGE_LINE:
+                return self._take_slowly(found[index:])
+            refusal = self._take(_wire.parse(line), len(line))
+            if self._share.lap() or refusal is not None or self._dispatching.is_full:
+                return self._take_slowly(found[index + 1 :], refusal)
+        return self._take_slowly([]) if self._share.lap() else None
+
+    async def _take_slowly(self, lines: list[bytes], refusal: bytes | None = None) -> bool:
+        """Take lines when something has to be waited for: room, time, a thread, or that the worker reads."""
+        # It can't end a line while it is not read.
+        line_began, self._line_began = self._line_began, None
+        paused = perf_counter()
+        await self._settle(refusal)
+        for line in lines:
+            message = await self._share.run_in_thread(_wire.parse, line) if len(line) > _LARGE_LINE else None
+            self._share.begin()
+            refusal = self._take(message or _wire.parse(line), len(line))
+            self._share.lap()
+            await self._settle(refusal)
+        if line_began is not None:
+            self._line_began = line_began + perf_counter() - paused
+        return True
+
+    async def _settle(self, refusal: bytes | None) -> None:
+        if refusal is not None:
+            # Waited for, so that a worker that asks in vain without reading is not read any more.
+            await self._answer(refusal)
+        if self._dispatching.is_full:
+            await self._dispatching.wait_for_room()
+        if self._share.is_spent:
+            await self._share.rest()
+
+    def _take(self, message: _wire.Message, size: int) -> bytes | None:
+        """Act on a message that came in a line of ``size`` bytes. Returns the answer to a dispatch that is refused."""
+        match message:
+            case _wire.Dispatch():
+                return self._dispatching.take(self._calls.find(message.call), message, size)
+            case _wire.Result():
+                self._calls.settle(message, size)
+            case _wire.Cancel():
+                self._dispatching.cancel(message)
+            case _wire.Log():
+                call = None if message.call is None else self._calls.find(message.call)
+                self._outputs.take_log(call, message.stream, message.text)
+            case _wire.Progress():
+                call = self._calls.find(message.call)
+                if call is not None:
+                    self._dispatching.take_progress(call, message, size)
+            case _wire.Ready():
+                raise ProtocolViolation("it says `ready` a second time")
+        return None
