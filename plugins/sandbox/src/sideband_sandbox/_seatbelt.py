@@ -69,7 +69,9 @@ if hasattr(linker, "_dyld_image_count"):
     linker._dyld_get_image_name.restype = ctypes.c_char_p
     images = [os.fsdecode(linker._dyld_get_image_name(index)) for index in range(linker._dyld_image_count())]
 archives = [path for path in sys.path if path.endswith(".zip") and os.path.isfile(path)]
-print(json.dumps({"folders": folders, "files": [sys.executable, sys._base_executable, *archives, *images]}))
+settings = os.path.join(os.path.dirname(os.path.dirname(sys.executable)), "pyvenv.cfg")
+files = [*archives, *images, *([settings] if os.path.isfile(settings) else [])]
+print(json.dumps({"programs": [sys.executable, sys._base_executable, *images[:1]], "folders": folders, "files": files}))
 """
 
 
@@ -78,14 +80,14 @@ class SeatbeltInterpreter:
     """What one Python interpreter is made of.
 
     Args:
-        program: as it is started.
+        programs: first the one that is started, then those by which it replaces itself.
         folders: those of the standard library.
-        files: programs and shared libraries.
+        files: shared libraries, and what else it reads.
     """
 
-    program: str
+    programs: tuple[str, ...]
     folders: tuple[str, ...]
-    files: tuple[str, ...]
+    files: tuple[str, ...] = ()
 
 
 def seatbelt_profile(interpreter: SeatbeltInterpreter, folders: Iterable[Path]) -> str:
@@ -100,15 +102,15 @@ def seatbelt_profile(interpreter: SeatbeltInterpreter, folders: Iterable[Path]) 
     Raises:
         ValueError: a path can't be written in a profile.
     """
-    own = sorted({os.path.realpath(folder) for folder in folders})
-    files = sorted({*interpreter.files, *(os.path.realpath(file) for file in interpreter.files)})
-    readable = [*own, *files, *interpreter.folders]
-    above = sorted({str(parent) for path in readable for parent in Path(path).parents})
+    own = {os.path.realpath(folder) for folder in folders}
+    programs = _with_targets(interpreter.programs)
+    files = programs | _with_targets(interpreter.files)
+    above = {str(parent) for path in {*own, *files, *interpreter.folders} for parent in Path(path).parents}
     machine = [f"{folder}/{name}" for folder in interpreter.folders for name in ("site-packages", "dist-packages")]
     rules = [
         "(version 1)",
         "(deny default)",
-        _rule("allow process-exec*", "literal", {interpreter.program, *files}),
+        _rule("allow process-exec*", "literal", programs),
         "(allow process-info* (target self))",
         "(allow signal (target self))",
         _rule("allow sysctl-read", "sysctl-name", _SYSTEM_VALUES),
@@ -145,7 +147,7 @@ async def prove_seatbelt(
     try:
         interpreter = await _inspect(python)
         with tempfile.TemporaryDirectory(prefix="sideband-probe-") as name:
-            report = await _attempt(interpreter, Path(name).resolve(), sandbox_exec)
+            report = await _attempt(interpreter, Path(name), sandbox_exec)
     except (OSError, ValueError, TimeoutError) as error:
         return _unproved(f"{sandbox_exec.name}: {error}"), None
     succeeded = [name for name, problem in report["must_fail"].items() if problem is None]
@@ -168,6 +170,12 @@ def _rule(action: str, kind: str, values: Iterable[str]) -> str:
     return f"({action} {' '.join(filters)})" if filters else ""
 
 
+def _with_targets(paths: Iterable[str]) -> set[str]:
+    """As they are written, and where their links lead."""
+    written = set(paths)
+    return written | {os.path.realpath(path) for path in written}
+
+
 def _quoted(text: str) -> str:
     """A string of the profile's language."""
     if not text.isprintable() or len(text.encode("utf-8", "replace")) >= _LONGEST_PATH:
@@ -182,25 +190,27 @@ async def _inspect(python: Path) -> SeatbeltInterpreter:
     if answer.returncode != 0:
         raise ValueError(f"{python} does not run: {answer.stderr.decode(errors='replace').strip()[-300:]}")
     facts = json.loads(answer.stdout)
-    return SeatbeltInterpreter(str(python), tuple(facts["folders"]), tuple(facts["files"]))
+    return SeatbeltInterpreter(**{name: tuple(paths) for name, paths in facts.items()})
 
 
-async def _attempt(interpreter: SeatbeltInterpreter, folder: Path, sandbox_exec: Path) -> Mapping[str, Any]:
-    snapshot = await anyio.to_thread.run_sync(_make_snapshot, folder)
+async def _attempt(interpreter: SeatbeltInterpreter, staging: Path, sandbox_exec: Path) -> Mapping[str, Any]:
+    folder, snapshot = await anyio.to_thread.run_sync(_make_snapshot, staging)
     own = [snapshot, _ATTEMPTS]
     profile = await anyio.to_thread.run_sync(seatbelt_profile, interpreter, own)
     with _open_doors(folder) as doors:
         facts = {"host": os.getpid(), "snapshot": str(snapshot), "open": str(folder / "open"), **doors}
         wrapper = (str(sandbox_exec), *seatbelt_wrapper(profile)[1:])
-        return await _run([*wrapper, interpreter.program, "-I", "-S", "-B", str(_ATTEMPTS), json.dumps(facts)])
+        return await _run([*wrapper, interpreter.programs[0], "-I", "-S", "-B", str(_ATTEMPTS), json.dumps(facts)])
 
 
-def _make_snapshot(folder: Path) -> Path:
+def _make_snapshot(staging: Path) -> tuple[Path, Path]:
+    """The real path of the folder, and a stand-in for a skill in it."""
+    folder = staging.resolve()
     snapshot = folder / "snapshot"
     snapshot.mkdir()
     (snapshot / "skill.py").write_text("answer = 42\n", encoding="ascii")
     (folder / "open").mkdir()
-    return snapshot
+    return folder, snapshot
 
 
 @contextlib.contextmanager
