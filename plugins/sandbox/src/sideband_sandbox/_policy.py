@@ -16,11 +16,11 @@ __all__ = ["worker_filter"]
 
 _ALWAYS = """
     read readv pread64 preadv write writev pwrite64 pwritev close close_range lseek
-    open openat stat lstat fstat newfstatat statx access faccessat faccessat2 readlink readlinkat
+    stat lstat fstat newfstatat statx access faccessat faccessat2 readlink readlinkat
     getdents getdents64 getcwd chdir fchdir dup dup2 dup3
     poll ppoll select pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2
     eventfd2 pipe pipe2
-    sendto recvfrom sendmsg recvmsg shutdown getsockopt getsockname getpeername
+    shutdown getsockname getpeername
     mmap munmap mremap mprotect madvise brk membarrier
     exit exit_group futex set_robust_list rseq set_tid_address sched_yield sched_getaffinity gettid getpid getppid
     getcpu
@@ -39,7 +39,11 @@ _AF_UNIX = 1
 _SOCK_STREAM = 1
 _SOCK_FLAGS = 0o2004000  # SOCK_CLOEXEC | SOCK_NONBLOCK
 _SOL_SOCKET = 1
-_SO_SNDBUF, _SO_RCVBUF = 7, 8
+_SO_TYPE, _SO_ERROR, _SO_SNDBUF, _SO_RCVBUF, _SO_ACCEPTCONN, _SO_PROTOCOL, _SO_DOMAIN = 3, 4, 7, 8, 30, 38, 39
+_MSG_OOB = 1
+
+_O_ACCMODE = 3
+_O_RDONLY, _O_WRONLY, _O_RDWR = 0, 1, 2
 
 _F_DUPFD, _F_GETFD, _F_SETFD, _F_GETFL, _F_SETFL, _F_DUPFD_CLOEXEC = 0, 1, 2, 3, 4, 1030
 _TCGETS, _FIONREAD, _FIONBIO, _FIONCLEX, _FIOCLEX = 0x5401, 0x541B, 0x5421, 0x5450, 0x5451
@@ -48,6 +52,14 @@ _PR_SET_NAME, _PR_GET_NAME, _PR_SET_VMA = 15, 16, 0x53564D41
 
 def _one_of(argument: int, *values: int) -> tuple[tuple[Check, ...], ...]:
     return tuple((Check(argument, value),) for value in values)
+
+
+def _access_mode(argument: int) -> tuple[tuple[Check, ...], ...]:
+    return tuple((Check(argument, mode, mask=_O_ACCMODE),) for mode in (_O_RDONLY, _O_WRONLY, _O_RDWR))
+
+
+def _no_urgent_data(flags: int) -> tuple[tuple[Check, ...], ...]:
+    return ((Check(flags, 0, mask=_MSG_OOB),),)
 
 
 _CONDITIONAL: dict[str, tuple[tuple[Check, ...], ...]] = {
@@ -60,6 +72,19 @@ _CONDITIONAL: dict[str, tuple[tuple[Check, ...], ...]] = {
     "prctl": _one_of(0, _PR_SET_NAME, _PR_GET_NAME, _PR_SET_VMA),
     # Reading one's own limits. Setting is refused: with a process id it would reach the host's.
     "prlimit64": ((Check(0, 0), Check(2, 0, wide=True)),),
+    # There is a fourth mode, neither to read nor to write: Landlock asks no right for it, and devices open all the same.
+    "open": _access_mode(1),
+    "openat": _access_mode(2),
+    # Nobody needs urgent data on a local socket; the kernel's handling of it has been a way into the kernel.
+    "sendto": _no_urgent_data(3),
+    "recvfrom": _no_urgent_data(3),
+    "sendmsg": _no_urgent_data(2),
+    "recvmsg": _no_urgent_data(2),
+    # Not SO_PEERPIDFD, which would give a descriptor of the host's process.
+    "getsockopt": tuple(
+        (Check(1, _SOL_SOCKET), Check(2, name))
+        for name in (_SO_TYPE, _SO_ERROR, _SO_SNDBUF, _SO_RCVBUF, _SO_ACCEPTCONN, _SO_PROTOCOL, _SO_DOMAIN)
+    ),
     "setsockopt": (
         (Check(1, _SOL_SOCKET), Check(2, _SO_SNDBUF)),
         (Check(1, _SOL_SOCKET), Check(2, _SO_RCVBUF)),
@@ -77,6 +102,6 @@ def worker_filter(architecture: Architecture) -> Program:
     """The allow-list of workers, assembled for one architecture."""
     calls = architecture.calls
     rules = [Rule(calls[name]) for name in _ALWAYS.split() if name in calls]
-    rules += [Rule(calls[name], ALLOW, any_of) for name, any_of in _CONDITIONAL.items()]
+    rules += [Rule(calls[name], ALLOW, any_of) for name, any_of in _CONDITIONAL.items() if name in calls]
     rules += [Rule(calls[name], refuse(errno.ENOSYS)) for name in _ABSENT]
     return assemble(architecture, rules, default=refuse(errno.EPERM))
