@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 from attrs import evolve
-from sideband.workers import Isolation, WorkerLimits
+from sideband.workers import Isolation, WorkerCall, WorkerLimits, WorkerOverLimit, WorkerPool
 from sideband_sandbox import SystemSandbox
 
 pytestmark = pytest.mark.anyio
@@ -205,6 +205,65 @@ async def test_without_anything_proved_a_worker_starts_unconfined_and_says_so(re
     finally:
         await worker.close()
         await sandbox.close()
+
+
+HOG = """
+async def hog():
+    kept = []
+    while True:
+        kept.append(b"x" * (1 << 20))
+"""
+
+
+async def test_memory_above_the_limit_is_an_error_with_a_name(sandbox, make_request):
+    request = make_request("hog")
+    (request.snapshot / "skill.py").write_text(HOG)
+    request = evolve(request, limits=WorkerLimits(memory=64 << 20))
+    async with WorkerPool(sandbox) as pool:
+        with pytest.raises(WorkerOverLimit, match="64 MiB is the limit") as raised:
+            await pool.call(worker_call(request, "hog"))
+    assert raised.value.code == "worker.memory"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user can rarely make control groups")
+async def test_the_kernel_holds_the_memory_too_and_no_group_stays(sandbox, make_request):
+    request = evolve(make_request("hog"), limits=WorkerLimits(memory=64 << 20))
+    (request.snapshot / "skill.py").write_text(HOG)
+    worker = await sandbox.launch(request)
+    groups = [Path("/sys/fs/cgroup", line.split(":")[1], line.split(":")[2].strip("/")) for line in groups_of(worker)]
+    try:
+        await ready(worker)
+        with pytest.raises(AssertionError, match="has ended"):
+            await call(worker, request, "hog")
+        assert await worker.wait() == -signal.SIGKILL
+        assert worker.was_out_of_memory()
+        assert all(group.exists() for group in groups)
+    finally:
+        await worker.close()
+    assert groups
+    assert not any(group.exists() for group in groups)
+
+
+def groups_of(worker):
+    lines = Path(f"/proc/{worker.pid}/cgroup").read_text().splitlines()
+    return [line for line in lines if "/sideband-" in line]
+
+
+def worker_call(request, function):
+    async def dispatch(*_):
+        raise AssertionError
+
+    return WorkerCall(
+        id="1",
+        tool=f"test.{function}",
+        domain="test",
+        launch=request,
+        module=str(request.snapshot / "skill.py"),
+        function=function,
+        arguments={},
+        dispatch=dispatch,
+        timeout=30,
+    )
 
 
 # The zygote.

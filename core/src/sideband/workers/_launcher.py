@@ -159,6 +159,10 @@ class LaunchedWorker:
         """What it uses now; see ``WorkerProcess``."""
         return read_usage(self.pid) if self._process.returncode is None else None
 
+    def was_out_of_memory(self) -> bool:
+        """Never: nothing but the host's watchdog holds its memory."""
+        return False
+
     async def wait(self) -> int:
         """Its exit code; negative for the signal that ended it."""
         if self._process.returncode is None:

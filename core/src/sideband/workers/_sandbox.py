@@ -121,6 +121,9 @@ class WorkerProcess(Protocol):
     def usage(self) -> WorkerUsage | None:
         """What it uses now, as the kernel says; ``None`` if that can't be seen, or it has ended."""
 
+    def was_out_of_memory(self) -> bool:
+        """Whether the kernel ended it because it wanted more memory than its limit. Ask once it has ended."""
+
     async def wait(self) -> int:
         """Its exit code; negative for the signal that ended it."""
 

@@ -47,6 +47,13 @@ class Watchdog:
             return partial(WorkerOverLimit, "files", f"{usage.files} descriptors", f"{limits.files}")
         return self._look_at_idleness(usage.processor, is_idle=is_idle)
 
+    def look_back(self) -> Callable[[], WorkerError] | None:
+        """What the kernel ended it for, if it has ended and it was the limit of memory."""
+        if not self._process.was_out_of_memory():
+            return None
+        limit = mebibytes(self._limits.memory)
+        return partial(WorkerOverLimit, "memory", f"more than {limit}", limit)
+
     def _look_at_idleness(self, processor: float, *, is_idle: bool) -> Callable[[], WorkerError] | None:
         if not is_idle:
             self._idle_since = None

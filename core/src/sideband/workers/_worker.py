@@ -197,8 +197,9 @@ class Worker:
         with anyio.move_on_after(_END_GRACE):
             code = await self.process.wait()
             how = f"with exit code {code}" if code >= 0 else f"by signal {_signal_name(-code)}"
-            if code == -signal.SIGKILL:
-                how += " (which the kernel sends when memory runs out)"
+            if (failure := self._watchdog.look_back()) is not None:
+                self._end_with_report(failure)
+                return failure
             await self._outputs.done.wait()
         if words := str(self._outputs.last_words):
             how += f" (its last words: {words})"

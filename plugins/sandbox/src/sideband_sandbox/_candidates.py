@@ -47,7 +47,7 @@ def remedy(variant: Variant) -> str:
     return ""
 
 
-def gaps(machine: Machine, variant: Variant, *, as_root: bool) -> tuple[str, ...]:
+def gaps(machine: Machine, variant: Variant, *, as_root: bool, has_cgroups: bool) -> tuple[str, ...]:
     """What it does not stop, one sentence each."""
     found = ["bugs of the kernel and side channels of the processor are not stopped by any of this"]
     if variant.namespaces:
@@ -65,4 +65,6 @@ def gaps(machine: Machine, variant: Variant, *, as_root: bool) -> tuple[str, ...
         found.append("a skill whose snapshot only root may read keeps root's user id, without any capability")
     elif not variant.user_namespace:
         found.append("the limit of threads counts all processes of the user")
+    if not has_cgroups:
+        found.append("memory above the limit is noticed by the host within a moment, not refused by the kernel at once")
     return tuple(found)

@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 from sideband.workers import (
     Isolation,
     LaunchRequest,
+    WorkerLimits,
     WorkerPipes,
     WorkerStartFailed,
     WorkerUsage,
@@ -23,6 +25,7 @@ from sideband.workers import (
     runtime_files,
 )
 
+from ._cgroups import Cgroups, WorkerCgroup
 from ._plan import Plan
 
 __all__ = ["LOCKDOWN", "ForkedWorker", "Zygote", "ZygoteFailed"]
@@ -262,11 +265,18 @@ class ForkedWorker:
         self._code: int | None = None
         self._learning = anyio.Lock()
         self._closed = False
+        self._cgroup: WorkerCgroup | None = None
         self.pid = _pid_of(handle)
         self.channel = pipes.channel
         self.stdout = pipes.stdout.fileno()
         self.stderr = pipes.stderr.fileno()
         self.isolation = zygote.isolation
+
+    async def confine(self, cgroups: Cgroups, limits: WorkerLimits) -> None:
+        """Have the kernel hold its limits, if it lets us: the watchdog holds them too."""
+        if self.pid:
+            with contextlib.suppress(OSError), anyio.CancelScope(shield=True):
+                self._cgroup = await anyio.to_thread.run_sync(cgroups.confine, self.pid, limits)
 
     def kill(self) -> None:
         """End it at once. Harmless if it has ended."""
@@ -302,6 +312,10 @@ class ForkedWorker:
         finally:
             os.close(handle)
 
+    def was_out_of_memory(self) -> bool:
+        """Whether the kernel ended it because it wanted more memory than it may have."""
+        return self._cgroup is not None and self._cgroup.was_out_of_memory()
+
     async def close(self) -> None:
         """Kill it if it still runs, wait for its end, and close the descriptors. Can be called again."""
         if self._closed:
@@ -309,6 +323,8 @@ class ForkedWorker:
         self.kill()
         with anyio.CancelScope(shield=True):
             await self.wait()
+            if self._cgroup is not None:
+                await anyio.to_thread.run_sync(self._cgroup.close)
         self._closed = True
         os.close(self._handle)
         self._pipes.close()

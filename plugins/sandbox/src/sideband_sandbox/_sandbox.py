@@ -13,12 +13,15 @@ from attrs import frozen
 from sideband.workers import Isolation, LaunchRequest, Probe, WorkerProcess, WorkerStartFailed, launch
 
 from ._candidates import candidates, describe, gaps, remedy
-from ._forks import LOCKDOWN, Zygote, ZygoteFailed
+from ._cgroups import Cgroups, find_cgroups
+from ._forks import LOCKDOWN, ForkedWorker, Zygote, ZygoteFailed
 from ._paths import inspect_interpreter
 from ._plan import Ground, Machine, Variant, open_to_everyone, own_folders, unconfined_plan, worker_orders
 from ._probe import fresh_uid, inspect_machine, proved_zygote
 
 __all__ = ["SystemSandbox"]
+
+_TRIES = 2
 
 
 @frozen
@@ -27,6 +30,7 @@ class _Finding:
 
     probe: Probe
     ground: Ground | None = None
+    cgroups: Cgroups | None = None
     variant: Variant | None = None
 
 
@@ -71,15 +75,10 @@ class SystemSandbox:
         if finding.ground is None or finding.variant is None:
             return await _launch_unconfined(request, self._python)
         variant = await anyio.to_thread.run_sync(_fitting, finding.variant, folders)
-        orders = worker_orders(variant, request, fresh_uid())
-        for _ in range(2):
-            zygote = await self._zygote(finding.ground, finding.probe.isolation, variant)
-            try:
-                return await zygote.fork(request, orders)
-            except ZygoteFailed as error:
-                # It has been ended by somebody; the next one may live.
-                problem = str(error)
-        raise WorkerStartFailed(f"no worker could be started: {problem}", hint="try again")
+        worker = await self._fork(finding.ground, finding.probe.isolation, variant, request)
+        if finding.cgroups is not None:
+            await worker.confine(finding.cgroups, request.limits)
+        return worker
 
     async def close(self) -> None:
         """End the zygotes. Can be called again."""
@@ -108,10 +107,24 @@ class SystemSandbox:
         for isolation, variant in candidates(as_root=as_root):
             proofs, problem = await self._prove(ground, isolation, variant)
             if not problem:
-                probe = Probe(isolation, proofs, gaps(machine, variant, as_root=as_root), tuple(hints))
-                return _Finding(probe, ground, variant)
+                cgroups = await anyio.to_thread.run_sync(find_cgroups)
+                left = gaps(machine, variant, as_root=as_root, has_cgroups=cgroups is not None)
+                return _Finding(Probe(isolation, proofs, left, tuple(hints)), ground, cgroups, variant)
             hints.append(f"{describe(variant)}: {problem}{remedy(variant)}")
         return _Finding(_nothing(*hints))
+
+    async def _fork(
+        self, ground: Ground, isolation: Isolation, variant: Variant, request: LaunchRequest
+    ) -> ForkedWorker:
+        orders = worker_orders(variant, request, fresh_uid())
+        for _ in range(_TRIES):
+            zygote = await self._zygote(ground, isolation, variant)
+            try:
+                return await zygote.fork(request, orders)
+            except ZygoteFailed as error:
+                # It has been ended by somebody; the next one may live.
+                problem = str(error)
+        raise WorkerStartFailed(f"no worker could be started: {problem}", hint="try again")
 
     async def _zygote(self, ground: Ground, isolation: Isolation, variant: Variant) -> Zygote:
         """The zygote of this variant, alive and proved."""
