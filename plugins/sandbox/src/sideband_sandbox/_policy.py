@@ -72,7 +72,7 @@ _CONDITIONAL: dict[str, tuple[tuple[Check, ...], ...]] = {
     "prctl": _one_of(0, _PR_SET_NAME, _PR_GET_NAME, _PR_SET_VMA),
     # Reading one's own limits. Setting is refused: with a process id it would reach the host's.
     "prlimit64": ((Check(0, 0), Check(2, 0, wide=True)),),
-    # There is a fourth mode, neither to read nor to write: Landlock asks no right for it, and devices open all the same.
+    # There is a fourth mode, neither to read nor to write: Landlock asks no right for it, and a device opens.
     "open": _access_mode(1),
     "openat": _access_mode(2),
     # Nobody needs urgent data on a local socket; the kernel's handling of it has been a way into the kernel.
