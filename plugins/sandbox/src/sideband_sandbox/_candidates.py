@@ -5,6 +5,7 @@ from __future__ import annotations
 from sideband.workers import Isolation
 
 from ._plan import Machine, Variant
+from ._remedies import error_number, namespace_facts, namespace_remedy
 
 __all__ = ["candidates", "describe", "gaps", "remedy"]
 
@@ -36,15 +37,21 @@ def describe(variant: Variant) -> str:
     return "Landlock and a filter of system calls"
 
 
-def remedy(variant: Variant) -> str:
-    """What would have to change for it to hold."""
-    if variant.user_namespace:
-        return "; allow user namespaces (sysctl kernel.apparmor_restrict_unprivileged_userns, user.max_user_namespaces)"
-    if variant.namespaces:
-        return "; the host needs the right to make namespaces (CAP_SYS_ADMIN in a container)"
-    if variant.own_user:
-        return "; the interpreter and its folders would have to be readable by every user"
-    return ""
+def remedy(variant: Variant, problem: str) -> str:
+    """What would have to change for it to hold, as the end of a sentence; empty if that is not known.
+
+    Args:
+        variant: what did not hold.
+        problem: why.
+    """
+    number = error_number(problem)
+    if (variant.namespaces or variant.user_namespace) and number is not None:
+        text = namespace_remedy(number, namespace_facts())
+    elif variant.own_user:
+        text = "the interpreter and its folders would have to be readable by every user"
+    else:
+        text = ""
+    return f"; {text}" if text else ""
 
 
 def gaps(machine: Machine, variant: Variant, *, as_root: bool, has_cgroups: bool) -> tuple[str, ...]:

@@ -110,7 +110,7 @@ class SystemSandbox:
                 cgroups = await anyio.to_thread.run_sync(find_cgroups)
                 left = gaps(machine, variant, as_root=as_root, has_cgroups=cgroups is not None)
                 return _Finding(Probe(isolation, proofs, left, tuple(hints)), ground, cgroups, variant)
-            hints.append(f"{describe(variant)}: {problem}{remedy(variant)}")
+            hints.append(f"{describe(variant)}: {problem}{remedy(variant, problem)}")
         return _Finding(_nothing(*hints))
 
     async def _fork(
@@ -132,7 +132,7 @@ class SystemSandbox:
             if variant not in self._zygotes or self._zygotes[variant].ended:
                 _, problem = await self._prove(ground, isolation, variant)
                 if problem:
-                    hint = f"it can be had no more with {describe(variant)}{remedy(variant)}"
+                    hint = f"it can be had no more with {describe(variant)}{remedy(variant, problem)}"
                     raise WorkerStartFailed(f"no worker could be isolated: {problem}", hint=hint)
             return self._zygotes[variant]
 
