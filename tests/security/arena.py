@@ -7,6 +7,7 @@ raw lines of the protocol.
 
 import json
 import textwrap
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,7 +23,7 @@ from pydantic import BaseModel, ConfigDict
 from sideband import CallRequest, Host, Plugin
 from sideband.ledger import Verdict, verify
 from sideband.ops import OpContext, OpFamily, Scope, op
-from sideband.workers import WorkerError
+from sideband.workers import CallTimeout, WorkerError
 
 OWN, NEIGHBOURS = ("vault:name=own",), ("vault:name=neighbour",)
 KEPT, ANSWERS = "what own keeps", [["what neighbour keeps", number] for number in range(3)]
@@ -150,7 +151,7 @@ class Attack:
         logs: what it printed.
         stayed: what a neighbour's call came to that ran all the time.
         neighbours: what the neighbour's calls came to that began while it ran.
-        after: what the next calls of the same skill came to: one, and another if that met a worker on its way out.
+        after: what the next calls of the same skill came to: one, and another if that met a worker that is lost.
     """
 
     skill: str
@@ -179,27 +180,49 @@ class _Stay:
 
 @attrs.define
 class Arena:
-    """One host, its neighbour, and what happened on it."""
+    """One host, its neighbour, and what happened on it.
+
+    Args:
+        folder: for its home and its skills.
+        seconds: how long a hostile call may take.
+        patience: how long the next call of its skill may take.
+        together: how many attack at once.
+        policy: of the host.
+
+    Attributes:
+        attacks: by name.
+        executed: each effect that was executed: the skill, and what it read.
+        isolations: the tiers that calls ran on which returned.
+        lines: how many lines each hostile skill printed.
+        stays: the neighbour's calls, by the name of the attack that they last as long as.
+        verdict: what the ledger is like.
+    """
 
     folder: Path
+    seconds: float = 30.0
+    patience: float = 60.0
+    together: int = 4
+    policy: Mapping[str, Any] = attrs.Factory(dict)
     attacks: dict[str, Attack] = attrs.Factory(dict)
     executed: list[tuple[str, str]] = attrs.Factory(list)
+    isolations: set[str] = attrs.Factory(set)
+    lines: Counter = attrs.Factory(Counter)
     stays: dict[str, _Stay] = attrs.Factory(dict)
     verdict: Verdict | None = None
 
-    async def fight(self, sources: Mapping[str, str], *, seconds: float, together: int, policy: dict) -> None:
+    async def fight(self, sources: Mapping[str, str]) -> None:
         """Run each hostile skill, with the neighbour beside it."""
         folders = [self._write("neighbour", {"tools.py": NEIGHBOUR})]
         names = {name: f"hostile-{number}" for number, name in enumerate(sources)}
         for name, source in sources.items():
             code = {"tools.py": FINE, "forge.py": FORGE, "attack.py": module(source)}
             folders.append(self._write(names[name], code))
-        limiter = anyio.CapacityLimiter(together)
+        limiter = anyio.CapacityLimiter(self.together)
         with anyio.fail_after(DEADLINE):
-            async with self._host(folders, policy) as host:
+            async with self._host(folders) as host:
                 async with anyio.create_task_group() as tasks:
                     for name, skill in names.items():
-                        tasks.start_soon(self._attack, host, limiter, name, skill.replace("-", "_"), seconds)
+                        tasks.start_soon(self._attack, host, limiter, name, skill.replace("-", "_"))
                 self.verdict = await verify(host.ledger.folder, host.store)
 
     def _write(self, name: str, files: Mapping[str, str]) -> Path:
@@ -210,14 +233,14 @@ class Arena:
             (folder / file).write_text(text)
         return folder
 
-    def _host(self, folders: list[Path], policy: dict) -> Host:
+    def _host(self, folders: list[Path]) -> Host:
         vault = Plugin(kind="op", name="vault", value=SimpleNamespace(sideband_ops=self._vault))
         return Host(
             home=self.folder / "home",
             plugins=[*(Plugin(kind=kind, name=name, value=value) for kind, name, value in PLUGINS), vault],
             autoload=False,
             skill_dirs=folders,
-            settings={"policy": {"isolation": "full", **policy}},
+            settings={"policy": {"isolation": "full", **self.policy}},
         )
 
     def _vault(self) -> OpFamily:
@@ -240,7 +263,8 @@ class Arena:
 
         return OpFamily(name="vault", ops=(read, stay, large), scope=VaultScope)
 
-    async def _attack(self, host: Host, limiter: anyio.CapacityLimiter, name: str, skill: str, seconds: float) -> None:
+    async def _attack(self, host: Host, limiter: anyio.CapacityLimiter, name: str, skill: str) -> None:
+        fine = CallRequest(f"{skill}.fine", grants=OWN, timeout=self.patience)
         found: dict[str, Any] = {}
         neighbours: list[Any] = []
         stay = self.stays[name] = _Stay()
@@ -255,20 +279,28 @@ class Arena:
 
         async with limiter:
             # The worker is there before the attack begins, so that its time is not spent on the start.
-            await outcome(host, CallRequest(f"{skill}.fine", grants=OWN))
+            await outcome(host, fine)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(call, "stayed", CallRequest("neighbour.stay", {"key": name}, NEIGHBOURS, timeout=120))
                 await stay.begun.wait()
                 async with anyio.create_task_group() as attack:
                     attack.start_soon(ask_the_neighbour)
-                    request = CallRequest(f"{skill}.attack", {"victim": stay.call}, OWN, timeout=seconds)
+                    request = CallRequest(
+                        f"{skill}.attack",
+                        {"victim": stay.call},
+                        grants=OWN,
+                        timeout=self.seconds,
+                        on_log=lambda _: self.lines.update([skill]),
+                    )
                     attack.start_soon(call, "attack", request)
-                after = [answer(await outcome(host, CallRequest(f"{skill}.fine", grants=OWN, timeout=60)))]
-                if isinstance(after[0], WorkerError):
-                    after.append(answer(await outcome(host, CallRequest(f"{skill}.fine", grants=OWN, timeout=60))))
+                after = [answer(await outcome(host, fine))]
+                if isinstance(after[0], WorkerError | CallTimeout):
+                    after.append(answer(await outcome(host, fine)))
                 stay.ended.set()
         result = found["attack"]
         failed = isinstance(result, Exception)
+        if not failed:
+            self.isolations.add(result.isolation)
         self.attacks[name] = Attack(
             skill=skill,
             call="" if failed else result.call,

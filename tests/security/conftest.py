@@ -8,7 +8,6 @@ import importlib.util
 import os
 import shutil
 import tempfile
-from functools import partial
 from pathlib import Path
 
 import anyio
@@ -72,11 +71,9 @@ def make_host(tmp_path):
 def fight(tmp_path_factory):
     """``fight(skills, seconds=…)`` runs hostile skills on one host, and gives the ``Arena`` in which they were."""
 
-    def run(skills, *, seconds=30.0, together=4, backend="asyncio", policy=None):
-        arena = load_module(HERE / "arena.py").Arena(tmp_path_factory.mktemp("arena"))
-        anyio.run(
-            partial(arena.fight, skills, seconds=seconds, together=together, policy=policy or {}), backend=backend
-        )
+    def run(skills, *, backend="asyncio", **options):
+        arena = load_module(HERE / "arena.py").Arena(tmp_path_factory.mktemp("arena"), **options)
+        anyio.run(arena.fight, skills, backend=backend)
         return arena
 
     return run

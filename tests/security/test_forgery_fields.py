@@ -7,7 +7,7 @@ from sideband.workers import ProtocolViolation
 
 LONG = "x" * 129
 REQUEST = {"op": "vault.read", "params": {"name": "own"}}
-IDS = [None, 7, True, "", LONG, [], {}]
+IDS = [None, 7, "", LONG, []]
 # Kind → field → values that it may not have.
 WRONG = {
     "dispatch": {
