@@ -231,35 +231,57 @@ async def test_no_more_workers_are_told_to_leave_than_are_waited_for(make_skill,
             answers.release(domain)
 
 
-async def test_a_worker_that_may_be_busy_for_long_is_not_waited_for(make_skill, make_pool, answers, held):
+@pytest.mark.parametrize("options", [{"timeout": 3600}, {"alone": True}])
+async def test_a_worker_that_may_be_busy_for_long_is_not_waited_for(make_skill, make_pool, answers, held, options):
     skill = make_skill(TOOLS)
     async with make_pool(maximum=2) as pool, anyio.create_task_group() as tasks:
-        for count, (domain, timeout) in enumerate((("long", 3600), ("short", 30)), 1):
-            tasks.start_soon(pool.call, held(skill, domain, timeout=timeout))
+        for count, call in enumerate((held(skill, "long", **options), held(skill, "short")), 1):
+            tasks.start_soon(pool.call, call)
             await answers.arrived(count)
         tasks.start_soon(pool.call, held(skill, "other"))
+        await anyio.wait_all_tasks_blocked()
+        # Never idle, and gives way all the same.
+        tasks.start_soon(pool.call, held(skill, "next", domain="short"))
         await anyio.wait_all_tasks_blocked()
         answers.release("short")
         await answers.arrived(3)
         answers.release("other")
-        answers.release("long")
+        await answers.arrived(4)
+        for key in ("long", "next"):
+            answers.release(key)
 
 
-async def test_calls_that_wait_for_a_worker_are_run_though_it_was_told_to_leave(make_skill, make_pool, gather, until):
+async def test_who_waits_no_longer_makes_no_worker_leave(make_skill, make_pool, answers, held):
+    skill = make_skill(TOOLS)
+    sandbox = Counting()
+    async with make_pool(maximum=2, sandbox=sandbox) as pool, anyio.create_task_group() as tasks:
+        for count, domain in enumerate("ab", 1):
+            tasks.start_soon(pool.call, held(skill, domain))
+            await answers.arrived(count)
+        for domain in "cd":
+            with anyio.move_on_after(0.05):
+                await pool.call(skill.call("pid", domain=domain))
+        assert (await pool.call(skill.call("pid", domain="b"))).value == sandbox.launched[1].pid
+        for domain in "ab":
+            answers.release(domain)
+
+
+async def test_calls_that_wait_for_a_worker_are_run_though_it_was_told_to_leave(make_skill, make_pool):
     skill = make_skill(TOOLS)
     sandbox = Counting()
     sandbox.may_launch = anyio.Event()
-    async with make_pool(maximum=1, sandbox=sandbox) as pool:
+    pids = []
 
-        async def let_launch():
+    async def call(domain):
+        pids.append((await pool.call(skill.call("pid", domain=domain))).value)
+
+    async with make_pool(maximum=1, sandbox=sandbox) as pool, anyio.create_task_group() as tasks:
+        for domain in "aab":
+            tasks.start_soon(call, domain)
             await anyio.wait_all_tasks_blocked()
-            sandbox.may_launch.set()
-
-        calls = [pool.call(skill.call("pid", domain=domain)) for domain in "aaabbb"]
-        *found, _ = await gather(*calls, let_launch())
-    assert len({answer.value for answer in found[:3]}) == 1
-    assert len({answer.value for answer in found[3:]}) == 1
-    assert len(sandbox.launched) == 2
+        sandbox.may_launch.set()
+    assert [process.pid for process in sandbox.launched] == [pids[0], pids[2]]
+    assert pids[0] == pids[1]
 
 
 async def test_nothing_is_started_for_a_call_that_was_cancelled_while_it_waited(make_skill, make_pool, answers, held):
@@ -277,6 +299,18 @@ async def test_nothing_is_started_for_a_call_that_was_cancelled_while_it_waited(
         answers.release("first")
         assert (await pool.call(skill.call("pid", domain="last"))).value == sandbox.launched[-1].pid
         assert len(sandbox.launched) == 2
+
+
+async def test_nothing_is_started_for_a_call_that_was_cancelled_when_it_came(make_skill, make_pool):
+    skill = make_skill(TOOLS)
+    sandbox = Counting()
+    async with make_pool(sandbox=sandbox) as pool:
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            await pool.call(skill.call("pid"))
+        await anyio.wait_all_tasks_blocked()
+        assert sandbox.launched == []
+        assert (await pool.call(skill.call("pid"))).value == sandbox.launched[0].pid
 
 
 async def test_a_cancelled_start_of_a_call_alone_gives_its_place_back(make_skill, make_pool, until):

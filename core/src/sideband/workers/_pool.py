@@ -160,6 +160,8 @@ class WorkerPool:
 
     def _exit(self, slot: Slot, call: WorkerCall) -> None:
         slot.exit(call.id)
+        if slot.leaving and not slot.place.granted.is_set():
+            self._places.leave(slot.place)
         self._make_way()
 
     async def _run(self, slot: Slot, request: LaunchRequest) -> None:

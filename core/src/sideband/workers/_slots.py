@@ -106,8 +106,6 @@ def make_way(slots: Iterable[Slot], number: int) -> None:
             told.append(slot.is_free_by(soon))
         elif not slot.alone:
             others.append((bool(slot.calls), not slot.is_free_by(soon), slot.since, slot))
-    if sum(told) >= number:
-        return
     for _, is_late, _, slot in sorted(others, key=itemgetter(0, 1, 2)):
         if (len(told) if is_late else sum(told)) >= number:
             return
