@@ -7,10 +7,10 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator, Mapping
-from importlib.metadata import distributions
 from pathlib import Path
 
 from attrs import Factory, frozen
+from packaging.utils import canonicalize_name
 
 from ._environment_errors import EnvironmentFailed
 
@@ -48,8 +48,7 @@ def seal(folder: Path, requirements: tuple[str, ...]) -> None:
     shutil.rmtree(folder / "bin", ignore_errors=True)
     for path in (folder / ".lock", *folder.glob("*.pth")):
         path.unlink(missing_ok=True)
-    packages = {found.name: found.version for found in distributions(path=[str(folder)])}
-    record = {"requirements": list(requirements), "packages": dict(sorted(packages.items()))}
+    record = {"requirements": list(requirements), "packages": dict(sorted(_packages(folder)))}
     (folder / _RECORD).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     for path in _files(folder):
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
@@ -58,6 +57,13 @@ def seal(folder: Path, requirements: tuple[str, ...]) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def _packages(folder: Path) -> Iterator[tuple[str, str]]:
+    """Name and version of each package, from the names of the folders that describe them."""
+    for described in folder.glob("*-*.dist-info"):
+        name, _, version = described.stem.partition("-")
+        yield canonicalize_name(name), version
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -199,6 +199,18 @@ async def test_what_a_skill_depends_on_is_installed_with_what_that_needs(environ
     assert left(environments) == [found.path.name]
 
 
+async def test_packages_are_listed_by_their_names_as_indexes_write_them(environments, make_wheel, wheels):
+    make_wheel("odd_one", "1.0.post1")
+    found = await environments.install(skill("Odd.One"), PackageSource(wheels=wheels))
+    assert found.packages == {"odd-one": "1.0.post1"}
+
+
+async def test_a_package_that_says_twice_what_it_is_gives_an_error(environments, make_wheel, wheels):
+    make_wheel(files={"other-2.dist-info/METADATA": "Name: other"})
+    error = await refused(environments, PackageSource(wheels=wheels), "tiny")
+    assert "Multiple .dist-info" in error.message
+
+
 async def test_a_skill_that_depends_on_nothing_needs_no_environment_and_no_uv(environments, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/nowhere")
     assert await environments.install(skill()) is None

@@ -148,6 +148,12 @@ def test_a_declared_dependency_is_fine(validate, place):
     assert validate(code, files=files) == ()
 
 
+def test_a_version_of_python_that_is_not_this_one_is_found(validate, codes):
+    found = validate("# /// script\n# requires-python = '<3'\n# ///\n")
+    assert codes(found) == ["python.version"]
+    assert "<3" in found[0].reason
+
+
 def test_an_op_that_does_not_exist_is_found(validate):
     (problem,) = validate(f"{HEAD}async def f():\n    await http.gett('x')\n", families=FAMILIES)
     assert problem.code == "skill.sdk.op"

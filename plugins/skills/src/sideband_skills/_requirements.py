@@ -134,7 +134,8 @@ def _of_distribution(name: str, problems: Problems) -> Requirements:
         return Requirements()
     file = f"package {name}"
     packages = _checked(found.requires or (), "Requires-Dist", file, problems, installed=True)
-    return Requirements(tuple(packages), _checked_python(found.metadata["Requires-Python"] or "", file, problems))
+    python = (found.metadata.get_all("Requires-Python") or [""])[0]
+    return Requirements(tuple(packages), _checked_python(python, file, problems))
 
 
 def _serves_the_host(found: Distribution) -> bool:
