@@ -5,12 +5,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from importlib.metadata import entry_points
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 from sideband.hooks import HOOK_SPECS
 from sideband.ops import OpSpec
 from sideband.settings import Policy, Settings
+from sideband.workers import WorkerLimits, WorkerPool
+from sideband.workers._dispatching import _MAX_HELD, _MAX_IN_FLIGHT, _MAX_UNREAD
+from sideband.workers._logs import MAX_LINES, MAX_TEXT
+from sideband.workers._pending import MAX_DISPATCHES, MAX_IN_FLIGHT
+from sideband.workers._snapshots import _MAXIMUM_BYTES
+from sideband.workers._watchdog import _IDLE_SECONDS
+from sideband.workers._worker import _WATCH_SECONDS
+from sideband.workers.runtime import MAX_FRAME, MAX_NESTING, MAX_VALUES
 
 FOLDER = Path(__file__).parent / "reference"
 NOTE = "<!-- written by docs/generate.py from the code; change it there -->\n\n"
@@ -18,7 +27,12 @@ NOTE = "<!-- written by docs/generate.py from the code; change it there -->\n\n"
 
 def pages() -> dict[str, str]:
     """Each page by its file name."""
-    return {"hooks.md": hooks_page(), "ops.md": ops_page(), "settings.md": settings_page()}
+    return {
+        "hooks.md": hooks_page(),
+        "limits.md": limits_page(),
+        "ops.md": ops_page(),
+        "settings.md": settings_page(),
+    }
 
 
 def hooks_page() -> str:
@@ -105,6 +119,65 @@ def settings_page() -> str:
     for name, field in Policy.model_fields.items():
         lines.append(f"| `{name}` | `{field.get_default(call_default_factory=True)!r}` | {field.description} |")
     return NOTE + "\n".join(lines) + "\n"
+
+
+def limits_page() -> str:
+    """What a skill can use up, at most."""
+    limits = WorkerLimits()
+    pool = {name: parameter.default for name, parameter in signature(WorkerPool).parameters.items()}
+    lines = [
+        "# Limits",
+        "",
+        "What a skill can use up at most, as it is if nobody sets anything else. The [policy](settings.md) may be",
+        "stricter or more generous, and a skill may ask for more memory and time within it.",
+        "",
+        "## A worker",
+        "",
+        f"The host looks every {_WATCH_SECONDS:g} s, and ends a worker that is over; its calls fail with the",
+        "code. The kernel holds most of them by itself, earlier.",
+        "",
+        "| what | limit | code |",
+        "|---|---|---|",
+        f"| resident memory | {_bytes(limits.memory)} | `worker.memory` |",
+        f"| address space, which the kernel refuses to exceed | {_bytes(limits.address_space)} | none: `MemoryError` |",
+        f"| threads | {limits.threads} | `worker.threads` |",
+        f"| open descriptors | {limits.files} | `worker.files` |",
+        f"| written to its own output, past the runtime | {_bytes(limits.output)} | `worker.output` |",
+        f"| processor time while no call is in it | {_IDLE_SECONDS:g} s | `worker.processor` |",
+        f"| time to be ready after its start | {pool['start_timeout']:g} s | `worker.start` |",
+        f"| time until it has read one message | {pool['write_timeout']:g} s | `worker.exited` |",
+        f"| time that one of its messages takes | {pool['line_timeout']:g} s | `worker.protocol` |",
+        f"| size of a message | {_bytes(MAX_FRAME)} | `worker.protocol` |",
+        f"| nesting of a message | {MAX_NESTING} | `worker.protocol` |",
+        f"| values in a message | {MAX_VALUES:,} | `worker.protocol` |",
+        "",
+        "## A call",
+        "",
+        "| what | limit | what happens then |",
+        "|---|---|---|",
+        f"| time, if neither skill nor tool nor caller names one | {Policy().timeout:g} s | `call.timeout` |",
+        f"| time to end after it was cancelled | {pool['cancel_grace']:g} s | its worker is replaced |",
+        f"| ops in flight | {MAX_IN_FLIGHT} | `limit.in_flight` |",
+        f"| ops in all | {MAX_DISPATCHES:,} | `limit.dispatches` |",
+        f"| lines of log that are kept | {MAX_LINES:,} | the others are counted |",
+        f"| text of log that is kept | {_bytes(MAX_TEXT)} | the same |",
+        "",
+        "## The host",
+        "",
+        "| what | limit | what happens then |",
+        "|---|---|---|",
+        f"| workers at once | {pool['maximum']} | calls wait; trust domains take turns |",
+        f"| time that an idle worker is kept | {pool['idle_seconds']:g} s | it is ended |",
+        f"| ops in flight of one worker | {_MAX_IN_FLIGHT} | it is not read for now |",
+        f"| size of the ops in flight of one worker | {_bytes(_MAX_HELD)} | the same |",
+        f"| size of the answers that it has not read | {_bytes(_MAX_UNREAD)} | `limit.unread_bytes` |",
+        f"| size of a skill | {_bytes(_MAXIMUM_BYTES)} | it is not loaded |",
+    ]
+    return NOTE + "\n".join(lines) + "\n"
+
+
+def _bytes(count: int) -> str:
+    return f"{count >> 20:,} MiB"
 
 
 def main() -> int:
