@@ -1,8 +1,9 @@
 """A host in a process of its own, run by path: what hostile skills attack there is not the test run.
 
-Orders are one line of JSON: ``tier``, ``home``, ``area`` (a folder that is open to the host's user), ``skills`` (folders),
-``neighbour`` (the tool that is called first and stays), ``calls`` (tools). For each call it answers with ``null`` if the
-skill got what it wanted, else with what stopped it. With ``--as-user ID`` it becomess that user first.
+Orders are one line of JSON: ``tier``, ``home``, ``area`` (a folder that the host's user may write in), ``skills``
+(folders), ``neighbour`` (the tool that is called first, and whose worker stays), ``calls`` (tools), ``latecomer`` (the
+tool that is called last). For each call it answers with ``null`` if the skill got what it wanted, else with what
+stopped it. With ``--as-user ID`` it becomes that user first.
 
 Also loaded by ``conftest.py``, for hosts in the test's own process.
 """
@@ -19,7 +20,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 CANARY = "canary-2f91c07e5ab3"
-NEIGHBOUR = "neighbour-5ab3"  # how the neighbour's worker calls itself; the kernel shows it to the host
+NEIGHBOUR = "neighbour-5ab3"  # what the neighbour calls its worker; the kernel shows it to the host
 _CLONE_NEWNS = 0x20000
 _MS_BIND_RECURSIVE = 0x5000
 _MS_PRIVATE_RECURSIVE = 0x44000
@@ -52,7 +53,7 @@ def _sandboxes_without_namespaces():
 
 
 def become(user):
-    """Start again as an ordinary user, who finds the interpreter and the code where they are, even below a closed home."""
+    """Start again as an ordinary user, who finds the interpreter and the code even below a closed home."""
     libc = ctypes.CDLL(None, use_errno=True)
 
     def succeed(result):
@@ -132,16 +133,20 @@ def world(area):
         victim = stack.enter_context(subprocess.Popen(["sleep", "600"], start_new_session=True))
         stack.callback(victim.kill)
         secret = stack.enter_context((area / "secret.txt").open())
+        os.set_inheritable(secret.fileno(), True)
+        memory = ctypes.create_string_buffer(CANARY.encode())
         yield {
             "host": os.getpid(),
+            "host_group": os.getpgrp(),
+            "user_home": str(Path.home()),
             "victim": victim.pid,
             "area": str(area),
             "open": str(open_folder),
             "descriptor": secret.fileno(),
+            "address": ctypes.addressof(memory),
             "tcp": tcp.getsockname()[1],
             "udp": udp.getsockname()[1],
             "abstract": abstract,
-            "canary": CANARY,
             **addresses,
         }
 
@@ -159,17 +164,28 @@ async def attempt(host, tool, facts):
 
 async def run(orders):
     """Carry out the orders."""
+    import pydantic
+    import sideband
     from sideband import CallRequest
 
     home, area = Path(orders["home"]), Path(orders["area"])
     folders = [Path(folder) for folder in orders["skills"]]
     with world(area) as facts:
         async with make_host(orders["tier"], home=home, skill_dirs=folders) as host:
-            neighbour = await host.run(CallRequest(orders["neighbour"], {"facts": facts}, grants=()))
+            (home / "grants.toml").write_text("# nothing has been granted\n")
+            await host.op("sql.execute", {"sql": "CREATE TABLE secrets (secret)", "db": "canary.db"})
+            settled = await host.run(CallRequest(orders["neighbour"], {"name": NEIGHBOUR}, grants=()))
             facts["neighbour"], facts["parent"] = _find_neighbour()
-            facts |= neighbour.output | {"home": str(home)}
+            facts |= {"home": str(home), "core": sideband.__file__, "package": pydantic.__file__, **settled.output}
+            for name in ("ledger", "store"):
+                facts[name] = str(
+                    next(path for path in (home / name).rglob("*") if path.is_file() and path.stat().st_size)
+                )
             outcomes = {tool: await attempt(host, tool, facts) for tool in orders["calls"]}
-    return {"tier": neighbour.isolation, "outcomes": outcomes}
+            unharmed = _find_neighbour() == (facts["neighbour"], facts["parent"])
+            late = await host.run(CallRequest(orders["latecomer"], {"name": "latecomer"}, grants=()))
+    given = [settled.output, late.output]
+    return {"tier": settled.isolation, "given": given, "unharmed": unharmed, "outcomes": outcomes}
 
 
 def main():

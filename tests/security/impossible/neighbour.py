@@ -1,0 +1,29 @@
+"""The skill next door: it stays in its worker, and is there to be attacked."""
+
+import ctypes
+import os
+import stat
+import sys
+
+from sideband.skill import secrets, tool  # noqa: F401 - an SDK that the other skills do not have
+
+canary = ctypes.create_string_buffer(b"canary of the neighbour")
+
+
+@tool
+async def settle(name: str) -> dict:
+    """Give the worker a name that the host can find, and say what it has."""
+    ctypes.CDLL(None).prctl(15, name.encode(), 0, 0, 0)
+    descriptors = {}
+    for descriptor in range(256):
+        try:
+            descriptors[str(descriptor)] = stat.S_IFMT(os.fstat(descriptor).st_mode)
+        except OSError:
+            continue
+    return {
+        "neighbour_snapshot": os.path.dirname(__file__),  # noqa: PTH120  as skills do
+        "neighbour_sdk": sys.path[0],
+        "neighbour_address": ctypes.addressof(canary),
+        "environment": dict(os.environ),
+        "descriptors": descriptors,
+    }
