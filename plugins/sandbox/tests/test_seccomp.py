@@ -180,6 +180,28 @@ def test_calls_with_many_meanings_are_allowed_for_few(architecture, name, positi
         assert (ask(architecture, name, *arguments) == ALLOW) == (value in good)
 
 
+@given(flags=ARGUMENT)
+def test_nothing_is_opened_in_the_mode_that_is_neither_reading_nor_writing(flags):
+    for architecture, name, arguments in (
+        (X86_64, "open", (0, flags)),
+        *((each, "openat", (0, 0, flags)) for each in ARCHITECTURES.values()),
+    ):
+        assert (ask(architecture, name, *arguments) == ALLOW) == (flags & 3 != 3)
+
+
+@pytest.mark.parametrize(("name", "position"), [("sendto", 3), ("recvfrom", 3), ("sendmsg", 2), ("recvmsg", 2)])
+def test_there_is_no_urgent_data(architecture, name, position):
+    for flags in (0, 1, 2, 3, 0x40, 0x41, 0x4000, 0x4001):
+        arguments = [0] * position + [flags]
+        assert (ask(architecture, name, *arguments) == ALLOW) == (not flags & 1)
+
+
+def test_a_socket_tells_about_itself_and_not_who_is_at_the_other_end(architecture):
+    for name in range(100):
+        assert (ask(architecture, "getsockopt", 3, 1, name) == ALLOW) == (name in {3, 4, 7, 8, 30, 38, 39})
+        assert ask(architecture, "getsockopt", 3, 0, name) == DEFAULT
+
+
 def test_the_tables_name_the_same_calls_except_the_old_ones():
     old = {"access", "dup2", "epoll_create", "epoll_wait", "getdents", "lstat", "open", "pause", "pipe", "poll",
            "readlink", "select", "stat", "time"}  # fmt: skip
