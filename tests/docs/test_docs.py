@@ -1,15 +1,22 @@
 """What the documents say is true: their examples run, their tables are those of the code."""
 
+import errno
 import importlib.util
+import json
 import re
 import shlex
+import subprocess
 import sys
 import types
 from pathlib import Path
 
 import pytest
 from sideband import Host, Plugin
+from sideband.loading import SkillSources
 from sideband.ops import OpDenied
+from sideband.workers import Isolation
+from sideband_sandbox._remedies import NamespaceFacts, namespace_remedy
+from sideband_skills import FolderLoader
 
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -29,6 +36,13 @@ def load(path):
 def commands(page):
     """The indented command lines of a page."""
     return re.findall(r"^    (\.venv/bin/sideband .*|mkdir .*)$", (ROOT / page).read_text(), re.MULTILINE)
+
+
+def run_program(program, folder):
+    return subprocess.run(
+        [sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=False,
+        env={"HOME": str(folder), "SIDEBAND_HOME": str(folder / "home")},
+    )  # fmt: skip
 
 
 @pytest.fixture
@@ -59,16 +73,11 @@ def test_a_newcomer_who_follows_the_readme_has_a_running_skill(newcomer, sideban
 
 
 def test_the_program_in_the_readme_runs(newcomer, sideband, monkeypatch):
-    import subprocess
-
     for line in commands("README.md"):
         if "notes.add" in line:
             sideband(*shlex.split(line)[1:], folder=newcomer)
     program = next(text for text in blocks("README.md", "python") if "anyio.run" in text)
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=newcomer, capture_output=True, text=True, check=False,
-        env={"HOME": str(newcomer), "SIDEBAND_HOME": str(newcomer / "home")},
-    )  # fmt: skip
+    done = run_program(program, newcomer)
     assert done.returncode == 0, done.stderr
     assert "water the plants" in done.stdout
 
@@ -123,6 +132,58 @@ async def test_configuration_and_lifespan_of_the_tutorial_reach_an_op(tmp_path):
         assert await host.op("zone.tell", {}) == "the zone is Mars"
 
 
+def test_the_program_of_the_security_page_shows_what_was_proved(tmp_path):
+    (program,) = blocks("docs/security.md", "python")
+    done = run_program(program, tmp_path)
+    assert done.returncode == 0, done.stderr
+    tier, *lines = done.stdout.splitlines()
+    assert tier == "full"
+    assert "a worker could not fork" in lines
+    assert any(line.startswith("not stopped: bugs of the kernel") for line in lines)
+
+
+def test_the_commands_of_the_security_page_show_the_tier_of_a_call_and_of_its_effects(newcomer, sideband):
+    call, query = [shlex.split(line)[1:] for line in commands("docs/security.md")]
+    called = sideband(*call, folder=newcomer)
+    assert called.returncode == 0, called.stderr
+    assert json.loads(called.stdout)["isolation"] == "full"
+    effects = json.loads(sideband(*query, folder=newcomer).stdout)
+    assert {effect["entries"][0]["isolation"] for effect in effects} == {"full"}
+
+
+@pytest.mark.anyio
+async def test_the_skill_of_the_security_page_gets_a_worker_for_each_call(tmp_path, sideband):
+    (markdown,) = blocks("docs/security.md", "markdown")
+    folder = tmp_path / "careful"
+    folder.mkdir()
+    (folder / "SKILL.md").write_text(markdown)
+    assert sideband("skills", "validate", folder).returncode == 0
+    (skill,) = (await FolderLoader().load(SkillSources(folders=(folder,)))).skills
+    assert skill.alone
+
+
+def test_the_security_page_names_every_tier_and_no_other():
+    page = (ROOT / "docs/security.md").read_text()
+    table = page.partition("## The tiers")[2].partition("\n## ")[0]
+    named = re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE)
+    assert sorted(named) == sorted(tier.label for tier in Isolation)
+
+
+def test_the_security_page_has_a_line_for_each_cause_that_doctor_names():
+    page = (ROOT / "docs/security.md").read_text()
+    settings = {"kernel.apparmor_restrict_unprivileged_userns": 1, "kernel.unprivileged_userns_clone": 0}
+    for facts in (
+        NamespaceFacts(settings=settings, filtered=True, profile="docker-default"),
+        NamespaceFacts(root=True),
+        NamespaceFacts(),
+    ):
+        remedy = namespace_remedy(errno.EPERM, facts)
+        for word in re.findall(
+            r"kernel\.[a-z_]+|user\.[a-z_]+|CAP_[A-Z_]+|--[a-z-]+|[a-z_]*mount[a-z_]*|chroot", remedy
+        ):
+            assert word in page, word
+
+
 def test_the_reference_is_what_the_code_says():
     generate = load(ROOT / "docs" / "generate.py")
     for name, text in generate.pages().items():
@@ -130,6 +191,11 @@ def test_the_reference_is_what_the_code_says():
 
 
 def test_the_links_of_all_pages_lead_somewhere():
-    for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *ROOT.glob("plugins/*/README.md")]:
+    for page in [
+        ROOT / "README.md",
+        ROOT / "SECURITY.md",
+        *(ROOT / "docs").rglob("*.md"),
+        *ROOT.glob("plugins/*/README.md"),
+    ]:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
             assert (page.parent / target).exists(), (page, target)
