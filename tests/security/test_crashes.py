@@ -523,6 +523,11 @@ def test_what_a_skill_raises_is_told_and_cut_whatever_it_is(arena, name):
     assert len(arena.attacks[name].after) == 1
 
 
+@pytest.mark.parametrize("name", [name for name in RAISES if name.startswith("an error whose text")])
+def test_the_kind_of_an_error_is_told_even_where_its_text_can_not_be_had(arena, name):
+    assert " raised Odd: " in arena.attacks[name].error.message
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_no_tool_any_more_is_refused_and_not_run(arena, name):
     assert isinstance(arena.attacks[name].error, SkillRefused)
