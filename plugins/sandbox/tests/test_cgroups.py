@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 from sideband.workers import WorkerLimits
-from sideband_sandbox._cgroups import _candidates, find_cgroups
+from sideband_sandbox._cgroups import WorkerCgroup, _candidates, find_cgroups
 
 MIB = 1 << 20
 SMALL = WorkerLimits(memory=64 * MIB, threads=8)
@@ -266,6 +266,21 @@ def test_version_2_tells_who_ran_out_of_memory(delegated):
     ):
         events.write_text(content + "\n")
         assert group.was_out_of_memory() == answer
+
+
+def test_version_1_tells_who_ran_out_of_memory(tree):
+    tree.group("both")
+    tree.mount("both", "cgroup", "rw,memory,pids")
+    tree.member("4:memory,pids:/")
+    (folder,) = tree.found().confine(4321, SMALL).folders
+    for killed, peak, answer in (
+        (1, SMALL.memory, True),
+        (1, SMALL.memory // 2, False),  # the whole machine was out of memory
+        (0, SMALL.memory, False),
+    ):
+        (folder / "memory.oom_control").write_text(f"oom_kill_disable 0\nunder_oom 0\noom_kill {killed}\n")
+        (folder / "memory.max_usage_in_bytes").write_text(f"{peak}\n")
+        assert WorkerCgroup((folder,)).was_out_of_memory() == answer
 
 
 def test_the_root_of_version_2_may_have_processes_and_groups(tree):
