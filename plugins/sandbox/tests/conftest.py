@@ -186,7 +186,8 @@ async def fault():
     ctypes.string_at(0)
 
 async def where():
-    return {"argv": __import__("sys").argv, "environment": dict(os.environ), "parent": os.getppid()}
+    known = {"argv": __import__("sys").argv, "name": os.uname().nodename, "parent": os.getppid()}
+    return {**known, "environment": dict(os.environ)}
 
 async def neighbour(path):
     return os.listdir(path)

@@ -55,7 +55,9 @@ async def test_a_worker_runs_a_skill_and_keeps_it_in(sandbox, request_for_worker
         await worker.close()
 
 
-async def test_a_worker_knows_nothing_of_the_zygote_but_that_it_is_its_parent(sandbox, request_for_worker):
+async def test_a_worker_knows_nothing_of_the_machine_nor_of_the_zygote_but_that_it_is_its_parent(
+    sandbox, request_for_worker
+):
     request = evolve(request_for_worker, environment={"TZ": "UTC"})
     worker = await sandbox.launch(request)
     try:
@@ -63,6 +65,7 @@ async def test_a_worker_knows_nothing_of_the_zygote_but_that_it_is_its_parent(sa
         seen = await call(worker, request, "where")
         assert seen["environment"] == {"TZ": "UTC", "MALLOC_ARENA_MAX": "2"}
         assert len(seen["argv"]) == 1
+        assert seen["name"] == "worker"
         assert seen["parent"] == 1
     finally:
         await worker.close()

@@ -37,6 +37,8 @@ _PR_CAP_AMBIENT_CLEAR_ALL = 4
 _SECCOMP_MODE_FILTER = 2
 _EINVAL = 22
 
+_HOST_NAME = b"worker"
+
 _CLONE_THREAD = 0x00010000
 _CLONE_NEWUSER = 0x10000000
 _CLONE_NAMESPACES = 0x6E020000  # mount, cgroup, uts, ipc, pid, network
@@ -136,6 +138,7 @@ def _namespaces(host: int, with_user: bool, root: dict[str, Any]) -> None:
         _write("/proc/self/setgroups", "deny")
         _write("/proc/self/uid_map", f"{uid} {uid} 1")
         _write("/proc/self/gid_map", f"{gid} {gid} 1")
+    _succeed(_libc.sethostname(_HOST_NAME, len(_HOST_NAME)), "sethostname")
     _new_root(**root)
     _parent(host)
     reading, writing = os.pipe()
