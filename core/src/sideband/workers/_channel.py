@@ -15,7 +15,7 @@ from typing import Protocol
 
 import anyio
 
-__all__ = ["Channel", "WriteTimeout", "open_channel"]
+__all__ = ["Channel", "Later", "WriteTimeout", "open_channel"]
 
 _CHUNK = 65_536
 
@@ -24,7 +24,8 @@ class WriteTimeout(Exception):
     """The worker does not read."""
 
 
-Take = Callable[[bytes], Awaitable[bool] | None]
+Later = Callable[[], Awaitable[bool]]
+Take = Callable[[bytes], Later | None]
 
 
 class _Reader(Protocol):
@@ -54,7 +55,7 @@ class Channel:
         """Hand over what arrives, until the worker closes its end.
 
         Args:
-            take: gets some bytes, at once. If what to do about them has to wait, it returns an awaitable; until that
+            take: gets some bytes, at once. If what to do about them has to wait, it returns what does it; until that
                 is done nothing more is read, and if it gives ``False``, nothing at all. What ``take`` raises comes out
                 here.
         """
@@ -142,8 +143,8 @@ class _AnyReader:
 
     async def pump(self, take: Take) -> None:
         while data := await self._receive():
-            waiting = take(data)
-            if waiting is not None and not await waiting:
+            later = take(data)
+            if later is not None and not await later():
                 return
 
     async def _receive(self) -> bytes:
@@ -165,7 +166,7 @@ class _AsyncioReader:
     def __init__(self, sock: socket, loop: asyncio.AbstractEventLoop) -> None:
         self._socket = sock
         self._loop = loop
-        self._woken: asyncio.Future[Awaitable[bool] | None] | None = None
+        self._woken: asyncio.Future[Later | None] | None = None
 
     async def pump(self, take: Take) -> None:
         keep = True
@@ -174,10 +175,10 @@ class _AsyncioReader:
             with _on_asyncio():
                 self._loop.add_reader(self._socket, self._readable, take)
             try:
-                waiting = await self._woken
+                later = await self._woken
             finally:
                 self.close()
-            keep = waiting is not None and await waiting
+            keep = later is not None and await later()
 
     def _readable(self, take: Take) -> None:
         woken = self._woken
@@ -190,13 +191,13 @@ class _AsyncioReader:
         except OSError:
             data = b""
         try:
-            waiting = take(data) if data else None
+            later = take(data) if data else None
         except Exception as error:  # noqa: BLE001  it is the pump's to raise
             woken.set_exception(error)
             return
-        if waiting is not None or not data:
+        if later is not None or not data:
             # Nothing more is read until it is done: what is not taken stays in the socket, in the end with the worker.
-            woken.set_result(waiting)
+            woken.set_result(later)
 
     def close(self) -> None:
         if self._woken is not None:

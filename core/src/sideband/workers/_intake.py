@@ -7,6 +7,7 @@ from functools import partial
 from time import perf_counter
 
 from . import _wire
+from ._channel import Later
 from ._dispatching import Dispatching
 from ._errors import ProtocolViolation, WorkerError
 from ._host_time import TimeShare
@@ -72,7 +73,7 @@ class Intake:
             return None
         return partial(ProtocolViolation, f"it did not end a line within {self._line_timeout:g} s")
 
-    def take(self, data: bytes) -> Awaitable[bool] | None:
+    def take(self, data: bytes) -> Later | None:
         """Act on some bytes, at once where that can be; see ``Channel.pump``.
 
         Raises:
@@ -82,11 +83,11 @@ class Intake:
         found = self.cut(data)
         for index, line in enumerate(found):
             if len(line) > _LARGE_LINE:
-                return self._take_slowly(found[index:])
+                return partial(self._take_slowly, found[index:])
             refusal = self._take(_wire.parse(line), len(line))
             if self._share.lap() or refusal is not None or self._dispatching.is_full:
-                return self._take_slowly(found[index + 1 :], refusal)
-        return self._take_slowly([]) if self._share.lap() else None
+                return partial(self._take_slowly, found[index + 1 :], refusal)
+        return partial(self._take_slowly, []) if self._share.lap() else None
 
     async def _take_slowly(self, lines: list[bytes], refusal: bytes | None = None) -> bool:
         """Take lines when something has to be waited for: room, time, a thread, or that the worker reads."""

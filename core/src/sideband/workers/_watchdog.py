@@ -11,6 +11,7 @@ from ._sandbox import WorkerLimits, WorkerProcess
 __all__ = ["Watchdog", "mebibytes"]
 
 _IDLE_SECONDS = 1.0
+_MORE_MEMORY = "give it more with `sideband.memory` in its SKILL.md, as far as the policy allows"
 
 
 class Watchdog:
@@ -40,7 +41,8 @@ class Watchdog:
             return None
         limits = self._limits
         if usage.memory > limits.memory:
-            return partial(WorkerOverLimit, "memory", mebibytes(usage.memory), mebibytes(limits.memory))
+            used, limit = mebibytes(usage.memory), mebibytes(limits.memory)
+            return partial(WorkerOverLimit, "memory", used, limit, hint=_MORE_MEMORY)
         if usage.threads > limits.threads:
             return partial(WorkerOverLimit, "threads", f"{usage.threads}", f"{limits.threads}")
         if usage.files is not None and usage.files > limits.files:
@@ -52,7 +54,7 @@ class Watchdog:
         if not self._process.was_out_of_memory():
             return None
         limit = mebibytes(self._limits.memory)
-        return partial(WorkerOverLimit, "memory", f"more than {limit}", limit)
+        return partial(WorkerOverLimit, "memory", f"more than {limit}", limit, hint=_MORE_MEMORY)
 
     def _look_at_idleness(self, processor: float, *, is_idle: bool) -> Callable[[], WorkerError] | None:
         if not is_idle:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import signal
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 import anyio
 from anyio.abc import TaskGroup
 
 from . import _wire
 from ._calls import CallAnswer, WorkerCall, WorkerReport
-from ._channel import WriteTimeout, open_channel
+from ._channel import Later, WriteTimeout, open_channel
 from ._dispatching import Dispatching
 from ._errors import ArgumentsInvalid, CallTimeout, ProtocolViolation, WorkerError, WorkerExited, WorkerStartFailed
 from ._host_time import TimeShare
@@ -179,7 +179,7 @@ class Worker:
         self.ended = True
         return await self._how_it_ended()
 
-    def _take_greeting(self, data: bytes) -> Awaitable[bool] | None:
+    def _take_greeting(self, data: bytes) -> Later | None:
         found = self._intake.cut(data)
         if not found:
             return None
@@ -189,7 +189,7 @@ class Worker:
         if ready.version != PROTOCOL:
             raise ProtocolViolation(f"it speaks version {ready.version} of the protocol, not {PROTOCOL}")
         self._ready = True
-        return _stop()
+        return _stop
 
     async def _how_it_ended(self) -> Failure:
         """Its exit code or signal and its last words, as far as they can be had soon."""

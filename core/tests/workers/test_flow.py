@@ -1,0 +1,290 @@
+"""Flow control in both directions: what a worker says too much of, or does not read, costs the host little."""
+
+import time
+
+import anyio
+import attrs
+import pytest
+from sideband.workers import CallTimeout, ProtocolViolation, WorkerExited, WorkerLimits, WorkerOverLimit
+
+pytestmark = pytest.mark.anyio
+
+RAW = """
+    import json
+
+    def line(**fields):
+        return json.dumps({"__id__": "mine", **fields}).encode() + b"\\n"
+
+    def ask(number, **params):
+        return line(__type__="dispatch", __dispatch_id__=f"d-{number}", __caps__=[],
+                    __dispatch__={"op": "echo.get", "params": params})
+
+    def write(data):
+        os.set_blocking(3, True)
+        while data:
+            data = data[os.write(3, data):]
+
+    async def pid():
+        return os.getpid()
+
+    async def one():
+        return await echo.get(key=1)
+"""
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_worker_whose_ops_hold_too_many_bytes_is_not_read_until_some_have_ended(
+    make_skill, make_pool, answers, until
+):
+    skill = make_skill(
+        RAW
+        + """
+    async def many():
+        await asyncio.gather(*(echo.get(key=n, data="x" * (15 << 20)) for n in range(5)))
+    """
+    )
+    async with make_pool() as pool, anyio.create_task_group() as tasks:
+        tasks.start_soon(pool.call, skill.call("many", handler=answers.handler))
+        await answers.arrived(3)
+        # Room is made by answers only: 15 MiB each, and 32 are held.
+        with anyio.move_on_after(0.3):
+            await answers.arrived(4)
+        assert sorted(answers.waiting) == [0, 1, 2]
+        for key in range(5):
+            await until(lambda key=key: key in answers.waiting)
+            answers.release(key)
+    assert len(skill.dispatched) == 5
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_answers_that_nobody_reads_are_refused_when_they_are_too_many(make_skill, make_pool):
+    skill = make_skill("""
+        async def many():
+            asked = [asyncio.create_task(ask(n)) for n in range(12)]
+            await asyncio.sleep(0)
+            time.sleep(3)
+            return sorted(await asyncio.gather(*asked))
+
+        async def ask(n):
+            try:
+                return str(len(await echo.get(key=n)))
+            except OpError as error:
+                return error.code
+    """)
+    large = "x" * (15 << 20)
+
+    async def handler(op, params):
+        return large
+
+    async with make_pool(write_timeout=20) as pool:
+        found = (await pool.call(skill.call("many", handler=handler))).value
+    assert found.count(str(15 << 20)) >= 8
+    assert "limit.unread_bytes" in found
+    assert set(found) == {str(15 << 20), "limit.unread_bytes"}
+
+
+async def test_a_worker_that_reads_byte_by_byte_is_ended(make_skill, make_pool):
+    skill = make_skill("""
+        async def slow():
+            waiting = asyncio.create_task(echo.get())
+            await asyncio.sleep(0)
+            os.set_blocking(3, True)
+            while True:
+                os.read(3, 1)
+                time.sleep(0.01)
+    """)
+
+    async def large(op, params):
+        return "x" * (4 << 20)
+
+    async with make_pool(write_timeout=0.5) as pool:
+        with anyio.fail_after(5), pytest.raises(WorkerExited, match="because it read nothing for"):
+            await pool.call(skill.call("slow", handler=large))
+
+
+async def test_a_line_that_is_begun_and_not_ended_ends_its_worker(make_skill, make_pool, reports):
+    skill = make_skill(
+        RAW
+        + """
+    async def half(drip):
+        write(b'{"__type__":')
+        while drip:
+            write(b" ")
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(30)
+    """
+    )
+    async with make_pool(line_timeout=0.3) as pool:
+        for drip in (False, True):
+            with pytest.raises(ProtocolViolation, match=r"it did not end a line within 0.3 s"):
+                await pool.call(skill.call("half", id=f"mine-{drip}", arguments={"drip": drip}))
+    assert [report.code for report in reports] == ["worker.protocol"] * 2
+
+
+async def test_a_line_does_not_grow_old_while_its_worker_is_not_read(make_skill, make_pool, answers):
+    skill = make_skill(
+        RAW
+        + """
+    async def many():
+        large = [ask(n, key=n, data="x" * (15 << 20)) for n in (1, 2, 3)]
+        write(b"".join(large) + b'{"__type__":')
+        write(b'"result", "__id__": "mine", "value": "done"}\\n')
+        await asyncio.sleep(30)
+    """
+    )
+    async with make_pool(line_timeout=0.3) as pool, anyio.create_task_group() as tasks:
+
+        async def run():
+            assert (await pool.call(skill.call("many", id="mine", handler=answers.handler))).value == "done"
+
+        tasks.start_soon(run)
+        await answers.arrived(3)
+        await anyio.sleep(0.6)
+        for key in (1, 2, 3):
+            answers.release(key)
+
+
+async def test_a_worker_that_floods_its_output_is_read_slowly_and_then_ended(make_skill, make_pool, reports):
+    skill = make_skill("async def flood():\n    while True:\n        os.write(1, b'x' * 65_535 + b'\\n')")
+    async with make_pool() as pool:
+        call = skill.call("flood")
+        call = attrs.evolve(call, launch=attrs.evolve(call.launch, limits=WorkerLimits(output=12 << 20)))
+        began = time.monotonic()
+        with pytest.raises(WorkerOverLimit, match="too much output: 12 MiB, where 12 MiB is the limit") as caught:
+            await pool.call(call)
+        # 4 MiB at once, and 8 MiB at 10 MiB a second.
+        assert time.monotonic() - began > 0.7
+    assert caught.value.code == "worker.output"
+    assert [report.code for report in reports] == ["worker.output"]
+
+
+@pytest.mark.parametrize(
+    "fields", ['__id__="mine", text="x" * 60_000', 'text="x" * 60_000', '__id__="mine", text="x" * 70_000']
+)
+async def test_log_messages_past_the_runtime_count_as_output(make_skill, make_pool, fields):
+    skill = make_skill(f"""
+        import json
+
+        def line(**fields):
+            return json.dumps({{"__type__": "log", "stream": "stdout", **fields}}).encode() + b"\\n"
+
+        async def flood():
+            os.set_blocking(3, True)
+            while True:
+                os.write(3, line({fields}))
+    """)
+    async with make_pool() as pool:
+        call = skill.call("flood", id="mine")
+        call = attrs.evolve(call, launch=attrs.evolve(call.launch, limits=WorkerLimits(output=1 << 20)))
+        with pytest.raises(WorkerOverLimit, match="too much output"):
+            await pool.call(call)
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_printing_through_the_runtime_is_bounded_for_each_call_and_ends_no_worker(make_skill, make_pool):
+    skill = make_skill("""
+        async def chatter():
+            for _ in range(200):
+                print("x" * 60_000)
+                await echo.pause()
+            return os.getpid()
+    """)
+    async with make_pool() as pool:
+        pids = set()
+        for _ in range(2):
+            call = skill.call("chatter")
+            call = attrs.evolve(call, launch=attrs.evolve(call.launch, limits=WorkerLimits(output=1 << 20)))
+            pids.add((await pool.call(call)).value)
+    assert len(pids) == 1
+    assert len(skill.output("stdout")) == 2 * (4_000_000 // 60_000)
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_reports_that_would_flood_are_counted(make_skill, make_pool, reports):
+    skill = make_skill(
+        RAW
+        + """
+    async def many():
+        for number in range(1, 5_151):
+            try:
+                await echo.get()
+            except OpError:
+                pass
+    """
+    )
+    async with make_pool() as pool:
+        await pool.call(skill.call("many"))
+    assert [report.code for report in reports] == ["limit.dispatches"] * 101
+    assert reports[-1].message == "the same happened 50 more times in this worker"
+
+
+async def test_an_answer_says_how_many_bytes_it_took(make_skill, make_pool):
+    skill = make_skill("async def one():\n    return 'x' * 1_000_000")
+    async with make_pool() as pool:
+        answer = await pool.call(skill.call("one", id="mine"))
+    assert answer.size == len(b'{"__type__":"result","__id__":"mine","value":""}') + 1_000_000
+
+
+@pytest.mark.parametrize("direction", ["SHUT_RD", "SHUT_WR"])
+async def test_closing_one_direction_ends_its_worker_only(make_skill, make_pool, gather, direction):
+    skill = make_skill(
+        RAW
+        + """
+    async def close(direction):
+        import socket
+        socket.socket(fileno=os.dup(3)).shutdown(getattr(socket, direction))
+        await echo.get()
+    """
+    )
+    neighbour = make_skill(RAW, "neighbour")
+    async with make_pool(cancel_grace=0.1) as pool:
+        found = await gather(
+            pool.call(skill.call("close", arguments={"direction": direction}, timeout=1)),
+            pool.call(neighbour.call("one")),
+        )
+        assert isinstance(found[0], CallTimeout | WorkerExited)
+        assert found[1].value == {"key": 1}
+        assert (await pool.call(skill.call("one"))).value == {"key": 1}
+
+
+FLOODS = {
+    "log lines": 'line(__type__="log", stream="stdout", text="x") * 1_000',
+    "progress": 'line(__type__="progress", current=1) * 1_000',
+    "cancels": 'line(__type__="cancel", __dispatch_id__="d-1").replace(b\'"__id__": "mine", \', b"") * 1_000',
+    "huge logs": 'line(__type__="log", stream="stdout", text="x" * (15 << 20))',
+    "empty lists": 'line(__type__="progress", x=[[]] * (1 << 22))',
+}
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.parametrize("flood", FLOODS)
+async def test_a_neighbour_is_served_while_a_worker_floods_the_wire(make_skill, make_pool, gather, flood):
+    skill, hostile = (
+        make_skill(RAW, "quiet"),
+        make_skill(
+            RAW
+            + f"""
+    async def flood():
+        write(ask(1))
+        data = {FLOODS[flood]}
+        while True:
+            write(data)
+    """,
+            "hostile",
+        ),
+    )
+    async with make_pool(cancel_grace=0.1) as pool:
+        await pool.call(skill.call("one"))
+
+        async def serve():
+            times = []
+            end = time.perf_counter() + 1
+            while (start := time.perf_counter()) < end:
+                await pool.call(skill.call("one"))
+                times.append(time.perf_counter() - start)
+            return sorted(times)
+
+        times, problem = await gather(serve(), pool.call(hostile.call("flood", id="mine", timeout=1)))
+    assert isinstance(problem, CallTimeout | WorkerOverLimit | ProtocolViolation)
+    assert times[len(times) // 2] < 0.05
+    assert times[-1] < 1.0

@@ -1,0 +1,100 @@
+"""What a worker may use: over a limit it is ended with a typed error, and below it nothing happens."""
+
+import attrs
+import pytest
+from sideband.workers import WorkerLimits, WorkerOverLimit
+
+pytestmark = pytest.mark.anyio
+
+
+def limited(call, **limits):
+    return attrs.evolve(call, launch=attrs.evolve(call.launch, limits=WorkerLimits(**limits)))
+
+
+GREEDY = """
+    async def memory():
+        taken = []
+        while True:
+            taken.append(b"x" * (1 << 20))
+
+    async def threads():
+        for _ in range(40):
+            threading.Thread(target=time.sleep, args=(30,), daemon=True).start()
+        await asyncio.sleep(30)
+
+    async def files():
+        opened = [os.dup(0) for _ in range(40)]
+        await asyncio.sleep(30)
+
+    async def wait():
+        await echo.pause()
+
+    async def modest():
+        kept = b"x" * (16 << 20), [os.dup(0) for _ in range(8)]
+        threading.Thread(target=time.sleep, args=(0.5,)).start()
+        await asyncio.sleep(0.5)
+        return len(kept)
+"""
+LIMITS = {"memory": 128 << 20, "threads": 16, "files": 24}
+MESSAGES = {
+    "memory": r"the worker used too much memory: \d+ MiB, where 128 MiB is the limit",
+    "threads": r"the worker used too much threads: \d+, where 16 is the limit",
+    "files": r"the worker used too much files: \d+ descriptors, where 24 is the limit",
+}
+
+
+@pytest.mark.parametrize("what", LIMITS)
+async def test_a_worker_over_a_limit_is_ended_with_all_its_calls(  # noqa: PLR0917  fixtures
+    make_skill, make_pool, reports, gather, answers, what
+):
+    skill = make_skill(GREEDY)
+    async with make_pool() as pool:
+
+        async def attack():
+            await answers.arrived(1)
+            return await pool.call(limited(skill.call(what), **LIMITS))
+
+        def never(op, params):
+            return answers.handler(op, {"key": 1})
+
+        found = await gather(pool.call(limited(skill.call("wait", handler=never), **LIMITS)), attack())
+        for error in found:
+            assert isinstance(error, WorkerOverLimit)
+            assert error.code == f"worker.{what}"
+        assert found[0] is not found[1]
+        with pytest.raises(WorkerOverLimit, match=MESSAGES[what]):
+            raise found[1]
+        assert (await pool.call(limited(skill.call("modest"), **LIMITS))).value == 2
+    assert [report.code for report in reports] == [f"worker.{what}"]
+
+
+async def test_a_thread_that_goes_on_when_no_call_is_left_ends_its_worker(make_skill, make_pool, reports, until):
+    skill = make_skill("""
+        def spin():
+            while True:
+                pass
+
+        async def leave():
+            threading.Thread(target=spin).start()
+            return os.getpid()
+    """)
+    async with make_pool() as pool:
+        first = (await pool.call(skill.call("leave"))).value
+        await until(lambda: reports)
+        assert (await pool.call(skill.call("leave"))).value != first
+    assert [report.code for report in reports] == ["worker.processor"]
+    assert "after its calls had ended, where 1 s is the limit" in reports[0].message
+
+
+async def test_a_call_may_compute_for_as_long_as_it_likes(make_skill, make_pool, reports):
+    skill = make_skill("""
+        async def compute():
+            end = time.process_time() + 1.2
+            while time.process_time() < end:
+                pass
+            return os.getpid()
+    """)
+    async with make_pool() as pool:
+        pids = {(await pool.call(skill.call("compute"))).value for _ in range(2)}
+    assert len(pids) == 1
+    assert reports == []
