@@ -20,6 +20,7 @@ from ._environments import Environments
 from ._errors import ConfigurationError, SidebandError
 from ._grants import RememberedGrants
 from ._isolation import ChosenSandbox
+from ._limits import call_timeout, worker_memory
 from .broker import Broker, Call, EffectReport, Progress
 from .loading import SkillError, SkillSpec, ToolSpec
 from .ops import CapabilityInvalid, Grant, OpDenied, OpError, OpFamily, Origin, write_sdk
@@ -27,11 +28,14 @@ from .plugins import PluginError, PluginHost
 from .settings import LoadedSettings
 from .workers import (
     ArgumentsInvalid,
+    CallAnswer,
     GrantRequired,
+    Isolation,
     LaunchRequest,
     LogLine,
     Snapshot,
     WorkerCall,
+    WorkerLimits,
     WorkerPool,
     runtime_files,
     snapshot,
@@ -44,6 +48,9 @@ GrantAsker = Callable[[SkillSpec, Grant], Awaitable[bool]]
 
 _LONGEST_EFFECTS = 5_000
 _LONGEST_LOGS = 10_000
+# What is longer takes so long to redact that others would notice.
+_LARGE = 65_536
+_CLOSING_SECONDS = 5.0
 
 
 @frozen
@@ -55,7 +62,8 @@ class CallRequest:
         arguments: by name; checked against the tool's schema.
         grants: the capabilities for this call. ``None``: what was remembered and what the policy grants, and if that
             is not all that the skill asks for, whoever can be asked.
-        timeout: seconds; ``None``: the tool's, the skill's or the policy's.
+        timeout: seconds, what is waited for a worker included; ``None``: the tool's, the skill's or the policy's.
+        alone: whether it gets a worker of its own, ended with it. So it does also if its skill or the policy says so.
         key: makes the call's effects idempotent: a call with the same key repeats none of them.
         principal: on whose behalf.
         on_progress, on_effect, on_log: told as things happen; must not block.
@@ -65,6 +73,7 @@ class CallRequest:
     arguments: Mapping[str, Any] = Factory(dict)
     grants: tuple[str, ...] | None = None
     timeout: float | None = None
+    alone: bool = False
     key: str | None = None
     principal: str = "user"
     on_progress: Callable[[Progress], None] | None = field(default=None, repr=False)
@@ -126,6 +135,8 @@ class SkillCalls:
         self._environments = Environments(home)
         self._snapshots: dict[str, Snapshot] = {}
         self._sdks: dict[tuple[str, ...], Path] = {}
+        self._running: set[str] = set()
+        self._quiet = anyio.Event()
 
     async def run(self, request: CallRequest) -> CallResult:
         """Run the tool that ``request`` names.
@@ -135,11 +146,15 @@ class SkillCalls:
             WorkerError: the process that ran it failed.
         """
         skill, tool = await self._catalog.tool(request.tool)
+        policy = self._settings.settings.policy
         arguments = _validated(tool, request.arguments)
+        timeout = call_timeout(policy, skill, tool, request.timeout)
+        limits = WorkerLimits(memory=worker_memory(policy, skill))
         copy = await self._snapshot(skill)
-        launch = await self._launch_request(skill, copy)
+        launch = await self._launch_request(skill, copy, limits)
         grant = await self._grant(skill, copy.digest, request.grants)
-        timeout = request.timeout or tool.timeout or skill.timeout or self._settings.settings.policy.timeout
+        # What the first call of a host has to find out is not taken from its time.
+        await self._sandbox.require()
         call = Call(
             id=token_hex(16),
             grant=grant,
@@ -153,13 +168,12 @@ class SkillCalls:
         effects: list[EffectReport] = []
         logs: list[LogLine] = []
         call.on_effect = partial(_collect, effects, request.on_effect, _LONGEST_EFFECTS)
-        call.isolation = (await self._sandbox.require()).label
         worker_call = WorkerCall(
             id=call.id,
             tool=tool.full_name,
             domain=call.domain,
             launch=launch,
-            alone=skill.alone,
+            alone=request.alone or skill.alone or policy.alone,
             module=str(copy.path / tool.module),
             function=tool.name,
             arguments=arguments,
@@ -169,6 +183,7 @@ class SkillCalls:
             dispatch=partial(self._dispatch, call),
             is_fire_and_forget=self._is_fire_and_forget,
             log=partial(self._log, logs, request.on_log),
+            assigned=partial(_note_isolation, call),
         )
         return await self._run(call, worker_call, effects, logs)
 
@@ -178,28 +193,32 @@ class SkillCalls:
             self._snapshots[skill.key] = await to_thread.run_sync(snapshot, skill, self._home)
         return self._snapshots[skill.key]
 
-    async def _launch_request(self, skill: SkillSpec, copy: Snapshot) -> LaunchRequest:
+    async def _launch_request(self, skill: SkillSpec, copy: Snapshot, limits: WorkerLimits) -> LaunchRequest:
         return LaunchRequest(
             snapshot=copy.path,
             sdk=await self._sdk(skill),
             packages=await to_thread.run_sync(self._environments.require, skill),
             environment=_worker_environment(),
+            limits=limits,
         )
 
     async def _run(
         self, call: Call, worker_call: WorkerCall, effects: list[EffectReport], logs: list[LogLine]
     ) -> CallResult:
         started = time.perf_counter()
+        self._running.add(call.id)
         try:
             answer = await self._pool.call(worker_call)
         except SidebandError as error:
             _blame_refusal(error, effects)
-            self._broker.redactor.error(error)
+            await self._redact_error(error)
             raise
         finally:
             await call.end(self._report)
+            self._running.remove(call.id)
+            self._quiet.set()
         return CallResult(
-            output=self._broker.redactor.data(answer.value),
+            output=await self._redacted(answer),
             tool=worker_call.tool,
             call=call.id,
             isolation=answer.isolation.label,
@@ -208,6 +227,25 @@ class SkillCalls:
             logs=tuple(logs),
             ms=round((time.perf_counter() - started) * 1000, 3),
         )
+
+    async def finish(self) -> None:
+        """Wait for what calls that have ended still have to close, as long as is reasonable."""
+        with anyio.move_on_after(_CLOSING_SECONDS):
+            while self._running:
+                self._quiet = anyio.Event()
+                await self._quiet.wait()
+
+    async def _redacted(self, answer: CallAnswer) -> Any:
+        """What the tool returned, redacted; in a thread where that takes long, as others wait for the event loop."""
+        if answer.size <= _LARGE:
+            return self._broker.redactor.data(answer.value)
+        return await to_thread.run_sync(self._broker.redactor.data, answer.value)
+
+    async def _redact_error(self, error: SidebandError) -> None:
+        if len(error.message) + len(getattr(error, "traceback", "")) <= _LARGE:
+            self._broker.redactor.error(error)
+        else:
+            await to_thread.run_sync(self._broker.redactor.error, error)
 
     async def _dispatch(self, call: Call, _dispatch_id: str, op: str, params: Mapping[str, Any]) -> Any:
         return await self._broker.dispatch(call, op, params)
@@ -304,8 +342,13 @@ def _validated(tool: ToolSpec, arguments: Mapping[str, Any]) -> dict[str, Any]:
         raise ArgumentsInvalid(tool.full_name, str(error)) from None
 
 
+def _note_isolation(call: Call, isolation: Isolation) -> None:
+    call.isolation = isolation.label
+
+
 def _domain(launch: LaunchRequest, grant: Grant, principal: str) -> str:
-    parts = [launch.snapshot.name, launch.packages.name if launch.packages else "", str(grant), principal]
+    packages = launch.packages.name if launch.packages else ""
+    parts = [launch.snapshot.name, packages, str(launch.limits.memory), str(grant), principal]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 

@@ -30,7 +30,7 @@ from .ops import Capability, Grant, Origin
 from .plugins import Plugin, PluginError, PluginHost, PluginRecord
 from .settings import LoadedSettings, load_settings
 from .store import StoreSpec
-from .workers import Isolation, WorkerPool
+from .workers import WorkerPool
 
 __all__ = ["CallRequest", "CallResult", "Host"]
 
@@ -123,11 +123,8 @@ class Host:
             home=self.home,
             approver=self._approver,
         )
-        self.sandbox = ChosenSandbox(
-            self.plugins,
-            Isolation.parse(self.settings.settings.policy.isolation),
-            self._make_worker_folders(),
-        )
+        limits = self.settings.settings.policy
+        self.sandbox = ChosenSandbox(self.plugins, limits.tier, self._make_worker_folders(), alone=limits.alone)
         stack.push_async_callback(self.sandbox.close)
         self._broker = self.broker
         stack.callback(setattr, self, "_broker", None)
@@ -135,17 +132,21 @@ class Host:
         self.catalog = SkillCatalog(self.plugins, self._skill_dirs)
         self.recovered = tuple(await recover(self.broker, self.ledger, claims))
         recorder = await stack.enter_async_context(WorkerReports(self.broker))
+        pool = WorkerPool(self.sandbox, maximum=limits.workers, idle_seconds=limits.idle_seconds, report=recorder.take)
         self._calls = SkillCalls(
             home=self.home,
             settings=self.settings,
             plugins=self.plugins,
             catalog=self.catalog,
             broker=self.broker,
-            pool=await stack.enter_async_context(WorkerPool(self.sandbox, report=recorder.take)),
+            pool=pool,
             sandbox=self.sandbox,
             asker=self._asker,
             report=self._report,
         )
+        # Calls that lose their worker close what their ops left open while ledger and plugins are still there.
+        stack.push_async_callback(self._calls.finish)
+        await stack.enter_async_context(pool)
 
     def _make_worker_folders(self) -> list[Path]:
         """Where all lies that workers read: snapshots, SDKs and environments."""

@@ -20,13 +20,17 @@ class ChosenSandbox:
         plugins: where the sandbox plugins are.
         required: the weakest tier that a worker may run on.
         folders: where everything lies that workers are launched with.
+        alone: whether each call gets a worker of its own; only for what is said when a tier can't be had.
     """
 
     name = "chosen"
 
-    def __init__(self, plugins: PluginHost, required: Isolation, folders: Sequence[Path] = ()) -> None:
+    def __init__(
+        self, plugins: PluginHost, required: Isolation, folders: Sequence[Path] = (), *, alone: bool = False
+    ) -> None:
         self._plugins = plugins
         self._required = required
+        self._alone = alone
         self._folders = tuple(folders)
         self._choosing = anyio.Lock()
         self._chosen: tuple[Sandbox, Probe] | None = None
@@ -39,19 +43,29 @@ class ChosenSandbox:
         """Start a worker.
 
         Raises:
-            IsolationUnavailable: the required tier can't be had here; nothing was started.
+            IsolationUnavailable: the required tier can't be had here, or a worker came without it, and was ended.
             WorkerStartFailed: the system refused.
         """
         await self.require()
-        sandbox, _ = await self._choose()
-        return await sandbox.launch(request)
+        sandbox, probe = await self._choose()
+        worker = await sandbox.launch(request)
+        if worker.isolation < self._required:
+            with anyio.CancelScope(shield=True):
+                await worker.close()
+            raise self._unavailable(worker.isolation, probe)
+        return worker
 
     async def require(self) -> Isolation:
         """The tier that workers get. Raises ``IsolationUnavailable`` if it is weaker than what is required."""
         _, probe = await self._choose()
         if probe.isolation < self._required:
-            raise IsolationUnavailable(self._required.label, probe.isolation.label, probe.hints)
+            raise self._unavailable(probe.isolation, probe)
         return probe.isolation
+
+    def _unavailable(self, available: Isolation, probe: Probe) -> IsolationUnavailable:
+        # What a person is told to write instead must not take the worker of its own from each call.
+        wanted, accept = (f"{tier.label},call" if self._alone else tier.label for tier in (self._required, available))
+        return IsolationUnavailable(wanted, accept, probe.hints)
 
     async def close(self) -> None:
         """End what the sandboxes keep. The workers have ended before."""

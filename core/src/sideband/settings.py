@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from attrs import frozen
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ._errors import ConfigurationError
 from ._files import default_home, write_atomically
+from ._policy import Policy
 from .ops._errors import closest
 from .plugins._policy import PluginPolicy
 
@@ -24,39 +25,6 @@ _Path = tuple[str, ...]
 
 _FILE = "sideband.toml"
 _SECTIONS = ("plugins", "grants", "policy", "dist")
-
-
-class Policy(BaseModel):
-    """The table ``[policy]``."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    isolation: str = Field("full", description="the weakest tier that a worker may run on")
-    strict: bool = Field(default=False, description="whether a plugin that can't be used is an error at start")
-    timeout: float = Field(60.0, gt=0, description="seconds for a call whose skill and tool name none")
-    deny: dict[str, str] = Field(default_factory=dict, description="plugins that must not load, each with the reason")
-    only: list[str] | None = Field(None, description="the only plugins that may load, as kind.name; all if absent")
-    conflicts: dict[str, str] = Field(default_factory=dict, description="kind.name = the distribution that wins")
-    deadlines: dict[str, float] = Field(default_factory=dict, description="hook = seconds for all of its plugins")
-    order: dict[str, list[str]] = Field(default_factory=dict, description="hook = plugins in the order to run in")
-
-    @field_validator("isolation")
-    @classmethod
-    def _known_tier(cls, value: str) -> str:
-        from .workers import Isolation
-
-        return Isolation.parse(value).label
-
-    @field_validator("order", "deadlines")
-    @classmethod
-    def _known_hooks(cls, value: dict[str, Any]) -> dict[str, Any]:
-        if value:
-            from .hooks import HOOK_SPECS
-
-            for hook in value:
-                if hook not in HOOK_SPECS:
-                    raise ValueError(f"there is no hook `{hook}`{closest(hook, HOOK_SPECS)}")
-        return value
 
 
 class Settings(BaseModel):

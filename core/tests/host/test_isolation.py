@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import anyio.lowlevel
 import pytest
 from sideband import SidebandError
 from sideband._isolation import ChosenSandbox
@@ -16,19 +17,32 @@ def anyio_backend(request):
     return request.param
 
 
+class Process:
+    def __init__(self, isolation):
+        self.isolation = isolation
+        self.closed = False
+
+    async def close(self):
+        await anyio.lowlevel.checkpoint()
+        self.closed = True
+
+
 class Sandbox:
-    def __init__(self, tier, *hints):
+    def __init__(self, tier, *hints, gives=None):
         self.proved = Probe(tier, ("it could not",), (), hints)
+        self.gives = tier if gives is None else gives
         self.probed = 0
         self.launched = []
+        self.on_launch = lambda: None
 
     async def probe(self, folders):
         self.probed += 1
         return self.proved
 
     async def launch(self, request):
-        self.launched.append(request)
-        return "process"
+        self.on_launch()
+        self.launched.append(Process(self.gives))
+        return self.launched[-1]
 
     async def close(self):
         self.closed = True
@@ -54,8 +68,8 @@ class Plugins:
 async def test_the_strongest_of_all_is_taken(order):
     made = {"weak": Sandbox(Isolation.NO_NAMESPACES), "strong": Sandbox(Isolation.FULL)}
     chosen = ChosenSandbox(Plugins(**{name: made[name] for name in order}), Isolation.FULL)
-    assert await chosen.launch("request") == "process"
-    assert made["strong"].launched == ["request"]
+    process = await chosen.launch("request")
+    assert made["strong"].launched == [process]
     assert (await chosen.probe()).isolation is Isolation.FULL
 
 
@@ -76,6 +90,39 @@ async def test_below_the_required_tier_nothing_starts_and_the_remedy_is_told():
         assert "allow user namespaces" in caught.value.hint
         assert "--isolation no-namespaces" in caught.value.hint
     assert sandbox.launched == []
+
+
+async def test_a_worker_that_comes_without_the_required_tier_is_ended():
+    sandbox = Sandbox(Isolation.FULL, "allow user namespaces", gives=Isolation.NO_NAMESPACES)
+    chosen = ChosenSandbox(Plugins(only=sandbox), Isolation.FULL)
+    with pytest.raises(IsolationUnavailable) as caught:
+        await chosen.launch("request")
+    assert "`no-namespaces` is what can be had" in str(caught.value)
+    assert "allow user namespaces" in caught.value.hint
+    assert sandbox.launched[0].closed
+
+
+async def test_it_is_ended_also_when_nobody_waits_for_it_any_more():
+    sandbox = Sandbox(Isolation.FULL, gives=Isolation.NONE)
+    chosen = ChosenSandbox(Plugins(only=sandbox), Isolation.FULL)
+    with anyio.CancelScope() as scope:
+        sandbox.on_launch = scope.cancel
+        with pytest.raises(IsolationUnavailable):
+            await chosen.launch("request")
+    assert sandbox.launched[0].closed
+
+
+async def test_a_worker_that_comes_with_less_than_was_proved_and_enough_is_taken():
+    sandbox = Sandbox(Isolation.FULL, gives=Isolation.NO_NAMESPACES)
+    chosen = ChosenSandbox(Plugins(only=sandbox), Isolation.NONE)
+    assert (await chosen.launch("request")).isolation is Isolation.NO_NAMESPACES
+
+
+async def test_the_remedy_leaves_each_call_its_own_worker():
+    chosen = ChosenSandbox(Plugins(), Isolation.FULL, alone=True)
+    with pytest.raises(IsolationUnavailable, match="`full,call` is required") as caught:
+        await chosen.require()
+    assert "--isolation none,call" in caught.value.hint
 
 
 async def test_a_sandbox_that_does_not_load_is_a_reason_and_no_failure():

@@ -3,6 +3,7 @@
 import pytest
 from sideband import ConfigurationError
 from sideband.settings import Settings, load_settings, merge, setting, trust_project
+from sideband.workers import Isolation
 
 
 @pytest.fixture
@@ -152,7 +153,23 @@ def test_a_misspelt_section_names_the_closest(home):
     ("key", "value", "told"),
     [
         ("timeout", 0, "greater than 0"),
-        ("isolation", "strong", "`strong` is no isolation tier"),
+        ("timeout", float("nan"), "finite"),
+        ("maximum_timeout", float("inf"), "finite"),
+        ("maximum_timeout", 59, "less than `timeout`, which is 60: raise it, or lower that"),
+        ("isolation", "strong", "`strong` is no isolation tier; .*`call` besides"),
+        ("isolation", "full,none", "write a tier, `call`, or both joined by a comma"),
+        ("isolation", "call,call", "write a tier, `call`, or both joined by a comma"),
+        ("isolation", "", "`` is no isolation tier"),
+        ("memory", "1X", "`512M` or `2G`"),
+        ("memory", "-1G", "`512M` or `2G`"),
+        ("memory", True, "`512M` or `2G`"),
+        ("memory", 1.5, "`512M` or `2G`"),
+        ("memory", "31M", "from 32M"),
+        ("memory", "17T", "to 16T"),
+        ("maximum_memory", "512M", "less than `memory`, which is 1G: raise it, or lower that"),
+        ("workers", 0, "greater than or equal to 1"),
+        ("workers", 1001, "less than or equal to 1000"),
+        ("idle_seconds", 0, "greater than or equal to 1"),
         ("order", {"op_cal": ["a"]}, r"no hook `op_cal` \(did you mean `op_call`"),
         ("deadlines", {"op_cal": 1.0}, r"no hook `op_cal` \(did you mean `op_call`"),
     ],
@@ -162,6 +179,36 @@ def test_a_bad_value_is_named_with_its_key_and_source(home, key, value, told):
         load_settings(home, flags={"policy": {key: value}})
     assert caught.value.key == f"policy.{key}"
     assert caught.value.source == "flag"
+
+
+@pytest.mark.parametrize(("usual", "value"), [("memory", "5G"), ("timeout", 3601)])
+def test_what_is_usual_can_not_be_more_than_the_maximum(home, usual, value):
+    with pytest.raises(ConfigurationError, match=f"`policy.maximum_{usual}`: it is less than `{usual}`"):
+        load_settings(home, flags={"policy": {usual: value}})
+    load_settings(home, flags={"policy": {usual: value, f"maximum_{usual}": value}})
+
+
+@pytest.mark.parametrize(
+    ("text", "tier", "alone", "shown"),
+    [
+        ("full", Isolation.FULL, False, "full"),
+        ("call", Isolation.FULL, True, "full,call"),
+        ("no-namespaces,call", Isolation.NO_NAMESPACES, True, "no-namespaces,call"),
+        ("call, none", Isolation.NONE, True, "none,call"),
+    ],
+)
+def test_isolation_is_a_tier_and_whether_each_call_gets_a_worker_of_its_own(home, text, tier, alone, shown):
+    policy = load_settings(home, environment={"SIDEBAND_POLICY__ISOLATION": text}).settings.policy
+    assert (policy.tier, policy.alone, policy.isolation) == (tier, alone, shown)
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("64M", 64 << 20), ("1g", 1 << 30), ("2GiB", 2 << 30), ("1 TB", 1 << 40), (40_000_000, 40_000_000)],
+)
+def test_memory_is_a_number_of_bytes_or_has_a_unit(home, text, count):
+    flags = {"policy": {"memory": text, "maximum_memory": "16T"}}
+    assert load_settings(home, flags=flags).settings.policy.memory == count
 
 
 def test_a_variable_without_a_key_is_told(home):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ._calls import CallAnswer, LogLine, WorkerCall, WorkerReport
     from ._errors import (
+        AboveMaximum,
         ArgumentsInvalid,
         CallCancelled,
         CallError,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "_calls": ("CallAnswer", "LogLine", "WorkerCall", "WorkerReport"),
     "_errors": (
+        "AboveMaximum",
         "ArgumentsInvalid",
         "CallCancelled",
         "CallError",
@@ -62,6 +64,7 @@ _ORIGIN = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
     "WORKER_FILE",
+    "AboveMaximum",
     "ArgumentsInvalid",
     "CallAnswer",
     "CallCancelled",

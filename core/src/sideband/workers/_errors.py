@@ -4,6 +4,7 @@ CallError(SidebandError)                      call.failed
 ├── ToolNotFound(LookupError)                 tool.unknown
 ├── ArgumentsInvalid(ValueError)              call.arguments
 ├── GrantRequired(PermissionError)            grant.required
+├── AboveMaximum(PermissionError)             limit.timeout, limit.memory
 ├── SkillFailed(RuntimeError)                 skill.raised
 ├── SkillRefused(TypeError)                   skill.refused      not `async def`, no such function, bad result
 ├── CallTimeout(TimeoutError)                 call.timeout
@@ -25,6 +26,7 @@ from .._errors import SidebandError
 from ..ops._errors import closest
 
 __all__ = [
+    "AboveMaximum",
     "ArgumentsInvalid",
     "CallCancelled",
     "CallError",
@@ -85,6 +87,27 @@ class GrantRequired(CallError, PermissionError):
         super().__init__(
             f"the skill `{skill}` asks for rights that it was not granted: {' '.join(self.missing)}",
             hint=f"grant them with {flags}, or all that it asks for with --yes",
+        )
+
+
+class AboveMaximum(CallError, PermissionError):
+    """A skill, tool or call asks for more than the policy allows. Nothing has run.
+
+    Args:
+        what: ``timeout`` or ``memory``.
+        who: asks for it.
+        asked: how much, with its unit.
+        most: how much may be asked for, with its unit.
+    """
+
+    code = "limit"
+    exit_code = 3
+
+    def __init__(self, what: str, who: str, asked: str, most: str) -> None:
+        super().__init__(
+            f"{who} asks for a {what} of {asked}, and {most} is the most that the policy allows",
+            code=f"limit.{what}",
+            hint=f"raise `maximum_{what}` under [policy], or ask for less",
         )
 
 

@@ -31,7 +31,10 @@ def add_host_options(parser: ArgumentParser) -> None:
     """The options that change the settings, and ``--json``."""
     add_json_option(parser)
     parser.add_argument(
-        "--isolation", metavar="TIER", help="the weakest isolation to accept: full, no-namespaces, none"
+        "--isolation",
+        metavar="TIER",
+        help="the weakest isolation to accept: full, no-namespaces or none; call: a worker of its own for each call, "
+        "on full or, as in no-namespaces,call, on less",
     )
     parser.add_argument("--strict", action="store_true", help="fail if any plugin can't be used")
     parser.add_argument("--trust", action="store_true", help="trust this folder's sideband.toml as it is now")

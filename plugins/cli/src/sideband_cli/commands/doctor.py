@@ -46,13 +46,12 @@ def _run(arguments: Namespace) -> int:
 async def _examine(host: Host, settings: LoadedSettings) -> dict[str, Any]:
     from sideband import __version__
     from sideband.ledger import verify
-    from sideband.workers import Isolation
 
     await load_plugins(host)
     probe = await host.sandbox.probe()
     loaded = await host.skills()
     verdict = await verify(host.ledger.folder, host.store)
-    required = Isolation.parse(settings.settings.policy.isolation)
+    policy = settings.settings.policy
     plugins = [
         {"plugin": record.label, "state": record.state.value, "reason": record.reason}
         for record in host.plugins.records
@@ -64,8 +63,10 @@ async def _examine(host: Host, settings: LoadedSettings) -> dict[str, Any]:
         *(f"{problem.source}: {problem.reason}" for problem in loaded.problems),
         *(f"ledger: {problem}" for problem in verdict.problems),
     ]
-    if probe.isolation < required:
-        problems.append(f"isolation `{required.label}` is required, and `{probe.isolation.label}` is what can be had")
+    if probe.isolation < policy.tier:
+        problems.append(
+            f"isolation `{policy.tier.label}` is required, and `{probe.isolation.label}` is what can be had"
+        )
     return {
         "ok": not problems,
         "version": __version__,
@@ -75,7 +76,8 @@ async def _examine(host: Host, settings: LoadedSettings) -> dict[str, Any]:
         "home": str(host.home),
         "settings": [{"key": key, "value": value, "source": source} for key, value, source in settings.effective()],
         "isolation": {
-            "required": required.label,
+            "required": policy.tier.label,
+            "alone": policy.alone,
             "available": probe.isolation.label,
             "proofs": list(probe.proofs),
             "gaps": list(probe.gaps),
@@ -92,13 +94,14 @@ async def _examine(host: Host, settings: LoadedSettings) -> dict[str, Any]:
 
 def _sections(data: dict[str, Any]) -> list[str]:
     isolation = data["isolation"]
+    shared = "each call in a worker of its own" if isolation["alone"] else "calls with the same rights share a worker"
     rows = [[one["key"], one["value"], one["source"]] for one in data["settings"]]
     sections = [
         f"sideband {data['version']}, Python {data['python']}, {data['system']}\nstate in {data['home']}",
         format_table(["setting", "value", "from"], rows),
         "\n".join(
             [
-                f"isolation: {isolation['available']} (required: {isolation['required']})",
+                f"isolation: {isolation['available']} (required: {isolation['required']}); {shared}",
                 paragraph("proved: a worker " + ", ".join(isolation["proofs"]), "  ", "    "),
                 *(f"  gap: {gap}" for gap in isolation["gaps"]),
                 *(f"  for more: {hint}" for hint in isolation["hints"]),
