@@ -123,13 +123,14 @@ def settings_page() -> str:
 
 def limits_page() -> str:
     """What a skill can use up, at most."""
-    limits = WorkerLimits()
+    limits, policy = WorkerLimits(), Policy()
     pool = {name: parameter.default for name, parameter in signature(WorkerPool).parameters.items()}
     lines = [
         "# Limits",
         "",
         "What a skill can use up at most, as it is if nobody sets anything else. The [policy](settings.md) may be",
-        "stricter or more generous, and a skill may ask for more memory and time within it.",
+        "stricter or more generous. A skill may ask for other limits in its metadata: `sideband.memory` up to",
+        f"{_bytes(policy.maximum_memory)}, `sideband.timeout` up to {policy.maximum_timeout:g} s.",
         "",
         "## A worker",
         "",
@@ -138,7 +139,7 @@ def limits_page() -> str:
         "",
         "| what | limit | code |",
         "|---|---|---|",
-        f"| resident memory | {_bytes(limits.memory)} | `worker.memory` |",
+        f"| resident memory | {_bytes(policy.memory)} | `worker.memory` |",
         f"| address space, which the kernel refuses to exceed | {_bytes(limits.address_space)} | none: `MemoryError` |",
         f"| threads | {limits.threads} | `worker.threads` |",
         f"| open descriptors | {limits.files} | `worker.files` |",
@@ -155,7 +156,7 @@ def limits_page() -> str:
         "",
         "| what | limit | what happens then |",
         "|---|---|---|",
-        f"| time, if neither skill nor tool nor caller names one | {Policy().timeout:g} s | `call.timeout` |",
+        f"| time, if neither skill nor tool nor caller names one | {policy.timeout:g} s | `call.timeout` |",
         f"| time to end after it was cancelled | {pool['cancel_grace']:g} s | its worker is replaced |",
         f"| ops in flight | {MAX_IN_FLIGHT} | `limit.in_flight` |",
         f"| ops in all | {MAX_DISPATCHES:,} | `limit.dispatches` |",
@@ -166,8 +167,8 @@ def limits_page() -> str:
         "",
         "| what | limit | what happens then |",
         "|---|---|---|",
-        f"| workers at once | {pool['maximum']} | calls wait; trust domains take turns |",
-        f"| time that an idle worker is kept | {pool['idle_seconds']:g} s | it is ended |",
+        f"| workers at once | {policy.workers} | calls wait; trust domains take turns |",
+        f"| time that an idle worker is kept | {policy.idle_seconds:g} s | it is ended |",
         f"| ops in flight of one worker | {_MAX_IN_FLIGHT} | it is not read for now |",
         f"| size of the ops in flight of one worker | {_bytes(_MAX_HELD)} | the same |",
         f"| size of the answers that it has not read | {_bytes(_MAX_UNREAD)} | `limit.unread_bytes` |",
