@@ -403,12 +403,12 @@ TOLD = {
 
 @pytest.fixture(scope="module")
 def endless(fight):
-    return fight(ENDLESS, seconds=0.5, together=10)
+    return fight(ENDLESS, seconds=0.5, together=16)
 
 
 @pytest.fixture(scope="module")
 def greedy(fight):
-    return fight(WANTS_TOO_MUCH, together=3, policy={"memory": "256M"})
+    return fight(WANTS_TOO_MUCH, together=6, policy={"memory": "256M"})
 
 
 @pytest.fixture(scope="module")
