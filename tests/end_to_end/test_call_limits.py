@@ -1,7 +1,7 @@
 """What a call may use, who shares its worker, and what is said of where it ran."""
 
 import threading
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from types import SimpleNamespace
 
 import anyio.lowlevel
@@ -57,13 +57,14 @@ class Nothing(BaseModel):
 class Counting(PlainSandbox):
     """Proves one tier and gives another; notes what it is asked to launch."""
 
-    def __init__(self, gives=Isolation.NO_NAMESPACES):
+    def __init__(self):
         super().__init__()
-        self.gives = gives
+        self.proves = Isolation.FULL
+        self.gives = Isolation.NO_NAMESPACES
         self.requests = []
 
     async def probe(self, folders=()):
-        return Probe(Isolation.FULL)
+        return Probe(self.proves)
 
     async def launch(self, request):
         self.requests.append(request)
@@ -82,7 +83,9 @@ def make_host(tmp_path, make_skill, sandbox):
     def make(*plugins, code=CODE, skill=None, **policy):
         isolated = Plugin(kind="sandbox", name="counting", value=SimpleNamespace(sideband_sandboxes=lambda: [sandbox]))
         settings = {"policy": {"isolation": "no-namespaces", "deny": {"sandbox.sandbox": "another"}, **policy}}
-        folder = make_skill("guest", code, **(skill or {}))
+        folder = tmp_path / "skills" / "guest"
+        if not folder.exists():
+            make_skill("guest", code, **(skill or {}))
         return Host(home=tmp_path / "home", settings=settings, skill_dirs=[folder], plugins=[isolated, *plugins])
 
     return make
@@ -90,20 +93,26 @@ def make_host(tmp_path, make_skill, sandbox):
 
 @pytest.fixture
 def room():
-    """A family whose one op goes on until it is told to end, and notes how it ends."""
-    state = SimpleNamespace(entered=anyio.Event(), may_leave=anyio.Event(), seen=[])
+    """A family whose one op goes on until it may leave, and what happened to it in which order."""
+    state = SimpleNamespace(entered=anyio.Event(), may_leave=anyio.Event(), seen=[], domains=[])
 
     @op("room.enter")
     async def enter(params: Nothing, ctx: OpContext) -> None:
         async def close():
-            await anyio.lowlevel.checkpoint()
-            state.seen.append("closed")
+            await anyio.sleep(0.05)
+            state.seen.append("op closed")
 
         ctx.on_call_end(close)
+        state.domains.append(ctx.domain)
         state.entered.set()
         await state.may_leave.wait()
 
-    module = SimpleNamespace(sideband_ops=lambda: OpFamily(name="room", ops=(enter,)))
+    @asynccontextmanager
+    async def lifespan(ctx):
+        yield
+        state.seen.append("plugin left")
+
+    module = SimpleNamespace(sideband_ops=lambda: OpFamily(name="room", ops=(enter,)), lifespan=lifespan)
     state.plugin = Plugin(kind="op", name="room", value=module)
     return state
 
@@ -124,6 +133,14 @@ async def test_a_worker_below_the_required_tier_runs_nothing(make_host, sandbox)
         with pytest.raises(WorkerError) as caught:
             await host.call("guest.worker")
     assert caught.value.code == "isolation.unavailable"
+
+
+async def test_who_wants_each_call_alone_is_not_told_to_do_without(make_host, sandbox):
+    sandbox.proves = Isolation.NO_NAMESPACES
+    async with make_host(isolation="call") as host:
+        with pytest.raises(WorkerError) as caught:
+            await host.call("guest.worker")
+    assert "--isolation no-namespaces,call" in caught.value.hint
 
 
 async def test_calls_with_the_same_rights_share_a_worker(make_host):
@@ -152,6 +169,14 @@ async def test_a_worker_may_use_the_memory_of_its_skill_or_of_the_policy(make_ho
     async with make_host(skill=skill, memory="256M", maximum_memory="2G") as host:
         await host.call("guest.worker")
     assert [request.limits.memory for request in sandbox.requests] == [count]
+
+
+async def test_workers_that_may_use_more_memory_are_a_trust_domain_of_their_own(make_host, room):
+    room.may_leave.set()
+    for memory in ("64M", "128M", "128M"):
+        async with make_host(room.plugin, code=ENTERS, memory=memory) as host:
+            await host.run(CallRequest("guest.enter", grants=()))
+    assert room.domains[0] != room.domains[1] == room.domains[2]
 
 
 @pytest.mark.parametrize(
@@ -189,20 +214,22 @@ async def test_the_policy_says_how_many_workers_there_may_be(make_host):
         assert await host.call("guest.worker") != first
 
 
-async def test_a_host_that_ends_fails_the_calls_that_run_and_records_and_closes_what_they_did(make_host, room):
+async def test_a_host_that_ends_fails_the_calls_that_run_after_they_have_closed_all(make_host, room):
     failed = []
 
     async def call(host):
         try:
             await host.run(CallRequest("guest.enter", grants=()))
         except SidebandError as error:
-            # By now the host must have let the call close what its op left open.
-            failed.append((error.code, list(room.seen)))
+            failed.append(error.code)
 
     async with anyio.create_task_group() as tasks, make_host(room.plugin, code=ENTERS) as host:
         tasks.start_soon(call, host)
         await room.entered.wait()
-    assert failed == [("worker.exited", ["closed"])]
+    assert failed == ["worker.exited"]
+    assert room.seen == ["op closed", "plugin left"]
+    (effect,) = await query(host.ledger.folder)
+    assert effect.status == "cancelled"
 
 
 @pytest.mark.parametrize(("size", "aside"), [(100, False), (100_000, True)])
