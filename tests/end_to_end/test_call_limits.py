@@ -1,5 +1,6 @@
 """What a call may use, who shares its worker, and what is said of where it ran."""
 
+import json
 import threading
 from contextlib import asynccontextmanager, suppress
 from types import SimpleNamespace
@@ -250,3 +251,18 @@ async def test_what_is_long_is_redacted_in_a_thread(  # noqa: PLR0917  a table
         with suppress(SkillFailed):
             await host.call(f"guest.{tool}", size=size)
     assert [thread is not threading.main_thread() for thread in threads] == [aside]
+
+
+def test_the_command_line_can_give_each_call_a_worker_of_its_own(sideband, make_skill):
+    shown = json.loads(sideband("doctor", "--isolation", "none,call", "--json").stdout)["isolation"]
+    assert (shown["required"], shown["alone"]) == ("none", True)
+    assert "each call in a worker of its own" in sideband("doctor", "--isolation", "call").stdout
+    words = ("call", "guest.worker", "--skill-dir", make_skill("guest", CODE), "--isolation", "call", "--json")
+    assert json.loads(sideband(*words).stdout)["output"] > 0
+
+
+def test_the_command_line_says_which_key_to_raise(sideband, make_skill):
+    done = sideband("call", "guest.worker", "--skill-dir", make_skill("guest", CODE, memory="8G"))
+    assert done.returncode == 3
+    assert "8G" in done.stderr
+    assert "maximum_memory" in done.stderr
