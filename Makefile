@@ -13,7 +13,7 @@ ifneq ($(shell test -w "$$HOME" && echo writable),writable)
 export UV_CACHE_DIR ?= $(CURDIR)/$(VENV)/cache
 endif
 
-.PHONY: run test lint types unit bench services requirements clean
+.PHONY: run test lint types unit storm bench services requirements clean
 
 run: $(VENV)/run.stamp
 	$(BIN)/sideband demo
@@ -29,6 +29,11 @@ types: $(VENV)/test.stamp
 
 unit: $(VENV)/test.stamp services
 	$(BIN)/python -m pytest
+
+# Kills more hosts than `make test` does, at other moments each time.
+storm: $(VENV)/test.stamp
+	SIDEBAND_STORM_ROUNDS=200 SIDEBAND_STORM_SEED=$${SIDEBAND_STORM_SEED:-$$(date +%s)} \
+		$(BIN)/python -m pytest tests/security/crashes/test_crash_host.py -s
 
 bench: $(VENV)/test.stamp
 	$(BIN)/python -m benchmarks

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import textwrap
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -41,6 +40,11 @@ class Process:
     state: str = field(eq=False)
 
     @property
+    def is_alive(self):
+        found = all_processes().get(self.pid)
+        return found == self and found.state != "Z"
+
+    @property
     def name(self):
         try:
             words = Path(f"/proc/{self.pid}/cmdline").read_bytes().split(b"\0")
@@ -57,14 +61,13 @@ class Process:
 
 def all_processes():
     found = {}
-    for folder in os.listdir("/proc"):
-        if folder.isdigit():
-            try:
-                text = Path(f"/proc/{folder}/stat").read_text(errors="replace")
-            except OSError:
-                continue
-            fields = text.rpartition(")")[2].split()
-            found[int(folder)] = Process(int(folder), fields[19], int(fields[1]), fields[0])
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            text = path.read_text(errors="replace")
+        except OSError:
+            continue
+        pid, fields = int(path.parent.name), text.rpartition(")")[2].split()
+        found[pid] = Process(pid, fields[19], int(fields[1]), fields[0])
     return found
 
 
@@ -127,6 +130,9 @@ class Hosts:
         while (event := self.event(deadline)) is not None:
             if event["event"] == kind:
                 return event
+        # It writes to standard error what it is doing.
+        for process in descendants(self.process.pid)[:1]:
+            process.signal(signal.SIGUSR1)
         raise AssertionError(f"no `{kind}` within {seconds:g} s")
 
     def close(self):
@@ -149,6 +155,7 @@ class Crashing:
     order: dict
     commands: int = -1
     pid: int = 0
+    pids: list = field(factory=list)
     count: int = 0
     answers: dict = field(factory=dict)
 
@@ -156,6 +163,7 @@ class Crashing:
         """Fork a host, and go on at once."""
         self.hosts.send({**self.order, "work": work, **options})
         self.pid = self.hosts.expect("forked")["pid"]
+        self.pids.append(self.pid)
 
     def open(self):
         """Start a host that makes calls when asked, and wait until it is open."""
@@ -184,7 +192,8 @@ class Crashing:
         folder = self.skills / name
         folder.mkdir()
         (folder / "SKILL.md").write_text(f"---\nname: {name}\ndescription: A skill of a test.\n---\n")
-        (folder / "tools.py").write_text("from sideband.skill import OpError, crash, http, progress, sql, tool\n" + textwrap.dedent(code))
+        imports = "from sideband.skill import OpError, crash, http, progress, sql, tool\n"
+        (folder / "tools.py").write_text(imports + code)
         for path in (self.skills, folder, *folder.iterdir()):
             path.chmod(0o755 if path.is_dir() else 0o644)
         self.order["skills"].append(str(folder))
@@ -201,9 +210,22 @@ class Crashing:
         while number not in self.answers:
             event = self.hosts.event(deadline)
             assert event is not None, f"call {number} did not end within {seconds:g} s"
-            if event["event"] == "answer":
-                self.answers[event["id"]] = event
+            self.take(event)
         return self.answers.pop(number)
+
+    def take(self, event):
+        if event["event"] == "answer":
+            self.answers[event["id"]] = event
+
+    def until_waiting(self, count):
+        """Wait until so many ops are pending."""
+        deadline = time.monotonic() + SECONDS
+        while True:
+            event = self.hosts.event(deadline)
+            assert event is not None, f"{count} ops are not pending within {SECONDS:g} s"
+            self.take(event)
+            if event["event"] == "waiting" and event["count"] == count:
+                return
 
     def call(self, tool, **options):
         """Make a call that has to succeed; gives what it returned."""
@@ -230,6 +252,25 @@ class Crashing:
         """The processes below the host."""
         return descendants(self.pid)
 
+    def worker(self, name):
+        """Make the first call of a skill; gives the process that has begun for it."""
+        before = self.below
+        assert self.call(f"{name}.ping") == "pong"
+        (worker,) = [process for process in self.below if process not in before]
+        return worker
+
+    def call_again(self, tool):
+        """Make a call right after a crash: if its worker is just going down, it says so, and the next one works."""
+        answer = self.answer(self.ask(tool))
+        if "output" not in answer:
+            assert answer["code"] in {"worker.exited", "worker.start"}, answer
+            answer = self.answer(self.ask(tool))
+        assert "output" in answer, answer
+        return answer["output"]
+
+    def eventually(self, condition):
+        return eventually(condition)
+
     def survivors(self):
         """What still runs of all hosts that had this home, though no host runs."""
         orphans = [process for process in descendants(self.hosts.process.pid) if process.state != "Z"]
@@ -240,8 +281,17 @@ class Crashing:
         left = self.survivors()
         assert not left, [(process, process.name) for process in left]
 
+    def names(self):
+        """The processes below the host, for messages."""
+        return [(process.pid, process.parent, process.state, process.name) for process in self.below]
+
     def descriptors(self):
-        return len(os.listdir(f"/proc/{self.pid}/fd"))
+        return len(list(Path(f"/proc/{self.pid}/fd").iterdir()))
+
+    def groups(self):
+        """The control groups of all hosts that had this home."""
+        folders = [folder for folder, _, _ in os.walk("/sys/fs/cgroup")]
+        return [folder for folder in folders for pid in self.pids if f"/sideband-{pid}-" in folder]
 
     def memory(self):
         """Resident bytes of the host."""
@@ -387,8 +437,3 @@ def make_host(area, start_hosts):
         crashing.let_go()
         for process in crashing.survivors():
             process.signal(signal.SIGKILL)
-
-
-@pytest.fixture(name="eventually")
-def eventually_fixture():
-    return eventually

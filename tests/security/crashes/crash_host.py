@@ -8,6 +8,7 @@ below. ``{"event": "forked", "pid"}``, then what the host says, then ``{"event":
 """
 
 import ctypes
+import faulthandler
 import json
 import os
 import random
@@ -25,7 +26,6 @@ import anyio._backends._asyncio
 import anyio._backends._trio
 import sideband_http.plugin
 import sideband_progress.plugin
-import sideband_sandbox.plugin
 import sideband_skills.plugin
 import sideband_sql.plugin
 import sideband_store_sqlite.plugin
@@ -42,14 +42,37 @@ _BECOME_PARENT_OF_ORPHANS = 36
 _ALL = 1_000_000
 
 
-class Seconds(BaseModel):
-    seconds: float
+class Nothing(BaseModel):
+    pass
+
+
+class Gate:
+    """What pending ops wait for."""
+
+    waiting = 0
+    opened = None
+
+    @classmethod
+    async def wait(cls):
+        cls.opened = cls.opened or anyio.Event()
+        cls.waiting += 1
+        say(event="waiting", count=cls.waiting)
+        try:
+            await cls.opened.wait()
+        finally:
+            cls.waiting -= 1
+
+    @classmethod
+    def open(cls):
+        cls.opened.set()
+        cls.opened = None
 
 
 @op("crash.wait", level=Level.MONITORED)
-async def wait(params: Seconds, ctx: OpContext) -> None:
-    """Let a call have an op pending."""
-    await anyio.sleep(params.seconds)
+async def wait(params: Nothing, ctx: OpContext) -> str:
+    """Be pending until the test releases it."""
+    await Gate.wait()
+    return "released"
 
 
 def say(**event):
@@ -94,7 +117,10 @@ async def obey(order):
                 if "close" in command:
                     tasks.cancel_scope.cancel()
                     return
-                tasks.start_soon(one_call, host, command)
+                if "release" in command:
+                    Gate.open()
+                else:
+                    tasks.start_soon(one_call, host, command)
 
 
 async def one_call(host, command):
@@ -178,6 +204,7 @@ async def check(order):
 
 
 def run(order):
+    faulthandler.register(signal.SIGUSR1, all_threads=True)
     os.environ["TMPDIR"] = tempfile.tempdir = order["temporary"]
     work = {"obey": obey, "storm": storm, "check": check}[order["work"]]
     try:
