@@ -252,7 +252,7 @@ FLOODS = {
     "progress": 'line(__type__="progress", current=1) * 1_000',
     "cancels": 'line(__type__="cancel", __dispatch_id__="d-1").replace(b\'"__id__": "mine", \', b"") * 1_000',
     "huge logs": 'line(__type__="log", stream="stdout", text="x" * (15 << 20))',
-    "empty lists": 'line(__type__="progress", x=[[]] * (1 << 22))',
+    "empty lists": 'b\'{"__type__":"progress","__id__":"mine","x":[\' + b"[]," * 5_000_000 + b"1]}\\n"',
 }
 
 
@@ -288,3 +288,41 @@ async def test_a_neighbour_is_served_while_a_worker_floods_the_wire(make_skill, 
     assert isinstance(problem, CallTimeout | WorkerOverLimit | ProtocolViolation)
     assert times[len(times) // 2] < 0.05
     assert times[-1] < 1.0
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_flooding_worker_gets_a_part_of_the_hosts_time_while_a_neighbour_is_busy(make_skill, make_pool, gather):
+    skill, hostile = (
+        make_skill(RAW, "quiet"),
+        make_skill(
+            RAW
+            + """
+    async def flood():
+        data = line(__type__="log", stream="stdout", text="x") * 1_000
+        while True:
+            write(data)
+        """,
+            "hostile",
+        ),
+    )
+
+    async def call_now_and_then(pool):
+        with anyio.move_on_after(1.3):
+            while True:
+                await pool.call(skill.call("one"))
+                await anyio.sleep(0.03)
+
+    async def taken(*neighbours):
+        """How many lines the host has taken within a second."""
+        hostile.logged.clear()
+        await gather(*neighbours, pool.call(hostile.call("flood", id="mine", timeout=1)))
+        (note,) = hostile.output("note")
+        return 10_000 + int(note.split()[0].replace(",", ""))
+
+    async with make_pool(cancel_grace=0.1) as pool:
+        await pool.call(skill.call("one"))
+        await pool.call(hostile.call("pid"))
+        alone = await taken()
+        await pool.call(hostile.call("pid"))
+        beside = await taken(call_now_and_then(pool))
+    assert beside < 0.6 * alone
