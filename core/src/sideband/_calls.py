@@ -1,4 +1,4 @@
-"""Runs one tool of a skill: rights, arguments, snapshot, SDK and worker, in this order."""
+"""Runs one tool of a skill: arguments, limits, copy, rights and worker, in this order."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ from anyio import to_thread
 from attrs import Factory, field, frozen
 
 from ._catalog import SkillCatalog
-from ._environments import Environments
 from ._errors import ConfigurationError, SidebandError
 from ._grants import RememberedGrants
 from ._isolation import ChosenSandbox
-from ._limits import call_timeout, worker_memory
+from ._launches import SkillLaunches
+from ._limits import call_timeout
 from .broker import Broker, Call, EffectReport, Progress
 from .loading import SkillError, SkillSpec, ToolSpec
-from .ops import CapabilityInvalid, Grant, OpDenied, OpError, OpFamily, Origin, write_sdk
-from .plugins import PluginError, PluginHost
+from .ops import CapabilityInvalid, Grant, OpDenied, OpError, Origin
 from .settings import LoadedSettings
 from .workers import (
     ArgumentsInvalid,
@@ -33,12 +32,8 @@ from .workers import (
     Isolation,
     LaunchRequest,
     LogLine,
-    Snapshot,
     WorkerCall,
-    WorkerLimits,
     WorkerPool,
-    runtime_files,
-    snapshot,
 )
 
 __all__ = ["CallRequest", "CallResult", "GrantAsker", "SkillCalls"]
@@ -114,17 +109,15 @@ class SkillCalls:
         *,
         home: Path,
         settings: LoadedSettings,
-        plugins: PluginHost,
         catalog: SkillCatalog,
+        launches: SkillLaunches,
         broker: Broker,
         pool: WorkerPool,
         sandbox: ChosenSandbox,
         asker: GrantAsker | None,
         report: Callable[[Exception], object],
     ) -> None:
-        self._home = home
         self._settings = settings
-        self._plugins = plugins
         self._catalog = catalog
         self._broker = broker
         self._pool = pool
@@ -132,9 +125,7 @@ class SkillCalls:
         self._asker = asker
         self._report = report
         self._remembered = RememberedGrants(home)
-        self._environments = Environments(home)
-        self._snapshots: dict[str, Snapshot] = {}
-        self._sdks: dict[tuple[str, ...], Path] = {}
+        self._launches = launches
         self._running: set[str] = set()
         self._quiet = anyio.Event()
 
@@ -149,10 +140,8 @@ class SkillCalls:
         policy = self._settings.settings.policy
         arguments = _validated(tool, request.arguments)
         timeout = call_timeout(policy, skill, tool, request.timeout)
-        limits = WorkerLimits(memory=worker_memory(policy, skill))
-        copy = await self._snapshot(skill)
-        launch = await self._launch_request(skill, copy, limits)
-        grant = await self._grant(skill, copy.digest, request.grants)
+        launch = await self._launches.of(skill)
+        grant = await self._grant(skill, launch.snapshot.name, request.grants)
         # What the first call of a host has to find out is not taken from its time.
         await self._sandbox.require()
         call = Call(
@@ -174,7 +163,7 @@ class SkillCalls:
             domain=call.domain,
             launch=launch,
             alone=request.alone or skill.alone or policy.alone,
-            module=str(copy.path / tool.module),
+            module=str(launch.snapshot / tool.module),
             function=tool.name,
             arguments=arguments,
             capabilities=grant.texts(),
@@ -186,21 +175,6 @@ class SkillCalls:
             assigned=partial(_note_isolation, call),
         )
         return await self._run(call, worker_call, effects, logs)
-
-    async def _snapshot(self, skill: SkillSpec) -> Snapshot:
-        """The copy of the skill as it is when it is first called; a host that runs on goes on with that copy."""
-        if skill.key not in self._snapshots:
-            self._snapshots[skill.key] = await to_thread.run_sync(snapshot, skill, self._home)
-        return self._snapshots[skill.key]
-
-    async def _launch_request(self, skill: SkillSpec, copy: Snapshot, limits: WorkerLimits) -> LaunchRequest:
-        return LaunchRequest(
-            snapshot=copy.path,
-            sdk=await self._sdk(skill),
-            packages=await to_thread.run_sync(self._environments.require, skill),
-            environment=_worker_environment(),
-            limits=limits,
-        )
 
     async def _run(
         self, call: Call, worker_call: WorkerCall, effects: list[EffectReport], logs: list[LogLine]
@@ -292,25 +266,6 @@ class SkillCalls:
             source = self._settings.sources.get(("grants", name), "")
             raise ConfigurationError(f"grants.{name}", error.message, source=source, hint=error.hint) from error
 
-    async def _sdk(self, skill: SkillSpec) -> Path:
-        """The folder with the SDK for the families that the skill names."""
-        names = tuple(sorted(self._plugins.names("op") if skill.families is None else skill.families))
-        if names not in self._sdks:
-            families, reasons = await self._families(names)
-            write = partial(write_sdk, self._home / "sdk", families, runtime_files(), reasons=reasons)
-            self._sdks[names] = await to_thread.run_sync(write)
-        return self._sdks[names]
-
-    async def _families(self, names: tuple[str, ...]) -> tuple[list[OpFamily], dict[str, str]]:
-        families: list[OpFamily] = []
-        reasons: dict[str, str] = {}
-        for name in names:
-            try:
-                families.append((await self._broker.ops.plugin(name)).contribution)
-            except PluginError as error:
-                reasons[name] = error.message
-        return families, reasons
-
 
 def _blame_refusal(error: SidebandError, effects: list[EffectReport]) -> None:
     """Where a skill let the refusal of an effect pass, say so as the refusal itself would.
@@ -350,12 +305,6 @@ def _domain(launch: LaunchRequest, grant: Grant, principal: str) -> str:
     packages = launch.packages.name if launch.packages else ""
     parts = [launch.snapshot.name, packages, str(launch.limits.memory), str(grant), principal]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-def _worker_environment() -> dict[str, str]:
-    """The whole environment of a worker: nothing of the host's but what text and time need."""
-    kept = {name: os.environ[name] for name in ("LANG", "LC_ALL", "LC_CTYPE", "TZ") if name in os.environ}
-    return {"PYTHONUTF8": "1", "MALLOC_ARENA_MAX": "2", **kept}
 
 
 def _call_environment() -> dict[str, str]:

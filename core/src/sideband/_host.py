@@ -20,6 +20,7 @@ from ._environments import Environments
 from ._errors import ConfigurationError
 from ._files import default_home, make_home
 from ._isolation import ChosenSandbox
+from ._launches import SkillLaunches
 from ._plugin_context import HostPluginContext
 from ._worker_reports import WorkerReports
 from .broker import Approver, Broker, Call, Claims, EffectReport, Ops, Progress, Recovered, Redactor, recover
@@ -95,13 +96,12 @@ class Host:
     async def _open(self, stack: AsyncExitStack) -> None:
         make_home(self.home)
         self.redactor = Redactor()
-        policy = self.settings.plugin_policy()
-        self.hooks = HookRegistry(
-            report=self._report_hook, order=policy.order, deadlines=self.settings.settings.policy.deadlines
-        )
+        policy = self.settings.settings.policy
+        plugin_policy = self.settings.plugin_policy()
+        self.hooks = HookRegistry(report=self._report_hook, order=plugin_policy.order, deadlines=policy.deadlines)
         self.plugins = await stack.enter_async_context(
             PluginHost(
-                policy,
+                plugin_policy,
                 home=self.home,
                 hooks=self.hooks,
                 inline=self._inline,
@@ -123,8 +123,7 @@ class Host:
             home=self.home,
             approver=self._approver,
         )
-        limits = self.settings.settings.policy
-        self.sandbox = ChosenSandbox(self.plugins, limits.tier, self._make_worker_folders(), alone=limits.alone)
+        self.sandbox = ChosenSandbox(self.plugins, policy.tier, self._make_worker_folders(), alone=policy.alone)
         stack.push_async_callback(self.sandbox.close)
         self._broker = self.broker
         stack.callback(setattr, self, "_broker", None)
@@ -132,12 +131,12 @@ class Host:
         self.catalog = SkillCatalog(self.plugins, self._skill_dirs)
         self.recovered = tuple(await recover(self.broker, self.ledger, claims))
         recorder = await stack.enter_async_context(WorkerReports(self.broker))
-        pool = WorkerPool(self.sandbox, maximum=limits.workers, idle_seconds=limits.idle_seconds, report=recorder.take)
+        pool = WorkerPool(self.sandbox, maximum=policy.workers, idle_seconds=policy.idle_seconds, report=recorder.take)
         self._calls = SkillCalls(
             home=self.home,
             settings=self.settings,
-            plugins=self.plugins,
             catalog=self.catalog,
+            launches=SkillLaunches(self.home, self.plugins, self.broker.ops, self.environments, policy),
             broker=self.broker,
             pool=pool,
             sandbox=self.sandbox,

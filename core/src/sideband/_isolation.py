@@ -33,6 +33,7 @@ class ChosenSandbox:
         self._alone = alone
         self._folders = tuple(folders)
         self._choosing = anyio.Lock()
+        self._sandboxes: list[Sandbox] = []
         self._chosen: tuple[Sandbox, Probe] | None = None
 
     async def probe(self, folders: Sequence[Path] = ()) -> Probe:  # noqa: ARG002  it has been told its folders
@@ -70,9 +71,9 @@ class ChosenSandbox:
     async def close(self) -> None:
         """End what the sandboxes keep. The workers have ended before."""
         async with self._choosing:
-            if self._chosen is not None:
-                await self._chosen[0].close()
-                self._chosen = None
+            self._chosen = None
+            while self._sandboxes:
+                await self._sandboxes.pop().close()
 
     async def _choose(self) -> tuple[Sandbox, Probe]:
         async with self._choosing:
@@ -91,9 +92,10 @@ class ChosenSandbox:
                 hints.append(error.message)
                 continue
             for sandbox in plugin.contribution:
+                # Known before it is probed, so that it is closed even if that is cancelled.
+                self._sandboxes.append(sandbox)
                 probe = await sandbox.probe(self._folders)
                 hints.extend(probe.hints)
-                best, other = sorted([best, (sandbox, probe)], key=lambda pair: -pair[1].isolation)
-                await other[0].close()
+                best = max(best, (sandbox, probe), key=lambda pair: pair[1].isolation)
         sandbox, probe = best
         return sandbox, Probe(probe.isolation, probe.proofs, probe.gaps, tuple(hints) or probe.hints)

@@ -150,10 +150,6 @@ def test_looking_leaves_nothing(groups):
     assert not left_by(groups, os.getpid())
 
 
-def test_the_description_says_where(groups):
-    assert all(str(place.folder) in groups.describe() for place in groups.places)
-
-
 UNPRIVILEGED = """
 import os
 from sideband.workers import WorkerLimits

@@ -3,11 +3,13 @@
 import sys
 from pathlib import Path
 
+import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sideband.workers import Isolation
 from sideband_sandbox._seatbelt import SeatbeltInterpreter, prove_seatbelt, seatbelt_profile, seatbelt_wrapper
+from sideband_sandbox._seatbelt_sandbox import SeatbeltSandbox
 
 PYTHON = SeatbeltInterpreter(
     programs=("/opt/python/bin/python3",), folders=("/opt/python/lib/python3.13",), files=("/opt/ssl/libssl.dylib",)
@@ -213,3 +215,30 @@ async def test_a_system_without_it_has_no_such_tier(tmp_path):
 async def test_an_interpreter_that_does_not_run_is_no_tier(tmp_path):
     probe, _ = await prove_seatbelt(tmp_path / "python")
     assert probe.isolation is Isolation.NONE
+
+
+@pytest.mark.anyio
+async def test_workers_start_under_the_profile_that_was_proved(tmp_path, request_for_worker):
+    """The stand-in tells a proof where it is asked for one, and keeps the profile of what it starts."""
+    said = report('"no"')
+    start = f'echo "$2" > {tmp_path}/profile; shift 2; exec "$@"'
+    script = f'case "$*" in *_seatbelt_attempts.py*) {said} ;; *) {start} ;; esac'
+    sandbox = SeatbeltSandbox(stand_in(tmp_path, script))
+    assert (await sandbox.probe()).isolation is Isolation.SEATBELT_UNTESTED
+    worker = await sandbox.launch(request_for_worker)
+    try:
+        assert worker.isolation is Isolation.SEATBELT_UNTESTED
+        worker.channel.send(b'{"__type__": "hello", "version": 1}\n')
+        await anyio.wait_readable(worker.channel)
+        assert b"ready" in worker.channel.recv(65536)
+    finally:
+        await worker.close()
+        await sandbox.close()
+    assert str(request_for_worker.snapshot) in (tmp_path / "profile").read_text()
+
+
+@pytest.mark.anyio
+async def test_where_nothing_was_proved_workers_start_without_a_tier(tmp_path, request_for_worker):
+    worker = await SeatbeltSandbox(tmp_path / "missing").launch(request_for_worker)
+    assert worker.isolation is Isolation.NONE
+    await worker.close()

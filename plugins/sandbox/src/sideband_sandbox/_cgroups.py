@@ -130,13 +130,6 @@ class Cgroups:
     version: int
     places: tuple[_Place, ...] = field(repr=False)
 
-    def describe(self) -> str:
-        """One sentence for people."""
-        folders = " and ".join(str(place.folder) for place in self.places)
-        return (
-            f"memory and threads of each worker are limited by control groups too (version {self.version}, {folders})"
-        )
-
     def confine(self, pid: int, limits: WorkerLimits) -> WorkerCgroup:
         """Make groups with these limits, and move a process into them.
 

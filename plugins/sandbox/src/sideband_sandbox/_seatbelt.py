@@ -24,7 +24,7 @@ import anyio.to_thread
 from attrs import frozen
 from sideband.workers import Isolation, Probe
 
-__all__ = ["SeatbeltInterpreter", "prove_seatbelt", "seatbelt_profile", "seatbelt_wrapper"]
+__all__ = ["SANDBOX_EXEC", "SeatbeltInterpreter", "prove_seatbelt", "seatbelt_profile", "seatbelt_wrapper"]
 
 SANDBOX_EXEC = Path("/usr/bin/sandbox-exec")
 _ATTEMPTS = Path(__file__).with_name("_seatbelt_attempts.py")
@@ -126,9 +126,9 @@ def seatbelt_profile(interpreter: SeatbeltInterpreter, folders: Iterable[Path]) 
     return "".join(rule + "\n" for rule in rules if rule)
 
 
-def seatbelt_wrapper(profile: str) -> tuple[str, ...]:
+def seatbelt_wrapper(profile: str, sandbox_exec: Path = SANDBOX_EXEC) -> tuple[str, ...]:
     """The command to put before a worker's own, for ``sideband.workers.launch``."""
-    return (str(SANDBOX_EXEC), "-p", profile)
+    return (str(sandbox_exec), "-p", profile)
 
 
 async def prove_seatbelt(
@@ -199,7 +199,7 @@ async def _attempt(interpreter: SeatbeltInterpreter, staging: Path, sandbox_exec
     profile = await anyio.to_thread.run_sync(seatbelt_profile, interpreter, own)
     with _open_doors(folder) as doors:
         facts = {"host": os.getpid(), "snapshot": str(snapshot), "open": str(folder / "open"), **doors}
-        wrapper = (str(sandbox_exec), *seatbelt_wrapper(profile)[1:])
+        wrapper = seatbelt_wrapper(profile, sandbox_exec)
         return await _run([*wrapper, interpreter.programs[0], "-I", "-S", "-B", str(_ATTEMPTS), json.dumps(facts)])
 
 
