@@ -193,9 +193,11 @@ class _AsyncioReader:
         try:
             later = take(data) if data else None
         except Exception as error:  # noqa: BLE001  it is the pump's to raise
-            woken.set_exception(error)
+            if not woken.done():
+                woken.set_exception(error)
             return
-        if later is not None or not data:
+        # What was taken may have ended the pump.
+        if (later is not None or not data) and not woken.done():
             # Nothing more is read until it is done: what is not taken stays in the socket, in the end with the worker.
             woken.set_result(later)
 

@@ -27,7 +27,8 @@ __all__ = ["Worker"]
 # How long what nobody waits for, progress above all, may go on after its call has ended.
 _SILENT_SECONDS = 2.0
 _END_GRACE = 1.0
-_WATCH_SECONDS = 0.1
+# Out of step with `anyio.wait_all_tasks_blocked`, which looks every 0.1 s: a task that wakes just then seems busy.
+_WATCH_SECONDS = 0.125
 _MAX_REPORTS = 100
 
 Failure = Callable[[], WorkerError]
