@@ -230,8 +230,9 @@ def main():
     for line in sys.stdin.buffer:
         pid = os.fork()
         if not pid:
+            # Said here, so that nothing that the host says can come before it.
+            say(event="forked", pid=os.getpid())
             run(json.loads(line))
-        say(event="forked", pid=pid)
         say(event="ended", status=reap(pid))
 
 
