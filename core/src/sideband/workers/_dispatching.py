@@ -14,6 +14,7 @@ from ._errors import ProtocolViolation
 from ._host_time import TimeShare
 from ._pending import PendingCall
 from ._sizes import is_large
+from ._turns import Turns
 from .runtime import Unsendable
 
 __all__ = ["Dispatching"]
@@ -42,6 +43,7 @@ class Dispatching:
     ) -> None:
         self._tasks = tasks
         self._share = share
+        self._turns = Turns(share)
         self._send = send
         self._report = report
         self._running: dict[str, PendingCall] = {}
@@ -123,7 +125,7 @@ class Dispatching:
 
     async def _run(self, call: PendingCall, message: _wire.Dispatch) -> None:
         try:
-            await self._send_answer(message, await self._outcome(call, message))
+            await self._send_answer(message, await self._turns.run(self._outcome(call, message)))
         finally:
             self._discard(call, message)
 
@@ -138,7 +140,7 @@ class Dispatching:
         """Run what nobody waits for one after the other, so that progress arrives in its order."""
         try:
             while call.queue:
-                await self._outcome(call, call.queue[0])
+                await self._turns.run(self._outcome(call, call.queue[0]))
                 self._discard(call, call.queue.popleft())
         finally:
             while call.queue:

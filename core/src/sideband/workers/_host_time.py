@@ -81,6 +81,10 @@ class TimeShare:
         self._spend(self._lap_began - began)
         return self._credit < 0
 
+    def charge(self, seconds: float) -> None:
+        """Count time that went into what the worker has asked for."""
+        self._spend(seconds)
+
     @property
     def is_spent(self) -> bool:
         """Whether the worker has to ``rest`` before more is taken from it."""
@@ -100,7 +104,7 @@ class TimeShare:
         time.resting += 1
         try:
             while self._credit < _SLICE:
-                if not self._has_busy_neighbours():
+                if not self.has_busy_neighbours:
                     await checkpoint()
                     self._credit = _SLICE
                     return
@@ -110,7 +114,9 @@ class TimeShare:
         finally:
             time.resting -= 1
 
-    def _has_busy_neighbours(self) -> bool:
+    @property
+    def has_busy_neighbours(self) -> bool:
+        """Whether another worker said or was asked something just now."""
         recently = perf_counter() - _RECENT
         return any(share.last_active > recently for share in self._time.shares if share is not self)
 
