@@ -6,7 +6,6 @@ import hashlib
 import json
 import sys
 import sysconfig
-from functools import partial
 from pathlib import Path
 
 import anyio
@@ -16,15 +15,14 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from ._environment_errors import EnvironmentFailed, EnvironmentMissing
 from ._environment_files import Environment, read_environment, seal
-from ._folders import make_temporary, put_in_place, remove_folder
 from ._installing import PackageSource, install_packages
+from ._temporary_folders import TemporaryFolder
 from .loading import SkillError, SkillSpec
 
 __all__ = ["EnvironmentMissing", "Environments"]
 
 _PYTHON = ".".join(map(str, sys.version_info[:3]))
 # A download may take hours, and must not be taken for one that was killed.
-_LEFTOVER_SECONDS = 86_400
 
 
 class Environments:
@@ -104,15 +102,14 @@ class Environments:
 
     async def _install(self, skill: SkillSpec, path: Path, source: PackageSource) -> None:
         wanted = _wanted(skill)
-        make = partial(make_temporary, self.folder, leftover_seconds=_LEFTOVER_SECONDS)
-        temporary = await to_thread.run_sync(make)
+        temporary = await to_thread.run_sync(TemporaryFolder.make, self.folder)
         try:
-            await install_packages(temporary, skill.name, wanted, source)
-            await to_thread.run_sync(seal, temporary, wanted)
-            await to_thread.run_sync(put_in_place, temporary, path)
+            await install_packages(temporary.path, skill.name, wanted, source)
+            await to_thread.run_sync(seal, temporary.path, wanted)
+            await to_thread.run_sync(temporary.put_in_place, path)
         finally:
             with anyio.CancelScope(shield=True):
-                await to_thread.run_sync(remove_folder, temporary)
+                await to_thread.run_sync(temporary.remove)
 
 
 def _check_python(skill: SkillSpec) -> None:

@@ -8,21 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import stat
-import time
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
-from uuid import uuid4
 
 from attrs import frozen
 
 from ._errors import SidebandError
+from ._temporary_folders import TemporaryFolder
 
-__all__ = ["FolderFailed", "StoredFile", "digest_of", "make_temporary", "publish", "put_in_place", "remove_folder"]
-
-_TEMPORARY = ".new-"
-_LEFTOVER_SECONDS = 3600
+__all__ = ["FolderFailed", "StoredFile", "digest_of", "publish"]
 
 
 class FolderFailed(SidebandError, OSError):
@@ -96,51 +91,14 @@ def _check_path(path: str) -> None:
         raise FolderFailed(f"`{path}` is no path inside a folder", hint="use a relative path without `..`")
 
 
-def make_temporary(parent: Path, *, leftover_seconds: float = _LEFTOVER_SECONDS) -> Path:
-    """A new folder beside those that are complete, to be filled and put in place.
-
-    Args:
-        parent: the folder of both; made if it is not there.
-        leftover_seconds: the age at which another one is what a host that was killed while filling it left behind,
-            and is removed.
-    """
-    parent.mkdir(parents=True, exist_ok=True)
-    _remove_leftovers(parent, leftover_seconds)
-    temporary = parent / f"{_TEMPORARY}{os.getpid()}-{uuid4().hex}"
-    temporary.mkdir()
-    return temporary
-
-
-def put_in_place(temporary: Path, target: Path) -> None:
-    """Make a filled folder the one of this name, by one rename, with the names in it on disk before that.
-
-    If another host was faster, its folder stays, and this one is left to ``remove_folder``.
-    """
-    for folder in sorted({temporary, *(path for path in temporary.rglob("*") if path.is_dir())}):
-        # workers may run as another user, whatever the umask of this one
-        folder.chmod(0o755)
-        _sync_folder(folder)
-    try:
-        temporary.rename(target)
-    except OSError:
-        if not target.is_dir():
-            raise
-    _sync_folder(target.parent)
-
-
-def remove_folder(folder: Path) -> None:
-    """Remove a folder with all that is in it, as far as that is possible. None is fine."""
-    shutil.rmtree(folder, ignore_errors=True)
-
-
 def _write(parent: Path, target: Path, files: tuple[StoredFile, ...]) -> None:
-    temporary = make_temporary(parent)
+    temporary = TemporaryFolder.make(parent)
     try:
         for file in files:
-            _write_file(temporary / file.path, file)
-        put_in_place(temporary, target)
+            _write_file(temporary.path / file.path, file)
+        temporary.put_in_place(target)
     finally:
-        remove_folder(temporary)
+        temporary.remove()
 
 
 def _write_file(path: Path, file: StoredFile) -> None:
@@ -150,24 +108,6 @@ def _write_file(path: Path, file: StoredFile) -> None:
         os.fchmod(stream.fileno(), 0o555 if file.executable else 0o444)
         stream.flush()
         os.fsync(stream.fileno())
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _remove_leftovers(parent: Path, seconds: float) -> None:
-    for path in parent.glob(f"{_TEMPORARY}*"):
-        try:
-            abandoned = time.time() - path.stat().st_mtime > seconds
-        except FileNotFoundError:
-            continue
-        if abandoned:
-            remove_folder(path)
 
 
 def _read(folder: Path) -> list[StoredFile] | None:

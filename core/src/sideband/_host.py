@@ -22,6 +22,7 @@ from ._files import default_home, make_home
 from ._isolation import ChosenSandbox
 from ._launches import SkillLaunches
 from ._plugin_context import HostPluginContext
+from ._temporary_folders import remove_leftovers
 from ._worker_reports import WorkerReports
 from .broker import Approver, Broker, Call, Claims, EffectReport, Ops, Progress, Recovered, Redactor, recover
 from .hooks import HookRegistry, HookReport, Redactors
@@ -154,6 +155,7 @@ class Host:
             make_home(folder)
             # A worker may run as a user of its own, who reads them; others can't pass the folder above.
             folder.chmod(0o755)
+            remove_leftovers(folder)
         return folders
 
     async def call(self, tool: str, /, **arguments: Any) -> Any:

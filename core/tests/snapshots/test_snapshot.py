@@ -1,8 +1,9 @@
 import os
-import time
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from subprocess import PIPE, Popen
 
 import pytest
 from hypothesis import given
@@ -220,15 +221,30 @@ def test_hosts_that_take_it_at_once_agree(tmp_path, source):
     assert not digests
 
 
-def test_what_a_killed_host_left_behind_is_removed_later(tmp_path, make_spec):
+FILL = """
+import sys
+from pathlib import Path
+from sideband._temporary_folders import TemporaryFolder
+folder = TemporaryFolder.make(Path(sys.argv[1]))
+print(folder.path, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_what_a_killed_host_left_behind_is_removed_and_what_another_fills_is_not(tmp_path, make_spec):
     skills = tmp_path / "home" / "skills"
-    old, recent = skills / ".new-1-old", skills / ".new-2-recent"
-    for folder in (old, recent):
-        folder.mkdir(parents=True)
-    os.utime(old, (time.time() - 7200,) * 2)
-    snapshot(make_spec(), tmp_path / "home")
-    assert not old.exists()
-    assert recent.exists()
+    command = [sys.executable, "-c", FILL, str(skills)]
+    with (
+        Popen(command, stdin=PIPE, stdout=PIPE, text=True) as killed,
+        Popen(command, stdin=PIPE, stdout=PIPE, text=True) as filling,
+    ):
+        left, kept = (Path(host.stdout.readline().strip()) for host in (killed, filling))
+        killed.kill()
+        killed.wait()
+        snapshot(make_spec(), tmp_path / "home")
+        assert not left.exists()
+        assert kept.exists()
+        filling.communicate()
 
 
 def test_a_source_that_is_no_folder_is_refused(tmp_path):

@@ -166,8 +166,7 @@ def no_leftovers(crashing):
     assert list(crashing.home.glob("ledger/hosts/*")) == []
     for name in ("skills", "sdk"):
         for folder in (crashing.home / name).iterdir():
-            # What was being written when a host was killed is removed an hour later.
-            assert len(folder.name) == 64 or folder.name.startswith(".new-")
+            assert len(folder.name) == 64
 
 
 def let_work(crashing, chance, url, number):

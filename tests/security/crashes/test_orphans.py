@@ -46,9 +46,8 @@ def is_whole(crashing):
     assert list(crashing.home.glob("ledger/hosts/*")) == []
     assert {path.name for path in crashing.home.iterdir()} <= {"envs", "ledger", "sdk", "skills", "store"}
     for folder in ("sdk", "skills"):
-        # What was being written when a host was killed is removed later: another host may be writing it.
         names = [path.name for path in (crashing.home / folder).iterdir()]
-        assert all(len(name) == 64 or name.startswith(".new-") for name in names), names
+        assert all(len(name) == 64 for name in names), names
 
 
 @pytest.fixture
