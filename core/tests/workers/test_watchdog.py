@@ -1,5 +1,7 @@
 """What a worker may use: over a limit it is ended with a typed error, and below it nothing happens."""
 
+import sys
+
 import attrs
 import pytest
 from sideband.workers import WorkerLimits, WorkerOverLimit
@@ -84,6 +86,45 @@ async def test_a_thread_that_goes_on_when_no_call_is_left_ends_its_worker(make_s
         assert (await pool.call(skill.call("leave"))).value != first
     assert [report.code for report in reports] == ["worker.processor"]
     assert "after its calls had ended, where 1 s is the limit" in reports[0].message
+
+
+# The kernel then shows the process as a zombie that has no memory and no descriptors.
+WITHOUT_ITS_FIRST_THREAD = """
+    import ctypes, json, os, select, threading, time
+    from sideband.workers.runtime import running
+
+    def go_on(call):
+        time.sleep(0.3)
+        answer = json.dumps({"__type__": "result", "__id__": call, "value": os.getpid()}).encode() + b"\\n"
+        select.select([], [3], [])
+        os.write(3, answer)
+        rest()
+
+    async def leave():
+        threading.Thread(target=go_on, args=(running()[1].id,)).start()
+        thread_exit = {"x86_64": 60, "aarch64": 93}[os.uname().machine]
+        ctypes.CDLL(None).syscall(thread_exit, 0)
+
+    def rest():
+"""
+REST = {
+    "memory": "        kept = b'x' * (512 << 20)\n        time.sleep(30)",
+    "files": "        kept = [os.dup(0) for _ in range(40)]\n        time.sleep(30)",
+    "processor": "        while True: pass",
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process can't lose its first thread")
+@pytest.mark.parametrize("what", REST)
+async def test_a_worker_whose_first_thread_has_ended_is_watched_like_any_other(
+    make_skill, make_pool, reports, until, what
+):
+    skill = make_skill(WITHOUT_ITS_FIRST_THREAD + REST[what])
+    async with make_pool() as pool:
+        first = (await pool.call(limited(skill.call("leave"), memory=256 << 20, files=24))).value
+        await until(lambda: reports)
+        assert (await pool.call(skill.call("leave"))).value != first
+    assert reports[0].code == f"worker.{what}"
 
 
 async def test_a_call_may_compute_for_as_long_as_it_likes(make_skill, make_pool, reports):
