@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 from anyio import to_thread
 from packaging.requirements import InvalidRequirement, Requirement
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.specifiers import SpecifierSet
 
 from ._environment_errors import EnvironmentFailed, EnvironmentMissing
 from ._environment_files import Environment, read_environment, seal
@@ -22,7 +22,7 @@ from .loading import SkillError, SkillSpec
 __all__ = ["EnvironmentMissing", "Environments"]
 
 _PYTHON = ".".join(map(str, sys.version_info[:3]))
-# A download may take hours, and must not be taken for one that was killed.
+_LONGEST_QUOTED = 200
 
 
 class Environments:
@@ -115,8 +115,9 @@ class Environments:
 def _check_python(skill: SkillSpec) -> None:
     try:
         fits = SpecifierSet(skill.requires_python).contains(_PYTHON, prereleases=True)
-    except InvalidSpecifier as error:
-        problem = f"`{skill.requires_python}` is no specifier of Python versions"
+    except ValueError as error:
+        # it is no specifier, or a number in it has thousands of digits
+        problem = f"`{skill.requires_python[:_LONGEST_QUOTED]}` is no specifier of Python versions"
         raise SkillError(f"the skill `{skill.name}`: {problem}", hint='write for instance ">=3.11"') from error
     if not fits:
         raise SkillError(

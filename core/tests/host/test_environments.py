@@ -407,6 +407,11 @@ async def test_another_version_of_python_is_named_and_nothing_is_installed(envir
         await environments.install(skill("tiny", requires_python="<3"))
 
 
+async def test_a_version_of_python_with_thousands_of_digits_is_no_defect_of_the_host(environments):
+    with pytest.raises(SkillError, match=r"is no specifier of Python versions"):
+        await environments.install(skill("tiny", requires_python=">=" + "9" * 5_000))
+
+
 async def test_a_flood_without_lines_and_a_signal_end_as_an_error(environments, fake_uv):
     fake_uv("head -c 3000000 /dev/zero | tr '\\0' '\\377' >&2; echo >&2; kill -9 $$")
     told = []

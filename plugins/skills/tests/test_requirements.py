@@ -141,6 +141,7 @@ def test_parts_of_sideband_are_left_out_since_a_worker_has_them(load_code):
         (["dependencies = {numpy = 2}"], "script.dependencies", "numpy"),
         (["requires-python = 3.11"], "requires_python", "3.11"),
         (["requires-python = 'new'"], "requires_python", "'new'"),
+        (["requires-python = '>=" + "9" * 5_000 + "'"], "requires_python", "9..."),
         (["dependencies = ['numpy = 2']"], "requirement", "'numpy = 2'"),
         (["dependencies = ['numpy>=two!']"], "requirement", "numpy>=two!"),
         (["dependencies = ['']"], "requirement", "''"),

@@ -21,6 +21,8 @@ __all__ = ["Requirements", "read_requirements"]
 _KEYS = ("dependencies", "requires-python", "tool")
 _MAXIMUM_BLOCK = 64 << 10
 _MAXIMUM_REQUIREMENTS = 200
+# Whoever compares versions makes numbers of their digits, and Python makes none of thousands.
+_LONGEST_VERSIONS = 1_000
 _SKILL_GROUP = "sideband.v1.skill"
 _OWN_GROUPS = "sideband.v"
 _NOT_A_NAME = re.compile(r"-|\.{0,2}/|[a-z+]+:|.*\.(whl|zip|tar\.gz)$", re.IGNORECASE)
@@ -185,7 +187,7 @@ def _is_own(name: str) -> bool:
 
 def _checked_python(value: object, file: str, problems: Problems) -> str:
     try:
-        if isinstance(value, str):
+        if isinstance(value, str) and len(value) <= _LONGEST_VERSIONS:
             return str(SpecifierSet(value))
     except InvalidSpecifier:
         pass
