@@ -135,7 +135,8 @@ def test_parts_of_sideband_are_left_out_since_a_worker_has_them(load_code):
     [
         (["dependencies = ["], "script.toml", "line 1"),
         (["x = " + "[" * 9_000], "script.toml", "line 1"),
-        (["x = 1"] * 20_000, "script.toml", "64 KiB"),
+        (["x = 1"] * 20_000, "script.toml", "16 KiB"),
+        (["[" + "a." * 9_000 + "a]", *(f"k{number} = 1" for number in range(1_000))], "script.toml", "16 KiB"),
         (["dependencies = 'numpy'"], "script.dependencies", "'numpy'"),
         (["dependencies = [1]"], "script.dependencies", "[1]"),
         (["dependencies = {numpy = 2}"], "script.dependencies", "numpy"),

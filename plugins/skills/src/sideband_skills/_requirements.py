@@ -19,7 +19,8 @@ from ._script_blocks import ScriptBlock, find_blocks
 __all__ = ["Requirements", "read_requirements"]
 
 _KEYS = ("dependencies", "requires-python", "tool")
-_MAXIMUM_BLOCK = 64 << 10
+# The parser takes time by the cube of the length for keys of thousands of parts: a second here, a minute at four times.
+_MAXIMUM_BLOCK = 16 << 10
 _MAXIMUM_REQUIREMENTS = 200
 # Whoever compares versions makes numbers of their digits, and Python makes none of thousands.
 _LONGEST_VERSIONS = 1_000
