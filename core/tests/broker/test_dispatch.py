@@ -130,6 +130,14 @@ async def test_a_grant_that_does_not_cover_the_request_refuses_it_without_intent
     ]
 
 
+async def test_a_refusal_does_not_quote_what_is_too_long_to_be_granted(make_host, echo, ledger_lines):
+    async with make_host(echo) as host:
+        with pytest.raises(OpDenied, match="`echo:text` with a value of 1,000,000 characters is not") as caught:
+            await host.op("echo.say", {"text": "," * 1_000_000}, grants=["echo:text=yes"])
+    assert len(str(caught.value)) < 300
+    assert ledger_lines()[-2]["error"]["code"] == "op.denied"
+
+
 async def test_no_grant_at_all_refuses_every_op_that_requires_one(make_host, echo):
     async with make_host(echo) as host:
         with pytest.raises(OpDenied, match="granted: nothing"):

@@ -9,6 +9,9 @@ from ..ops import Capability, Grant, OpDenied, OpSpec, Scope
 
 __all__ = ["check_op", "check_scope"]
 
+# Percent-encoding works byte by byte: with the megabytes that a skill can send it would hold up all others.
+_LONGEST_QUOTED = 4_096
+
 
 def check_op(grant: Grant, spec: OpSpec, params: Any) -> Iterator[Capability]:
     """Yield the capabilities that allow ``spec`` with these validated parameters.
@@ -34,6 +37,9 @@ def check_scope(grant: Grant, op: str, family: str, fields: Mapping[str, str]) -
     """
     if (capability := grant.match(family, fields)) is not None:
         return capability
+    longest = max(fields, key=lambda name: len(fields[name]), default="")
+    if longest and len(fields[longest]) > _LONGEST_QUOTED:
+        raise _too_long(grant, op, f"{family}:{longest}", len(fields[longest]))
     raise _denied(grant, op, Capability.exactly(family, fields))
 
 
@@ -50,4 +56,13 @@ def _denied(grant: Grant, op: str, missing: Capability) -> OpDenied:
         op,
         f"`{missing}` is not granted (granted: {grant or 'nothing'})",
         hint=f"grant it with --grant '{missing}'; a skill asks for it under `sideband.capabilities` in its SKILL.md",
+    )
+
+
+def _too_long(grant: Grant, op: str, field: str, length: int) -> OpDenied:
+    # Left out whole: its beginning could end with half a secret.
+    return OpDenied(
+        op,
+        f"`{field}` with a value of {length:,} characters is not granted (granted: {grant or 'nothing'})",
+        hint="ask for something with a shorter name",
     )
