@@ -18,6 +18,8 @@ from ._errors import SqlDenied, SqlMissing, SqlStorage
 __all__ = ["Target", "check_database_name", "locate", "scope_path"]
 
 _LOGICAL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}\Z")
+# The system takes no longer path, and resolving one takes time by the square of its length.
+_LONGEST = 4_096
 # files that SQLite keeps beside a database: as a name of their own they would bypass the database's scope
 _COMPANIONS = ("-wal", "-shm", "-journal")
 
@@ -43,6 +45,8 @@ def check_database_name(text: str) -> str:
     Raises:
         ValueError: what is wrong with it.
     """
+    if len(text) > _LONGEST:
+        raise ValueError(f"a path has at most {_LONGEST:,} characters")
     if text.casefold().endswith(_COMPANIONS):
         raise ValueError("this is a file that SQLite keeps beside a database, not a database")
     if "\x00" in text:
