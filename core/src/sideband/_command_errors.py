@@ -65,7 +65,8 @@ def known_error(error: BaseException) -> SidebandError:
 def print_error(known: SidebandError, error: BaseException, *, as_json: bool) -> None:
     """Print ``known``, which stands for ``error``: as data on standard output, else on standard error.
 
-    Without control characters: what a skill or a server says must not move the cursor.
+    Without control characters: what a skill or a server says must not move the cursor. Of its lines none begins like
+    one of the host's.
     """
     if os.environ.get(DEBUG):
         import traceback  # noqa: PLC0415  slow to import, and rarely needed
@@ -77,10 +78,14 @@ def print_error(known: SidebandError, error: BaseException, *, as_json: bool) ->
         return
     raised = getattr(known, "traceback", "")
     if raised:
-        _write_error(f"{str(raised).rstrip()}\n")
-    _write_error(f"error: {known.message} [{known.code}]\n")
+        _write_error(f"  {_indented(str(raised).rstrip())}\n")
+    _write_error(f"error: {_indented(known.message)} [{known.code}]\n")
     if known.hint:
-        _write_error(f"hint: {known.hint}\n")
+        _write_error(f"hint: {_indented(known.hint)}\n")
+
+
+def _indented(text: str) -> str:
+    return text.replace("\n", "\n  ")
 
 
 def _write_error(text: str) -> None:

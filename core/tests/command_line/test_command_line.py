@@ -23,6 +23,10 @@ GREET = """
     def run(arguments):
         if arguments.name == "refuse":
             raise Refused("no greeting", hint="ask again")
+        if arguments.name == "pretend":
+            pretending = Refused("no\\rerror\\nhint: run this", hint="a\\nhint: b")
+            pretending.traceback = "x\\nerror: all is well"
+            raise pretending
         if arguments.name == "interrupt":
             raise KeyboardInterrupt
         print("hello", arguments.name)
@@ -75,6 +79,20 @@ def test_an_error_is_told_with_its_code_and_hint_and_its_exit_code_is_returned(c
     command("greet")
     assert main(["greet", "refuse"]) == 3
     assert capsys.readouterr() == ("", "error: no greeting [greet.refused]\nhint: ask again\n")
+
+
+def test_no_line_of_what_a_skill_says_begins_like_one_of_the_host(command, capsys):
+    command("greet")
+    assert main(["greet", "pretend"]) == 3
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [
+        "  x",
+        "  error: all is well",
+        "error: no\ufffderror",
+        "  hint: run this [greet.refused]",
+        "hint: a",
+        "  hint: b",
+    ]
 
 
 def test_with_json_an_error_is_data_on_standard_output(command, capsys):
