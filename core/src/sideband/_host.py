@@ -18,6 +18,7 @@ from ._calls import CallRequest, CallResult, GrantAsker, SkillCalls
 from ._catalog import SkillCatalog
 from ._environments import Environments
 from ._errors import ConfigurationError
+from ._exits import enter
 from ._files import default_home, make_home
 from ._isolation import ChosenSandbox
 from ._launches import SkillLaunches
@@ -100,7 +101,8 @@ class Host:
         policy = self.settings.settings.policy
         plugin_policy = self.settings.plugin_policy()
         self.hooks = HookRegistry(report=self._report_hook, order=plugin_policy.order, deadlines=policy.deadlines)
-        self.plugins = await stack.enter_async_context(
+        self.plugins = await enter(
+            stack,
             PluginHost(
                 plugin_policy,
                 home=self.home,
@@ -108,12 +110,12 @@ class Host:
                 inline=self._inline,
                 autoload=self._autoload,
                 context_factory=self._plugin_context,
-            )
+            ),
         )
         for found in await self.hooks.collect(Redactors()):
             self.redactor.add_pattern(found.value.pattern, found.value.name)
-        self.store = await stack.enter_async_context(await self._open_store())
-        self.ledger = await stack.enter_async_context(Ledger(self.home / "ledger", self.store))
+        self.store = await enter(stack, await self._open_store())
+        self.ledger = await enter(stack, Ledger(self.home / "ledger", self.store))
         claims = Claims(self.store, self.ledger)
         self.broker = Broker(
             ops=Ops(self.plugins),
@@ -131,7 +133,7 @@ class Host:
         self.environments = Environments(self.home)
         self.catalog = SkillCatalog(self.plugins, self._skill_dirs)
         self.recovered = tuple(await recover(self.broker, self.ledger, claims))
-        recorder = await stack.enter_async_context(WorkerReports(self.broker))
+        recorder = await enter(stack, WorkerReports(self.broker))
         pool = WorkerPool(self.sandbox, maximum=policy.workers, idle_seconds=policy.idle_seconds, report=recorder.take)
         self._calls = SkillCalls(
             home=self.home,
@@ -146,7 +148,7 @@ class Host:
         )
         # Calls that lose their worker close what their ops left open while ledger and plugins are still there.
         stack.push_async_callback(self._calls.finish)
-        await stack.enter_async_context(pool)
+        await enter(stack, pool)
 
     def _make_worker_folders(self) -> list[Path]:
         """Where all lies that workers read: snapshots, SDKs and environments."""

@@ -1,3 +1,4 @@
+import asyncio
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
 
@@ -295,3 +296,33 @@ async def test_the_context_comes_from_whoever_embeds_the_host(home):
     async with host(home, provider("a", recorded([], "a")), context_factory=factory) as plugins:
         assert (await plugins.load("provider", "a")).state == "state of a"
     assert made == [("provider.a", None)]
+
+
+def chain(error):
+    """The error with what it is said to have come from, up to the first that comes twice."""
+    errors = []
+    while error is not None:
+        errors.append(error)
+        if error in errors[:-1]:
+            break
+        error = error.__context__
+    return errors
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_host_that_is_cancelled_again_while_it_closes_leaves_no_circle_of_errors(home):
+    # Python's exit stacks follow the chain to its end: in a circle they would do so forever, deaf to ctrl-C.
+    async def use():
+        async with host(home):
+            try:
+                await anyio.sleep_forever()
+            finally:
+                asyncio.get_running_loop().call_soon(task.cancel)
+
+    task = asyncio.create_task(use())
+    await asyncio.sleep(0.05)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError) as caught:
+        await task
+    errors = chain(caught.value)
+    assert len(errors) == len(set(map(id, errors)))

@@ -16,6 +16,7 @@ from anyio.to_thread import run_sync
 from attrs import define
 
 from .._errors import ConfigurationError
+from .._exits import enter
 from ..hooks import HookRegistry, Phase
 from ..loading import SkillPackage
 from ..ops._errors import closest
@@ -118,9 +119,9 @@ class PluginHost:
         if self._stack is not None or self._records:
             raise RuntimeError("a PluginHost is entered once; make another one")
         self._stack = stack = AsyncExitStack()
-        self._owners = await stack.enter_async_context(anyio.create_task_group())
+        self._owners = await enter(stack, anyio.create_task_group())
         stack.push_async_callback(self._leave_lifespans)
-        self._loads = await stack.enter_async_context(anyio.create_task_group())
+        self._loads = await enter(stack, anyio.create_task_group())
         stack.callback(self._loads.cancel_scope.cancel)
         try:
             await self._discover()
