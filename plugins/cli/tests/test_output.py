@@ -33,3 +33,9 @@ def test_a_first_sentence_may_go_over_lines():
     assert first_sentence("Do one\nthing. Do another.\n\nMore.") == "Do one thing."
     assert first_sentence("Do one thing.\n\nMore.") == "Do one thing."
     assert first_sentence("no stop") == "no stop"
+
+
+def test_a_wrapped_table_may_have_nothing_in_its_last_column():
+    # as `sideband skills install` has for skills that need no packages
+    lines = format_table(["skill", "packages", ""], [["notes", "not needed", ""]], wrapped=True).splitlines()
+    assert [line.split() for line in lines[::2]] == [["skill", "packages"], ["notes", "not", "needed"]]

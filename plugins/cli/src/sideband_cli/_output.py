@@ -110,7 +110,7 @@ def format_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, wrapp
 
 
 def _wrapped(row: list[str], width: int) -> list[list[str]]:
-    first, *more = wrap(row[-1], width) or [""]
+    first, *more = wrap(row[-1], max(width, 1)) or [""]  # a column without name and values has none
     return [[*row[:-1], first], *([""] * (len(row) - 1) + [line] for line in more)]
 
 
