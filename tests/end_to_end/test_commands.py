@@ -137,6 +137,18 @@ def test_a_required_isolation_that_can_not_be_had_is_told_by_doctor(sideband, tm
     assert any("isolation `full` is required" in problem for problem in json.loads(done.stdout)["problems"])
 
 
+def test_doctor_claims_no_proof_where_there_is_none_and_says_what_to_do(sideband, tmp_path):
+    home = tmp_path / "home"
+    home.mkdir(exist_ok=True)
+    (home / "sideband.toml").write_text('[policy]\nisolation = "full,call"\ndeny = {"sandbox.*" = "none here"}\n')
+    done = sideband("doctor")
+    assert done.returncode == 1
+    assert "isolation: none (required: full)" in done.stdout
+    assert "proved" not in done.stdout
+    assert "--isolation none,call" in done.stdout
+    assert max(map(len, done.stdout[done.stdout.index("isolation: none") :].partition("\n\n")[0].splitlines())) <= 100
+
+
 def test_a_denied_plugin_is_listed_with_its_reason_and_does_not_load(sideband, tmp_path):
     home = tmp_path / "home"
     home.mkdir()

@@ -64,8 +64,10 @@ async def _examine(host: Host, settings: LoadedSettings) -> dict[str, Any]:
         *(f"ledger: {problem}" for problem in verdict.problems),
     ]
     if probe.isolation < policy.tier:
+        accept = f"{probe.isolation.label},call" if policy.alone else probe.isolation.label
         problems.append(
-            f"isolation `{policy.tier.label}` is required, and `{probe.isolation.label}` is what can be had"
+            f"isolation `{policy.tier.label}` is required, and `{probe.isolation.label}` is what can be had: change "
+            f"the machine as said under `isolation`, or accept less with --isolation {accept}"
         )
     return {
         "ok": not problems,
@@ -102,9 +104,9 @@ def _sections(data: dict[str, Any]) -> list[str]:
         "\n".join(
             [
                 f"isolation: {isolation['available']} (required: {isolation['required']}); {shared}",
-                paragraph("proved: a worker " + ", ".join(isolation["proofs"]), "  ", "    "),
-                *(f"  gap: {gap}" for gap in isolation["gaps"]),
-                *(f"  for more: {hint}" for hint in isolation["hints"]),
+                *_paragraphs("proved: a worker", [", ".join(isolation["proofs"])] if isolation["proofs"] else []),
+                *_paragraphs("gap:", isolation["gaps"]),
+                *_paragraphs("for more:", isolation["hints"]),
             ]
         ),
         _counts(data),
@@ -119,6 +121,10 @@ def _sections(data: dict[str, Any]) -> list[str]:
     problems = "\n".join(f"  - {problem}" for problem in data["problems"])
     sections.append(f"to mend:\n{problems}" if problems else "nothing to mend")
     return sections
+
+
+def _paragraphs(label: str, texts: list[str]) -> list[str]:
+    return [paragraph(f"{label} {text}", "  ", "    ") for text in texts]
 
 
 def _counts(data: dict[str, Any]) -> str:
