@@ -4,7 +4,10 @@ import errno
 import os
 
 import pytest
+from sideband_sandbox._candidates import remedy
+from sideband_sandbox._plan import Variant
 from sideband_sandbox._remedies import NamespaceFacts, error_number, namespace_facts, namespace_remedy
+from sideband_sandbox._sandbox import _hint
 
 APPARMOR = "kernel.apparmor_restrict_unprivileged_userns"
 DEBIAN = "kernel.unprivileged_userns_clone"
@@ -31,29 +34,29 @@ def test_a_refusal_is_answered_by_what_refuses(number, facts, said):
 
 def test_every_cause_that_can_be_seen_is_named():
     facts = NamespaceFacts(settings={APPARMOR: 1, DEBIAN: 0}, filtered=True, profile="strict")
-    remedy = namespace_remedy(errno.EPERM, facts)
+    text = namespace_remedy(errno.EPERM, facts)
     for said in (APPARMOR, DEBIAN, "seccomp", "strict"):
-        assert said in remedy
-    assert "chroot" not in remedy
+        assert said in text
+    assert "chroot" not in text
 
 
 def test_what_is_about_ordinary_users_is_not_said_to_root():
     facts = NamespaceFacts(root=True, administrator=True, settings={APPARMOR: 1, DEBIAN: 0})
-    remedy = namespace_remedy(errno.EPERM, facts)
-    assert APPARMOR not in remedy
-    assert DEBIAN not in remedy
+    text = namespace_remedy(errno.EPERM, facts)
+    assert APPARMOR not in text
+    assert DEBIAN not in text
 
 
 def test_where_none_are_allowed_it_says_which_to_allow():
     settings = {"user.max_user_namespaces": 0, "user.max_net_namespaces": 0, "user.max_pid_namespaces": 5}
-    remedy = namespace_remedy(errno.ENOSPC, NamespaceFacts(settings=settings))
-    assert remedy == "allow some: sysctl user.max_net_namespaces=10000 user.max_user_namespaces=10000"
+    text = namespace_remedy(errno.ENOSPC, NamespaceFacts(settings=settings))
+    assert text == "allow some: sysctl user.max_net_namespaces=10000 user.max_user_namespaces=10000"
 
 
 def test_where_there_are_too_many_it_does_not_speak_of_permissions():
-    remedy = namespace_remedy(errno.ENOSPC, NamespaceFacts(settings={**OPEN, DEBIAN: 0}))
-    assert "32 deep" in remedy
-    assert DEBIAN not in remedy
+    text = namespace_remedy(errno.ENOSPC, NamespaceFacts(settings={**OPEN, DEBIAN: 0}))
+    assert "32 deep" in text
+    assert DEBIAN not in text
 
 
 def test_a_kernel_that_does_not_know_them_has_to_be_another():
@@ -117,3 +120,20 @@ def test_without_a_filter_and_rights_there_are_none(tmp_path):
 
 def test_a_machine_that_shows_nothing_is_no_error(tmp_path):
     assert namespace_facts(tmp_path, tmp_path) == NamespaceFacts(root=os.geteuid() == 0)
+
+
+@pytest.mark.parametrize("variant", [Variant(namespaces=True, own_user=True), Variant(own_user=True)])
+def test_where_there_is_no_other_user_the_remedy_is_about_users(variant):
+    # root of a user namespace that maps nobody else: neither namespaces nor the interpreter's folders are at fault
+    said = remedy(variant, "lock-down step `identity` failed: [Errno 1] Operation not permitted")
+    assert "more than one user id" in said
+    assert "chroot" not in said
+    assert "readable" not in said
+
+
+def test_one_remedy_for_two_problems_is_said_once():
+    hints = [_hint([], "own namespaces: no", "; do this")]
+    assert hints == ["own namespaces: no; do this"]
+    assert _hint(hints, "a user namespace: no", "; do this") == "a user namespace: no"
+    assert _hint(hints, "own namespaces: no", "; do this") == hints[0]  # which is left out as a whole
+    assert _hint(hints, "a user id: no", "; do that") == "a user id: no; do that"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 from sideband.workers import Isolation
 
 from ._plan import Machine, Variant
@@ -45,7 +47,10 @@ def remedy(variant: Variant, problem: str) -> str:
         problem: why.
     """
     number = error_number(problem)
-    if (variant.namespaces or variant.user_namespace) and number is not None:
+    if "`identity`" in problem and number in (errno.EPERM, errno.EINVAL):
+        # EPERM also where the host is root of a user namespace that has no other user
+        text = "the host would need CAP_SETUID and CAP_SETGID and, in a user namespace, more than one user id"
+    elif (variant.namespaces or variant.user_namespace) and number is not None:
         text = namespace_remedy(number, namespace_facts())
     elif variant.own_user:
         text = "the interpreter and its folders would have to be readable by every user"

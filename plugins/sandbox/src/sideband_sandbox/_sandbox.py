@@ -109,9 +109,9 @@ class SystemSandbox:
             if not problem:
                 cgroups = await anyio.to_thread.run_sync(find_cgroups)
                 left = gaps(machine, variant, as_root=as_root, has_cgroups=cgroups is not None)
-                return _Finding(Probe(isolation, proofs, left, tuple(hints)), ground, cgroups, variant)
-            hints.append(f"{describe(variant)}: {problem}{remedy(variant, problem)}")
-        return _Finding(_nothing(*hints))
+                return _Finding(Probe(isolation, proofs, left, tuple(dict.fromkeys(hints))), ground, cgroups, variant)
+            hints.append(_hint(hints, f"{describe(variant)}: {problem}", remedy(variant, problem)))
+        return _Finding(_nothing(*dict.fromkeys(hints)))
 
     async def _fork(
         self, ground: Ground, isolation: Isolation, variant: Variant, request: LaunchRequest
@@ -150,6 +150,12 @@ class SystemSandbox:
 
 def _nothing(*hints: str) -> Probe:
     return Probe(Isolation.NONE, gaps=("a worker can do all that the host's user can do",), hints=hints)
+
+
+def _hint(before: Sequence[str], problem: str, remedy: str) -> str:
+    """What is wrong and what to change; the latter only if no hint before, about something else, says so already."""
+    said = any(hint.endswith(remedy) and not hint.startswith(problem) for hint in before)
+    return problem if said else f"{problem}{remedy}"
 
 
 def _fitting(variant: Variant, folders: Sequence[Path]) -> Variant:
