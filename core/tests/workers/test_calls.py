@@ -139,6 +139,7 @@ async def test_a_module_that_raises_when_it_is_imported_is_told_from_a_tool_that
         with pytest.raises(SkillFailed, match="ModuleNotFoundError: No module named 'requests'") as caught:
             await pool.call(skill.call("one"))
     assert caught.value.code == "skill.import"
+    assert "`sideband skills install " in caught.value.hint
     assert "tools.py:3" in caught.value.traceback
 
 

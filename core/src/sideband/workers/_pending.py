@@ -190,6 +190,11 @@ def _call_error(tool: str, error: Any) -> CallError:
     failed = SkillFailed(tool, message, traceback=error.get("traceback", ""))
     if code == "skill.import":
         failed.code = code
+    if message.startswith("ModuleNotFoundError:"):
+        failed.hint = (
+            "a worker has Python's own modules and the skill's: name the package that brings it in a `# /// script` "
+            f"block of the skill, and run `sideband skills install {tool.partition('.')[0]}`"
+        )
     if "cause" in error:
         cause = error["cause"]
         failed.__cause__ = OpError(cause.get("message", ""), code=cause.get("code"), op=cause.get("op"))
