@@ -24,6 +24,7 @@ async def fetch(url: str) -> int:
 @tool
 async def fail() -> None:
     '''Fail.'''
+    print("about to fail")
     raise ValueError("on purpose")
 
 
@@ -59,6 +60,13 @@ def test_a_call_as_data(call):
     data = json.loads(call("sums.add", "a=2", "--json").stdout)
     assert (data["output"], data["tool"], data["effects"]) == (3, "sums.add", [])
     assert data["logs"] == [{"stream": "stdout", "text": "adding"}]
+
+
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_what_a_skill_printed_before_it_failed_is_told_beside_the_error(call, words):
+    done = call("sums.fail", *words)
+    assert done.stderr.splitlines().count("[stdout] about to fail") == 1
+    assert "about to fail" not in done.stdout
 
 
 def test_arguments_come_from_a_file_and_words_win(call, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
 
 from sideband.commands import Command
 
@@ -12,6 +13,9 @@ from .._hosting import add_host_options, make_host, run
 from .._output import Progressbar, notice, print_json, print_result
 from .._skill_dirs import add_skill_dirs, skill_hint
 from .._values import read_values
+
+if TYPE_CHECKING:
+    from sideband.workers import LogLine
 
 __all__ = ["sideband_commands"]
 
@@ -42,6 +46,15 @@ def _run(arguments: Namespace) -> int:
         from sideband import CallRequest, SidebandError
 
         bar = Progressbar()
+        printed: list[str] = []  # data holds it, but an error is data without it
+
+        def on_log(line: LogLine) -> None:
+            text = f"[{line.stream}] {line.text}"
+            if arguments.json:
+                printed.append(text)
+            else:
+                bar.notice(text)
+
         questions = Questions(bar)
         host = make_host(
             arguments,
@@ -57,11 +70,13 @@ def _run(arguments: Namespace) -> int:
                 timeout=arguments.timeout,
                 key=arguments.key,
                 on_progress=None if arguments.json else bar.show,
-                on_log=None if arguments.json else lambda line: bar.notice(f"[{line.stream}] {line.text}"),
+                on_log=on_log,
             )
             try:
                 result = await host.run(request)
             except SidebandError as error:
+                for text in printed:
+                    notice(text)
                 error.hint = skill_hint(error.hint, arguments.skill_dir, unknown=error.code == "tool.unknown")
                 raise
             finally:
