@@ -24,6 +24,13 @@ __all__ = ["PackageSource", "find_uv", "install_packages"]
 
 _KEPT_LINES = 200
 _LONGEST_LINE = 4_000
+# A host that is killed ends nothing any more; then the kernel ends uv, which may be running code of packages.
+_ENDS_WITH_HOST = """
+import ctypes, os, signal, sys
+ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+if os.getppid() == int(sys.argv[1]):
+    os.execv(sys.argv[2], sys.argv[2:])
+"""
 # What would move uv to another folder or interpreter than those that are named here.
 _NOT_INHERITED = frozenset({"UV_PROJECT", "UV_PYTHON", "UV_SYSTEM_PYTHON", "UV_WORKING_DIR", "VIRTUAL_ENV"})
 
@@ -76,7 +83,7 @@ async def install_packages(folder: Path, skill: str, requirements: Iterable[str]
         InstallerMissing: there is no uv.
         EnvironmentFailed: uv could not do it.
     """
-    command = [str(find_uv()), *_words(folder, source), "--", *requirements]
+    command = [*_bound_to_host(), str(find_uv()), *_words(folder, source), "--", *requirements]
     environment = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
     process = await anyio.open_process(
         command,
@@ -97,6 +104,13 @@ async def install_packages(folder: Path, skill: str, requirements: Iterable[str]
             await process.aclose()
     if exit_code:
         raise EnvironmentFailed.of_uv(skill, exit_code, output)
+
+
+def _bound_to_host() -> list[str]:
+    """What to put before a program so that it ends with this process, where the system has a way to do it."""
+    if sys.platform != "linux":
+        return []
+    return [sys.executable, "-I", "-S", "-c", _ENDS_WITH_HOST, str(os.getpid())]
 
 
 def _words(folder: Path, source: PackageSource) -> list[str]:

@@ -499,6 +499,8 @@ async def test_a_killed_host_leaves_no_environment_and_its_leftovers_go_with_the
     async with await anyio.open_process([sys.executable, "-c", SCRIPT, environments.folder.parent, ""]) as host:
         assert await anyio.to_thread.run_sync(silent_index.wait)
         host.send_signal(signal.SIGKILL)
+    with anyio.fail_after(10):  # long before uv gives up the index
+        assert await anyio.to_thread.run_sync(silent_index.was_left, abandon_on_cancel=True)
     (leftover,) = environments.folder.iterdir()
     with pytest.raises(EnvironmentMissing):
         environments.require(skill("tiny"))
