@@ -143,6 +143,15 @@ async def test_a_module_that_raises_when_it_is_imported_is_told_from_a_tool_that
     assert "tools.py:3" in caught.value.traceback
 
 
+@pytest.mark.parametrize("source", ["open('/none/at/all')", "socket.create_connection(('host.invalid', 80), 5)"])
+async def test_who_reaches_for_the_world_is_told_of_ops(make_skill, make_pool, source):
+    skill = make_skill(f"import socket\nasync def one(): {source}")
+    async with make_pool() as pool:
+        with pytest.raises(SkillFailed) as caught:
+            await pool.call(skill.call("one"))
+    assert "ask for them with ops" in caught.value.hint
+
+
 async def test_a_module_is_loaded_once_and_may_use_its_neighbours(make_skill, make_pool):
     skill = make_skill("""
         import helpers

@@ -40,6 +40,7 @@ def test_nested_metadata_means_the_same(load_one):
         ("---\ndescription: x\n---\n", "name.missing"),
         ("---\nname: demo\ndescription: x\nmetadata: 3\n---\n", "metadata"),
         ("---\nname: demo\ndescription: x\nmetadata: {sideband.timeot: 3}\n---\n", "metadata.unknown"),
+        ("---\nname: demo\ndescription: x\nmetadata: {isolation: call}\n---\n", "metadata.unknown"),
         ("---\nname: demo\ndescription: x\nmetadata: {sideband.timeout: soon}\n---\n", "timeout"),
         ("---\nname: demo\ndescription: x\nmetadata: {sideband.timeout: nan}\n---\n", "timeout"),
         ("---\nname: demo\ndescription: x\nmetadata: {sideband.capabilities: 'Http!'}\n---\n", "capability"),

@@ -190,12 +190,24 @@ def _call_error(tool: str, error: Any) -> CallError:
     failed = SkillFailed(tool, message, traceback=error.get("traceback", ""))
     if code == "skill.import":
         failed.code = code
-    if message.startswith("ModuleNotFoundError:"):
-        failed.hint = (
-            "a worker has Python's own modules and the skill's: name the package that brings it in a `# /// script` "
-            f"block of the skill, and run `sideband skills install {tool.partition('.')[0]}`"
-        )
+    failed.hint = _hint(tool, message) or failed.hint
     if "cause" in error:
         cause = error["cause"]
         failed.__cause__ = OpError(cause.get("message", ""), code=cause.get("code"), op=cause.get("op"))
     return failed
+
+
+def _hint(tool: str, message: str) -> str:
+    """What to do about what newcomers meet first in a worker."""
+    kind = message.partition(":")[0]
+    if kind == "ModuleNotFoundError":
+        return (
+            "a worker has Python's own modules and the skill's: name the package that brings it in a `# /// script` "
+            f"block of the skill, and run `sideband skills install {tool.partition('.')[0]}`"
+        )
+    if kind in ("PermissionError", "FileNotFoundError", "gaierror"):
+        return (
+            "a worker has no files but the skill's own, no network and no programs: ask for them with ops, as in "
+            "`from sideband.skill import http`; `sideband ops list` shows which there are"
+        )
+    return ""

@@ -290,6 +290,10 @@ def _metadata(source: _Source, values: Mapping[str, Any], problems: Problems) ->
                 f"`{key}` means nothing{did_you_mean(key, [f'sideband.{own}' for own in _OWN_KEYS])}",
                 file=source.file,
             )
+        elif key in _OWN_KEYS:
+            problems.warn(
+                "metadata.unknown", f"`{key}` under `metadata` means nothing; write `sideband.{key}`", file=source.file
+            )
     return {**unknown, **metadata}
 
 
