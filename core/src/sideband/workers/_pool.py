@@ -101,7 +101,7 @@ class WorkerPool:
             SkillFailed: the function, or the import of its module, raised.
             SkillRefused: there is no such function, it is not ``async def``, or its result can't be sent.
             ArgumentsInvalid: the arguments can't be sent.
-                CallTimeout: it did not end in time. It has been cancelled, or its worker is being replaced.
+            CallTimeout: it did not end in time. It has been cancelled, or its worker is being replaced.
             WorkerStartFailed: there is no worker to run it.
             WorkerExited: its worker ended.
             ProtocolViolation: its worker said what it may not say, and was ended.
