@@ -13,7 +13,9 @@ import sideband_sandbox
 from attrs import evolve
 from sideband.workers import Isolation, LaunchRequest, WorkerStartFailed
 from sideband_sandbox import SystemSandbox
+from sideband_sandbox._forks import ZygoteFailed
 from sideband_sandbox._landlock import READ_DIRECTORY, READ_FILE
+from sideband_sandbox._probe import _verdict
 from sideband_sandbox.plugin import sideband_sandboxes
 
 pytestmark = pytest.mark.anyio
@@ -80,6 +82,24 @@ async def test_a_filter_that_breaks_ordinary_work_means_no_tier(machine):
     probe = await claimed(evolve(machine, architecture=evolve(machine.architecture, calls=calls)))
     assert probe.isolation is Isolation.NONE
     assert any("PermissionError" in hint for hint in probe.hints), probe.hints
+
+
+KERNEL = {"Seccomp": "2", "NoNewPrivs": "1", "CapEff": "0" * 16, "CapPrm": "0" * 16, "CapAmb": "0" * 16}
+REPORT = {"must_fail": {"fork": "PermissionError: no"}, "must_work": {"read its own folder": None}}
+
+
+@pytest.mark.parametrize(
+    ("report", "kernel", "problem"),
+    [
+        ({"must_fail": {"fork": None, "connect": "OSError"}}, {}, "a worker could fork"),
+        ({"must_work": {"think": "OSError: no"}}, {}, r"a worker could not think \(OSError: no\)"),
+        *(({}, {name: "7"}, f"the kernel says of the worker: {name} is 7") for name in KERNEL),
+    ],
+)
+async def test_one_thing_that_does_not_hold_is_enough(report, kernel, problem):
+    assert _verdict(REPORT, KERNEL) == ("could not fork",)
+    with pytest.raises(ZygoteFailed, match=problem):
+        _verdict({**REPORT, **report}, {**KERNEL, **kernel})
 
 
 async def test_where_the_root_can_not_be_changed_the_lower_tier_is_claimed_with_the_reason(machine):

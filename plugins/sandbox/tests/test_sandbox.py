@@ -8,8 +8,19 @@ from pathlib import Path
 import anyio
 import pytest
 from attrs import evolve
-from sideband.workers import Isolation, WorkerCall, WorkerLimits, WorkerOverLimit, WorkerPool
+from sideband.workers import (
+    Isolation,
+    WorkerCall,
+    WorkerLimits,
+    WorkerOverLimit,
+    WorkerPool,
+    WorkerStartFailed,
+)
 from sideband_sandbox import SystemSandbox
+from sideband_sandbox._cgroups import find_cgroups
+from sideband_sandbox._forks import Zygote, ZygoteFailed
+from sideband_sandbox._plan import worker_orders, worker_plan, zygote_plan
+from sideband_sandbox._probe import fresh_uid
 
 pytestmark = pytest.mark.anyio
 
@@ -47,6 +58,7 @@ async def test_a_worker_runs_a_skill_and_keeps_it_in(sandbox, request_for_worker
     try:
         steps = (await ready(worker))["lockdown"]["steps"]
         assert steps[-2:] == ["landlock", "seccomp"]
+        assert os.getsid(worker.pid) == worker.pid
         assert (await call(worker, request_for_worker, "who"))["files"] == ["skill.py"]
         stolen = await call(worker, request_for_worker, "steal", path="/etc/passwd")
         assert "__error__" in stolen
@@ -67,6 +79,8 @@ async def test_a_worker_knows_nothing_of_the_machine_nor_of_the_zygote_but_that_
         assert len(seen["argv"]) == 1
         assert seen["name"] == "worker"
         assert seen["parent"] == 1
+        # What an interpreter is started with stays in its memory, whatever it makes of its environment.
+        assert await anyio.Path(f"/proc/{worker.pid}/environ").read_bytes() == b"MALLOC_ARENA_MAX=2\0"
     finally:
         await worker.close()
 
@@ -141,6 +155,8 @@ async def test_how_a_worker_ended_is_told_to_everybody_who_waits(sandbox, reques
             with pytest.raises(AssertionError, match="has ended"):
                 await call(worker, request_for_worker, function)
         assert codes == [code, code]
+        # Its id may be anybody's by now.
+        worker.pid = os.getpid()
         assert worker.usage() is None
     finally:
         await worker.close()
@@ -286,11 +302,16 @@ def children(pid):
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def open_descriptors():
-    return sorted(path.name for path in Path("/proc/self/fd").iterdir())
+def open_descriptors(process="self"):
+    return sorted(path.name for path in Path(f"/proc/{process}/fd").iterdir())
 
 
-async def test_a_zygote_that_was_killed_takes_its_workers_along_and_is_replaced(sandbox, request_for_worker):
+async def test_a_zygote_that_was_killed_takes_its_workers_along_and_is_replaced(
+    sandbox, request_for_worker, monkeypatch
+):
+    # It is seen, and not only found out when it does not answer in time.
+    monkeypatch.setattr("sideband_sandbox._forks._END_SECONDS", 60)
+    monkeypatch.setattr("sideband_sandbox._forks._FORK_SECONDS", 60)
     worker = await sandbox.launch(request_for_worker)
     try:
         await ready(worker)
@@ -299,7 +320,8 @@ async def test_a_zygote_that_was_killed_takes_its_workers_along_and_is_replaced(
             assert await worker.wait() == -signal.SIGKILL
     finally:
         await worker.close()
-    again = await sandbox.launch(request_for_worker)
+    with anyio.fail_after(30):
+        again = await sandbox.launch(request_for_worker)
     try:
         assert (await ready(again))["__type__"] == "ready"
         assert again.isolation is Isolation.FULL
@@ -319,6 +341,20 @@ async def test_a_zygote_that_hangs_is_replaced(sandbox, request_for_worker, monk
     finally:
         await again.close()
         await worker.close()
+
+
+async def test_an_interpreter_that_never_becomes_a_zygote_is_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr("sideband_sandbox._forks._START_SECONDS", 0.2)
+    monkeypatch.setattr("sideband_sandbox._forks._END_SECONDS", 0.2)
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\nexec sleep 60\n")
+    python.chmod(0o755)
+    before = children(os.getpid())
+    began = anyio.current_time()
+    with pytest.raises(ZygoteFailed, match=r"not ready within 0.2 s"):
+        await Zygote.start(python, Isolation.NO_NAMESPACES, {"steps": []}, {"steps": []})
+    assert anyio.current_time() - began < 30
+    assert children(os.getpid()) == before
 
 
 async def test_closing_the_sandbox_ends_the_zygote(request_for_worker):
@@ -348,6 +384,8 @@ async def test_a_hundred_workers_leave_nothing_behind(sandbox, request_for_worke
             await worker.close()
     assert open_descriptors() == before
     assert children(zygote) == []
+    # Its own three, the host's, and nothing of those that have ended.
+    assert len(open_descriptors(zygote)) == 4
 
 
 async def test_a_launch_that_is_cancelled_leaves_no_process_behind(sandbox, request_for_worker, until):
@@ -360,3 +398,77 @@ async def test_a_launch_that_is_cancelled_leaves_no_process_behind(sandbox, requ
         tasks.cancel_scope.cancel()
     await until(lambda: children(zygote) == [worker.pid])
     await worker.close()
+
+
+async def test_a_launch_that_is_cancelled_once_it_was_ordered_loses_no_descriptor(sandbox, request_for_worker):
+    first = await sandbox.launch(request_for_worker)
+    zygote = zygote_of(first)
+    await first.close()
+    before = open_descriptors()
+    made = []
+
+    async def launch():
+        made.append(await sandbox.launch(request_for_worker))
+
+    os.kill(zygote, signal.SIGSTOP)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(launch)
+        with anyio.move_on_after(0.2):
+            await anyio.sleep_forever()
+        tasks.cancel_scope.cancel()
+        os.kill(zygote, signal.SIGCONT)
+    # The next one takes what the zygote may have answered to nobody.
+    await launch()
+    for worker in made:
+        await worker.close()
+    assert open_descriptors() == before
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user can rarely make control groups")
+async def test_where_no_process_can_be_made_the_call_fails_and_the_zygote_stays(sandbox, request_for_worker):
+    worker = await sandbox.launch(request_for_worker)
+    zygote = zygote_of(worker)
+    full = find_cgroups().confine(zygote, WorkerLimits(threads=1))
+    try:
+        with pytest.raises(WorkerStartFailed, match="no worker could be started") as raised:
+            await sandbox.launch(request_for_worker)
+        assert "allow fewer workers" in raised.value.hint
+        assert (await ready(worker))["__type__"] == "ready"
+        for folder in full.folders:
+            if (folder / "pids.max").exists():
+                (folder / "pids.max").write_text("max")
+        again = await sandbox.launch(request_for_worker)
+        assert zygote_of(again) == zygote
+        await again.close()
+    finally:
+        await worker.close()
+        await sandbox.close()
+        full.close()
+
+
+async def test_a_zygote_ends_its_workers_itself(bench, request_for_worker):
+    variant = bench.variant("root" if os.geteuid() == 0 else "user", "no-namespaces")
+    plan = worker_plan(bench.ground, variant)
+    # Nothing else does: neither does the kernel see to it, nor do they look themselves.
+    plan = {"steps": [step for step in plan["steps"] if step[0] != "parent"]}
+    start = zygote_plan(bench.ground, variant, bench.snapshot)
+    zygote = await Zygote.start(bench.ground.python, Isolation.NO_NAMESPACES, start, plan)
+    request = evolve(request_for_worker, limits=WorkerLimits())
+    worker = await zygote.fork(request, worker_orders(variant, request, fresh_uid()))
+    try:
+        await ready(worker)
+        await zygote.close()
+        with anyio.fail_after(5):
+            assert await worker.wait() == -signal.SIGKILL
+    finally:
+        await worker.close()
+
+
+async def test_a_worker_has_the_time_zone_of_its_environment(sandbox, request_for_worker):
+    request = evolve(request_for_worker, environment={"TZ": "XYZ-5"})
+    worker = await sandbox.launch(request)
+    try:
+        await ready(worker)
+        assert (await call(worker, request, "zone"))["value"] == ["XYZ", "XYZ"]
+    finally:
+        await worker.close()
