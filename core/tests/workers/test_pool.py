@@ -53,6 +53,13 @@ async def test_an_idle_worker_is_retired(make_skill, make_pool, until):
         assert (await pool.call(skill.call("pid"))).value != before
 
 
+async def test_a_worker_that_has_ended_has_no_share_of_the_hosts_time(make_skill, make_pool, until):
+    skill = make_skill(TOOLS)
+    async with make_pool(idle_seconds=0.1) as pool:
+        await pool.call(skill.call("pid"))
+        await until(lambda: not pool._time.shares)
+
+
 async def test_an_idle_worker_gives_way_when_there_are_too_many(make_skill, make_pool, gather, until):
     skill = make_skill(TOOLS)
     async with make_pool(maximum=2) as pool:

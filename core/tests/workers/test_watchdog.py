@@ -2,6 +2,7 @@
 
 import sys
 
+import anyio
 import attrs
 import pytest
 from sideband.workers import WorkerLimits, WorkerOverLimit
@@ -70,6 +71,26 @@ async def test_a_worker_over_a_limit_is_ended_with_all_its_calls(  # noqa: PLR09
     assert [report.code for report in reports] == [f"worker.{what}"]
 
 
+async def test_a_worker_over_a_limit_is_ended_while_it_is_written_to(make_skill, make_pool):
+    skill = make_skill("""
+        async def greedy():
+            waiting = asyncio.create_task(echo.get())
+            await asyncio.sleep(0)
+            opened = [os.dup(0) for _ in range(40)]
+            time.sleep(60)
+    """)
+
+    async def large(op, params):
+        return "x" * (4 << 20)
+
+    began = anyio.current_time()
+    async with make_pool(write_timeout=30) as pool:
+        with pytest.raises(WorkerOverLimit):
+            await pool.call(limited(skill.call("greedy", handler=large), **LIMITS))
+    # The host did not wait until the worker reads.
+    assert anyio.current_time() - began < 20
+
+
 async def test_a_thread_that_goes_on_when_no_call_is_left_ends_its_worker(make_skill, make_pool, reports, until):
     skill = make_skill("""
         def spin():
@@ -134,8 +155,16 @@ async def test_a_call_may_compute_for_as_long_as_it_likes(make_skill, make_pool,
             while time.process_time() < end:
                 pass
             return os.getpid()
+
+        async def pid():
+            return os.getpid()
     """)
     async with make_pool() as pool:
-        pids = {(await pool.call(skill.call("compute"))).value for _ in range(2)}
+        pids = set()
+        for _ in range(2):
+            pids.add((await pool.call(skill.call("compute"))).value)
+            # It is looked at while it is idle: what it has computed in calls does not count then either.
+            await anyio.sleep(0.3)
+        pids.add((await pool.call(skill.call("pid"))).value)
     assert len(pids) == 1
     assert reports == []

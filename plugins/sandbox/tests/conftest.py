@@ -186,7 +186,9 @@ async def fault():
     ctypes.string_at(0)
 
 async def where():
-    known = {"argv": __import__("sys").argv, "name": os.uname().nodename, "parent": os.getppid()}
+    import sys
+    flags = [sys.flags.isolated, sys.flags.no_site, sys.flags.dont_write_bytecode]
+    known = {"argv": sys.argv, "flags": flags, "name": os.uname().nodename, "parent": os.getppid()}
     return {**known, "environment": dict(os.environ)}
 
 async def zone():

@@ -136,9 +136,11 @@ def test_what_an_ended_host_left_is_removed_and_a_living_ones_is_not(groups):
         for place in groups.places:
             place.folder.joinpath(f"sideband-{host.pid}-00").mkdir()
             place.folder.joinpath(f"sideband-{host.pid}-notours").mkdir()
+            place.folder.joinpath(f"sideband-{host.pid}{'0' * 30}-00").mkdir()
         find_cgroups()
         assert len(left_by(groups, host.pid)) == 2 * len(groups.places)
     find_cgroups()
+    assert not left_by(groups, int(f"{host.pid}{'0' * 30}"))
     left = left_by(groups, host.pid)
     for folder in left:
         folder.rmdir()
@@ -240,6 +242,12 @@ def test_version_2_needs_both_controllers(delegated, controllers):
 def test_a_worker_does_not_leave_the_limits_of_the_hosts_own_group(delegated, limit):
     delegated.group("fs/unit/host", **{limit: "1000"})
     assert delegated.found() is None
+
+
+def test_groups_that_do_not_go_away_are_none(delegated):
+    # Folders that are only folders: what is written stays in them.
+    assert delegated.found()
+    assert find_cgroups(delegated.process) is None
 
 
 def test_version_2_writes_its_limits_and_moves_the_process(delegated):

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import tempfile
 from pathlib import Path
 
 import anyio
@@ -77,6 +78,7 @@ async def test_a_worker_knows_nothing_of_the_machine_nor_of_the_zygote_but_that_
         seen = await call(worker, request, "where")
         assert seen["environment"] == {"TZ": "UTC", "MALLOC_ARENA_MAX": "2"}
         assert len(seen["argv"]) == 1
+        assert seen["flags"] == [1, 1, 1]
         assert seen["name"] == "worker"
         assert seen["parent"] == 1
         # What an interpreter is started with stays in its memory, whatever it makes of its environment.
@@ -137,6 +139,8 @@ async def test_a_spinning_worker_can_be_killed(sandbox, request_for_worker):
         assert worker.channel.recv(1) == b""
     finally:
         await worker.close()
+    # Its descriptor may be another worker's by now.
+    worker.kill()
 
 
 @pytest.mark.parametrize(("function", "code"), [("leave", 7), ("fault", -signal.SIGSEGV)])
@@ -365,6 +369,7 @@ async def test_closing_the_sandbox_ends_the_zygote(request_for_worker):
     await worker.close()
     await sandbox.close()
     assert not exists(zygote)
+    assert list(Path(tempfile.gettempdir()).glob(f"sideband-probe-{os.getpid()}-*")) == []
 
 
 async def test_a_hundred_workers_leave_nothing_behind(sandbox, request_for_worker):
