@@ -361,6 +361,10 @@ async def test_an_interpreter_that_never_becomes_a_zygote_is_ended(tmp_path, mon
     assert children(os.getpid()) == before
 
 
+def stages():
+    return list(Path(tempfile.gettempdir()).glob(f"sideband-probe-{os.getpid()}-*"))
+
+
 async def test_closing_the_sandbox_ends_the_zygote(request_for_worker):
     sandbox = SystemSandbox()
     worker = await sandbox.launch(request_for_worker)
@@ -369,7 +373,7 @@ async def test_closing_the_sandbox_ends_the_zygote(request_for_worker):
     await worker.close()
     await sandbox.close()
     assert not exists(zygote)
-    assert list(Path(tempfile.gettempdir()).glob(f"sideband-probe-{os.getpid()}-*")) == []
+    assert stages() == []
 
 
 async def test_a_hundred_workers_leave_nothing_behind(sandbox, request_for_worker):
