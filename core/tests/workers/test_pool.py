@@ -53,11 +53,11 @@ async def test_an_idle_worker_is_retired(make_skill, make_pool, until):
         assert (await pool.call(skill.call("pid"))).value != before
 
 
-async def test_a_worker_that_has_ended_has_no_share_of_the_hosts_time(make_skill, make_pool, until):
+async def test_nothing_is_kept_of_a_worker_that_has_ended(make_skill, make_pool, until):
     skill = make_skill(TOOLS)
     async with make_pool(idle_seconds=0.1) as pool:
         await pool.call(skill.call("pid"))
-        await until(lambda: not pool._time.shares)
+        await until(lambda: not pool._time.shares and not pool._slots and not pool._shared)
 
 
 async def test_an_idle_worker_gives_way_when_there_are_too_many(make_skill, make_pool, gather, until):
@@ -236,6 +236,33 @@ async def test_no_more_workers_are_told_to_leave_than_are_waited_for(make_skill,
         await until(lambda: not exists(longest.pid))
         for domain in "bc":
             answers.release(domain)
+
+
+async def test_the_worker_that_has_been_in_use_for_longest_gives_way(make_skill, make_pool, answers, held):
+    skill = make_skill(TOOLS)
+    async with make_pool(maximum=2) as pool, anyio.create_task_group() as tasks:
+        older = (await pool.call(skill.call("pid", domain="a"))).value
+        for count, domain in enumerate("ba", 1):
+            tasks.start_soon(pool.call, held(skill, domain))
+            await answers.arrived(count)
+        tasks.start_soon(pool.call, skill.call("pid", domain="other"))
+        await anyio.wait_all_tasks_blocked()
+        assert (await pool.call(skill.call("pid", domain="a"))).value == older
+        for domain in "ba":
+            answers.release(domain)
+
+
+async def test_the_worker_that_has_been_idle_for_longest_gives_way(make_skill, make_pool, answers, held):
+    skill = make_skill(TOOLS)
+    sandbox = Counting()
+    async with make_pool(maximum=2, sandbox=sandbox) as pool:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(pool.call, held(skill, "a"))
+            await answers.arrived(1)
+            await pool.call(skill.call("pid", domain="b"))
+            answers.release("a")
+        await pool.call(skill.call("pid", domain="other"))
+        assert (await pool.call(skill.call("pid", domain="a"))).value == sandbox.launched[0].pid
 
 
 @pytest.mark.parametrize("options", [{"timeout": 3600}, {"alone": True}])
