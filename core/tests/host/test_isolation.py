@@ -33,6 +33,7 @@ class Sandbox:
         self.gives = tier if gives is None else gives
         self.probed = 0
         self.launched = []
+        self.closed = False
         self.on_launch = lambda: None
 
     async def probe(self, folders):
@@ -71,6 +72,14 @@ async def test_the_strongest_of_all_is_taken(order):
     process = await chosen.launch("request")
     assert made["strong"].launched == [process]
     assert (await chosen.probe()).isolation is Isolation.FULL
+
+
+async def test_each_that_was_tried_is_closed():
+    made = {"weak": Sandbox(Isolation.NO_NAMESPACES), "strong": Sandbox(Isolation.FULL)}
+    chosen = ChosenSandbox(Plugins(**made), Isolation.FULL)
+    await chosen.probe()
+    await chosen.close()
+    assert all(sandbox.closed for sandbox in made.values())
 
 
 async def test_it_is_found_out_once():
