@@ -63,7 +63,7 @@ def find_uv() -> Path:
     # an entry that is no full path means the working directory, whose programs nobody chose
     folders = [folder for folder in os.environ.get("PATH", "").split(os.pathsep) if Path(folder).is_absolute()]
     found = shutil.which("uv", path=os.pathsep.join(folders))
-    if not folders or found is None:
+    if found is None:
         raise InstallerMissing
     return Path(found)
 
