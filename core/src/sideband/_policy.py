@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
@@ -69,7 +70,7 @@ class Policy(BaseModel):
         """The weakest tier that a worker may run on."""
         return _parts(self.isolation)[0]
 
-    @property
+    @cached_property
     def alone(self) -> bool:
         """Whether each call gets a worker of its own."""
         return _parts(self.isolation)[1]

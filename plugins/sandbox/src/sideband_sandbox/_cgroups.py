@@ -184,8 +184,8 @@ def _candidates(process: Path) -> Iterator[Cgroups]:
         own = dict(_memberships(_lines(process / "cgroup")))
     except (OSError, ValueError):
         return
-    unified = [_own_folder(mount, own) for mount in mounts if mount.kind == "cgroup2"]
-    for folder in [place for each in unified if each for place in _places_near(each)]:
+    unified = [(mount, _own_folder(mount, own)) for mount in mounts if mount.kind == "cgroup2"]
+    for folder in [place for mount, folder in unified if folder for place in _places_near(folder, Path(mount.point))]:
         if set(_CONTROLLERS) <= set(_words(folder / "cgroup.subtree_control")):
             yield Cgroups(2, (_Place(folder, _VERSION_2),))
     trees = {
@@ -204,10 +204,10 @@ def _version_1_places(trees: Mapping[str, Path]) -> Iterator[_Place]:
         yield _Place(folder, tuple(settings))
 
 
-def _places_near(own: Path) -> Iterator[Path]:
+def _places_near(own: Path, root: Path) -> Iterator[Path]:
     """The root of all groups is the only one that may have processes and hand on controllers."""
     yield own
-    if all(_words(own / file)[:1] in ([], ["max"]) for file in _LIMITS_OF_VERSION_2):
+    if own != root and all(_words(own / file)[:1] in ([], ["max"]) for file in _LIMITS_OF_VERSION_2):
         yield own.parent
 
 
