@@ -184,8 +184,8 @@ def _candidates(process: Path) -> Iterator[Cgroups]:
         own = dict(_memberships(_lines(process / "cgroup")))
     except (OSError, ValueError):
         return
-    unified = [(mount, _own_folder(mount, own)) for mount in mounts if mount.kind == "cgroup2"]
-    for folder in [place for mount, folder in unified if folder for place in _places_near(folder, Path(mount.point))]:
+    unified = [(_own_folder(mount, own), Path(mount.point)) for mount in mounts if mount.kind == "cgroup2"]
+    for folder in [place for group, root in unified if group for place in _places_near(group, root)]:
         if set(_CONTROLLERS) <= set(_words(folder / "cgroup.subtree_control")):
             yield Cgroups(2, (_Place(folder, _VERSION_2),))
     trees = {
