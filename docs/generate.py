@@ -116,8 +116,9 @@ def settings_page() -> str:
     for name, field in Settings.model_fields.items():
         lines.append(f"| `[{name}]` | {field.description or 'see below'} |")
     lines += ["", "## policy", "", "| key | default | meaning |", "|---|---|---|"]
+    defaults = Policy().model_dump()
     for name, field in Policy.model_fields.items():
-        lines.append(f"| `{name}` | `{field.get_default(call_default_factory=True)!r}` | {field.description} |")
+        lines.append(f"| `{name}` | `{defaults[name]!r}` | {field.description} |")
     return NOTE + "\n".join(lines) + "\n"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationInfo, field_validator
 
 from ._byte_counts import format_bytes, parse_bytes
 from .ops._errors import closest
@@ -28,7 +28,7 @@ def _memory(value: Any) -> int:
 
 
 _Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-_Memory = Annotated[int, BeforeValidator(_memory)]
+_Memory = Annotated[int, BeforeValidator(_memory), PlainSerializer(format_bytes, return_type=str)]
 
 
 class Policy(BaseModel):
