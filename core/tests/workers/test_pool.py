@@ -101,6 +101,33 @@ async def test_leaving_the_pool_ends_its_workers(make_skill, make_pool):
     assert not any(map(exists, pids))
 
 
+class Unclosable(PlainSandbox):
+    """Its workers end when they are closed, and then that fails."""
+
+    async def launch(self, request):
+        process = await super().launch(request)
+        close = process.close
+
+        async def fail():
+            await close()
+            raise OSError("the disk is gone")
+
+        process.close = fail
+        return process
+
+
+async def test_a_worker_that_can_not_be_closed_takes_no_other_along(make_skill, make_pool, reports, until, caplog):
+    skill = make_skill(TOOLS)
+    async with make_pool(sandbox=Unclosable()) as pool:
+        kept = (await pool.call(skill.call("pid", domain="kept"))).value
+        with pytest.raises(WorkerExited):
+            await pool.call(skill.call("die", domain="ended"))
+        await until(lambda: "worker.failed" in [report.code for report in reports])
+        assert (await pool.call(skill.call("pid", domain="kept"))).value == kept
+        assert (await pool.call(skill.call("pid", domain="ended"))).value != kept
+    assert "the disk is gone" in caplog.text
+
+
 async def test_an_error_in_the_body_of_a_pool_comes_out_as_it_is(make_pool):
     with pytest.raises(KeyError, match="mine"):
         async with make_pool():

@@ -97,8 +97,8 @@ class WorkerReport:
         code: ``call.finished`` (a dispatch for a call that has ended was refused), ``limit.in_flight`` and
             ``limit.dispatches`` (a dispatch was refused), ``op.failed`` (the host raised something that is no
             ``OpError``), ``worker.protocol``, ``worker.exited``, ``worker.stuck`` (it did not obey a cancel and takes
-            no new calls), and the codes of ``WorkerOverLimit``. A worker gives a hundred reports of one code; how many
-            more there were is said when it ends.
+            no new calls), ``worker.failed`` (the host itself failed with it), and the codes of ``WorkerOverLimit``. A
+            worker gives a hundred reports of one code; how many more there were is said when it ends.
         message: one sentence.
         domain: the worker's trust domain.
         pid: its process id.

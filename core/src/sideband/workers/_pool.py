@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self
@@ -19,6 +20,7 @@ from ._worker import Worker
 
 __all__ = ["WorkerPool"]
 
+_log = logging.getLogger("sideband.workers")
 _ENDED = "the host has ended, and starts no workers any more"
 
 
@@ -170,10 +172,11 @@ class WorkerPool:
             with slot.scope:
                 await slot.place.granted.wait()
                 await self._serve(slot, request)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  one worker's, whatever it was
             if slot.settled.is_set():
-                raise
-            slot.error = error
+                self._report_defect(slot, error)
+            else:
+                slot.error = error
         finally:
             self._forget(slot)
 
@@ -192,6 +195,13 @@ class WorkerPool:
             report=self._report,
         )
         await slot.worker.run(slot.settled.set)
+
+    def _report_defect(self, slot: Slot, error: Exception) -> None:
+        """What went wrong with one worker must not end those of others."""
+        _log.error("looking after a worker failed", exc_info=error)
+        message = f"looking after the worker failed: {type(error).__name__}"
+        pid = slot.worker.process.pid if slot.worker is not None else 0
+        self._report(WorkerReport("worker.failed", message, slot.place.domain, pid))
 
     def _forget(self, slot: Slot) -> None:
         self._slots.discard(slot)
