@@ -96,10 +96,11 @@ def test_a_skill_that_raises_ends_with_1_and_a_worker_that_dies_with_4(sideband,
 
 
 def test_the_traceback_of_a_skill_is_shown_and_moves_no_cursor(sideband, make_skill):
-    code = "from sideband.skill import tool\n@tool\nasync def fail() -> None:\n    raise ValueError('\\x1b[31mred')\n"
+    raises = "raise ValueError('\\x1b[31mred\\u202eder')"
+    code = f"from sideband.skill import tool\n@tool\nasync def fail() -> None:\n    {raises}\n"
     done = sideband("call", "bad.fail", "--skill-dir", make_skill("bad", code))
     assert "tools.py:4 in fail" in done.stderr.partition("error:")[0]
-    assert "\x1b" not in done.stderr
+    assert not {"\x1b", "\u202e"} & set(done.stderr)
 
 
 def test_a_hint_about_a_skill_is_right_for_the_folders_that_were_given(sideband, hello):

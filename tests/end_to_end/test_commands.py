@@ -200,11 +200,11 @@ def test_secrets_are_stored_listed_and_deleted_and_never_shown(sideband):
 def test_what_a_skill_says_moves_no_cursor(sideband, make_skill):
     code = (
         "from sideband.skill import tool\n@tool\nasync def say() -> str:\n"
-        "    '''Say.'''\n    print('\\x1b[2Jlog')\n    return '\\x1b[2Jresult\\x9b'\n"
+        "    '''Say.'''\n    print('\\x1b[2Jlog\\u2067')\n    return '\\x1b[2Jresult\\x9b'\n"
     )
     done = sideband("call", "--skill-dir", make_skill("rude", code), "rude.say")
     assert done.returncode == 0
-    assert not {"\x1b", "\x9b"} & {*done.stdout, *done.stderr}
+    assert not {"\x1b", "\x9b", "\u2067"} & {*done.stdout, *done.stderr}
 
 
 @pytest.mark.parametrize(

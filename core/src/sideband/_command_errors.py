@@ -16,7 +16,12 @@ __all__ = ["flush_output", "known_error", "open_streams", "print_error"]
 
 DEBUG = "SIDEBAND_DEBUG"
 
-_CONTROL = {code: "�" for code in (*range(32), *range(127, 160)) if code not in (9, 10)}
+# Beside the control characters those that turn the direction of a line, and so can show it as another.
+_CONTROL = {
+    code: "�"
+    for code in (*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+    if code not in (9, 10)
+}
 
 
 class Interrupted(SidebandError):
