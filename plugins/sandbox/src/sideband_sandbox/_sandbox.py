@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -58,6 +59,7 @@ class SystemSandbox:
         self._python = python or Path(sys.executable)
         self._finding: _Finding | None = None
         self._zygotes: dict[Variant, Zygote] = {}
+        self._open: set[tuple[Path, ...]] = set()
         self._proving = anyio.Lock()
 
     async def probe(self, folders: Sequence[Path] = ()) -> Probe:
@@ -74,7 +76,7 @@ class SystemSandbox:
         finding = await self._find(sorted({folder.parent for folder in folders}))
         if finding.ground is None or finding.variant is None:
             return await _launch_unconfined(request, self._python)
-        variant = await anyio.to_thread.run_sync(_fitting, finding.variant, folders)
+        variant = await self._fitting(finding.variant, tuple(folders))
         worker = await self._fork(finding.ground, finding.probe.isolation, variant, request)
         if finding.cgroups is not None:
             await worker.confine(finding.cgroups, request.limits)
@@ -112,6 +114,17 @@ class SystemSandbox:
                 return _Finding(Probe(isolation, proofs, left, tuple(dict.fromkeys(hints))), ground, cgroups, variant)
             hints.append(_hint(hints, f"{describe(variant)}: {problem}", remedy(variant, problem)))
         return _Finding(_nothing(*dict.fromkeys(hints)))
+
+    async def _fitting(self, variant: Variant, folders: tuple[Path, ...]) -> Variant:
+        """The proved variant, or the same without an own user id if that user could not read the skill."""
+        if not variant.own_user or folders in self._open:
+            return variant
+        looked = partial(open_to_everyone, folders, parents=not variant.namespaces)
+        if not await anyio.to_thread.run_sync(looked):
+            return variant.without_own_user()
+        # Looking through thousands of files of packages would take longer than all the rest, and they don't change.
+        self._open.add(folders)
+        return variant
 
     async def _fork(
         self, ground: Ground, isolation: Isolation, variant: Variant, request: LaunchRequest
@@ -156,13 +169,6 @@ def _hint(before: Sequence[str], problem: str, remedy: str) -> str:
     """What is wrong and what to change; the latter only if no hint before, about something else, says so already."""
     said = any(hint.endswith(remedy) and not hint.startswith(problem) for hint in before)
     return problem if said else f"{problem}{remedy}"
-
-
-def _fitting(variant: Variant, folders: Sequence[Path]) -> Variant:
-    """The proved variant, or the same without an own user id if that user could not read the skill."""
-    if variant.own_user and not open_to_everyone(folders, parents=not variant.namespaces):
-        return variant.without_own_user()
-    return variant
 
 
 async def _launch_unconfined(request: LaunchRequest, python: Path) -> WorkerProcess:
