@@ -13,7 +13,7 @@ from typing import Any
 
 import anyio
 from anyio import to_thread
-from attrs import Factory, field, frozen
+from attrs import Factory, evolve, field, frozen
 
 from ._catalog import SkillCatalog
 from ._errors import ConfigurationError, SidebandError
@@ -22,6 +22,7 @@ from ._isolation import ChosenSandbox
 from ._launches import SkillLaunches
 from ._limits import call_timeout
 from .broker import Broker, Call, EffectReport, Progress
+from .hooks import HookRegistry
 from .loading import SkillError, SkillSpec, ToolSpec
 from .ops import CapabilityInvalid, Grant, OpDenied, OpError, Origin
 from .settings import LoadedSettings
@@ -62,6 +63,8 @@ class CallRequest:
         key: makes the call's effects idempotent: a call with the same key repeats none of them.
         principal: on whose behalf.
         on_progress, on_effect, on_log: told as things happen; must not block.
+        origin: the agent's session, run and step, if an agent asks; recorded with each effect.
+        hooks: the agent's guards and hooks; ``None``: the host's.
     """
 
     tool: str
@@ -74,6 +77,8 @@ class CallRequest:
     on_progress: Callable[[Progress], None] | None = field(default=None, repr=False)
     on_effect: Callable[[EffectReport], None] | None = field(default=None, repr=False)
     on_log: Callable[[LogLine], None] | None = field(default=None, repr=False)
+    origin: Origin | None = None
+    hooks: HookRegistry | None = field(default=None, repr=False)
 
 
 @frozen
@@ -83,7 +88,7 @@ class CallResult:
     Attributes:
         output: what the tool returned, redacted.
         tool: ``skill.tool``.
-        call: the call's id, which is ``origin.run`` of its effects.
+        call: the call's id, which is ``origin.run`` of its effects unless an agent's run asked for it.
         isolation: the tier that the worker ran on.
         grant: the capabilities that the host held for it.
         effects: its effects, in the order in which they ended.
@@ -152,8 +157,10 @@ class SkillCalls:
             deadline=anyio.current_time() + timeout,
             key=request.key,
             on_progress=request.on_progress,
+            hooks=request.hooks,
         )
-        call.origin = Origin(principal=request.principal, run=call.id, skill=skill.key, tool=tool.name)
+        asker = request.origin or Origin(run=call.id)
+        call.origin = evolve(asker, principal=request.principal, skill=skill.key, tool=tool.name)
         effects: list[EffectReport] = []
         logs: list[LogLine] = []
         call.on_effect = partial(_collect, effects, request.on_effect, _LONGEST_EFFECTS)

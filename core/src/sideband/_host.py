@@ -24,6 +24,7 @@ from ._isolation import ChosenSandbox
 from ._launches import SkillLaunches
 from ._plugin_context import HostPluginContext
 from ._temporary_folders import remove_leftovers
+from ._tool_registry import ToolRegistry
 from ._worker_reports import WorkerReports
 from .broker import Approver, Broker, Call, Claims, EffectReport, Ops, Progress, Recovered, Redactor, recover
 from .hooks import HookRegistry, HookReport, Redactors
@@ -146,6 +147,7 @@ class Host:
             asker=self._asker,
             report=self._report,
         )
+        self.tools = ToolRegistry(self.plugins, self.catalog, self._calls, self.broker.ops)
         # Calls that lose their worker close what their ops left open while ledger and plugins are still there.
         stack.push_async_callback(self._calls.finish)
         await enter(stack, pool)
@@ -225,7 +227,9 @@ class Host:
         return Grant.of(Capability(name) for name in self.plugins.names("op"))
 
     def _plugin_context(self, record: PluginRecord, config: Any) -> HostPluginContext:
-        return HostPluginContext(record.name, config, self.home, partial(self._open_broker, record), self._all_rights)
+        return HostPluginContext(
+            record.name, config, self.home, partial(self._open_broker, record), self._all_rights, self.redactor
+        )
 
     def _open_broker(self, record: PluginRecord) -> Broker:
         if self._broker is None:

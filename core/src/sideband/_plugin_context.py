@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 from attrs import define, field
 
-from .broker import Broker, Call
+from .broker import Broker, Call, Redactor
 from .ops import Credential, Grant, Origin
 
 __all__ = ["HostPluginContext"]
@@ -27,6 +27,7 @@ class HostPluginContext:
     home: Path
     _broker: Callable[[], Broker] = field(repr=False)
     _rights: Callable[[], Grant] = field(repr=False)
+    _redactor: Redactor = field(repr=False)
     state: Any = None
     principal: str = "user"
 
@@ -58,6 +59,10 @@ class HostPluginContext:
         finally:
             context.end()
             await call.end(_ignore)
+
+    def protect(self, value: str | bytes, name: str = "secret") -> None:
+        """See ``PluginContext.protect``."""
+        self._redactor.protect(value, name)
 
     def _call(self, grant: Grant) -> Call:
         return Call(

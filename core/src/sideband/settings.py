@@ -13,6 +13,7 @@ from typing import Any
 from attrs import frozen
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from ._agent_settings import AgentSettings
 from ._errors import ConfigurationError
 from ._files import default_home, write_atomically
 from ._policy import Policy
@@ -24,7 +25,7 @@ __all__ = ["LoadedSettings", "Policy", "Settings", "default_home", "load_setting
 _Path = tuple[str, ...]
 
 _FILE = "sideband.toml"
-_SECTIONS = ("plugins", "grants", "policy", "dist")
+_SECTIONS = ("plugins", "grants", "policy", "agent", "dist")
 
 
 class Settings(BaseModel):
@@ -40,6 +41,7 @@ class Settings(BaseModel):
     plugins: dict[str, dict[str, Any]] = Field(default_factory=dict, description="one table for each plugin")
     grants: dict[str, list[str]] = Field(default_factory=dict, description="skill = capabilities that it gets unasked")
     policy: Policy = Field(default_factory=Policy)
+    agent: AgentSettings = Field(default_factory=AgentSettings)
     dist: dict[str, Any] = Field(default_factory=dict, description="what a distribution pins")
 
 
@@ -249,7 +251,8 @@ def _configuration_error(error: ValidationError, sources: Mapping[_Path, str]) -
     source = next((where for known, where in sources.items() if known[: len(path)] == path[: len(known)]), "")
     key = ".".join(path)
     if problem["type"] == "extra_forbidden":
-        known_keys = _SECTIONS if len(path) == 1 else [f"policy.{name}" for name in Policy.model_fields]
+        table = AgentSettings if path[0] == "agent" else Policy
+        known_keys = _SECTIONS if len(path) == 1 else [f"{path[0]}.{name}" for name in table.model_fields]
         return ConfigurationError(key, f"there is no such key{closest(key, known_keys)}", source=source)
     message = problem["msg"].removeprefix("Value error, ")
     return ConfigurationError(key, f"{message} (it is {problem['input']!r})", source=source)

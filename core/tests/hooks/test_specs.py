@@ -14,6 +14,7 @@ from sideband.hooks import (
     AgentStart,
     BeforeAgentStart,
     BeforeProviderRequest,
+    ChatCommands,
     CollectEvent,
     Compaction,
     Context,
@@ -29,6 +30,7 @@ from sideband.hooks import (
     MessageEnd,
     MessageStart,
     MessageUpdate,
+    ModelError,
     ModelSelect,
     ObserveEvent,
     OpCall,
@@ -72,10 +74,12 @@ SAMPLES = [
     OpCall("e1", "mail.send", {}, Level.RESTRICTED, Origin(principal="guest")),
     ToolResult("c1", "notes.read", {}, "x" * 5000),
     Compaction("s1", "e5", [MESSAGE]),
+    ModelError("r1", "local:m", {"code": "provider.refused", "status": 503}),
     SessionBeforeSwitch("new"),
     SessionBeforeFork("s1", "e1", "before"),
     Sections(),
     Routes(["weather.today"]),
+    ChatCommands(),
     Redactors(),
     AgentStart("r1"),
     TurnStart("r1", 0),
@@ -101,9 +105,9 @@ SAMPLES = [
 
 DOCUMENTED = {
     Kind.UPDATE: "input before_agent_start context before_provider_request after_provider_response tool_result",
-    Kind.COLLECT: "ephemeral sections routes redactors",
+    Kind.COLLECT: "ephemeral sections routes chat_commands redactors",
     Kind.DECIDE: "tool_call op_call session_before_switch session_before_fork",
-    Kind.FIRST: "compaction",
+    Kind.FIRST: "compaction model_error",
     Kind.OBSERVE: "agent_start turn_start turn_end message_start message_update message_end tool_execution_start "
     "tool_execution_update tool_execution_end retry_start retry_end agent_error agent_end save_point settled "
     "session_compact session_start session_shutdown effect model_select",
@@ -132,6 +136,7 @@ def test_the_failure_policies_are_the_documented_ones():
         "op_call": Failure.DENY,
         "tool_result": Failure.WITHHOLD_IF_GUARD,
         "compaction": Failure.NEXT,
+        "model_error": Failure.NEXT,
         "session_before_switch": Failure.REPORT,
         "session_before_fork": Failure.REPORT,
     }

@@ -97,7 +97,8 @@ async def test_a_table_may_be_meant_for_another_plugin_of_that_name(tidal, site,
     site.plugin(
         "provider",
         "tidal",
-        "from types import SimpleNamespace\nsideband_providers = lambda: [SimpleNamespace(name='tidal')]",
+        "from types import SimpleNamespace\n"
+        "one = SimpleNamespace(name='tidal', models=print, stream=print)\nsideband_providers = lambda: [one]",
         distribution="test-provider",
     )
     async with PluginHost(PluginPolicy(config={"tidal": {"timeout": 4}}), home=home) as plugins:

@@ -6,6 +6,7 @@ from sideband.commands import Command
 from sideband.ops import OpFamily, Scope, op
 from sideband.plugins import Plugin, PluginHost, PluginInvalid
 from sideband.store import StoreSpec
+from sideband.tools import Tool
 
 pytestmark = pytest.mark.anyio
 
@@ -107,6 +108,9 @@ async def test_a_good_family_is_the_contribution(home):
     assert await load(home, "op", offering(sideband_ops=family)) is family
 
 
+_PROVIDER = SimpleNamespace(name="x", models=print, stream=print)
+
+
 @pytest.mark.parametrize(
     ("kind", "function", "returned", "told"),
     [
@@ -115,8 +119,16 @@ async def test_a_good_family_is_the_contribution(home):
         ("loader", "sideband_loaders", [SimpleNamespace(load=print)], "which has no `name`"),
         ("loader", "sideband_loaders", [SimpleNamespace(name="tidal")], "which has no `load`"),
         ("sandbox", "sideband_sandboxes", [SimpleNamespace(name="x", probe=print)], "which has no `launch`"),
-        ("provider", "sideband_providers", [SimpleNamespace(name="x")] * 2, "two things called `x`"),
+        (
+            "provider",
+            "sideband_providers",
+            [_PROVIDER] * 2,
+            "two things called `x`",
+        ),
         ("tool", "sideband_tools", "tools", "returned a str ('tools'), not a list"),
+        ("tool", "sideband_tools", [SimpleNamespace(name="tidal")], "decorate the function with `@tool`"),
+        ("tool", "sideband_tools", [Tool("other", "", {}, dict, print)], "neither `tidal` nor `tidal.*`"),
+        ("tool", "sideband_tools", [Tool("tidal", "", {}, dict, print)] * 2, "two tools `tidal`"),
         ("store", "sideband_stores", [object()], "not a StoreSpec"),
         ("store", "sideband_stores", [StoreSpec("other", print)], "called `other`, but its entry point `tidal`"),
         ("command", "sideband_commands", [], "returned a list ([]), not a Command"),
@@ -139,8 +151,8 @@ async def test_a_hook_plugin_that_is_a_class_is_told(home):
     [
         ("loader", "sideband_loaders", SimpleNamespace(name="tidal", load=print)),
         ("sandbox", "sideband_sandboxes", SimpleNamespace(name="tidal", probe=print, launch=print)),
-        ("provider", "sideband_providers", SimpleNamespace(name="tidal")),
-        ("tool", "sideband_tools", SimpleNamespace(name="tidal")),
+        ("provider", "sideband_providers", SimpleNamespace(name="tidal", models=print, stream=print)),
+        ("tool", "sideband_tools", Tool("tidal.read", "Read.", {}, dict, print)),
         ("store", "sideband_stores", StoreSpec("tidal", print)),
     ],
 )

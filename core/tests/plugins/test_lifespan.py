@@ -8,13 +8,16 @@ import pytest
 from sideband.hooks import OpCall, hookimpl
 from sideband.ops import Level, Origin
 from sideband.plugins import LifespanFailed, Plugin, PluginError, PluginHost, State
+from sideband.tools import Tool
 
 pytestmark = pytest.mark.anyio
 
 
 def provider(name, lifespan=None, **attributes):
     """An inline plugin of the simplest kind."""
-    value = SimpleNamespace(sideband_providers=lambda: [SimpleNamespace(name=name)], **attributes)
+    value = SimpleNamespace(
+        sideband_providers=lambda: [SimpleNamespace(name=name, models=print, stream=print)], **attributes
+    )
     if lifespan is not None:
         value.lifespan = lifespan
     return Plugin("provider", name, value)
@@ -259,7 +262,7 @@ async def test_a_plugin_whose_lifespan_ended_fails_each_call_so_that_a_guard_den
 
 async def test_plugins_of_one_module_and_name_share_one_lifespan(home):
     steps = []
-    value = provider("a", recorded(steps, "a"), sideband_tools=lambda: [SimpleNamespace(name="a")]).value
+    value = provider("a", recorded(steps, "a"), sideband_tools=lambda: [Tool("a", "", {}, dict, print)]).value
     async with host(home, Plugin("provider", "a", value), Plugin("tool", "a", value)) as plugins:
         first = await plugins.load("provider", "a")
         second = await plugins.load("tool", "a")

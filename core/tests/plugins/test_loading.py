@@ -52,7 +52,8 @@ async def test_an_object_in_a_module_can_be_named(site, home):
         """
         from types import SimpleNamespace
         class holder:
-            nested = SimpleNamespace(sideband_providers=lambda: [SimpleNamespace(name="tidal")])
+            one = SimpleNamespace(name="tidal", models=print, stream=print)
+            nested = SimpleNamespace(sideband_providers=lambda: [holder.one])
         """
     )
     site.distribution("test-tidal", {"sideband.v1.provider": {"tidal": f"{module} : holder.nested [extra]"}})
@@ -229,7 +230,13 @@ async def test_examining_a_plugin_does_not_activate_it(site, home):
 
 
 async def test_a_host_that_is_not_entered_loads_nothing(home):
-    inline = [Plugin("provider", "tidal", SimpleNamespace(sideband_providers=lambda: [SimpleNamespace(name="tidal")]))]
+    inline = [
+        Plugin(
+            "provider",
+            "tidal",
+            SimpleNamespace(sideband_providers=lambda: [SimpleNamespace(name="tidal", models=print, stream=print)]),
+        )
+    ]
     plugins = PluginHost(home=home, inline=inline, autoload=False)
     with pytest.raises(PluginHostClosed):
         await plugins.load("provider", "tidal")

@@ -186,7 +186,8 @@ class Broker:
         dispatch.covering = [str(capability) for capability in allowed_by]
 
     async def _decide(self, dispatch: Dispatch) -> None:
-        if not self._hooks.has("op_call"):
+        hooks = dispatch.call.hooks or self._hooks
+        if not hooks.has("op_call"):
             return
         spec = dispatch.found.spec
         params = dispatch.valid.model_dump(exclude_unset=True)
@@ -205,7 +206,7 @@ class Broker:
         def validate(params: Mapping[str, Any]) -> Mapping[str, Any]:
             return self._parse(spec, params).model_dump(exclude_unset=True)
 
-        decision, refusal = await decide(self._hooks, event, self._approver, validate)
+        decision, refusal = await decide(hooks, event, self._approver, validate)
         dispatch.decisions = self.redactor.data(trail(decision))
         if decision.replaced_by and decision.arguments is not None:
             # What a guard puts in place of the parameters passes validation and gate like what it replaces.
@@ -444,8 +445,9 @@ class Broker:
                 dispatch.call.on_effect(report)
             except Exception as raised:  # noqa: BLE001  whoever watches must not change what is watched
                 _log.warning("a listener to effects failed: %s", self.redactor.text(safe_text(raised)))
-        if self._hooks.has("effect"):
-            await self._hooks.observe(
+        hooks = dispatch.call.hooks or self._hooks
+        if hooks.has("effect"):
+            await hooks.observe(
                 Effect(
                     effect=dispatch.effect,
                     op=self.redactor.text(dispatch.op),

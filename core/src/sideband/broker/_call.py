@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 from attrs import define, field, frozen
 
+from ..hooks import HookRegistry
 from ..ops import Grant, Origin
 
 __all__ = ["Call", "EffectReport", "Progress"]
@@ -68,6 +69,8 @@ class Call:
         key: makes each effect of the call idempotent, under ``key:op:digest:occurrence``.
         on_progress: gets progress, redacted; must not block.
         on_effect: gets each effect when it has ended; must not block.
+        on_part: gets parts of results before these are complete, redacted.
+        hooks: who decides about its effects and is told of them; ``None``: the host's.
     """
 
     id: str
@@ -79,6 +82,8 @@ class Call:
     key: str | None = None
     on_progress: Callable[[Progress], None] | None = None
     on_effect: Callable[[EffectReport], None] | None = None
+    on_part: Callable[[Mapping[str, Any]], Awaitable[None]] | None = None
+    hooks: HookRegistry | None = None
     _closers: list[Callable[[], Awaitable[None]]] = field(factory=list, init=False)
     _occurrences: Counter[str] = field(factory=Counter, init=False)
 

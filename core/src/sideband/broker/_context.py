@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attrs import define, evolve, field, frozen
 
 from ..ops import Credential, Grant, OpDenied, Origin, Scope
-from ..plugins import LoadedPlugin
+from ..plugins import LoadedPlugin, PluginContext
+from ..providers import Provider
 from ._call import Call, Progress
 from ._gate import check_scope
 
@@ -90,6 +91,19 @@ class DispatchContext:
             return
         text = None if message is None else self._broker.redactor.text(message)[:_LONGEST_MESSAGE]
         self._call.on_progress(Progress(self._call.id, self.op, current, total, text))
+
+    async def emit(self, part: Mapping[str, Any]) -> None:
+        """See ``OpContext.emit``."""
+        if self._call.on_part is not None and not self._ended:
+            await self._call.on_part(self._broker.redactor.data(part))
+
+    async def provider(self, name: str) -> tuple[Provider, PluginContext]:
+        """See ``OpContext.provider``."""
+        return await self._broker.ops.provider(name)
+
+    async def providers(self) -> Sequence[str]:
+        """See ``OpContext.providers``."""
+        return await self._broker.ops.providers()
 
     async def dispatch(
         self,

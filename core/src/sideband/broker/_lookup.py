@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from attrs import frozen
 
 from ..ops import Capability, CapabilityInvalid, Grant, OpFamily, OpNotFound, OpSpec, OpUnavailable
-from ..plugins import LoadedPlugin, PluginError, PluginHost, PluginNotFound
+from ..plugins import LoadedPlugin, PluginContext, PluginError, PluginHost, PluginNotFound
+from ..providers import Provider
 
 __all__ = ["BoundOp", "Ops"]
 
@@ -58,6 +59,29 @@ class Ops:
         for spec in plugin.contribution.ops:
             self._bound.setdefault(spec.name, BoundOp(spec, plugin.contribution, plugin))
         return plugin
+
+    def add(self, spec: OpSpec, family: OpFamily, plugin: LoadedPlugin) -> None:
+        """Add an op of the host's own, whose family no plugin has."""
+        self._bound[spec.name] = BoundOp(spec, family, plugin)
+
+    async def provider(self, name: str) -> tuple[Provider, PluginContext]:
+        """The provider of models of that name, and its plugin's context. Raises what loading that plugin raises."""
+        entry = name.partition("-")[0] if name not in self._plugins.names("provider") else name
+        plugin = await self._plugins.load("provider", entry)
+        for provider in plugin.contribution:
+            if provider.name == name:
+                return provider, plugin.context
+        raise PluginNotFound("provider", name, known=[provider.name for provider in plugin.contribution])
+
+    async def providers(self) -> tuple[str, ...]:
+        """The names of all providers, sorted. What can't be loaded is listed by the name of its plugin."""
+        found: list[str] = []
+        for name in self._plugins.names("provider"):
+            try:
+                found += [provider.name for provider in (await self._plugins.load("provider", name)).contribution]
+            except PluginError:
+                found.append(name)
+        return tuple(sorted(found))
 
     async def grant(self, texts: Iterable[str]) -> Grant:
         """Capabilities as written, checked against their families and with their families' defaults filled in.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import attrs
@@ -16,12 +17,29 @@ from attrs import field, frozen
 from ..ops import Level, Origin
 from ._decision import Note
 from ._frozen import as_tuple, freeze
-from ._results import UNCHANGED, Cancel, Compacted, Continue, Handled, Patch, Redactor, Route, Section, Transform
+from ._results import (
+    UNCHANGED,
+    Cancel,
+    ChatCommand,
+    Compact,
+    Compacted,
+    Continue,
+    GiveUp,
+    Handled,
+    Park,
+    Patch,
+    Redactor,
+    Retry,
+    Route,
+    Section,
+    Transform,
+)
 
 __all__ = [
     "AfterProviderResponse",
     "BeforeAgentStart",
     "BeforeProviderRequest",
+    "ChatCommands",
     "CollectEvent",
     "Compaction",
     "Context",
@@ -31,6 +49,7 @@ __all__ = [
     "FirstEvent",
     "Input",
     "Message",
+    "ModelError",
     "ObserveEvent",
     "OpCall",
     "Redactors",
@@ -322,6 +341,9 @@ class Compaction(FirstEvent[Cancel | Compacted]):
         previous_summary: the summary of the compaction before, if there was one.
         tokens_before: the size of the context now, estimated.
         instructions: what the user asked the summary to keep; empty for nothing.
+        turn_prefix: the beginning of the run that is cut in two, if one is: what is kept begins in its middle.
+        read_files: what was read up to here, in this compaction and those before.
+        modified_files: what was changed, likewise.
     """
 
     session: str
@@ -330,6 +352,31 @@ class Compaction(FirstEvent[Cancel | Compacted]):
     previous_summary: str | None = None
     tokens_before: int = 0
     instructions: str = ""
+    turn_prefix: Sequence[Message] = field(default=(), converter=freeze)
+    read_files: tuple[str, ...] = field(default=(), converter=as_tuple)
+    modified_files: tuple[str, ...] = field(default=(), converter=as_tuple)
+
+
+@frozen
+class ModelError(FirstEvent[Retry | Compact | Park | GiveUp]):
+    """A model call has failed, and somebody must say what follows.
+
+    Attributes:
+        run: the id of the run.
+        model: ``provider:model``.
+        error: the failure as data: ``code``, ``message``, ``hint``, and of a provider's also ``status``, ``body``,
+            ``headers`` and ``cause``, as far as there are any.
+        attempt: how many calls of this model have failed in a row, with this one: 1 for the first.
+        elapsed: the seconds since the first of them began.
+        compacted: whether the conversation was made shorter since.
+    """
+
+    run: str
+    model: str
+    error: Mapping[str, Any] = field(converter=freeze)
+    attempt: int = 1
+    elapsed: float = 0.0
+    compacted: bool = False
 
 
 @frozen
@@ -366,9 +413,21 @@ class Sections(CollectEvent[Section]):
 
     Attributes:
         channel: the channel that the prompt is cached for: ``cli``, ``server``.
+        session: the id of the session.
+        tools: the tools that the model may call, by the names that models see.
+        skills: the skills among them, and those that consist of instructions only: each with ``name``, ``description``,
+            ``location`` (the absolute path of its SKILL.md) and ``tools``.
+        folder: the working directory.
+        project: the nearest folder with a ``sideband.toml`` that is trusted as it is now; ``None`` if there is none.
+            Nothing else of a project may be read.
     """
 
     channel: str = "cli"
+    session: str = ""
+    tools: tuple[str, ...] = field(default=(), converter=as_tuple)
+    skills: Sequence[Mapping[str, Any]] = field(default=(), converter=freeze)
+    folder: Path | None = None
+    project: Path | None = None
 
 
 @frozen
@@ -380,6 +439,17 @@ class Routes(CollectEvent[Route]):
     """
 
     tools: tuple[str, ...] = field(default=(), converter=as_tuple)
+
+
+@frozen
+class ChatCommands(CollectEvent[ChatCommand]):
+    """A chat begins, and lists what can be asked for with a slash.
+
+    Attributes:
+        channel: where the chat is: ``cli``, ``server``.
+    """
+
+    channel: str = "cli"
 
 
 @frozen

@@ -211,7 +211,7 @@ class AgentEnd(ObserveEvent):
 
     Attributes:
         run: the id of the run.
-        reason: ``completed``, ``aborted`` or ``error``.
+        reason: ``completed``, ``aborted``, ``error``, or ``parked`` if it waits for something and can go on later.
         messages: the messages of the run, oldest first.
     """
 
@@ -329,7 +329,7 @@ class ModelSelect(ObserveEvent):
     Attributes:
         model: its name.
         previous: the name of the model before, if there was one.
-        source: ``set``, ``cycle`` or ``restore``.
+        source: ``set``, ``cycle``, ``restore``, or ``fallback`` if the one before can't answer.
     """
 
     model: str

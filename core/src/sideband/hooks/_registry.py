@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn
+from weakref import WeakSet
 
 import pluggy
 
@@ -69,6 +70,8 @@ class HookRegistry(Hooks):
         self._phases: dict[str, Phase] = {}
         self._contexts: dict[str, Callable[[Event], PluginContext | None]] = {}
         self._broken: dict[str, str] = {}
+        self._objects: dict[str, tuple[object, Callable[[], object] | None]] = {}
+        self._derived: WeakSet[HookRegistry] = WeakSet()
 
     @property
     def plugins(self) -> tuple[str, ...]:
@@ -82,6 +85,7 @@ class HookRegistry(Hooks):
         *,
         phase: Phase = Phase.NORMAL,
         context: PluginContext | Callable[[Event], PluginContext | None] | None = None,
+        make: Callable[[], object] | None = None,
     ) -> None:
         """Add all hook implementations of one plugin, or none of them.
 
@@ -90,6 +94,7 @@ class HookRegistry(Hooks):
             implementation: a module, or an instance of a class, with functions marked by ``hookimpl``.
             phase: ``GUARD`` for guards; ``OBSERVER`` for those that want to see what the others have made of it.
             context: the ``ctx`` of its implementations, or what makes it for an event.
+            make: makes another instance like ``implementation``, for those who need one of their own.
 
         Raises:
             HookInvalid: everything that is wrong with it.
@@ -103,6 +108,7 @@ class HookRegistry(Hooks):
         except pluggy.PluginValidationError as error:
             raise HookInvalid(plugin, [str(error)]) from error
         self._phases[plugin] = phase
+        self._objects[plugin] = (implementation, make)
         self._contexts[plugin] = context if callable(context) else lambda _: context
         hooks = [name for name in vars(namespace) if name in HOOK_SPECS]
         try:
@@ -122,6 +128,8 @@ class HookRegistry(Hooks):
             return
         self._forget(plugin)
         self._solve_all_of(plugin)
+        for derived in self._derived:
+            derived.unregister(plugin)
 
     def break_off(self, plugin: str, reason: str) -> None:
         """Let every further call of a plugin fail, without calling it; one that is not there is no error.
@@ -136,6 +144,39 @@ class HookRegistry(Hooks):
         if plugin in self._phases:
             self._broken[plugin] = reason
             self._solve_all_of(plugin)
+        for derived in self._derived:
+            derived.break_off(plugin, reason)
+
+    def derive(self, context: Callable[[PluginContext | None], PluginContext | None]) -> HookRegistry:
+        """The same implementations, for an agent: with contexts that know it, and guards that nobody else counts in.
+
+        What can be made anew, as guards can, is made anew; everything else is shared. A plugin that breaks off here
+        breaks off there.
+
+        Args:
+            context: makes the agent's context out of the host's.
+        """
+        derived = HookRegistry(report=self._report, trace=self.trace, deadlines=self._deadlines, order=self._manifest)
+        for plugin, (implementation, make) in self._objects.items():
+            theirs = self._contexts[plugin]
+            problem = self._broken.get(plugin)
+            own = implementation
+            if make is not None and problem is None:
+                try:
+                    own = make()
+                except Exception as error:  # noqa: BLE001  a guard that can't be made denies, like one that fails
+                    problem = f"it can't be made: {type(error).__name__}: {error}"
+            derived.register(
+                plugin,
+                own,
+                phase=self._phases[plugin],
+                context=lambda event, theirs=theirs: context(theirs(event)),  # type: ignore[misc]  # mypy knows no default here
+                make=make,
+            )
+            if problem is not None:
+                derived.break_off(plugin, problem)
+        self._derived.add(derived)
+        return derived
 
     def order(self, hook: str) -> tuple[OrderedImplementation, ...]:
         """The implementations of a hook in the order in which they run, with the reasons for it.
@@ -179,6 +220,7 @@ class HookRegistry(Hooks):
         self._manager.unregister(name=plugin)
         del self._phases[plugin]
         del self._contexts[plugin]
+        del self._objects[plugin]
         self._broken.pop(plugin, None)
 
 

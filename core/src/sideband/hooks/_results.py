@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum
 from typing import Any, Final
 
 from attrs import Attribute, field, frozen
-from attrs.validators import instance_of, optional
+from attrs.validators import instance_of, is_callable, matches_re, optional
 
 from ._frozen import as_tuple, freeze
 
@@ -17,13 +17,18 @@ __all__ = [
     "Allow",
     "Ask",
     "Cancel",
+    "ChatCommand",
+    "Compact",
     "Compacted",
     "Continue",
     "Deny",
+    "GiveUp",
     "Handled",
+    "Park",
     "Patch",
     "Redactor",
     "Replace",
+    "Retry",
     "Route",
     "Section",
     "Transform",
@@ -170,6 +175,88 @@ class Compacted:
     first_kept: str | None = field(default=None, validator=optional(_text))
     details: Mapping[str, Any] = field(factory=dict, converter=freeze, validator=_is_mapping)
     plugin: str = ""
+
+
+def _is_at_least_0(_: object, attribute: Attribute[Any], value: float) -> None:
+    if not value >= 0:
+        raise ValueError(f"`{attribute.name}` must be 0 or more, not {value!r}")
+
+
+@frozen
+class Retry:
+    """``model_error``: make the same model call again.
+
+    Args:
+        delay: seconds until then.
+        kind: the class of the failure, ``overloaded`` for instance; for people and records.
+        plugin: who said so; set by the dispatcher.
+    """
+
+    delay: float = field(converter=float, validator=_is_at_least_0)
+    kind: str = field(default="", validator=_text)
+    plugin: str = ""
+
+
+@frozen
+class Compact:
+    """``model_error``: the conversation is too long for the model; make it shorter, then call again.
+
+    Args:
+        kind: the class of the failure.
+        plugin: who said so; set by the dispatcher.
+    """
+
+    kind: str = field(default="context_overflow", validator=_text)
+    plugin: str = ""
+
+
+@frozen
+class Park:
+    """``model_error``: end the run for now; it can go on later, from where it stands.
+
+    Args:
+        until: when that is worth trying, in seconds since 1970; ``None`` if nobody knows.
+        kind: the class of the failure.
+        hint: what the user can do.
+        plugin: who said so; set by the dispatcher.
+    """
+
+    until: float | None = None
+    kind: str = field(default="", validator=_text)
+    hint: str = field(default="", validator=_text)
+    plugin: str = ""
+
+
+@frozen
+class GiveUp:
+    """``model_error``: no further call of this model can help now.
+
+    The next model of the fallback chain is tried, if there is one; else the run fails, and can be resumed.
+
+    Args:
+        kind: the class of the failure, ``auth`` for instance.
+        hint: what the user can do.
+        plugin: who said so; set by the dispatcher.
+    """
+
+    kind: str = field(default="", validator=_text)
+    hint: str = field(default="", validator=_text)
+    plugin: str = ""
+
+
+@frozen
+class ChatCommand:
+    """``chat_commands``: something that a user of a chat can ask for with a slash, ``/todo``. No model sees it.
+
+    Args:
+        name: what follows the slash: lower-case words joined with ``-``.
+        summary: one line for the list of commands.
+        run: an async function of the text after the name, and of the agent's context; returns what the user is shown.
+    """
+
+    name: str = field(validator=[_text, matches_re(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")])
+    summary: str = field(validator=_text)
+    run: Callable[[str, Any], Awaitable[str | None]] = field(repr=False, validator=is_callable())
 
 
 @frozen

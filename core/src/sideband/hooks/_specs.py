@@ -8,11 +8,13 @@ from ._events import (
     AfterProviderResponse,
     BeforeAgentStart,
     BeforeProviderRequest,
+    ChatCommands,
     Compaction,
     Context,
     Ephemeral,
     Input,
     Message,
+    ModelError,
     OpCall,
     Redactors,
     Routes,
@@ -26,13 +28,18 @@ from ._results import (
     Allow,
     Ask,
     Cancel,
+    ChatCommand,
+    Compact,
     Compacted,
     Continue,
     Deny,
+    GiveUp,
     Handled,
+    Park,
     Patch,
     Redactor,
     Replace,
+    Retry,
     Route,
     Section,
     Transform,
@@ -196,6 +203,24 @@ def compaction(event: Compaction, ctx: PluginContext) -> Cancel | Compacted | No
     """
 
 
+@spec(ModelError, Kind.FIRST, Retry, Compact, Park, GiveUp, on_failure=Failure.NEXT, deadline=10)
+def model_error(event: ModelError, ctx: PluginContext) -> Retry | Compact | Park | GiveUp | None:
+    """Say what follows on a model call that failed. The first answer counts; without one, the run fails.
+
+    Only the model call is made again, from the last stored step: no tool runs twice.
+
+    Example:
+        >>> from sideband.hooks import GiveUp, ModelError, Retry, hookimpl
+        >>> @hookimpl
+        ... def model_error(event: ModelError) -> Retry | GiveUp | None:
+        ...     if event.error.get("status") != 503:
+        ...         return None
+        ...     return Retry(2.0**event.attempt, "overloaded") if event.attempt < 4 else GiveUp("overloaded")
+        >>> model_error(ModelError("r1", "local:m", {"status": 503})).delay
+        2.0
+    """
+
+
 @spec(SessionBeforeSwitch, Kind.DECIDE, Cancel, on_failure=Failure.REPORT, deadline=30)
 def session_before_switch(event: SessionBeforeSwitch, ctx: PluginContext) -> Cancel | None:
     """Keep the user from leaving a session now. A plugin that fails does not.
@@ -242,6 +267,20 @@ def routes(event: Routes, ctx: PluginContext) -> list[Route] | None:
         >>> @hookimpl
         ... def routes(event: Routes) -> list[Route]:
         ...     return [Route(r"weather|rain|snow", ["weather.today", "weather.week"])]
+    """
+
+
+@spec(ChatCommands, Kind.COLLECT, on_failure=Failure.SKIP, deadline=10, items=ChatCommand)
+def chat_commands(event: ChatCommands, ctx: PluginContext) -> list[ChatCommand] | None:
+    """Add commands that users of a chat can type after a slash. Two of one name are both left out, and reported.
+
+    Example:
+        >>> from sideband.hooks import ChatCommand, ChatCommands, hookimpl
+        >>> async def show(text: str, ctx) -> str:
+        ...     return f"{ctx.usage.output} tokens written"
+        >>> @hookimpl
+        ... def chat_commands(event: ChatCommands) -> list[ChatCommand]:
+        ...     return [ChatCommand("written", "how much the model wrote", show)]
     """
 
 

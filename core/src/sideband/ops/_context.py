@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from attrs import field, frozen
 
 from ._scope import Scope
+
+if TYPE_CHECKING:  # they know ops
+    from ..plugins import PluginContext
+    from ..providers import Provider
 
 __all__ = ["Credential", "CredentialResolver", "OpContext", "Origin"]
 
@@ -108,6 +112,22 @@ class OpContext(Protocol):
         self, *, current: float | None = None, total: float | None = None, message: str | None = None
     ) -> None:
         """Tell whoever watches the call how far it is. Redacted, bounded, never waits for a slow reader."""
+
+    async def emit(self, part: Mapping[str, Any]) -> None:
+        """Hand a part of the result to whoever waits for it, before it is complete: plain data, redacted.
+
+        Nothing happens if nobody asked for parts. Waits until the part was taken.
+        """
+
+    async def provider(self, name: str) -> tuple[Provider, PluginContext]:
+        """The provider of models of that name, and the context that it is to be called with.
+
+        Raises:
+            PluginError: there is none, or its plugin can't be used.
+        """
+
+    async def providers(self) -> Sequence[str]:
+        """The names of all providers whose plugins may load, sorted."""
 
     async def dispatch(
         self,

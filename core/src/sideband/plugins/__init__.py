@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ._agent_context import AgentContext, AgentSession, ChildResult
     from ._context import PluginContext
     from ._deprecations import Deprecation, SidebandDeprecationWarning
     from ._discovery import discover
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from ._records import PluginRecord, State, Transition
 
 __all__ = [
+    "AgentContext",
+    "AgentSession",
+    "ChildResult",
     "Deprecation",
     "EntryPoint",
     "LifespanFailed",
@@ -59,6 +63,9 @@ __all__ = [
 ]
 
 _HOMES = {
+    "AgentContext": "_agent_context",
+    "AgentSession": "_agent_context",
+    "ChildResult": "_agent_context",
     "Deprecation": "_deprecations",
     "EntryPoint": "_entry_point",
     "LoadedPlugin": "_plugin",

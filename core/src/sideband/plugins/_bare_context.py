@@ -39,6 +39,9 @@ class BareContext:
         """Refuse."""
         raise self._refusal(f"get the credential `{handle}`")
 
+    def protect(self, value: str | bytes, name: str = "secret") -> None:
+        """Do nothing: nothing of it is recorded anywhere."""
+
     def _refusal(self, wish: str) -> PluginError:
         return PluginError(
             f"the plugin `{self.plugin}` can't {wish}: its plugin host stands alone, without a broker",

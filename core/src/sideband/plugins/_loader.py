@@ -222,15 +222,16 @@ class PluginLoader:
         phase = _PHASES.get(plugin.record.kind)
         if phase is None:
             return
-        implementation = plugin.contribution
+        implementation, make = plugin.contribution, None
         if isinstance(implementation, type):
+            make = implementation
             try:
                 implementation = implementation()
             except Exception as error:
                 problem = f"`{plugin.contribution.__name__}()` raised {type(error).__name__}: {error}"
                 raise PluginInvalid(plugin.record, problem) from error
         try:
-            self._hooks.register(plugin.name, implementation, phase=phase, context=plugin.context)
+            self._hooks.register(plugin.name, implementation, phase=phase, context=plugin.context, make=make)
         except HookError as error:
             raise PluginInvalid(plugin.record, error.message) from error
 

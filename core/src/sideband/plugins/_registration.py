@@ -35,6 +35,8 @@ def read_contribution(record: PluginRecord, value: Any) -> Any:
         return _hooks(record, value)
     if record.kind == "guard" and isinstance(value, type):
         return value
+    if record.kind == "tool" and not hasattr(value, "sideband_tools"):
+        return _tools(record, (value,))
     return _CHECKS[record.kind](record, _registered(record, value))
 
 
@@ -128,6 +130,22 @@ def _stores(record: PluginRecord, registered: Any) -> tuple[StoreSpec, ...]:
     return stores
 
 
+def _tools(record: PluginRecord, registered: Any) -> tuple[Any, ...]:
+    from ..tools import Tool  # tools know plugins
+
+    tools = _items(record, registered)
+    for one in tools:
+        if not isinstance(one, Tool):
+            raise PluginInvalid(
+                record, f"`sideband_tools` returned {_described(one)}; decorate the function with `@tool`"
+            )
+        if one.name.partition(".")[0] != record.name:
+            raise PluginInvalid(record, f"its tool `{one.name}` is neither `{record.name}` nor `{record.name}.*`")
+        if sum(other.name == one.name for other in tools) > 1:
+            raise PluginInvalid(record, f"it has two tools `{one.name}`")
+    return tools
+
+
 def _named(*methods: str) -> Callable[[PluginRecord, Any], tuple[Any, ...]]:
     """A check for objects that have a name and these methods."""
 
@@ -172,10 +190,10 @@ def _described(value: Any) -> str:
 _CHECKS: Mapping[str, Callable[[PluginRecord, Any], Any]] = {
     "guard": _guard,
     "op": _family,
-    "provider": _named(),
+    "provider": _named("models", "stream"),
     "loader": _named("load"),
     "store": _stores,
     "sandbox": _named("probe", "launch"),
     "command": _command,
-    "tool": _named(),
+    "tool": _tools,
 }

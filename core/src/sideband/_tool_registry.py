@@ -1,0 +1,132 @@
+"""All tools of a host: those of plugins and those of skills, which look the same to a model."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Protocol
+
+from attrs import evolve
+
+from ._calls import CallRequest, SkillCalls
+from ._catalog import SkillCatalog
+from .broker import Ops, Progress
+from .hooks import HookRegistry
+from .loading import SkillSpec, ToolSpec
+from .ops import Capability, Level, Origin
+from .plugins import PluginError, PluginHost
+from .tools import Tool, ToolContext, ToolOutput, ToolView
+
+__all__ = ["HostToolContext", "ToolRegistry"]
+
+_log = logging.getLogger("sideband")
+
+
+class HostToolContext(ToolContext, Protocol):
+    """What the host's own tools need to know of a call besides what plugins may."""
+
+    origin: Origin
+    hooks: HookRegistry
+    on_progress: Callable[[Progress], None]
+
+
+class ToolRegistry:
+    """Knows every tool of a host. There is one for each host; agents work on views of it.
+
+    Args:
+        plugins: those that may supply tools.
+        catalog: the skills.
+        calls: runs tools of skills.
+        ops: tells how much a capability can do.
+    """
+
+    def __init__(self, plugins: PluginHost, catalog: SkillCatalog, calls: SkillCalls, ops: Ops) -> None:
+        self._plugins = plugins
+        self._catalog = catalog
+        self._calls = calls
+        self._ops = ops
+        self.problems: tuple[str, ...] = ()
+
+    async def view(self) -> ToolView:
+        """All tools. Two of one name are both left out, and named in ``problems``: neither wins silently."""
+        found = [*await self._of_plugins(), *await self._of_skills()]
+        by_name: dict[str, list[Tool]] = {}
+        for one in found:
+            by_name.setdefault(one.model_name, []).append(one)
+        clashes = {name: rivals for name, rivals in by_name.items() if len(rivals) > 1}
+        self.problems = tuple(
+            f"the tool `{name}` is left out: {' and '.join(one.source for one in rivals)} have it"
+            for name, rivals in sorted(clashes.items())
+        )
+        for problem in self.problems:
+            _log.warning("%s", problem)
+        return ToolView.of(rivals[0] for rivals in by_name.values() if len(rivals) == 1)
+
+    async def skills(self) -> tuple[Mapping[str, Any], ...]:
+        """What models and prompts are told about skills."""
+        return tuple(
+            {
+                "name": skill.name,
+                "description": skill.description,
+                "location": str(skill.source / "SKILL.md"),
+                "tools": [one.model_name for one in skill.tools],
+            }
+            for skill in (await self._catalog.all()).skills
+        )
+
+    async def _of_plugins(self) -> list[Tool]:
+        found: list[Tool] = []
+        for name in self._plugins.names("tool"):
+            try:
+                plugin = await self._plugins.load("tool", name)
+            except PluginError as error:
+                _log.warning("%s", error.message)
+                continue
+            found += [evolve(one, source=f"plugin {name}") for one in plugin.contribution]
+        return found
+
+    async def _of_skills(self) -> list[Tool]:
+        found: list[Tool] = []
+        for skill in (await self._catalog.all()).skills:
+            level = await self._level(skill)
+            found += [self._tool(skill, one, level) for one in skill.tools]
+        return found
+
+    def _tool(self, skill: SkillSpec, spec: ToolSpec, level: Level) -> Tool:
+        return Tool(
+            name=spec.full_name,
+            description=spec.description,
+            parameters=spec.parameters,
+            validate=spec.validate,
+            run=partial(self._run, spec.full_name),
+            level=level,
+            timeout=spec.timeout or skill.timeout,
+            source=f"skill {skill.name}",
+        )
+
+    async def _level(self, skill: SkillSpec) -> Level:
+        """The highest level that what the skill asks for reaches."""
+        highest = Level.SAFE
+        for text in skill.capabilities:
+            try:
+                family = (await self._ops.plugin(Capability.parse(text).family)).contribution
+            except (PluginError, ValueError):
+                continue  # a call says what is wrong with it
+            highest = max([highest, *(spec.level for spec in family.ops if spec.requires)])
+        return highest
+
+    async def _run(self, name: str, arguments: dict[str, Any], ctx: HostToolContext) -> ToolOutput:
+        result = await self._calls.run(
+            CallRequest(
+                name,
+                arguments,
+                key=ctx.key,
+                principal=ctx.principal,
+                on_progress=ctx.on_progress,
+                origin=ctx.origin,
+                hooks=ctx.hooks,
+            )
+        )
+        effects = [effect.id for effect in result.effects]
+        return ToolOutput(result.output, metadata={"effects": effects, "isolation": result.isolation})

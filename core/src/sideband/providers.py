@@ -1,0 +1,281 @@
+"""What a provider of models promises, what it is asked, and how it fails.
+
+A provider is a plugin of the group ``sideband.v1.provider``. It turns a request into what its server speaks, and the
+server's stream into events. Nobody but the op family `llm` calls it, so that each model call is gated and recorded.
+
+OpFailed
+└── ProviderError                            provider.failed
+    ├── ProviderRefused(RuntimeError)        provider.refused       the server answered with an error
+    ├── ProviderUnreachable(ConnectionError) provider.unreachable   no connection, or it broke off before an answer
+    ├── ProviderTimeout(TimeoutError)        provider.timeout       nothing came for too long
+    ├── StreamBroken(ConnectionError)        provider.stream        the stream ended without its end, or is malformed
+    └── ProviderUnconfigured(LookupError)    provider.unconfigured  a key or an address is missing
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from .messages import AssistantMessage, Message
+from .ops import OpFailed
+from .plugins import PluginContext
+
+__all__ = [
+    "Finished",
+    "ModelInfo",
+    "ModelRequest",
+    "Prices",
+    "Provider",
+    "ProviderError",
+    "ProviderRefused",
+    "ProviderTimeout",
+    "ProviderUnconfigured",
+    "ProviderUnreachable",
+    "StreamBroken",
+    "StreamEvent",
+    "TextDelta",
+    "ThinkingDelta",
+    "ToolCallDelta",
+    "ToolSchema",
+]
+
+_LONGEST_BODY = 4_000
+_KEPT_HEADERS = ("retry-after", "retry-after-ms", "x-should-retry", "request-id", "x-request-id")
+_KEPT_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-")
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Prices(_Frozen):
+    """US dollars for a million tokens.
+
+    Attributes:
+        input, output: read, and written.
+        cache_read, cache_write: read from a cache, and put into one; ``None``: as ``input``.
+    """
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+    cache_read: float | None = Field(None, ge=0)
+    cache_write: float | None = Field(None, ge=0)
+
+
+class ModelInfo(_Frozen):
+    """What is known about a model.
+
+    Attributes:
+        id: its name at the provider, without the provider's.
+        context_window: tokens; ``None`` if not known.
+        max_output: tokens; ``None`` if not known.
+        images, thinking, tools: what it can deal with.
+        prices: ``None`` if not known. All 0 for a model that runs here.
+    """
+
+    id: str
+    context_window: int | None = Field(None, gt=0)
+    max_output: int | None = Field(None, gt=0)
+    images: bool = False
+    thinking: bool = False
+    tools: bool = True
+    prices: Prices | None = None
+
+
+class ToolSchema(_Frozen):
+    """A tool as a model is told about it.
+
+    Attributes:
+        name: ``github__stars``.
+        description: for the model.
+        parameters: a JSON Schema object.
+    """
+
+    name: str
+    description: str = ""
+    parameters: dict[str, JsonValue] = Field(default={"type": "object", "properties": {}})
+
+
+class ModelRequest(_Frozen):
+    """What a model is asked.
+
+    Attributes:
+        model: its name at the provider, without the provider's.
+        system: the system prompt; empty for none.
+        messages: oldest first; each tool call is followed by its result.
+        tools: in the order in which they are sent.
+        tool_choice: ``auto``, ``none``, ``required``, or the name of the one tool that must be called.
+        output_schema: a JSON Schema that the answer, as JSON text, must fit; ``None``: free text.
+        max_tokens: how long the answer may be; ``None``: the provider's limit.
+        temperature: ``None`` leaves it to the provider.
+        thinking: how much the model may think before it speaks; ``None`` leaves it to the provider.
+        stop: texts that end the answer.
+        cache_key: the same for all requests that share a prefix, a hint for the provider's cache.
+        options: what only this provider understands, added to its request as it is.
+    """
+
+    model: str
+    system: str = ""
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSchema, ...] = ()
+    tool_choice: str = "auto"
+    output_schema: dict[str, JsonValue] | None = None
+    max_tokens: int | None = Field(None, gt=0)
+    temperature: float | None = Field(None, ge=0, allow_inf_nan=False)
+    thinking: Literal["off", "low", "medium", "high"] | None = None
+    stop: tuple[str, ...] = ()
+    cache_key: str = ""
+    options: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class TextDelta(_Frozen):
+    """More text of the answer."""
+
+    type: Literal["text"] = "text"
+    text: str
+
+
+class ThinkingDelta(_Frozen):
+    """More of what the model thinks."""
+
+    type: Literal["thinking"] = "thinking"
+    text: str
+
+
+class ToolCallDelta(_Frozen):
+    """More of a tool call. What can be used stands in the finished message only.
+
+    Attributes:
+        index: which of the answer's tool calls, from 0.
+        name: the tool; empty where it was told before.
+        arguments: the next piece of the arguments' JSON text.
+    """
+
+    type: Literal["tool_call"] = "tool_call"
+    index: int
+    name: str = ""
+    arguments: str = ""
+
+
+class Finished(_Frozen):
+    """The stream has come to its end, as its protocol says it.
+
+    Attributes:
+        message: the whole answer, with its usage. ``model`` and ``usage.cost`` are filled in by `llm`.
+    """
+
+    type: Literal["finished"] = "finished"
+    message: AssistantMessage
+
+
+StreamEvent = TextDelta | ThinkingDelta | ToolCallDelta | Finished
+
+
+class Provider(Protocol):
+    """One service that runs models. ``sideband_providers()`` of the plugin returns a list of them.
+
+    Attributes:
+        name: the entry-point name, or one that begins with it and ``-``: what stands before the colon in ``openai:m``.
+    """
+
+    name: str
+
+    async def models(self, ctx: PluginContext) -> Sequence[ModelInfo]:
+        """The models that can be used now, with what is known about them: asked of the server where that is usual.
+
+        Raises:
+            ProviderError: it can't be asked; ``ProviderUnconfigured`` if a key is missing.
+        """
+
+    def stream(self, request: ModelRequest, ctx: PluginContext) -> AsyncIterator[StreamEvent]:
+        """Ask a model: an async generator of what it says, the last of it ``Finished``.
+
+        A stream that breaks off, is malformed, or ends without the end that its protocol has, is an error and never an
+        answer. The generator may be closed at any time, which closes the connection.
+
+        Raises:
+            ProviderError: there is no answer; its class and its data say why.
+        """
+
+
+class ProviderError(OpFailed):
+    """A model call has no answer. The world is as it was, so it may be repeated.
+
+    Args:
+        provider: its name.
+        message: one sentence.
+        status: the HTTP status, if there was an answer.
+        body: what the server said, cut.
+        headers: those of the answer; only what tells when to come again is kept.
+        cause: the name of the class of the exception behind it.
+        hint: what to do.
+    """
+
+    code = "provider.failed"
+    exit_code = 4
+    nothing_happened = True
+
+    def __init__(
+        self,
+        provider: str,
+        message: str,
+        *,
+        status: int | None = None,
+        body: str = "",
+        headers: Mapping[str, str] | None = None,
+        cause: str = "",
+        hint: str = "",
+        retryable: bool | None = None,
+    ) -> None:
+        super().__init__(f"{provider}: {message}", hint=hint, retryable=retryable)
+        self.provider = provider
+        self.status = status
+        self.body = body[:_LONGEST_BODY]
+        self.cause = cause
+        lowered = {name.lower(): value for name, value in (headers or {}).items()}
+        self.headers = {
+            name: value for name, value in lowered.items() if name in _KEPT_HEADERS or name.startswith(_KEPT_PREFIXES)
+        }
+
+    def as_dict(self) -> dict[str, Any]:
+        """The error as data, with what the server said."""
+        said = {"status": self.status, "body": self.body, "headers": self.headers, "cause": self.cause}
+        return {
+            **super().as_dict(),
+            "provider": self.provider,
+            **{name: value for name, value in said.items() if value},
+        }
+
+
+class ProviderRefused(ProviderError, RuntimeError):
+    """The server answered with an error: an HTTP status of one, or an error inside an answer that began well."""
+
+    code = "provider.refused"
+
+
+class ProviderUnreachable(ProviderError, ConnectionError):
+    """No connection, or it broke off before an answer began."""
+
+    code = "provider.unreachable"
+
+
+class ProviderTimeout(ProviderError, TimeoutError):
+    """The server was silent for too long."""
+
+    code = "provider.timeout"
+
+
+class StreamBroken(ProviderError, ConnectionError):
+    """The stream ended before its end, or says something that its protocol does not know."""
+
+    code = "provider.stream"
+
+
+class ProviderUnconfigured(ProviderError, LookupError):
+    """A key or an address is missing; the hint says where it can be set."""
+
+    code = "provider.unconfigured"
+    exit_code = 5
