@@ -8,14 +8,16 @@ from secrets import token_hex
 from typing import Any
 
 import anyio
-from attrs import define, field
+from attrs import define, evolve, field
 
-from .broker import Broker, Call, Redactor
+from .broker import Broker, Call, Progress, Redactor
+from .hooks import HookRegistry
 from .ops import Credential, Grant, Origin
 
 __all__ = ["HostPluginContext"]
 
 _LONGEST = 3_600.0
+_NOBODY = Origin()
 
 
 @define(eq=False)
@@ -40,9 +42,24 @@ class HostPluginContext:
         key: str | None = None,
     ) -> Any:
         """See ``PluginContext.dispatch``."""
+        return await self.dispatch_for(_NOBODY, op, params, capabilities=capabilities, key=key)
+
+    async def dispatch_for(
+        self,
+        origin: Origin,
+        op: str,
+        params: Mapping[str, Any],
+        *,
+        capabilities: Iterable[str] | None = None,
+        key: str | None = None,
+        hooks: HookRegistry | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> Any:
+        """The same for an agent: with its session, run and step in the record, and its guards asked."""
         broker = self._broker()
         grant = self._rights() if capabilities is None else await broker.ops.grant(capabilities)
-        call = self._call(grant)
+        call = self._call(grant, origin)
+        call.hooks, call.on_progress = hooks, on_progress
         try:
             return await broker.dispatch(call, op, params, key=key)
         finally:
@@ -64,12 +81,12 @@ class HostPluginContext:
         """See ``PluginContext.protect``."""
         self._redactor.protect(value, name)
 
-    def _call(self, grant: Grant) -> Call:
+    def _call(self, grant: Grant, origin: Origin = _NOBODY) -> Call:
         return Call(
             id=token_hex(16),
             grant=grant,
             domain=f"plugin:{self.plugin}",
-            origin=Origin(principal=self.principal, plugin=self.plugin),
+            origin=evolve(origin, principal=self.principal, plugin=self.plugin),
             deadline=anyio.current_time() + _LONGEST,
         )
 

@@ -15,7 +15,7 @@ from .broker import Ops, Progress
 from .hooks import HookRegistry
 from .loading import SkillSpec, ToolSpec
 from .ops import Capability, Level, Origin
-from .plugins import PluginError, PluginHost
+from .plugins import PluginContext, PluginError, PluginHost
 from .tools import Tool, ToolContext, ToolOutput, ToolView
 
 __all__ = ["HostToolContext", "ToolRegistry"]
@@ -47,6 +47,11 @@ class ToolRegistry:
         self._calls = calls
         self._ops = ops
         self.problems: tuple[str, ...] = ()
+        self._contexts: dict[str, PluginContext] = {}
+
+    def context(self, tool: Tool) -> PluginContext | None:
+        """The context of the plugin that a tool comes from; ``None`` for a tool of a skill."""
+        return self._contexts.get(tool.name)
 
     async def view(self) -> ToolView:
         """All tools. Two of one name are both left out, and named in ``problems``: neither wins silently."""
@@ -84,6 +89,7 @@ class ToolRegistry:
                 _log.warning("%s", error.message)
                 continue
             found += [evolve(one, source=f"plugin {name}") for one in plugin.contribution]
+            self._contexts.update(dict.fromkeys((one.name for one in plugin.contribution), plugin.context))
         return found
 
     async def _of_skills(self) -> list[Tool]:

@@ -55,14 +55,15 @@ class Claims:
         found = await self._store.get(_path(key))
         if found is None:
             raise EffectInFlight(claim["op"], key)
-        if (found.value["op"], found.value["digest"]) != (claim["op"], claim["digest"]):
-            raise KeyReused(claim["op"], key)
         return await self._by_state(key, claim, found)
 
     async def _by_state(self, key: str, claim: dict[str, Any], found: Document) -> Replay | None:
         state, effect, result = found.value["state"], found.value["effect"], found.value.get("result")
         if state == "running":
             state, result = await self._abandoned(key, claim["op"], effect)
+        # A key whose effect never happened is free for whatever is tried next.
+        if state != "failed" and (found.value["op"], found.value["digest"]) != (claim["op"], claim["digest"]):
+            raise KeyReused(claim["op"], key)
         if state == "done":
             return Replay(effect, revive(result))
         if state == "unknown":

@@ -1,0 +1,171 @@
+"""How a run, or what is asked of an agent, can fail.
+
+SidebandError
+└── AgentError                               agent.failed
+    ├── AgentBusy(RuntimeError)              agent.busy        a run is under way
+    ├── AgentClosed(RuntimeError)            agent.closed      it was not entered, or is left already
+    ├── ModelMissing(LookupError)            agent.model       no model is configured
+    ├── StructureRefused(PermissionError)    agent.refused     a plugin keeps the user from switching or forking
+    ├── DepthReached(RecursionError)         agent.depth       agents may not spawn agents any deeper
+    ├── RunHalted(PermissionError)           agent.halted      a guard ended the run
+    ├── ModelFailed(RuntimeError)            code of the model call's failure
+    └── RunParked(RuntimeError)              what it waits for; the run can go on later
+        └── BudgetSpent                      budget.spent
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .._errors import SidebandError
+
+__all__ = [
+    "AgentBusy",
+    "AgentClosed",
+    "AgentError",
+    "BudgetSpent",
+    "DepthReached",
+    "ModelFailed",
+    "ModelMissing",
+    "RunHalted",
+    "RunParked",
+    "StructureRefused",
+]
+
+
+class AgentError(SidebandError):
+    """Something that was asked of an agent can't be done, or was not."""
+
+    code = "agent.failed"
+
+
+class AgentBusy(AgentError, RuntimeError):
+    """A run, or a compaction, is under way, and this needs an idle agent. Nothing has changed."""
+
+    code = "agent.busy"
+
+    def __init__(self, wish: str, phase: str) -> None:
+        super().__init__(
+            f"the agent can't {wish} now: it is in the phase {phase}",
+            hint="wait for its end (`wait_for_idle`), end it (`abort`), or queue a message (`steer`, `follow_up`)",
+            retryable=True,
+        )
+
+
+class AgentClosed(AgentError, RuntimeError):
+    """The agent was not entered, or is left already."""
+
+    code = "agent.closed"
+
+    def __init__(self) -> None:
+        super().__init__("the agent is not open", hint="use it inside `async with Agent(host) as agent:`")
+
+
+class ModelMissing(AgentError, LookupError):
+    """Nobody has said which model to use."""
+
+    code = "agent.model"
+    exit_code = 5
+
+    def __init__(self) -> None:
+        super().__init__(
+            "no model is configured",
+            hint="name one with --model provider:model, SIDEBAND_AGENT__MODEL, or `model` under `[agent]` in "
+            "sideband.toml; `sideband models list` shows what there is",
+        )
+
+
+class StructureRefused(AgentError, PermissionError):
+    """A plugin keeps the user from leaving or forking the session now."""
+
+    code = "agent.refused"
+    exit_code = 3
+
+    def __init__(self, wish: str, reason: str, plugin: str | None) -> None:
+        super().__init__(
+            f"the agent does not {wish}: {reason}", hint=f"the plugin `{plugin}` says so; do what it asks for, or deny it"
+        )
+        self.plugin = plugin
+
+
+class DepthReached(AgentError, RecursionError):
+    """Agents may not spawn agents any deeper."""
+
+    code = "agent.depth"
+
+    def __init__(self, depth: int) -> None:
+        super().__init__(
+            f"agents may spawn agents {depth} deep, and no deeper",
+            hint="do the task in this agent, or raise `depth` under `[agent]`",
+        )
+
+
+class RunHalted(AgentError, PermissionError):
+    """A guard ended the whole run."""
+
+    code = "agent.halted"
+    exit_code = 3
+
+    def __init__(self, reason: str, plugin: str | None) -> None:
+        super().__init__(
+            f"the guard `{plugin}` ended the run: {reason}",
+            hint="look at what was tried (`sideband sessions show`), and ask for it in another way",
+        )
+        self.plugin = plugin
+
+
+class ModelFailed(AgentError, RuntimeError):
+    """No model of the chain gave an answer. The session is as it was before the call, and the run can be resumed.
+
+    Args:
+        error: the last failure, as data.
+        hint: what to do; what the failure itself says if empty.
+        kind: the class of the failure, as the plugin that gave up calls it.
+    """
+
+    exit_code = 4
+
+    def __init__(self, error: Mapping[str, Any], *, hint: str = "", kind: str = "", exit_code: int = 4) -> None:
+        super().__init__(
+            str(error.get("message", "the model call failed")),
+            hint=hint or str(error.get("hint", "")) or "go on with `--resume` once it is mended; nothing was lost",
+            code=str(error.get("code", "")) or None,
+        )
+        self.kind = kind
+        self.error = dict(error)
+        self.exit_code = exit_code
+
+    def as_dict(self) -> dict[str, Any]:
+        """The error as data, with what the provider said."""
+        return {**self.error, **super().as_dict(), **({"kind": self.kind} if self.kind else {})}
+
+
+class RunParked(AgentError, RuntimeError):
+    """The run waits for something, and can go on from where it stands.
+
+    Args:
+        message: what it waits for.
+        until: when going on is worth trying, in seconds since 1970; ``None`` if nobody knows.
+    """
+
+    code = "agent.parked"
+
+    def __init__(self, message: str, *, until: float | None = None, hint: str = "", code: str | None = None) -> None:
+        super().__init__(message, hint=hint or "go on with `--resume` later; nothing was lost", code=code)
+        self.until = until
+
+
+class BudgetSpent(RunParked):
+    """A part of the session's budget is spent."""
+
+    code = "budget.spent"
+
+    def __init__(self, what: str, limit: float, used: float) -> None:
+        super().__init__(
+            f"the budget of {limit:g} {what} is spent: {used:g} were used",
+            hint=f"raise it (`[agent.budget] {_KEYS.get(what, what)}`, or --max-cost for money), and go on with --resume",
+        )
+
+
+_KEYS = {"US dollars": "money", "tool calls": "calls"}

@@ -1,0 +1,73 @@
+"""What a run is while it goes on, and what it came to."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any, Literal
+
+from attrs import define, field, frozen
+
+from ..messages import Message, Usage
+
+__all__ = ["Phase", "Run", "RunResult", "RunStatus"]
+
+RunStatus = Literal["completed", "aborted", "failed", "parked"]
+
+
+class Phase(StrEnum):
+    """What an agent does."""
+
+    IDLE = "idle"
+    TURN = "turn"
+    COMPACTION = "compaction"
+
+
+@define
+class Run:
+    """One input until it is settled.
+
+    Attributes:
+        id: the id of the run.
+        source: where its input came from.
+        system_prompt: as it is for this run.
+        model: the model that answers now; another one than the agent's after a fall-back.
+        turn: the number of turns that have begun.
+        usage: what its model calls used, children excluded.
+        messages: what it has added to the conversation, oldest first.
+    """
+
+    id: str
+    source: str
+    model: str
+    system_prompt: str = ""
+    turn: int = 0
+    usage: Usage = Usage()
+    messages: list[Message] = field(factory=list)
+
+
+@frozen
+class RunResult:
+    """What a run came to.
+
+    Attributes:
+        status: ``completed``; ``aborted`` by somebody; ``failed``; or ``parked``, waiting for something. All but the
+            first two can be resumed.
+        text: the last thing that the model said; empty if it said nothing.
+        messages: what the run added to the conversation, oldest first.
+        usage: what its model calls used, those of children excluded.
+        error: why it has not completed, as data with ``code``, ``message`` and ``hint``.
+        run: the id of the run; empty if the input was answered without one.
+        session: the id of the session.
+        resume_at: when going on is worth trying, in seconds since 1970, if that is known.
+        exit_code: what a command that stands for this run ends with.
+    """
+
+    status: RunStatus
+    text: str
+    messages: tuple[Message, ...] = field(default=(), repr=False)
+    usage: Usage = Usage()
+    error: dict[str, Any] | None = None
+    run: str = ""
+    session: str = ""
+    resume_at: float | None = None
+    exit_code: int = 0
