@@ -1,6 +1,9 @@
+from types import SimpleNamespace
+
 import pytest
+from pydantic import BaseModel
 from sideband import ConfigurationError
-from sideband.plugins import PluginHost, PluginMisconfigured, PluginPolicy, State
+from sideband.plugins import Plugin, PluginHost, PluginMisconfigured, PluginPolicy, State
 
 pytestmark = pytest.mark.anyio
 
@@ -144,3 +147,17 @@ async def test_a_config_that_is_no_model_is_told(site, home, source):
     async with PluginHost(home=home) as plugins:
         with pytest.raises(PluginInvalid, match="not a pydantic model"):
             await plugins.load("op", "tidal")
+
+
+async def test_what_a_plugin_registers_may_depend_on_its_configuration(home):
+    class Config(BaseModel):
+        names: tuple[str, ...] = ()
+
+    def providers(config):
+        return [SimpleNamespace(name=f"tidal-{name}", models=print, stream=print) for name in config.names]
+
+    value = SimpleNamespace(Config=Config, sideband_providers=providers)
+    policy = PluginPolicy(config={"tidal": {"names": ["north", "south"]}})
+    async with PluginHost(policy, inline=[Plugin("provider", "tidal", value)], home=home, autoload=False) as plugins:
+        loaded = await plugins.load("provider", "tidal")
+    assert [provider.name for provider in loaded.contribution] == ["tidal-north", "tidal-south"]

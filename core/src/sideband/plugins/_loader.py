@@ -169,8 +169,8 @@ class PluginLoader:
         if backend not in backends:
             record.move(State.INCOMPATIBLE, f"it runs on {' and '.join(backends)}, and the host runs on {backend}")
             raise PluginIncompatible(record)
-        contribution = read_contribution(record, value)
-        return _Valid(contribution, self._config(record, value, alone=alone), getattr(value, "lifespan", None))
+        config = self._config(record, value, alone=alone)
+        return _Valid(read_contribution(record, value, config), config, getattr(value, "lifespan", None))
 
     def _config(self, record: PluginRecord, value: Any, *, alone: bool) -> Any:
         table = self._policy.config.get(record.name, {})

@@ -19,8 +19,13 @@ __all__ = ["declared_backends", "read_contribution"]
 _BACKENDS = ("asyncio", "trio")
 
 
-def read_contribution(record: PluginRecord, value: Any) -> Any:
+def read_contribution(record: PluginRecord, value: Any, config: Any = None) -> Any:
     """Call the plugin's registration function and check what it returns.
+
+    Args:
+        record: the plugin.
+        value: what its entry point names.
+        config: its validated configuration, for a registration function that takes it.
 
     Returns:
         An ``OpFamily`` for an op plugin, the value itself for a hook plugin, the class for a guard plugin, the
@@ -37,7 +42,7 @@ def read_contribution(record: PluginRecord, value: Any) -> Any:
         return value
     if record.kind == "tool" and not hasattr(value, "sideband_tools"):
         return _tools(record, (value,))
-    return _CHECKS[record.kind](record, _registered(record, value))
+    return _CHECKS[record.kind](record, _registered(record, value, config))
 
 
 def declared_backends(record: PluginRecord, value: Any) -> tuple[str, ...]:
@@ -61,7 +66,7 @@ def _hooks(record: PluginRecord, value: Any) -> Any:
     return value
 
 
-def _registered(record: PluginRecord, value: Any) -> Any:
+def _registered(record: PluginRecord, value: Any, config: Any) -> Any:
     name = KINDS[record.kind].function
     function = getattr(value, name, None)
     if function is None:
@@ -71,7 +76,15 @@ def _registered(record: PluginRecord, value: Any) -> Any:
         raise PluginInvalid(record, f"`{name}` is {_described(function)}, not a function")
     if inspect.iscoroutinefunction(function):
         raise PluginInvalid(record, f"`{name}` is `async def`; it returns data, so make it a plain function")
-    return function()
+    return function(config) if _takes_config(function) else function()
+
+
+def _takes_config(function: Callable[..., Any]) -> bool:
+    """Whether it has a parameter ``config``: what it registers then depends on the configuration."""
+    try:
+        return "config" in inspect.signature(function).parameters
+    except (TypeError, ValueError):  # a callable that does not tell
+        return False
 
 
 def _family(record: PluginRecord, family: Any) -> OpFamily:
