@@ -1,0 +1,19 @@
+"""A provider that plays written turns instead of asking a model."""
+
+from ._errors import ScriptEnded, ScriptInvalid, ScriptMissing, ScriptUnknown
+from ._scripted import Scripted
+from ._turns import Broken, Hang, ScriptedTurn, Turn
+from ._version import __version__
+
+__all__ = [
+    "Broken",
+    "Hang",
+    "ScriptEnded",
+    "ScriptInvalid",
+    "ScriptMissing",
+    "ScriptUnknown",
+    "Scripted",
+    "ScriptedTurn",
+    "Turn",
+    "__version__",
+]

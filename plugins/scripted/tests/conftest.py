@@ -1,0 +1,51 @@
+"""A host with a script."""
+
+from contextlib import aclosing
+
+import pytest
+import sideband_scripted.plugin
+import sideband_store_sqlite.plugin
+from sideband import Host, Plugin
+from sideband.messages import UserMessage
+from sideband.providers import Finished, ModelRequest
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request):
+    return request.param
+
+
+@pytest.fixture
+def open_host(tmp_path):
+    """A host whose provider `scripted` is the given object, or plays the given file."""
+
+    def make(value=sideband_scripted.plugin, **config):
+        return Host(
+            home=tmp_path / "home",
+            settings={"plugins": {"scripted": config}} if config else {},
+            plugins=[
+                Plugin(kind="store", name="sqlite", value=sideband_store_sqlite.plugin),
+                Plugin(kind="provider", name="scripted", value=value),
+            ],
+            autoload=False,
+        )
+
+    return make
+
+
+@pytest.fixture
+def listen():
+    """Ask the provider of a host; returns the deltas and the message, or raises what the provider raises."""
+
+    async def ask(host, *messages, model="test", into=None, **fields):
+        provider, ctx = await host.broker.ops.provider("scripted")
+        request = ModelRequest(model=model, messages=messages or (UserMessage(content="hello"),), **fields)
+        deltas = [] if into is None else into
+        async with aclosing(provider.stream(request, ctx)) as events:
+            async for event in events:
+                if isinstance(event, Finished):
+                    return deltas, event.message
+                deltas.append(event)
+        raise AssertionError("the stream ended without its end")
+
+    return ask

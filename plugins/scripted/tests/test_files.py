@@ -1,0 +1,130 @@
+import json
+import subprocess
+import sys
+
+import pytest
+from sideband.messages import AssistantMessage, UserMessage
+from sideband.providers import ProviderRefused, ProviderTimeout, ProviderUnreachable, StreamBroken
+from sideband_scripted import ScriptEnded, ScriptInvalid, ScriptMissing, ScriptUnknown
+
+pytestmark = pytest.mark.anyio
+
+HELLO = UserMessage(content="hello")
+SAID = AssistantMessage(content="hi")
+
+
+@pytest.fixture
+def script(tmp_path):
+    """Write a file of scripts; returns its path."""
+
+    def write(content, name="demo.json"):
+        path = tmp_path / name
+        path.write_text(content if isinstance(content, str) else json.dumps(content))
+        return str(path)
+
+    return write
+
+
+async def test_the_number_of_answers_chooses_the_turn(open_host, listen, script):
+    path = script({"models": {"demo": {"turns": ["one", {"tool_calls": [{"name": "a", "arguments": {"x": 1}}]}]}}})
+    async with open_host(script=path) as host:
+        _, second = await listen(host, HELLO, SAID, HELLO, model="demo")
+        _, first = await listen(host, HELLO, model="demo")
+    assert first.text == "one"
+    assert second.tool_calls[0].arguments == {"x": 1}
+
+
+async def test_toml_is_read_too(open_host, listen, script):
+    path = script('[models.demo]\nturns = ["one", { text = "two", thinking = "hm" }]\n', "demo.toml")
+    async with open_host(script=path) as host:
+        _, message = await listen(host, HELLO, SAID, HELLO, model="demo")
+    assert [part.text for part in message.content] == ["hm", "two"]
+
+
+async def test_a_file_of_one_script_is_a_model_called_like_the_file(open_host, listen, script):
+    async with open_host(script=script({"turns": ["one"], "context_window": 50})) as host:
+        assert (await listen(host, model="demo"))[1].text == "one"
+        provider, ctx = await host.broker.ops.provider("scripted")
+        (info,) = await provider.models(ctx)
+    assert (info.id, info.context_window) == ("demo", 50)
+
+
+async def test_failures_come_before_the_turn_and_in_order(open_host, listen, script):
+    failures = [
+        {"kind": "refused", "status": 529, "headers": {"Retry-After": "2"}},
+        {"kind": "unreachable"},
+        {"kind": "timeout"},
+        {"kind": "stream"},
+    ]
+    raised = []
+    async with open_host(script=script({"turns": [{"text": "at last", "failures": failures}]})) as host:
+        for kind in (ProviderRefused, ProviderUnreachable, ProviderTimeout, StreamBroken):
+            with pytest.raises(kind) as caught:
+                await listen(host, model="demo")
+            raised.append(caught.value)
+        assert (await listen(host, model="demo"))[1].text == "at last"
+    assert (raised[0].status, raised[0].headers) == (529, {"retry-after": "2"})
+
+
+async def test_a_turn_can_always_break_off(open_host, listen, script):
+    heard = []
+    async with open_host(script=script({"turns": [{"text": "a long answer", "broken_after": 1}]})) as host:
+        with pytest.raises(StreamBroken):
+            await listen(host, model="demo", into=heard)
+    assert len(heard) == 1
+
+
+async def test_a_script_at_its_end_says_so(open_host, listen, script):
+    async with open_host(script=script({"turns": []})) as host:
+        with pytest.raises(ScriptEnded):
+            await listen(host, model="demo")
+
+
+async def test_a_script_that_repeats_begins_again(open_host, listen, script):
+    async with open_host(script=script({"turns": ["one"], "repeat": True})) as host:
+        assert (await listen(host, HELLO, SAID, HELLO, model="demo"))[1].text == "one"
+
+
+async def test_an_unknown_model_is_refused_with_those_that_are_there(open_host, listen, script):
+    async with open_host(script=script({"turns": ["one"]})) as host:
+        with pytest.raises(ScriptUnknown) as caught:
+            await listen(host, model="other")
+    assert "demo" in caught.value.hint
+
+
+async def test_without_a_file_there_is_no_model_and_the_error_says_what_to_set(open_host, listen):
+    async with open_host() as host:
+        provider, ctx = await host.broker.ops.provider("scripted")
+        assert list(await provider.models(ctx)) == []
+        with pytest.raises(ScriptMissing) as caught:
+            await listen(host)
+    assert "[plugins.scripted]" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("{", "Expecting"),
+        ("[" * 100_000, "recursion|nested"),
+        ("[]", "dictionary"),
+        ({"turns": [{"txt": "typo"}]}, "txt"),
+        ({"turns": [{"tool_calls": [{"arguments": {}}]}]}, "name"),
+        ({"models": {"a": {"turns": "text"}}}, "turns"),
+    ],
+)
+async def test_what_is_no_script_is_named(open_host, listen, script, content, problem):
+    async with open_host(script=script(content)) as host:
+        with pytest.raises(ScriptInvalid, match=rf"demo\.json is no script: .*(?i:{problem})"):
+            await listen(host, model="demo")
+
+
+async def test_a_file_that_is_not_there_is_named(open_host, listen, tmp_path):
+    async with open_host(script=str(tmp_path / "absent.json")) as host:
+        with pytest.raises(ScriptInvalid, match=r"absent\.json.*No such file"):
+            await listen(host)
+
+
+def test_naming_the_plugin_imports_nothing_slow():
+    probe = "import sys, sideband_scripted.plugin; print([n for n in ('httpx', 'yaml') if n in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
