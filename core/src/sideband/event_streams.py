@@ -1,12 +1,16 @@
-"""Reads server-sent events, the form in which servers of models stream their answers."""
+"""Reads server-sent events, the form in which servers of models stream their answers.
+
+EventStreamError(ValueError)    the bytes are no stream of events
+└── EventStreamCut              they end within an event
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterable
 
 from attrs import frozen
 
-__all__ = ["EventStreamError", "ServerSentEvent", "read_events"]
+__all__ = ["EventStreamCut", "EventStreamError", "ServerSentEvent", "read_events"]
 
 _LONGEST_EVENT = 16 << 20
 
@@ -28,66 +32,117 @@ class EventStreamError(ValueError):
     """The bytes are no stream of events: they are no UTF-8, an event is too long, or the last one is cut off."""
 
 
-async def read_events(chunks: AsyncIterable[bytes], *, longest: int = _LONGEST_EVENT) -> AsyncIterator[ServerSentEvent]:
+class EventStreamCut(EventStreamError):
+    """The stream ended within an event. All events before it were whole."""
+
+    def __init__(self) -> None:
+        super().__init__("the stream ends within an event")
+
+
+async def read_events(
+    chunks: AsyncIterable[bytes], *, longest: int = _LONGEST_EVENT
+) -> AsyncGenerator[ServerSentEvent, None]:
     r"""The events in a stream of bytes, each as soon as it is complete.
 
-    Line ends may be ``\r\n``, ``\n`` or ``\r``; comments and unknown fields are passed over.
+    Line ends may be ``\r\n``, ``\n`` or ``\r``; comments and unknown fields are passed over. The time it takes grows
+    with the bytes, however they are cut.
 
     Args:
-        chunks: bytes, cut anywhere.
+        chunks: bytes, cut anywhere. They are not closed here.
         longest: the most bytes that one event may have.
 
     Raises:
-        EventStreamError: it is no such stream, or ends within an event.
+        EventStreamError: it is no such stream; ``EventStreamCut`` if it ends within an event.
 
     Example:
         >>> async def texts(response):
         ...     return [event.data async for event in read_events(response.aiter_bytes())]
     """
-    lines = _Lines(longest)
-    name, data = "", list[str]()
-    size = 0
-    first = True
+    lines, events = _Lines(longest), _Events(longest)
     async for chunk in chunks:
-        for raw in lines.feed(chunk):
-            line = _decoded(raw)
-            if first:
-                line, first = line.removeprefix("\ufeff"), False
-            if not line:
-                if data:
-                    yield ServerSentEvent(name or "message", "\n".join(data))
-                name, data, size = "", [], 0
-                continue
-            field, _, value = line.partition(":")
-            value = value.removeprefix(" ")
-            size += len(raw)
-            if size > longest:
-                raise EventStreamError(f"an event has more than {longest:,} bytes")
-            if field == "data":
-                data.append(value)
-            elif field == "event":
-                name = value
-    if data or lines.rest:
-        raise EventStreamError("the stream ends within an event")
+        for line in lines.feed(chunk):
+            if (event := events.feed(line)) is not None:
+                yield event
+    if lines.begun or events.begun:
+        raise EventStreamCut
 
 
 class _Lines:
     r"""Cuts bytes into lines. A ``\r`` at the end of a chunk may be half of a ``\r\n``."""
 
     def __init__(self, longest: int) -> None:
-        self.rest = b""
         self._longest = longest
+        self._pieces: list[bytes] = []
+        self._size = 0
         self._skip_newline = False
 
+    @property
+    def begun(self) -> bool:
+        """Whether a line has begun that has not ended."""
+        return bool(self._pieces)
+
     def feed(self, chunk: bytes) -> list[bytes]:
+        """The lines that end in this chunk."""
         if self._skip_newline and chunk:
             chunk = chunk.removeprefix(b"\n")
             self._skip_newline = False
-        self._skip_newline = self._skip_newline or chunk.endswith(b"\r")
-        *lines, self.rest = (self.rest + chunk).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
-        if len(self.rest) > self._longest:
-            raise EventStreamError(f"a line has more than {self._longest:,} bytes")
+        if chunk.endswith(b"\r"):
+            self._skip_newline = True
+        first, *others = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        self._append(first)
+        if not others:
+            return []
+        lines = [b"".join(self._pieces), *others[:-1]]
+        self._pieces, self._size = [], 0
+        self._append(others[-1])
         return lines
+
+    def _append(self, piece: bytes) -> None:
+        self._size += len(piece)
+        if self._size > self._longest:
+            raise EventStreamError(f"a line has more than {self._longest:,} bytes")
+        if piece:
+            self._pieces.append(piece)
+
+
+class _Events:
+    """Puts lines together to events."""
+
+    def __init__(self, longest: int) -> None:
+        self._longest = longest
+        self._name = ""
+        self._data: list[str] = []
+        self._size = 0
+        self._first = True
+
+    @property
+    def begun(self) -> bool:
+        """Whether an event has begun that has not ended."""
+        return bool(self._data or self._name)
+
+    def feed(self, line: bytes) -> ServerSentEvent | None:
+        """The event that ends with this line, if one does."""
+        text = _decoded(line)
+        if self._first:
+            text, self._first = text.removeprefix("\ufeff"), False
+        if not text:
+            return self._end()
+        field, _, value = text.partition(":")
+        if field == "data":
+            self._data.append(value.removeprefix(" "))
+        elif field == "event":
+            self._name = value.removeprefix(" ")
+        else:
+            return None
+        self._size += len(line)
+        if self._size > self._longest:
+            raise EventStreamError(f"an event has more than {self._longest:,} bytes")
+        return None
+
+    def _end(self) -> ServerSentEvent | None:
+        event = ServerSentEvent(self._name or "message", "\n".join(self._data)) if self._data else None
+        self._name, self._data, self._size = "", [], 0
+        return event
 
 
 def _decoded(line: bytes) -> str:
