@@ -1,0 +1,7 @@
+"""The op family `llm`: calls of models, whoever runs them."""
+
+from ._errors import LlmError, ModelUnable, ModelUnclear, ProviderUnknown
+from ._scope import LlmScope
+from ._version import __version__
+
+__all__ = ["LlmError", "LlmScope", "ModelUnable", "ModelUnclear", "ProviderUnknown", "__version__"]

@@ -1,0 +1,122 @@
+"""The ops: ask a model, and list the models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from sideband.messages import AssistantMessage
+from sideband.ops import Level, OpContext, Reconciled, op
+
+from ._abilities import ability, check_abilities
+from ._answers import read_answer
+from ._catalog import ModelCatalog
+from ._costs import cost_of
+from ._errors import SETUP, ModelUnclear, ProviderUnknown
+from ._models import GenerateParams, ListedModel, ModelList, ModelsParams, ProviderProblem
+from ._names import ModelName
+from ._scope import LlmScope, scope_of
+from ._survey import Surveyed, open_provider, survey
+
+__all__ = ["OPS"]
+
+_CALL_SECONDS = 1_800.0
+
+
+async def _did_not_happen(params: Mapping[str, Any], ctx: OpContext) -> Reconciled:  # noqa: ARG001  the signature of `reconcile`
+    """A lost model call changed nothing but the bill, so it may be repeated."""
+    return Reconciled(happened=False)
+
+
+@op(
+    "llm.generate",
+    requires="llm",
+    scope=scope_of,
+    level=Level.MONITORED,
+    idempotent=True,
+    timeout=_CALL_SECONDS,
+    record=["model", "max_tokens", "temperature", "thinking", "tool_choice"],
+    reconcile=_did_not_happen,
+)
+async def generate(params: GenerateParams, ctx: OpContext) -> AssistantMessage:
+    """Ask a model, and answer with the whole message that it says."""
+    models: ModelCatalog = ctx.state
+    name = await _name(params.model, ctx)
+    provider, provider_ctx = await open_provider(name.provider, ctx)
+    request = params.request(name.model)
+    info = await models.find(name, provider, provider_ctx)
+    check_abilities(name, request, info)
+    message = await read_answer(provider, request, provider_ctx, ctx.emit)
+    prices = models.prices_of(name, info)
+    usage = message.usage
+    if prices is not None and (usage.cost is None or str(name) in models.prices):
+        usage = usage.model_copy(update={"cost": cost_of(usage, prices)})
+    return message.model_copy(update={"model": str(name), "usage": usage})
+
+
+@op("llm.models", requires="llm", level=Level.SAFE, idempotent=True, record=["provider"])
+async def list_models(params: ModelsParams, ctx: OpContext) -> ModelList:
+    """List the models that can be used now, and why others can't."""
+    catalog: ModelCatalog = ctx.state
+    known = await ctx.providers()
+    if params.provider is not None and params.provider not in known:
+        raise ProviderUnknown(params.provider, known)
+    names = known if params.provider is None else (params.provider,)
+    surveyed = await survey(names, ctx)
+    models = [_listed(one, catalog) for one in surveyed]
+    return ModelList(
+        models=tuple(sorted((model for some in models for model in some), key=lambda model: model.name)),
+        problems=tuple(
+            ProviderProblem(provider=one.provider, code=one.error.code, message=one.error.message, hint=one.error.hint)
+            for one in surveyed
+            if one.error is not None
+        ),
+        aliases=dict(catalog.aliases),
+        setup=() if any(models) else SETUP,
+    )
+
+
+OPS = (generate, list_models)
+
+
+async def _name(text: str, ctx: OpContext) -> ModelName:
+    """Which model is meant.
+
+    Raises:
+        ModelUnclear: it can't be told.
+        OpDenied: the grant does not have the model that turned out to be meant.
+    """
+    models: ModelCatalog = ctx.state
+    name = ModelName.parse(models.aliases.get(text, text))
+    return name if name is not None else await _search(text, ctx)
+
+
+async def _search(text: str, ctx: OpContext) -> ModelName:
+    """The one model that is called so at its provider."""
+    surveyed = await survey(await ctx.providers(), ctx)
+    names = [ModelName(one.provider, info.id) for one in surveyed for info in one.models]
+    found = [name for name in names if name.model == text]
+    if len(found) != 1:
+        close = get_close_matches(text, [name.model for name in names], n=1)
+        closest = next((str(name) for name in names if [name.model] == close), "")
+        raise ModelUnclear(text, map(str, found), closest=closest)
+    ctx.require(LlmScope(model=str(found[0])))
+    return found[0]
+
+
+def _listed(surveyed: Surveyed, catalog: ModelCatalog) -> list[ListedModel]:
+    names = ((ModelName(surveyed.provider, info.id), info) for info in surveyed.models)
+    return [
+        ListedModel(
+            name=str(name),
+            provider=name.provider,
+            context_window=info.context_window,
+            max_output=info.max_output,
+            images=ability(info, "images"),
+            thinking=ability(info, "thinking"),
+            tools=ability(info, "tools"),
+            prices=catalog.prices_of(name, info),
+        )
+        for name, info in names
+    ]

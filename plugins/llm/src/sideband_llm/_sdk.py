@@ -1,0 +1,18 @@
+"""What skills get besides the generated functions: a question in one line. Standard library only."""
+
+from typing import Any
+
+from sideband.skill import dispatch
+
+__all__ = ["ask"]
+
+
+async def ask(model: str, text: str, **options: Any) -> str:
+    """Ask a model and return the text of its answer. Takes what ``llm.generate`` takes besides ``messages``.
+
+    Example:
+        summary = await llm.ask("openai:MODEL", f"Summarise in one sentence: {page}", max_tokens=200)
+    """
+    params = {"model": model, "messages": [{"role": "user", "content": text}], **options}
+    message = await dispatch("llm.generate", params)
+    return "".join(part["text"] for part in message["content"] if part["type"] == "text")

@@ -1,0 +1,122 @@
+"""A host with this plugin and a provider that does what a test tells it to."""
+
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+
+import anyio
+import pytest
+import sideband_llm.plugin
+import sideband_store_sqlite.plugin
+from attrs import define, field
+from sideband import Host, Plugin
+from sideband.broker import Call
+from sideband.messages import AssistantMessage, TextPart, Usage
+from sideband.ops import Origin
+from sideband.providers import Finished, ModelInfo, Prices, TextDelta
+
+
+@define
+class Fake:
+    """A provider: ``say`` is an async generator function, or a list of what to yield and raise."""
+
+    name: str = "fake"
+    listed: object = field(factory=lambda: [ModelInfo(id="m"), ModelInfo(id="n")])
+    say: object = None
+    asked: list = field(factory=list)
+    questions: int = 0
+    closed: int = 0
+
+    async def models(self, ctx):
+        self.questions += 1
+        if callable(self.listed):
+            return await self.listed()
+        if isinstance(self.listed, BaseException):
+            raise self.listed
+        return self.listed
+
+    async def stream(self, request, ctx):
+        self.asked.append(request)
+        try:
+            for one in self.say if self.say is not None else [TextDelta(text="hel"), TextDelta(text="lo"), answer()]:
+                if isinstance(one, BaseException):
+                    raise one
+                if callable(one):
+                    await one()
+                    continue
+                yield one
+        finally:
+            self.closed += 1
+
+
+def answer(text="hello", **fields):
+    usage = Usage(input=1_000, output=100, cache_read=500)
+    return Finished(message=AssistantMessage(**{"content": (TextPart(text=text),), "usage": usage, **fields}))
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request):
+    return request.param
+
+
+@pytest.fixture
+def fake():
+    return Fake()
+
+
+@pytest.fixture
+def make():
+    return SimpleNamespace(provider=Fake, answer=answer, info=ModelInfo, prices=Prices)
+
+
+@pytest.fixture
+def open_host(tmp_path):
+    @asynccontextmanager
+    async def open_one(*providers, settings=None, **options):
+        plugins = [
+            Plugin(kind="store", name="sqlite", value=sideband_store_sqlite.plugin),
+            Plugin(kind="op", name="llm", value=sideband_llm.plugin),
+            *(
+                Plugin(kind="provider", name=one.name, value=SimpleNamespace(sideband_providers=lambda one=one: [one]))
+                for one in providers
+            ),
+            *options.pop("plugins", ()),
+        ]
+        home = tmp_path / "home"
+        async with Host(home=home, settings=settings, plugins=plugins, autoload=False, **options) as host:
+            yield host
+
+    return open_one
+
+
+@pytest.fixture
+async def host(open_host, fake):
+    async with open_host(fake) as one:
+        yield one
+
+
+@pytest.fixture
+def ask():
+    """Ask a model as a skill with an ``llm`` right would; ``parts`` collects what is said before the end."""
+
+    async def ask_one(host, model="fake:m", *, grants=("llm",), key=None, parts=None, deadline=30, **params):
+        async def take(part):
+            if parts is not None:
+                parts.append(part)
+
+        call = Call(
+            id="call",
+            grant=await host.broker.ops.grant(grants),
+            domain="test",
+            origin=Origin(),
+            deadline=anyio.current_time() + deadline,
+            on_part=take,
+        )
+        messages = params.pop("messages", [{"role": "user", "content": "hi"}])
+        try:
+            return await host.broker.dispatch(
+                call, "llm.generate", {"model": model, "messages": messages, **params}, key=key
+            )
+        finally:
+            await call.end(lambda error: None)
+
+    return ask_one

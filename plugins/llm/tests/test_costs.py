@@ -1,0 +1,64 @@
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sideband.messages import Usage
+from sideband.providers import Prices
+from sideband_llm._costs import cost_of
+
+PRICES = {"input": 1, "output": 10, "cache_read": 0.1}
+CONFIGURED = {"plugins": {"llm": {"prices": {"fake:m": {"input": 1000, "output": 0, "cache_read": 0}}}}}
+
+
+@given(st.integers(0, 10**9), st.integers(0, 10**9), st.integers(0, 10**9), st.integers(0, 10**9))
+def test_without_prices_for_caches_each_token_read_costs_the_same(fresh, output, read, written):
+    prices = Prices(input=2, output=5)
+    usage = Usage(input=fresh, output=output, cache_read=read, cache_write=written)
+    assert cost_of(usage, prices) == pytest.approx((2 * (fresh + read + written) + 5 * output) / 1e6)
+
+
+@pytest.mark.anyio
+async def test_a_call_costs_what_its_provider_says(open_host, make, ask):
+    fake = make.provider(listed=[make.info(id="m", prices=make.prices(**PRICES))])
+    async with open_host(fake) as host:
+        assert (await ask(host))["usage"]["cost"] == pytest.approx(0.001 + 0.001 + 0.00005)
+
+
+@pytest.mark.anyio
+async def test_without_prices_the_cost_is_not_known(host, ask):
+    assert (await ask(host))["usage"]["cost"] is None
+
+
+@pytest.mark.anyio
+async def test_what_the_provider_charged_stands(open_host, make, ask):
+    fake = make.provider(listed=[make.info(id="m", prices=make.prices(**PRICES))])
+    fake.say = [make.answer(usage=Usage(input=5, cost=0.25))]
+    async with open_host(fake) as host:
+        assert (await ask(host))["usage"]["cost"] == 0.25
+
+
+@pytest.mark.anyio
+async def test_configured_prices_win(open_host, make, ask):
+    fake = make.provider(listed=[make.info(id="m", prices=make.prices(**PRICES))])
+    fake.say = [make.answer(usage=Usage(input=1_000, cost=0.25))]
+    async with open_host(fake, settings=CONFIGURED) as host:
+        assert (await ask(host))["usage"]["cost"] == pytest.approx(1.0)
+
+
+@pytest.mark.anyio
+async def test_a_provider_is_asked_for_its_models_once(host, fake, ask):
+    async with anyio.create_task_group() as tasks:
+        for _ in range(5):
+            tasks.start_soon(ask, host)
+    await ask(host)
+    assert fake.questions == 1
+    assert len(fake.asked) == 6
+
+
+@pytest.mark.anyio
+async def test_a_provider_that_cannot_list_its_models_can_be_asked(open_host, make, ask):
+    fake = make.provider(listed=RuntimeError("no list"))
+    async with open_host(fake) as host:
+        assert (await ask(host))["usage"]["cost"] is None
+        await ask(host)
+    assert fake.questions == 1

@@ -1,0 +1,108 @@
+import pytest
+from sideband.messages import parse_message
+from sideband.ops import OpDenied, OpParamsInvalid
+from sideband.providers import ThinkingDelta, ToolCallDelta
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_the_answer_is_the_message_of_the_last_event(host, ask):
+    message = parse_message(await ask(host))
+    assert message.text == "hello"
+    assert message.model == "fake:m"
+
+
+async def test_what_is_said_is_handed_on_as_it_is_said(host, fake, make, ask):
+    fake.say = [ThinkingDelta(text="hm"), ToolCallDelta(index=0, name="t", arguments="{"), make.answer()]
+    parts = []
+    await ask(host, parts=parts)
+    assert parts == [
+        {"type": "thinking", "text": "hm"},
+        {"type": "tool_call", "index": 0, "name": "t", "arguments": "{"},
+    ]
+
+
+async def test_the_provider_gets_the_whole_request(host, fake, ask):
+    await ask(
+        host,
+        system="be brief",
+        messages=[{"role": "user", "content": [{"type": "text", "text": "a"}]}],
+        tools=[{"name": "t", "description": "d", "parameters": {"type": "object"}}],
+        tool_choice="required",
+        output_schema={"type": "object"},
+        max_tokens=7,
+        temperature=0.5,
+        thinking="low",
+        stop=["x"],
+        cache_key="k",
+        options={"seed": 1},
+    )
+    (request,) = fake.asked
+    assert request.model_dump(exclude={"messages", "tools"}) == {
+        "model": "m",
+        "system": "be brief",
+        "tool_choice": "required",
+        "output_schema": {"type": "object"},
+        "max_tokens": 7,
+        "temperature": 0.5,
+        "thinking": "low",
+        "stop": ("x",),
+        "cache_key": "k",
+        "options": {"seed": 1},
+    }
+    assert request.messages[0].text == "a"
+    assert request.tools[0].name == "t"
+
+
+async def test_the_params_are_those_of_a_request():
+    from sideband.providers import ModelRequest
+    from sideband_llm._models import GenerateParams
+
+    assert set(GenerateParams.model_fields) == set(ModelRequest.model_fields)
+    assert all(field.description for field in GenerateParams.model_fields.values())
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [[], [{"role": "user"}], [{"role": "system", "content": "x"}], [{"role": "user", "content": [{"type": "video"}]}]],
+)
+async def test_what_is_no_conversation_is_refused(host, fake, ask, messages):
+    with pytest.raises(OpParamsInvalid):
+        await ask(host, messages=messages)
+    assert fake.asked == []
+
+
+@pytest.mark.parametrize("grants", [(), ("llm:model=fake:n",), ("llm:model=other:*",), ("llm:model=m",)])
+async def test_a_model_that_is_not_granted_is_not_asked(host, fake, ask, grants):
+    with pytest.raises(OpDenied, match=r"llm:model=fake:m"):
+        await ask(host, grants=grants)
+    assert fake.asked == []
+
+
+@pytest.mark.parametrize("grants", [("llm",), ("llm:model=fake:m",), ("llm:model=fake:*",), ("llm:model=fake%3Am",)])
+async def test_a_model_that_is_granted_is_asked(host, fake, ask, grants):
+    await ask(host, grants=grants)
+    assert len(fake.asked) == 1
+
+
+async def test_a_call_with_a_key_happens_once(host, fake, ask):
+    first = await ask(host, key="session:run:1")
+    assert await ask(host, key="session:run:1") == first
+    assert len(fake.asked) == 1
+
+
+async def test_a_failed_call_may_be_repeated_under_its_key(host, fake, make, ask):
+    fake.say = [RuntimeError("broken")]
+    with pytest.raises(Exception, match="broken"):
+        await ask(host, key="session:run:1")
+    fake.say = [make.answer()]
+    assert (await ask(host, key="session:run:1"))["content"][0]["text"] == "hello"
+
+
+async def test_no_word_of_the_conversation_enters_the_ledger_without_a_key(host, ask):
+    await ask(host, messages=[{"role": "user", "content": "private words"}], system="private prompt", max_tokens=77)
+    text = "".join(path.read_text() for path in (host.home / "ledger").rglob("*.jsonl"))
+    assert "private" not in text
+    assert "hello" not in text
+    assert "fake:m" in text
+    assert "77" in text

@@ -1,0 +1,56 @@
+"""What a skill writes, from a real worker."""
+
+from textwrap import dedent
+
+import pytest
+import sideband_skills.plugin
+from sideband import Plugin
+
+pytestmark = pytest.mark.anyio
+
+SKILL = '''
+    from sideband.skill import llm, tool
+
+
+    @tool
+    async def summarise(text: str) -> list[str]:
+        """Summarise.
+
+        Args:
+            text: what
+        """
+        short = await llm.ask("fake:m", text, max_tokens=5)
+        message = await llm.generate(model="fake:m", messages=[{"role": "user", "content": text}])
+        try:
+            await llm.ask("fake:n", text)
+        except Exception as error:
+            return [short, message["content"][0]["text"], error.code]
+        raise AssertionError("it was granted")
+'''
+
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+
+
+@pytest.fixture
+def skill(tmp_path):
+    folder = tmp_path / "skills" / "writer"
+    folder.mkdir(parents=True)
+    folder.joinpath("SKILL.md").write_text(
+        "---\nname: writer\ndescription: Writes.\nmetadata:\n  sideband.capabilities: llm:model=fake:m\n---\n"
+    )
+    folder.joinpath("tools.py").write_text(dedent(SKILL))
+    return folder
+
+
+async def test_a_skill_asks_the_model_that_it_was_granted(open_host, fake, skill):
+    async with open_host(
+        fake,
+        settings={"policy": {"isolation": "none"}, "grants": {"writer": ["llm:model=fake:m"]}},
+        plugins=[Plugin(kind="loader", name="skills", value=sideband_skills.plugin)],
+        skill_dirs=[skill.parent],
+    ) as host:
+        assert await host.call("writer.summarise", text="long") == ["hello", "hello", "op.denied"]
+    assert [one.max_tokens for one in fake.asked] == [5, None]
