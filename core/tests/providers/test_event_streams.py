@@ -112,11 +112,12 @@ async def test_an_event_is_handed_out_before_the_next_one_comes():
         await stream.aclose()
 
 
+CHARACTERS = st.text(st.characters(codec="utf-8", exclude_characters="\r\n"), max_size=8)
 ENDS = st.lists(st.sampled_from([b"\n", b"\r\n", b"\r"]), min_size=12, max_size=12)
 LINES = st.lists(
     st.one_of(
         st.sampled_from([b"", b"", b"data", b"data:", b"event: e", b": c", b"id: 1", b"data: a:b"]),
-        st.text(st.characters(codec="utf-8", exclude_characters="\r\n"), max_size=8).map(lambda text: f"data: {text}".encode()),
+        CHARACTERS.map(lambda text: f"data: {text}".encode()),
     ),
     max_size=12,
 )
