@@ -1,0 +1,1 @@
+"""The agent: it runs a model with tools, through the broker."""

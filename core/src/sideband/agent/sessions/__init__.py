@@ -1,0 +1,62 @@
+"""Sessions: conversations as append-only trees in a store, durable, with one writer each."""
+
+from ._entries import (
+    BranchSummaryEntry,
+    ChannelEntry,
+    CompactionEntry,
+    CustomEntry,
+    CustomMessageEntry,
+    Entry,
+    ForeignEntry,
+    LabelEntry,
+    LeafEntry,
+    MessageEntry,
+    ModelEntry,
+    NameEntry,
+    RunEntry,
+    RunState,
+    ThinkingEntry,
+)
+from ._errors import (
+    EntryNotFound,
+    SessionAmbiguous,
+    SessionClosed,
+    SessionError,
+    SessionLocked,
+    SessionNotFound,
+    SessionUnreadable,
+)
+from ._info import SessionInfo
+from ._session import Session
+from ._sessions import Sessions
+from ._tree import SessionContext, SessionTree
+
+__all__ = [
+    "BranchSummaryEntry",
+    "ChannelEntry",
+    "CompactionEntry",
+    "CustomEntry",
+    "CustomMessageEntry",
+    "Entry",
+    "EntryNotFound",
+    "ForeignEntry",
+    "LabelEntry",
+    "LeafEntry",
+    "MessageEntry",
+    "ModelEntry",
+    "NameEntry",
+    "RunEntry",
+    "RunState",
+    "Session",
+    "SessionAmbiguous",
+    "SessionClosed",
+    "SessionContext",
+    "SessionError",
+    "SessionInfo",
+    "SessionLocked",
+    "SessionNotFound",
+    "SessionTree",
+    "SessionUnreadable",
+    "Sessions",
+    "ThinkingEntry",
+]
