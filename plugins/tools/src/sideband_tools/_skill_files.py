@@ -1,0 +1,88 @@
+"""Reads files below a skill's folder, and nothing else, whatever the folder holds."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+
+from ._errors import SkillFileUnreadable
+
+__all__ = ["list_files", "read_text"]
+
+_LARGEST = 100_000
+_MOST_FILES = 200
+_MOST_LOOKED_AT = 2_000
+_DEEPEST = 5
+
+
+def read_text(skill: str, folder: Path, file: str) -> str:
+    """The text of a file below ``folder``; the beginning of a long one, with a line that says so.
+
+    Raises:
+        SkillFileUnreadable: it is not there, leads out of the folder or through a link, or is no text.
+    """
+    try:
+        with _opened(skill, folder, file) as descriptor:
+            size = os.fstat(descriptor).st_size
+            with os.fdopen(os.dup(descriptor), "rb") as opened:
+                raw = opened.read(_LARGEST + 1)
+    except OSError as error:
+        if isinstance(error, SkillFileUnreadable):
+            raise
+        raise SkillFileUnreadable(skill, file, error.strerror or "the system refuses") from None
+    if b"\0" in raw:
+        raise SkillFileUnreadable(skill, file, "it is no text")
+    if len(raw) <= _LARGEST:
+        return raw.decode(errors="replace")
+    return f"{raw[:_LARGEST].decode(errors='ignore')}\n\n[cut here: the file has {size:,} bytes]"
+
+
+def list_files(folder: Path) -> list[str]:
+    """The files below ``folder``, by their paths in it, sorted. Hidden ones and links are left out."""
+    found: list[str] = []
+    waiting, looked_at = [(folder, 0)], 0
+    while waiting and len(found) < _MOST_FILES:
+        current, depth = waiting.pop(0)
+        try:
+            entries = os.scandir(current)
+        except OSError:
+            continue
+        with entries:
+            for entry in entries:
+                looked_at += 1
+                if looked_at > _MOST_LOOKED_AT:
+                    return sorted(found)[:_MOST_FILES]
+                if entry.name.startswith((".", "__pycache__")) or entry.is_symlink():
+                    continue
+                if entry.is_dir(follow_symlinks=False) and depth < _DEEPEST:
+                    waiting.append((Path(entry.path), depth + 1))
+                elif entry.is_file(follow_symlinks=False):
+                    found.append(Path(entry.path).relative_to(folder).as_posix())
+    return sorted(found)[:_MOST_FILES]
+
+
+@contextmanager
+def _opened(skill: str, folder: Path, file: str) -> Iterator[int]:
+    """A regular file below ``folder``, opened. No part of its path may be a link, also if somebody changes it now."""
+    parts = PurePosixPath(file).parts
+    if not parts or file.startswith("/") or ".." in parts or "\0" in file:
+        raise SkillFileUnreadable(skill, file, "it is no path in the skill's folder")
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for part in parts[:-1]:
+            inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = inner
+        # Without O_NONBLOCK, opening a pipe waits for somebody who writes into it.
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        inner = os.open(parts[-1], flags, dir_fd=descriptor)
+        os.close(descriptor)
+        descriptor = inner
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise SkillFileUnreadable(skill, file, "it is no file")
+        yield descriptor
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,103 @@
+import os
+from pathlib import Path
+
+import pytest
+from sideband_tools import SkillFileUnreadable, SkillUnknown
+
+pytestmark = pytest.mark.anyio
+
+
+def open_files():
+    return len(list(Path("/dev/fd").iterdir()))
+
+
+async def test_the_instructions_come_without_the_frontmatter(call):
+    text = await call("skill", name="greeter")
+    assert text.startswith("# How to greet\n\nBe kind.\n\n---\n\nEnd.")
+
+
+async def test_tools_and_files_are_listed(call):
+    text = await call("skill", name="greeter")
+    assert "Tools of this skill: greeter__greet" in text
+    assert text.endswith("Files of this skill:\nreferences/words.md\ntools.py")
+
+
+async def test_another_file_is_read(call):
+    assert await call("skill", name="greeter", file="references/words.md") == "hello\n"
+
+
+async def test_an_unknown_skill_is_told_with_the_closest(call):
+    with pytest.raises(SkillUnknown, match=r"did you mean `greeter`") as caught:
+        await call("skill", name="greter")
+    assert "greeter" in caught.value.hint
+
+
+async def test_a_file_that_is_not_there_is_told(call):
+    with pytest.raises(SkillFileUnreadable, match="No such file") as caught:
+        await call("skill", name="greeter", file="references/none.md")
+    assert "lists the files" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "file", ["../../secret.txt", "references/../../../secret.txt", "/etc/passwd", "..", ".", "references", "a\0b", "./"]
+)
+async def test_nothing_outside_of_the_folder_and_no_folder_is_read(call, file):
+    with pytest.raises(SkillFileUnreadable):
+        await call("skill", name="greeter", file=file)
+
+
+async def test_a_link_to_a_file_is_not_followed(call, folder, tmp_path):
+    folder.joinpath("link.md").symlink_to(tmp_path / "secret.txt")
+    with pytest.raises(SkillFileUnreadable):
+        await call("skill", name="greeter", file="link.md")
+    assert "link.md" not in await call("skill", name="greeter")
+
+
+async def test_a_link_to_a_folder_is_not_followed(call, folder, tmp_path):
+    folder.joinpath("linked").symlink_to(tmp_path)
+    with pytest.raises(SkillFileUnreadable):
+        await call("skill", name="greeter", file="linked/secret.txt")
+    assert "secret.txt" not in await call("skill", name="greeter")
+
+
+async def test_a_pipe_makes_nobody_wait(call, folder):
+    os.mkfifo(folder / "pipe")
+    with pytest.raises(SkillFileUnreadable, match="no file"):
+        await call("skill", name="greeter", file="pipe")
+
+
+async def test_what_is_no_text_is_not_shown(call, folder):
+    folder.joinpath("image.png").write_bytes(b"\x89PNG\0\0")
+    with pytest.raises(SkillFileUnreadable, match="no text"):
+        await call("skill", name="greeter", file="image.png")
+
+
+async def test_of_a_long_file_the_beginning_is_shown(call, folder):
+    folder.joinpath("long.txt").write_text("ä" * 80_000)
+    text = await call("skill", name="greeter", file="long.txt")
+    assert len(text) < 51_000
+    assert text.startswith("ää")
+    assert text.endswith("[cut here: the file has 160,000 bytes]")
+
+
+async def test_of_many_files_some_are_listed(call, folder):
+    for number in range(300):
+        folder.joinpath("references", f"{number:03}.txt").touch()
+    assert (await call("skill", name="greeter")).count(".txt") <= 200
+
+
+async def test_a_skill_of_instructions_only_has_no_lists(call, folder):
+    folder.joinpath("tools.py").unlink()
+    folder.joinpath("references", "words.md").unlink()
+    assert "Files" not in await call("skill", name="greeter")
+
+
+async def test_reading_leaves_no_file_open(call, folder):
+    before = open_files()
+    await call("skill", name="greeter")
+    for file in ("references/words.md", "references", "none", "../x"):
+        try:
+            await call("skill", name="greeter", file=file)
+        except SkillFileUnreadable:
+            continue
+    assert open_files() == before
