@@ -1,0 +1,165 @@
+"""The documents that a model can consult: which there are, and what is known about each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+from typing import Any, Literal
+
+from attrs import field, frozen
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ._places import Place
+from ._reading import Reading, is_inside
+from ._text import one_line
+
+__all__ = ["Document", "Library", "find_documents"]
+
+Priority = Literal["high", "normal", "low"]
+
+_FOLDER = "knowledge"
+_INDEX = "index.yaml"
+_LARGEST_INDEX = 256 << 10
+_HEAD = 4 << 10
+_MOST = 500
+_LONGEST_TITLE = 120
+_HEADING = re.compile(r"^#[ \t]+(\S.*)$", re.MULTILINE)
+_RANKS: dict[str, int] = {"high": 0, "normal": 1, "low": 2}
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    path: str
+    always_load: bool = False
+    priority: Priority = "normal"
+    tags: tuple[str, ...] = ()
+
+
+@frozen
+class Document:
+    """One document.
+
+    Attributes:
+        path: below the folder with all of them, with ``/``: what it is called by.
+        title: its first heading, or what it is called.
+        place: where it is.
+        always_load: whether all of it belongs into every prompt.
+        priority: what comes first, in prompts and in answers.
+        tags: words that it is found by.
+    """
+
+    path: str
+    title: str
+    place: Place = field(repr=False)
+    always_load: bool = False
+    priority: Priority = "normal"
+    tags: tuple[str, ...] = ()
+
+    @property
+    def rank(self) -> tuple[int, str]:
+        """Where it stands among the others."""
+        return _RANKS[self.priority], self.path
+
+    def read(self, limit: int) -> Reading | None:
+        """Its text. See ``read_text``."""
+        return self.place.read(f"{_FOLDER}/{self.path}", limit)
+
+
+@frozen
+class Library:
+    """All documents, by rank.
+
+    Attributes:
+        documents: of two with the same path, only the one of the more specific place.
+        notices: what was found and left out, and why.
+    """
+
+    documents: tuple[Document, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+def find_documents(places: Sequence[Place]) -> Library:
+    """Look for documents: those that ``knowledge/index.yaml`` names, or, without one, ``*.md`` and ``*/index.md``."""
+    found: dict[str, Document] = {}
+    notices: list[str] = []
+    for place in places:
+        for entry in _entries(place, notices)[:_MOST]:
+            if entry.path not in found and (document := _document(place, entry, notices)) is not None:
+                found[entry.path] = document
+    return Library(tuple(sorted(found.values(), key=lambda document: document.rank)), tuple(notices))
+
+
+def _entries(place: Place, notices: list[str]) -> list[_Entry]:
+    index = place.read(f"{_FOLDER}/{_INDEX}", _LARGEST_INDEX)
+    if index is None:
+        entries = [_Entry(path=path) for path in _scan(place)]
+    elif index.notice:
+        notices.append(index.notice)
+        entries = []
+    else:
+        entries = list(_read_index(place, index.text, notices))
+    if len(entries) > _MOST:
+        notices.append(f"{len(entries) - _MOST} documents of the {place.name} folder are left out: more than {_MOST}")
+    return entries
+
+
+def _scan(place: Place) -> Iterator[str]:
+    for name in place.names(_FOLDER):
+        if name.endswith(".md"):
+            yield name
+        elif "index.md" in place.names(f"{_FOLDER}/{name}"):
+            yield f"{name}/index.md"
+
+
+def _read_index(place: Place, text: str, notices: list[str]) -> Iterator[_Entry]:
+    where = f"{_INDEX} of the {place.name} folder"
+    try:
+        found = _parse_yaml(text)
+    except ValueError as error:
+        notices.append(f"{where} was not read: {one_line(str(error), 200)}")
+        return
+    for number, item in enumerate(found, start=1):
+        try:
+            entry = _Entry.model_validate(item)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+            problem = f"{'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}"
+            notices.append(f"entry {number} of {where} is left out: {one_line(problem, 200)}")
+            continue
+        if is_inside(entry.path):
+            yield entry.model_copy(update={"path": str(PurePosixPath(entry.path))})
+        else:
+            notices.append(f"entry {number} of {where} is left out: its path leads out of the folder")
+
+
+def _parse_yaml(text: str) -> list[Any]:
+    import yaml  # noqa: PLC0415  only where there is an index to read
+
+    try:
+        # The base loader makes nothing but texts, lists and mappings.
+        found = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506  see above
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ValueError(f"it is not YAML: {error}") from error
+    if not isinstance(found, list):
+        raise ValueError("it is no list of documents")  # noqa: TRY004  about a text, not about an argument
+    return found
+
+
+def _document(place: Place, entry: _Entry, notices: list[str]) -> Document | None:
+    head = place.read(f"{_FOLDER}/{entry.path}", _HEAD)
+    if head is None or (head.notice and not head.text):
+        notices.append(head.notice if head else f"{entry.path} is named in {_INDEX}, and is not there")
+        return None
+    heading = _HEADING.search(head.text)
+    path = PurePosixPath(entry.path)
+    name = path.parent.name if path.name == "index.md" and path.parent.name else path.stem
+    return Document(
+        path=entry.path,
+        title=one_line(heading[1] if heading else name, _LONGEST_TITLE),
+        place=place,
+        always_load=entry.always_load,
+        priority=entry.priority,
+        tags=tuple(tag for one in entry.tags if (tag := one_line(one, _LONGEST_TITLE))),
+    )

@@ -1,0 +1,106 @@
+"""The tool by which the model changes its notes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any, Literal, Self
+
+from anyio import to_thread
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from sideband.ops import Level
+from sideband.tools import ToolContext, tool
+
+from ._config import Config
+from ._errors import MemoryDuplicate, MemoryEntryAmbiguous, MemoryEntryMissing
+from ._memory import MemoryFile, Target, as_entry, length
+from ._places import own_folder
+
+__all__ = ["MemoryParams", "memory"]
+
+_LATER = "It is in the system prompt from the next session on, or after a reload."
+
+_Entry = Annotated[str, AfterValidator(as_entry)]
+
+
+class MemoryParams(BaseModel):
+    """What to do with which notes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    action: Literal["list", "add", "replace", "remove"]
+    target: Target = Field("memory", description="`memory`: your own notes. `user`: what you know about the user.")
+    entry: _Entry = Field(
+        "", description="replace, remove: the entry that is meant, or a part of it that no other entry has"
+    )
+    text: _Entry = Field("", description="add, replace: the new entry, one line")
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> Self:
+        if self.action in ("replace", "remove") and not self.entry:
+            raise ValueError(f"`{self.action}` needs `entry`")
+        if self.action in ("add", "replace") and not self.text:
+            raise ValueError(f"`{self.action}` needs `text`")
+        return self
+
+
+@tool("prompt.memory", level=Level.CONTROLLED)
+async def memory(params: MemoryParams, ctx: ToolContext) -> dict[str, Any]:
+    """Notes that you keep beyond this session. They are shown to you in the system prompt of later sessions.
+
+    Add what will matter again: a decision and its reason, how something is done here, a correction of the user.
+    Not what stands in files, nor what only matters now. Never a password, a key or another secret. One fact an entry,
+    written so that it is understood without this conversation. Replace or remove what is no longer true.
+    """
+    config: Config = ctx.config
+    limit = config.user_limit if params.target == "user" else config.memory_limit
+    file = MemoryFile(own_folder(ctx.home, config.profile), params.target, limit)
+    if params.action == "list":
+        return _answer(file, await to_thread.run_sync(file.read))
+    entries = await to_thread.run_sync(file.change, partial(_EDITS[params.action], params))
+    return {**_answer(file, entries), "note": _LATER}
+
+
+def _answer(file: MemoryFile, entries: list[str]) -> dict[str, Any]:
+    return {"target": file.target, "entries": entries, "used": length(entries), "limit": file.limit}
+
+
+def _add(params: MemoryParams, entries: list[str]) -> list[str]:
+    _refuse_duplicate(params, entries)
+    return [*entries, params.text]
+
+
+def _replace(params: MemoryParams, entries: list[str]) -> list[str]:
+    index = _find(params, entries)
+    _refuse_duplicate(params, [*entries[:index], *entries[index + 1 :]])
+    return [*entries[:index], params.text, *entries[index + 1 :]]
+
+
+def _remove(params: MemoryParams, entries: list[str]) -> list[str]:
+    index = _find(params, entries)
+    return [*entries[:index], *entries[index + 1 :]]
+
+
+def _refuse_duplicate(params: MemoryParams, entries: list[str]) -> None:
+    if params.text.casefold() in (entry.casefold() for entry in entries):
+        raise MemoryDuplicate(params.target)
+
+
+def _find(params: MemoryParams, entries: list[str]) -> int:
+    """Where the one entry is that is meant. The whole text of an entry means that one, whatever else contains it."""
+    if params.entry in entries:
+        return entries.index(params.entry)
+    wanted = params.entry.casefold()
+    found = [index for index, entry in enumerate(entries) if wanted in entry.casefold()]
+    if not found:
+        raise MemoryEntryMissing(params.target, params.entry)
+    if len(found) > 1:
+        raise MemoryEntryAmbiguous(params.target, params.entry, (entries[index] for index in found))
+    return found[0]
+
+
+_EDITS: dict[str, Callable[[MemoryParams, list[str]], list[str]]] = {
+    "add": _add,
+    "replace": _replace,
+    "remove": _remove,
+}

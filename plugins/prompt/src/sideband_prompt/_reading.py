@@ -1,0 +1,109 @@
+"""Reads files of folders that others may write to: never outside of the folder, never too much, never fatal."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path, PurePosixPath
+
+from attrs import frozen
+
+from ._text import visible
+
+__all__ = ["Reading", "is_inside", "list_names", "open_beneath", "read_text"]
+
+_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+_MOST_NAMES = 10_000
+
+
+@frozen
+class Reading:
+    """What came of reading a file.
+
+    Attributes:
+        text: what can be seen of it.
+        notice: what somebody who only sees the text should know; empty if it is the whole file.
+    """
+
+    text: str = ""
+    notice: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The text, and the notice below it."""
+        return "\n\n".join(filter(None, (self.text, self.notice and f"[{self.notice}]")))
+
+
+def is_inside(name: str) -> bool:
+    """Whether a relative path, written with ``/``, stays below where it begins, whatever links there are.
+
+    Example:
+        >>> is_inside("api/index.md"), is_inside("../keys"), is_inside("/etc/passwd")
+        (True, False, False)
+    """
+    path = PurePosixPath(name)
+    return bool(path.parts) and name.isprintable() and not path.is_absolute() and ".." not in path.parts
+
+
+def read_text(root: Path, name: str, limit: int) -> Reading | None:
+    """The first ``limit`` bytes of a file below ``root``, or ``None`` if there is none.
+
+    What is no UTF-8 is replaced. A link that leads out of ``root``, something that is no regular file, and what can't
+    be read at all are a notice.
+    """
+    try:
+        # Without O_NONBLOCK, opening a pipe would wait for its writer.
+        descriptor = open_beneath(root, name, os.O_NONBLOCK)
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return Reading(notice=f"{name} was not read: it is no regular file")
+            with os.fdopen(descriptor, "rb", closefd=False) as file:
+                content = file.read(limit + 1)
+        finally:
+            os.close(descriptor)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        return Reading(notice=f"{name} was not read: {error.strerror or error}")
+    text = visible(content[:limit].decode("utf-8-sig", errors="replace")).strip()
+    cut = len(content) > limit
+    return Reading(text, f"{name} is cut here: it has more than {limit:,} bytes" if cut else "")
+
+
+def list_names(root: Path, name: str) -> tuple[str, ...]:
+    """The names in a folder below ``root``, sorted, without hidden ones; none if it can't be read."""
+    try:
+        descriptor = open_beneath(root, name, os.O_DIRECTORY)
+    except OSError:
+        return ()
+    try:
+        with os.scandir(descriptor) as entries:
+            names = [entry.name for entry, _ in zip(entries, range(_MOST_NAMES), strict=False)]
+    except OSError:
+        return ()
+    finally:
+        os.close(descriptor)
+    return tuple(sorted(one for one in names if not one.startswith(".") and one.isprintable()))
+
+
+def open_beneath(root: Path, name: str, flags: int) -> int:
+    """A descriptor of what ``name`` leads to, which is below ``root`` even if links are changed meanwhile.
+
+    Raises:
+        PermissionError: it leads out of ``root``.
+        OSError: it can't be opened.
+    """
+    top = os.path.realpath(root)
+    target = os.path.realpath(Path(top, name))
+    if not Path(target).is_relative_to(top):
+        raise PermissionError("it leads out of its folder")
+    current = os.open(top, _FLAGS | os.O_DIRECTORY)
+    *folders, last = Path(target).relative_to(top).parts or (".",)
+    for part, wanted in [*((folder, os.O_DIRECTORY) for folder in folders), (last, flags)]:
+        # The links are resolved already. One that is met now was put there since.
+        try:
+            following = os.open(part, _FLAGS | wanted, dir_fd=current)
+        finally:
+            os.close(current)
+        current = following
+    return current

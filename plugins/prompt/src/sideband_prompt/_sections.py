@@ -1,0 +1,48 @@
+"""All sections, in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+
+from sideband.hooks import Section, Sections
+
+from ._config import Config, SectionName
+from ._environment import footer, platform
+from ._instructions import append, documentation, identity
+from ._knowledge import find_documents
+from ._knowledge_section import knowledge_section
+from ._memory import memory_section
+from ._places import find_places, own_folder
+from ._skills import skills
+
+__all__ = ["build_sections"]
+
+
+def build_sections(event: Sections, config: Config, home: Path, today: date) -> list[Section]:
+    """The sections that are wanted and have something to say. The same files and arguments give the same bytes.
+
+    Args:
+        event: who asks, with which tools and skills.
+        config: the settings.
+        home: the host's folder.
+        today: the date that the prompt tells.
+    """
+    places = find_places(home, config.profile, event.project)
+    own = own_folder(home, config.profile)
+    builders: dict[SectionName, Callable[[], str]] = {
+        "identity": lambda: identity(places, config.file_limit),
+        "documentation": lambda: documentation(config),
+        "append": lambda: append(places, config.file_limit),
+        "knowledge": lambda: knowledge_section(
+            find_documents(places), event.tools, limit=config.knowledge_limit, file_limit=config.file_limit
+        ),
+        "memory": lambda: memory_section(own, "memory", config.memory_limit),
+        "user": lambda: memory_section(own, "user", config.user_limit),
+        "skills": lambda: skills(event.skills, event.tools, config.skills_limit),
+        "platform": lambda: platform(event.channel, config.platforms),
+        "footer": lambda: footer(event, home, config.profile, today),
+    }
+    texts = {name: build() for name, build in builders.items() if config.has(name)}
+    return [Section(name, text) for name, text in texts.items() if text]

@@ -1,0 +1,41 @@
+"""Registration of the hook plugin ``prompt``, and of its tools. Both are one plugin, with one table of settings."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime
+
+from anyio import to_thread
+from sideband import hookimpl
+from sideband.hooks import Section, Sections
+from sideband.plugins import PluginContext
+from sideband.tools import Tool
+
+from ._config import Config
+from ._knowledge_tool import knowledge
+from ._memory_tool import memory
+from ._projects import Projects
+from ._sections import build_sections
+
+__all__ = ["Config", "lifespan", "sections", "sideband_tools"]
+
+
+def sideband_tools() -> list[Tool]:
+    """The tools of this plugin."""
+    return [knowledge, memory]
+
+
+@asynccontextmanager
+async def lifespan(ctx: PluginContext) -> AsyncIterator[Projects]:  # noqa: ARG001  the host passes it
+    """Which project each session works in; the tools are not told."""
+    yield Projects()
+
+
+@hookimpl
+async def sections(event: Sections, ctx: PluginContext) -> list[Section]:
+    """All sections that have something to say, in their order."""
+    ctx.state.remember(event.session, event.project)
+    today = datetime.now().astimezone().date()
+    # A file system that hangs must not hold up the deadline of the hook.
+    return await to_thread.run_sync(build_sections, event, ctx.config, ctx.home, today, abandon_on_cancel=True)

@@ -1,0 +1,92 @@
+"""A host with this plugin, and what an agent would ask of it."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import anyio
+import pytest
+import sideband_prompt.plugin
+import sideband_store_sqlite.plugin
+from sideband import Host, Plugin
+from sideband.hooks import Sections
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request):
+    return request.param
+
+
+@pytest.fixture
+def home(tmp_path):
+    folder = tmp_path / "home"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def project(tmp_path):
+    folder = tmp_path / "project"
+    (folder / ".sideband").mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture
+def write():
+    def write(path: Path, content: str | bytes) -> Path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def make_host(home):
+    def make(**config) -> Host:
+        plugins = [
+            Plugin(kind="store", name="sqlite", value=sideband_store_sqlite.plugin),
+            Plugin(kind="hook", name="prompt", value=sideband_prompt.plugin),
+            Plugin(kind="tool", name="prompt", value=sideband_prompt.plugin),
+        ]
+        return Host(home=home, plugins=plugins, autoload=False, settings={"plugins": {"prompt": config}})
+
+    return make
+
+
+@pytest.fixture
+def prompt_of(make_host):
+    """The sections of a prompt, by name, from a host of its own."""
+
+    async def prompt_of(config=None, **event):
+        async with make_host(**(config or {})) as host:
+            found = await host.hooks.collect(Sections(**event))
+        return {one.value.name: one.value.text for one in found}
+
+    return prompt_of
+
+
+@pytest.fixture
+def section(prompt_of):
+    """One section, the way most tests want it; without an event loop of the test's own."""
+
+    def section(name, config=None, **event):
+        async def collect():
+            return await prompt_of(config, **event)
+
+        return anyio.run(collect).get(name)
+
+    return section
+
+
+@pytest.fixture
+def use():
+    """Call a tool of a host as an agent would: with arguments that were checked, in a session."""
+
+    async def use(host, name, session="s1", **arguments):
+        plugin = await host.plugins.load("tool", "prompt")
+        tool = (await host.tools.view()).get(name)
+        base = plugin.context
+        ctx = SimpleNamespace(config=base.config, state=base.state, home=base.home, session=SimpleNamespace(id=session))
+        return await tool.run(tool.validate(arguments), ctx)
+
+    return use
