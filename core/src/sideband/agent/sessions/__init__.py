@@ -16,6 +16,7 @@ from ._entries import (
     RunEntry,
     RunState,
     ThinkingEntry,
+    new_id,
 )
 from ._errors import (
     EntryNotFound,
@@ -59,4 +60,5 @@ __all__ = [
     "SessionUnreadable",
     "Sessions",
     "ThinkingEntry",
+    "new_id",
 ]
