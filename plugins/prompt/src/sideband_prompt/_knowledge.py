@@ -20,7 +20,8 @@ Priority = Literal["high", "normal", "low"]
 
 _FOLDER = "knowledge"
 _INDEX = "index.yaml"
-_LARGEST_INDEX = 256 << 10
+_LARGEST_INDEX = 64 << 10
+_DEEPEST = 8
 _HEAD = 4 << 10
 _MOST = 500
 _LONGEST_TITLE = 120
@@ -137,10 +138,17 @@ def _read_index(place: Place, text: str, notices: list[str]) -> Iterator[_Entry]
 def _parse_yaml(text: str) -> list[Any]:
     import yaml  # noqa: PLC0415  only where there is an index to read
 
+    # These make nothing but texts, lists and mappings.
+    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     try:
-        # The base loader makes nothing but texts, lists and mappings.
-        found = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506  see above
-    except (yaml.YAMLError, RecursionError) as error:
+        depth = 0
+        for event in yaml.parse(text, Loader=loader):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            # The one written in C ends the process where nesting is too deep.
+            if depth > _DEEPEST:
+                raise ValueError(f"it is nested deeper than {_DEEPEST}")
+        found = yaml.load(text, Loader=loader)  # noqa: S506  it is a base loader
+    except (yaml.YAMLError, UnicodeError) as error:
         raise ValueError(f"it is not YAML: {error}") from error
     if not isinstance(found, list):
         raise ValueError("it is no list of documents")  # noqa: TRY004  about a text, not about an argument
