@@ -60,6 +60,9 @@ class Transaction(Protocol):
     async def read(self, stream: str, *, start: int = 0, limit: int | None = None) -> Sequence[Record]:
         """The records of a stream from ``start``, in order, at most ``limit``."""
 
+    async def delete_stream(self, stream: str) -> bool:
+        """Remove a whole stream; whether there was one."""
+
 
 class Store(Transaction, Protocol):
     """A place to keep state. Safe to use from many tasks of one host and from several hosts at once."""

@@ -57,6 +57,25 @@ async def test_records_are_numbered_from_zero_and_read_in_order(store):
     assert [r.position for r in await store.read("s", start=1, limit=1)] == [1]
 
 
+async def test_a_deleted_stream_is_empty_and_begins_at_zero_again(store):
+    await store.append("s", [{"n": 0}, {"n": 1}])
+    await store.append("other", [{"n": 9}])
+    assert await store.delete_stream("s") is True
+    assert await store.delete_stream("s") is False
+    assert list(await store.read("s")) == []
+    assert await store.append("s", [{"n": 2}]) == 0
+    assert len(await store.read("other")) == 1
+
+
+async def test_a_stream_is_not_deleted_by_a_transaction_that_fails(store):
+    await store.append("s", [{"n": 0}])
+    with pytest.raises(RuntimeError, match="stop"):
+        async with store.transaction() as transaction:
+            await transaction.delete_stream("s")
+            raise RuntimeError("stop")
+    assert len(await store.read("s")) == 1
+
+
 async def test_nothing_appended_is_the_next_position(store):
     await store.append("s", [{"n": 0}])
     assert await store.append("s", []) == 1

@@ -57,6 +57,10 @@ class MemoryStore:
         texts = self._streams.get(stream, [])[start : None if limit is None else start + limit]
         return [Record(start + index, json.loads(text)) for index, text in enumerate(texts)]
 
+    async def delete_stream(self, stream: str) -> bool:
+        """Remove a whole stream; whether there was one."""
+        return self._streams.pop(stream, None) is not None
+
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
         """All of the body, or, when it raises or is cancelled, nothing."""

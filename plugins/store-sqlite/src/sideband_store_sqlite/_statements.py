@@ -12,7 +12,7 @@ from sideband.store import Document, Record
 
 from ._errors import ValueNotStorable
 
-__all__ = ["append", "delete", "get", "keys", "put", "read"]
+__all__ = ["append", "delete", "delete_stream", "get", "keys", "put", "read"]
 
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 _LAST_CHARACTER = "\U0010ffff"
@@ -77,6 +77,11 @@ def read(connection: sqlite3.Connection, stream: str, start: int, limit: int | N
         (_text(stream), start, -1 if limit is None else max(limit, 0)),
     )
     return tuple(Record(position, _value(stream, value)) for position, value in rows)
+
+
+def delete_stream(connection: sqlite3.Connection, stream: str) -> bool:
+    """Remove a stream; whether there was one."""
+    return connection.execute("DELETE FROM records WHERE stream = ?", (_text(stream),)).rowcount > 0
 
 
 def _expect(connection: sqlite3.Connection, key: str, version: int | None) -> int:

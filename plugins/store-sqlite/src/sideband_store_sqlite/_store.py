@@ -53,6 +53,9 @@ class _SqliteTransaction:
     async def read(self, stream: str, *, start: int = 0, limit: int | None = None) -> Sequence[Record]:
         return await self._run(statements.read, stream, start, limit)
 
+    async def delete_stream(self, stream: str) -> bool:
+        return await self._run(statements.delete_stream, stream)
+
     async def _run(self, job: Callable[[sqlite3.Connection, *_Arguments], _Result], *arguments: *_Arguments) -> _Result:
         return await self._store.in_thread(self._store.connection.within, self._session, job, *arguments)
 
@@ -92,6 +95,10 @@ class SqliteStore:
     async def read(self, stream: str, *, start: int = 0, limit: int | None = None) -> Sequence[Record]:
         """The records of a stream from ``start``, in order, at most ``limit``."""
         return await self._alone(self.connection.read, statements.read, stream, start, limit)
+
+    async def delete_stream(self, stream: str) -> bool:
+        """Remove a whole stream; whether there was one."""
+        return await self._alone(self.connection.write, statements.delete_stream, stream)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
