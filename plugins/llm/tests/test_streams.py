@@ -9,7 +9,9 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 def no_message():
-    return Finished.model_construct(type="finished", message=AssistantMessage.model_construct(content=({"type": "video"},)))
+    return Finished.model_construct(
+        type="finished", message=AssistantMessage.model_construct(content=({"type": "video"},))
+    )
 
 
 async def test_a_stream_without_its_last_event_is_no_answer(host, fake, ask):

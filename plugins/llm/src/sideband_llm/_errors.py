@@ -17,8 +17,8 @@ __all__ = ["SETUP", "LlmError", "ModelUnable", "ModelUnclear", "ProviderUnknown"
 
 SETUP = (
     "a key: `export ANTHROPIC_API_KEY=…` for `anthropic:MODEL`, or `export OPENAI_API_KEY=…` for `openai:MODEL`",
-    "a model on this machine: start Ollama, llama.cpp, vLLM or LM Studio; it is found by itself",
-    "any other service that speaks like OpenAI: `export OPENAI_BASE_URL=https://…/v1` beside its key",
+    "a server on this machine: `ollama pull MODEL` for `openai-ollama:MODEL`; vLLM, llama.cpp and LM Studio work too",
+    "any service that speaks like OpenAI: `export OPENAI_BASE_URL=https://…/v1` beside its key, for `openai:MODEL`",
 )
 """The three quickest ways to a model."""
 
