@@ -13,12 +13,15 @@ from ._version import __version__
 if TYPE_CHECKING:
     from ._errors import ConfigurationError, SidebandError, StoreConflict, StoreError, UsageError
     from ._host import CallRequest, CallResult, Host
+    from .agent import Agent, Budget, RunResult
     from .broker import EffectReport, Progress
     from .hooks import hookimpl
     from .ops import Level, OpContext, OpFamily, Scope, op
     from .plugins import Plugin
 
 __all__ = [
+    "Agent",
+    "Budget",
     "CallRequest",
     "CallResult",
     "ConfigurationError",
@@ -29,6 +32,7 @@ __all__ = [
     "OpFamily",
     "Plugin",
     "Progress",
+    "RunResult",
     "Scope",
     "SidebandError",
     "StoreConflict",
@@ -42,6 +46,7 @@ __all__ = [
 _HOMES = {
     "._errors": ("ConfigurationError", "SidebandError", "StoreConflict", "StoreError", "UsageError"),
     "._host": ("CallRequest", "CallResult", "Host"),
+    ".agent": ("Agent", "Budget", "RunResult"),
     ".broker": ("EffectReport", "Progress"),
     ".hooks": ("hookimpl",),
     ".ops": ("Level", "OpContext", "OpFamily", "Scope", "op"),

@@ -49,6 +49,7 @@ class AgentSettings(_Table):
         None, description="how much the model may think before it speaks; absent: as the provider does"
     )
     max_tokens: int | None = Field(None, gt=0, description="how long an answer may be, in tokens")
+    context_window: int | None = Field(None, gt=0, description="tokens, if the provider does not say or is wrong")
     temperature: float | None = Field(None, ge=0, le=2, description="absent: as the provider does")
     tools: list[str] | None = Field(None, description="the tools that agents may call; all if absent")
     parallel: int = Field(10, ge=1, le=100, description="tool calls of one turn that run at the same time")

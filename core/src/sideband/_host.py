@@ -226,6 +226,10 @@ class Host:
     def _all_rights(self) -> Grant:
         return Grant.of(Capability(name) for name in self.plugins.names("op"))
 
+    def context_for(self, plugin: str) -> HostPluginContext:
+        """The context of something that is no installed plugin: a part of the core, or a guard of a program's own."""
+        return HostPluginContext(plugin, None, self.home, lambda: self.broker, self._all_rights, self.redactor)
+
     def _plugin_context(self, record: PluginRecord, config: Any) -> HostPluginContext:
         return HostPluginContext(
             record.name, config, self.home, partial(self._open_broker, record), self._all_rights, self.redactor

@@ -20,7 +20,18 @@ from ._policy import Policy
 from .ops._errors import closest
 from .plugins._policy import PluginPolicy
 
-__all__ = ["LoadedSettings", "Policy", "Settings", "default_home", "load_settings", "merge", "setting", "trust_project"]
+__all__ = [
+    "AgentSettings",
+    "LoadedSettings",
+    "Policy",
+    "Settings",
+    "default_home",
+    "load_settings",
+    "merge",
+    "setting",
+    "trust_project",
+    "trusted_project",
+]
 
 _Path = tuple[str, ...]
 
@@ -138,6 +149,15 @@ def trust_project(home: Path, project: Path) -> Path:
     lines = [f"{json.dumps(path)} = {json.dumps(digest)}\n" for path, digest in sorted(trusted.items())]
     write_atomically(home / "trust.toml", f"# trusted on {datetime.now(UTC):%Y-%m-%d}\n[projects]\n" + "".join(lines))
     return file
+
+
+def trusted_project(home: Path, folder: Path) -> Path | None:
+    """The nearest folder, from ``folder`` upwards, whose project file is trusted as it is now; ``None`` without one."""
+    file = _find_project_file(folder)
+    try:
+        return file.parent if file and _trusted(home).get(str(file)) == _digest(file) else None
+    except OSError:
+        return None
 
 
 def _user_layer(home: Path) -> tuple[dict[str, Any], str]:

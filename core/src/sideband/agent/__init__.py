@@ -1,1 +1,45 @@
-"""The agent: it runs a model with tools, through the broker."""
+"""The agent: runs, turns, sessions, children and budgets. Nothing else in the core imports it."""
+
+from ._agent import Agent
+from ._announcer import Listener
+from ._budget import Allowance, Budget
+from ._compaction import sliding_window
+from ._errors import (
+    AgentBusy,
+    AgentClosed,
+    AgentError,
+    BudgetSpent,
+    DepthReached,
+    ModelFailed,
+    ModelMissing,
+    RunHalted,
+    RunParked,
+    StructureRefused,
+)
+from ._file_lists import with_file_lists, without_file_lists
+from ._run import Phase, RunResult, RunStatus
+from ._tool_calls import Approver
+
+__all__ = [
+    "Agent",
+    "AgentBusy",
+    "AgentClosed",
+    "AgentError",
+    "Allowance",
+    "Approver",
+    "Budget",
+    "BudgetSpent",
+    "DepthReached",
+    "Listener",
+    "ModelFailed",
+    "ModelMissing",
+    "Phase",
+    "RunHalted",
+    "RunParked",
+    "RunResult",
+    "RunStatus",
+    "StructureRefused",
+    "sliding_window",
+    "with_file_lists",
+    "without_file_lists",
+]

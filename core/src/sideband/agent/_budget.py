@@ -48,9 +48,7 @@ class Allowance:
     used: Budget = Budget(0.0, 0.0, 0.0, 0.0)
     _promised: Budget = field(default=Budget(0.0, 0.0, 0.0, 0.0), init=False)
 
-    def charge(
-        self, usage: Usage | None = None, *, calls: int = 0, seconds: float = 0.0
-    ) -> None:
+    def charge(self, usage: Usage | None = None, *, calls: int = 0, seconds: float = 0.0) -> None:
         """Note what was used. It is noted even beyond the limit: it has happened."""
         tokens = usage.context if usage else 0
         cost = (usage.cost or 0.0) if usage else 0.0
@@ -105,7 +103,10 @@ class Allowance:
 
     def _promise(self, amount: Budget, sign: int) -> None:
         self._promised = Budget(
-            **{name: (getattr(self._promised, name) or 0) + sign * (value or 0) for name, value in asdict(amount).items()}
+            **{
+                name: (getattr(self._promised, name) or 0) + sign * (value or 0)
+                for name, value in asdict(amount).items()
+            }
         )
 
 

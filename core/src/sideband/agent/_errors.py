@@ -84,7 +84,8 @@ class StructureRefused(AgentError, PermissionError):
 
     def __init__(self, wish: str, reason: str, plugin: str | None) -> None:
         super().__init__(
-            f"the agent does not {wish}: {reason}", hint=f"the plugin `{plugin}` says so; do what it asks for, or deny it"
+            f"the agent does not {wish}: {reason}",
+            hint=f"the plugin `{plugin}` says so; do what it asks for, or deny it",
         )
         self.plugin = plugin
 
@@ -164,7 +165,7 @@ class BudgetSpent(RunParked):
     def __init__(self, what: str, limit: float, used: float) -> None:
         super().__init__(
             f"the budget of {limit:g} {what} is spent: {used:g} were used",
-            hint=f"raise it (`[agent.budget] {_KEYS.get(what, what)}`, or --max-cost for money), and go on with --resume",
+            hint=f"raise it (`{_KEYS.get(what, what)}` under `[agent.budget]`), and go on with --resume",
         )
 
 

@@ -31,7 +31,8 @@ class Run:
         source: where its input came from.
         system_prompt: as it is for this run.
         model: the model that answers now; another one than the agent's after a fall-back.
-        turn: the number of turns that have begun.
+        turn: the number of turns that have begun, since it was begun or resumed.
+        step: the number of answers that models gave in it.
         usage: what its model calls used, children excluded.
         messages: what it has added to the conversation, oldest first.
     """
@@ -41,7 +42,8 @@ class Run:
     model: str
     system_prompt: str = ""
     turn: int = 0
-    usage: Usage = Usage()
+    step: int = 0
+    usage: Usage = field(factory=Usage)
     messages: list[Message] = field(factory=list)
 
 
@@ -65,7 +67,7 @@ class RunResult:
     status: RunStatus
     text: str
     messages: tuple[Message, ...] = field(default=(), repr=False)
-    usage: Usage = Usage()
+    usage: Usage = field(factory=Usage)
     error: dict[str, Any] | None = None
     run: str = ""
     session: str = ""

@@ -43,7 +43,7 @@ from ._decisions import Approver, decide, trail
 from ._dispatch import Dispatch
 from ._errors import as_op_error, safe_text, validation_problems
 from ._gate import check_op
-from ._lookup import Ops
+from ._lookup import BoundOp, Ops
 from ._redaction import Redactor, Unserializable
 from ._values import PLAIN, digest_of, has_at_most, shortened
 
@@ -90,6 +90,7 @@ class Broker:
         key: str | None = None,
         grant: Grant | None = None,
         via: str | None = None,
+        own: BoundOp | None = None,
     ) -> Any:
         """Run one op for ``call``, and return its result as plain data.
 
@@ -97,6 +98,7 @@ class Broker:
             key: an idempotency key; an effect with this key happens at most once, and its result is kept.
             grant: narrower rights than the call's, for a child effect.
             via: the plugin that asks, for a child effect.
+            own: an op of the host's own, which nobody else can name.
 
         Raises:
             OpError: why there is no result; ``OpDenied`` if nothing was executed for want of rights.
@@ -110,6 +112,7 @@ class Broker:
             origin=call.origin if via is None else evolve(call.origin, plugin=via),
             started=perf_counter(),
             key=key,
+            bound=own,
         )
         outer = _depth.set(_depth.get() + 1)
         try:
@@ -140,6 +143,10 @@ class Broker:
             return replay.result
         return await self._run(dispatch)
 
+    async def recall(self, key: str) -> tuple[str, Any] | None:
+        """What became of the effect of a key: ``done`` with its result, or ``unknown``. ``None``: nothing happened."""
+        return await self._claims.recall(key)
+
     async def record_refusal(self, op: str, origin: Origin, code: str, message: str) -> None:
         """Record something that a worker tried and that never became a dispatch."""
         await self._ledger.outcome(
@@ -155,7 +162,8 @@ class Broker:
     async def _look_up(self, dispatch: Dispatch) -> None:
         if _depth.get() > _DEEPEST_CHILD:
             raise LimitExceeded("nested_dispatches", _DEEPEST_CHILD, op=dispatch.op)
-        dispatch.bound = await self.ops.get(dispatch.op)
+        if dispatch.bound is None:
+            dispatch.bound = await self.ops.get(dispatch.op)
 
     def _validate(self, dispatch: Dispatch, params: Mapping[str, Any]) -> None:
         spec = dispatch.found.spec

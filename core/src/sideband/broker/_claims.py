@@ -51,6 +51,25 @@ class Claims:
             return await self._take_over(key, claim)
         return None
 
+    async def recall(self, key: str) -> tuple[str, Any] | None:
+        """What became of the effect of ``key``, without claiming it: ``done`` with its result, or ``unknown``.
+
+        Returns:
+            ``None`` if nothing happened under this key.
+        """
+        found = await self._store.get(_path(key))
+        if found is None:
+            return None
+        state, result = found.value["state"], found.value.get("result")
+        if state == "running":
+            try:
+                state, result = await self._abandoned(key, found.value["op"], found.value["effect"])
+            except EffectInFlight:
+                state = "unknown"
+        if state == "done":
+            return "done", revive(result)
+        return ("unknown", None) if state == "unknown" else None
+
     async def _take_over(self, key: str, claim: dict[str, Any]) -> Replay | None:
         found = await self._store.get(_path(key))
         if found is None:

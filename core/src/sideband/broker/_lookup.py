@@ -60,10 +60,6 @@ class Ops:
             self._bound.setdefault(spec.name, BoundOp(spec, plugin.contribution, plugin))
         return plugin
 
-    def add(self, spec: OpSpec, family: OpFamily, plugin: LoadedPlugin) -> None:
-        """Add an op of the host's own, whose family no plugin has."""
-        self._bound[spec.name] = BoundOp(spec, family, plugin)
-
     async def provider(self, name: str) -> tuple[Provider, PluginContext]:
         """The provider of models of that name, and its plugin's context. Raises what loading that plugin raises."""
         entry = name.partition("-")[0] if name not in self._plugins.names("provider") else name

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from ..ops import Credential
 
-__all__ = ["PluginContext"]
+__all__ = ["OwnContext", "PluginContext"]
 
 
 class PluginContext(Protocol):
@@ -22,11 +22,25 @@ class PluginContext(Protocol):
         home: the host's folder for state (``SIDEBAND_HOME``). A plugin keeps its files in a folder of its own there.
     """
 
-    plugin: str
-    config: Any
-    state: Any
-    principal: str
-    home: Path
+    @property
+    def plugin(self) -> str:
+        """The entry-point name."""
+
+    @property
+    def config(self) -> Any:
+        """The plugin's validated ``Config``."""
+
+    @property
+    def state(self) -> Any:
+        """What its ``lifespan`` yielded."""
+
+    @property
+    def principal(self) -> str:
+        """On whose behalf the host runs."""
+
+    @property
+    def home(self) -> Path:
+        """The host's folder for state."""
 
     async def dispatch(
         self,
@@ -43,3 +57,9 @@ class PluginContext(Protocol):
 
     def protect(self, value: str | bytes, name: str = "secret") -> None:
         """Make a value known to the redactor, for the rest of the host's life."""
+
+
+class OwnContext(PluginContext, Protocol):
+    """The context as the plugin host has it, who sets what the ``lifespan`` yields."""
+
+    state: Any

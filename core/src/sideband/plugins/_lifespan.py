@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 from anyio.abc import TaskGroup
 
-from ._context import PluginContext
+from ._context import OwnContext, PluginContext
 from ._errors import LifespanFailed
 from ._records import PluginRecord
 
@@ -33,7 +33,7 @@ class Lifespan:
         self,
         record: PluginRecord,
         open: Callable[[PluginContext], AbstractAsyncContextManager[Any]],  # noqa: A002  it is what it does
-        context: PluginContext,
+        context: OwnContext,
         ended: Callable[[LifespanFailed], None],
     ) -> None:
         self.record = record

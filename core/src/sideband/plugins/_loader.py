@@ -14,7 +14,7 @@ from attrs import define, field
 
 from ..hooks import HookError, HookRegistry, Phase
 from ._configuration import config_model, validate_config
-from ._context import PluginContext
+from ._context import OwnContext, PluginContext
 from ._errors import (
     LifespanFailed,
     PluginError,
@@ -33,7 +33,7 @@ from ._registration import declared_backends, read_contribution
 
 __all__ = ["ContextFactory", "PluginLoader"]
 
-ContextFactory = Callable[[PluginRecord, Any], PluginContext]
+ContextFactory = Callable[[PluginRecord, Any], OwnContext]
 """Makes the context of a plugin from its record and its validated configuration. The loader sets its ``state``."""
 
 _PHASES = {"guard": Phase.GUARD, "hook": Phase.NORMAL}
@@ -52,7 +52,7 @@ class _Shared:
     """What all plugins of one module and name have in common: a configuration, a context, a lifespan."""
 
     config: Any
-    context: PluginContext
+    context: OwnContext
     lifespan: Lifespan | None
     entered: Once[None] | None = None
     failure: LifespanFailed | None = None

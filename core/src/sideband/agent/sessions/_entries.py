@@ -122,6 +122,7 @@ class CompactionEntry(_Entry):
     Attributes:
         summary: what models see instead of them.
         first_kept: the first entry that models still see as it is; ``None``: none of those before.
+        carried: entries before that one whose requests models see too, between the summary and what is kept.
         tokens_before: how large the context was, in tokens.
         details: what the plugin that wrote it wants to know again.
         plugin: that plugin; ``None`` for the default one.
@@ -131,6 +132,7 @@ class CompactionEntry(_Entry):
     type: Literal["compaction"] = "compaction"
     summary: str
     first_kept: _Id | None = None
+    carried: tuple[_Id, ...] = ()
     tokens_before: int = Field(0, ge=0)
     details: JsonValue = None
     plugin: str | None = None

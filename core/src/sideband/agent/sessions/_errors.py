@@ -6,7 +6,8 @@ SessionError(SidebandError)              session.failed
 ├── SessionLocked(BlockingIOError)       session.locked       somebody else writes it
 ├── SessionClosed(RuntimeError)          session.closed       it was used after it was closed
 ├── EntryNotFound(LookupError)           session.entry        the session has no such entry
-└── SessionUnreadable(ValueError)        session.unreadable   what was to be imported is no session
+├── SessionUnreadable(ValueError)        session.unreadable   what was to be imported is no session
+└── SessionFileExists(FileExistsError)   session.exists       a file is there already
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ __all__ = [
     "SessionAmbiguous",
     "SessionClosed",
     "SessionError",
+    "SessionFileExists",
     "SessionLocked",
     "SessionNotFound",
     "SessionUnreadable",
@@ -112,3 +114,14 @@ class SessionUnreadable(SessionError, ValueError):
             f"{path or 'this'} is no session that can be imported: {problem}",
             hint=hint or "a session is a JSONL file that `sideband sessions export` or pi wrote",
         )
+
+
+class SessionFileExists(SessionError, FileExistsError):
+    """The file that was to be written is there already. It was not touched."""
+
+    code = "session.exists"
+    exit_code = 2
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"{path} is there already", hint="name another file, or add --force to replace it")
+        self.path = path

@@ -166,7 +166,7 @@ class SessionTree:
         shown = [(one.id, message) for one in self._shown(at, standing) if (message := _message_of(one)) is not None]
         if standing.compaction is not None:
             summary = UserMessage(content=_SUMMARY.format(standing.compaction.summary), source="summary")
-            shown.insert(0, (standing.compaction.id, summary))
+            shown[:0] = [(standing.compaction.id, summary), *self._carried(standing.compaction)]
         return SessionContext(
             messages=tuple(message for _, message in shown),
             entries=tuple(entry for entry, _ in shown),
@@ -174,6 +174,12 @@ class SessionTree:
             thinking=standing.thinking,
             compaction=standing.compaction,
         )
+
+    def _carried(self, compaction: CompactionEntry) -> list[tuple[str, Message]]:
+        """The requests that a compaction keeps in sight, though they are older than what it keeps."""
+        entries = [self._entries[one] for one in compaction.carried if one in self._entries]
+        found = [(one.id, message) for one in entries if isinstance(message := _message_of(one), UserMessage)]
+        return list(found)
 
     def unfinished_run(self) -> RunEntry | None:
         """The last run on the path, if it can be gone on with. One that was copied from elsewhere can't."""

@@ -1,0 +1,208 @@
+"""The contexts of an agent: what hooks and tools get, so that what they do is this agent's, and recorded as such."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attrs import define, field
+
+from .._plugin_context import HostPluginContext
+from ..broker import Progress
+from ..hooks import HookRegistry
+from ..messages import Usage, parse_message
+from ..ops import Credential, Origin
+
+if TYPE_CHECKING:
+    from ._agent import Agent
+    from ._run import RunResult
+    from .sessions import Session
+
+__all__ = ["AgentPluginContext", "ToolCallContext"]
+
+
+@define(eq=False)
+class AgentPluginContext:
+    """``AgentContext``: the context of one plugin, for one agent.
+
+    Attributes:
+        base: what the plugin has of the host.
+        agent: the agent.
+    """
+
+    base: HostPluginContext = field(repr=False)
+    agent: Agent = field(repr=False)
+
+    @property
+    def plugin(self) -> str:
+        """The entry-point name."""
+        return self.base.plugin
+
+    @property
+    def config(self) -> Any:
+        """The plugin's validated configuration."""
+        return self.base.config
+
+    @property
+    def state(self) -> Any:
+        """What the plugin's ``lifespan`` yielded."""
+        return self.base.state
+
+    @property
+    def principal(self) -> str:
+        """On whose behalf."""
+        return self.base.principal
+
+    @property
+    def home(self) -> Path:
+        """The host's folder for state."""
+        return self.base.home
+
+    @property
+    def session(self) -> Session:
+        """The session."""
+        return self.agent.session
+
+    @property
+    def run(self) -> str:
+        """The id of the run; empty between runs."""
+        return self.agent.run_id
+
+    @property
+    def model(self) -> str:
+        """``provider:model``."""
+        return self.agent.model
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no run is under way."""
+        return self.agent.is_idle
+
+    @property
+    def has_pending_messages(self) -> bool:
+        """Whether something is queued."""
+        return self.agent.has_pending_messages
+
+    @property
+    def usage(self) -> Usage:
+        """What the session has used."""
+        return self.agent.usage
+
+    @property
+    def system_prompt(self) -> str:
+        """The system prompt of this run."""
+        return self.agent.system_prompt
+
+    @property
+    def origin(self) -> Origin:
+        """Who causes what this context dispatches."""
+        return Origin(session=self.agent.session.id, run=self.agent.run_id or None)
+
+    @property
+    def hooks(self) -> HookRegistry:
+        """The agent's guards and hooks."""
+        return self.agent.hooks
+
+    async def dispatch(
+        self, op: str, params: Mapping[str, Any], *, capabilities: Iterable[str] | None = None, key: str | None = None
+    ) -> Any:
+        """Run an op as an effect of this plugin. What a model call uses is charged to the session."""
+        result = await self.base.dispatch_for(
+            self.origin, op, params, capabilities=capabilities, key=key, hooks=self.hooks
+        )
+        if op == "llm.generate":
+            await self.agent.charge_side_call(getattr(parse_message(result), "usage", Usage()), self.plugin)
+        return result
+
+    async def credential(self, handle: str, audience: str) -> Credential:
+        """Resolve a handle for one audience."""
+        return await self.base.credential(handle, audience)
+
+    def protect(self, value: str | bytes, name: str = "secret") -> None:
+        """Make a value known to the redactor."""
+        self.base.protect(value, name)
+
+    def abort(self, reason: str = "") -> None:
+        """End the run at its next wait."""
+        self.agent.abort(reason or f"the plugin `{self.plugin}` ended it")
+
+    def shutdown(self) -> None:
+        """Ask whoever runs the agent to end it."""
+        self.agent.shutdown()
+
+    def steer(self, text: str) -> None:
+        """Queue a message for the model."""
+        self.agent.steer(text, source=self.plugin)
+
+    def follow_up(self, text: str) -> None:
+        """Queue a message that begins another run."""
+        self.agent.follow_up(text, source="plugin")
+
+    def compact(self, instructions: str = "") -> None:
+        """Ask for a compaction at the next chance."""
+        self.agent.ask_for_compaction(instructions)
+
+    async def reload(self) -> None:
+        """Read skills, prompts and tools anew."""
+        await self.agent.reload()
+
+    async def wait_for_idle(self) -> None:
+        """Wait until no run is under way."""
+        await self.agent.wait_for_idle()
+
+    async def new_session(self) -> str:
+        """Leave the session for a new one."""
+        return await self.agent.new_session()
+
+    async def fork(self, entry: str | None = None, *, position: str = "at") -> str:
+        """Leave the session for a copy of its path up to an entry."""
+        return await self.agent.fork(entry, position=position)
+
+    async def switch_session(self, session: str) -> None:
+        """Leave the session for another one."""
+        await self.agent.switch_session(session)
+
+    async def spawn_child(self, prompt: str, *, tools: Sequence[str] | None = None, share: float = 0.5) -> RunResult:
+        """Let a child agent do a task, and wait for it."""
+        return await self.agent.spawn_child(prompt, tools=tools, share=share)
+
+
+@define(eq=False)
+class ToolCallContext(AgentPluginContext):
+    """``ToolContext``: what one call of a tool gets.
+
+    Attributes:
+        call: the id that the model gave the call.
+        step: its step in the run.
+        on_progress: gets progress; must not block.
+    """
+
+    call: str
+    step: str
+    on_progress: Callable[[Progress], None] = field(repr=False)
+
+    @property
+    def origin(self) -> Origin:
+        """Who causes what the tool dispatches."""
+        return Origin(session=self.agent.session.id, run=self.agent.run_id, step=self.step)
+
+    @property
+    def key(self) -> str:
+        """The idempotency key of the call."""
+        return f"{self.agent.session.id}:{self.agent.run_id}:{self.step}"
+
+    async def progress(
+        self, *, current: float | None = None, total: float | None = None, message: str | None = None
+    ) -> None:
+        """Tell whoever watches how far the call is."""
+        text = None if message is None else self.agent.host.redactor.text(message)
+        self.on_progress(Progress(self.call, self.plugin, current, total, text))
+
+    async def output(self, handle: str) -> str:
+        """The whole text of a result of which the model saw only a part."""
+        return await self.agent.outputs.read(handle)
+
+    async def skills(self) -> tuple[Mapping[str, Any], ...]:
+        """The skills that the agent may use."""
+        return await self.agent.skills()

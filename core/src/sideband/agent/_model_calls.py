@@ -1,0 +1,175 @@
+"""One model call: what is sent, as plugins leave it, and what comes back, as plugins leave it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from secrets import token_hex
+from typing import Any
+
+import anyio
+from attrs import define, field
+
+from ..broker import Broker, Call, KeyReused
+from ..hooks import (
+    AfterProviderResponse,
+    BeforeProviderRequest,
+    Ephemeral,
+    HookRegistry,
+    MessageStart,
+    MessageUpdate,
+    thaw,
+)
+from ..messages import AssistantMessage, Message, ToolCallPart, parse_message, parse_messages, to_data
+from ..ops import Capability, EffectUnknown, Grant, Origin
+from ..providers import ProviderError
+from ._announcer import Announcer
+from ._repair import repair
+
+__all__ = ["ModelCalls", "Question"]
+
+_log = logging.getLogger("sideband.agent")
+_OP = "llm.generate"
+_GRANT = Grant.of([Capability("llm")])
+_LONGEST = 86_400.0
+
+
+@define
+class Question:
+    """What is sent besides the messages.
+
+    Attributes:
+        model: ``provider:model``.
+        messages: oldest first.
+        options: ``system``, ``tools`` and everything else of a ``ModelRequest``.
+        session, run, step: who asks.
+        attempt: how often this step was asked before, and 1 more: each attempt is an effect of its own.
+    """
+
+    model: str
+    messages: Sequence[Message]
+    options: Mapping[str, Any]
+    session: str
+    run: str
+    step: str
+    attempt: int = 1
+
+
+@define(eq=False)
+class ModelCalls:
+    """Asks models, through the broker.
+
+    Args:
+        broker: gates, records, and finds the provider.
+        hooks: may change what is sent and what comes back.
+        announcer: tells what arrives.
+    """
+
+    broker: Broker = field(repr=False)
+    hooks: HookRegistry = field(repr=False)
+    announcer: Announcer = field(repr=False)
+
+    async def ask(self, question: Question) -> AssistantMessage:
+        """One answer of a model.
+
+        Raises:
+            OpError: there is none; a ``ProviderError`` if it is the provider's failure.
+        """
+        request = await self._request(question)
+        parts = _Parts(self.announcer, request.model)
+        call = Call(
+            id=token_hex(16),
+            grant=_GRANT,
+            domain=f"agent:{question.session}",
+            origin=Origin(session=question.session, run=question.run, step=question.step),
+            deadline=anyio.current_time() + _LONGEST,
+            hooks=self.hooks,
+            on_part=parts.take,
+        )
+        params = {"model": request.model, "messages": thaw(request.messages), **thaw(request.options)}
+        key = f"{question.session}:{question.run}:{question.step}"
+        if question.attempt > 1:
+            key = f"{key}~{question.attempt}"
+        try:
+            answer = await self.broker.dispatch(call, _OP, params, key=key)
+        except (KeyReused, EffectUnknown):
+            # It was asked before, with other words, by a host that is gone. A model call changes nothing: ask anew.
+            answer = await self.broker.dispatch(call, _OP, params, key=f"{key}~{token_hex(4)}")
+        await parts.begin()
+        return _with_unique_ids(await self._answer(request.model, answer), question.messages)
+
+    async def _request(self, question: Question) -> BeforeProviderRequest:
+        """What is sent: whole tool groups only, whatever plugins do."""
+        messages = [to_data(message) for message in question.messages]
+        for found in await self.hooks.collect(Ephemeral(messages)):
+            try:
+                messages.append(to_data(parse_message(found.value)))
+            except ValueError as error:
+                _log.warning("`%s` added what is no message, and it is left out: %s", found.plugin, error)
+        event = BeforeProviderRequest(question.model, messages, question.options)
+        changed = await self.hooks.update(event)
+        try:
+            repaired, notices = repair(parse_messages(changed.messages))
+        except ValueError as error:
+            _log.warning("what plugins made of a request is no list of messages, and is not used: %s", error)
+            changed, (repaired, notices) = event, repair(question.messages)
+        for notice in notices:
+            _log.info("a request was repaired: %s", notice)
+        return BeforeProviderRequest(changed.model, [to_data(one) for one in repaired], changed.options)
+
+    async def _answer(self, model: str, data: Mapping[str, Any]) -> AssistantMessage:
+        answer = _as_answer(data)
+        if self.hooks.has("after_provider_response"):
+            changed = await self.hooks.update(AfterProviderResponse(model, to_data(answer)))
+            try:
+                answer = _as_answer(changed.response)
+            except ValueError as error:
+                _log.warning("what plugins made of an answer is none, and is not used: %s", error)
+        if answer.stop in ("end", "tool_calls") and not answer.text.strip() and not answer.tool_calls:
+            raise ProviderError(
+                model.partition(":")[0],
+                "the answer is empty",
+                hint="ask again, or another model",
+                retryable=True,
+            )
+        return answer
+
+
+class _Parts:
+    """Tells of an answer while it arrives."""
+
+    def __init__(self, announcer: Announcer, model: str) -> None:
+        self._announcer = announcer
+        self._model = model
+        self._begun = False
+
+    async def take(self, part: Mapping[str, Any]) -> None:
+        if part.get("type") == "finished":
+            return
+        await self.begin()
+        await self._announcer.tell(MessageUpdate(part))
+
+    async def begin(self) -> None:
+        if not self._begun:
+            self._begun = True
+            await self._announcer.tell(MessageStart({"role": "assistant", "model": self._model}))
+
+
+def _as_answer(data: Mapping[str, Any]) -> AssistantMessage:
+    answer = parse_message(data)
+    if not isinstance(answer, AssistantMessage):
+        raise ValueError(f"it is a message of the role `{answer.role}`")  # noqa: TRY004  the value is wrong, as in the rest
+    return answer
+
+
+def _with_unique_ids(answer: AssistantMessage, before: Sequence[Message]) -> AssistantMessage:
+    """The same answer, without ids of calls that the conversation has already: small servers begin anew each time."""
+    used = {part.id for message in before if isinstance(message, AssistantMessage) for part in message.tool_calls}
+    content: list[Any] = []
+    for part in answer.content:
+        if isinstance(part, ToolCallPart):
+            if part.id in used:
+                part = part.model_copy(update={"id": f"call_{token_hex(8)}"})  # noqa: PLW2901  the part as it is stored
+            used.add(part.id)
+        content.append(part)
+    return answer.model_copy(update={"content": tuple(content)})

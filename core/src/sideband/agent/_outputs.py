@@ -1,0 +1,52 @@
+"""Results that are too long for a model: it sees a part, and the whole is kept under a handle."""
+
+from __future__ import annotations
+
+from secrets import token_hex
+
+from attrs import define, field
+
+from ..store import Store
+from ._truncation import cut
+
+__all__ = ["Outputs"]
+
+
+@define(eq=False)
+class Outputs:
+    """The long results of one session.
+
+    Args:
+        store: where they are kept.
+        session: the id of the session; no other session can read them.
+        tokens: how much of one a model sees.
+    """
+
+    store: Store = field(repr=False)
+    session: str
+    tokens: int
+
+    async def shown(self, text: str) -> tuple[str, str | None]:
+        """What a model sees of a text, and the handle of the whole, if that is more."""
+        if len(text) <= self.tokens:  # a token has at least one character
+            return text, None
+        handle = token_hex(8)
+        part = cut(text, self.tokens, handle=handle)
+        if not part.omitted:
+            return text, None
+        await self.store.put(self._key(handle), {"text": text})
+        return part.text, handle
+
+    async def read(self, handle: str) -> str:
+        """The whole text.
+
+        Raises:
+            LookupError: this session has no such result.
+        """
+        found = await self.store.get(self._key(handle)) if handle.isalnum() else None
+        if found is None:
+            raise LookupError(f"this session has no result with the handle `{handle[:40]}`")
+        return str(found.value["text"])
+
+    def _key(self, handle: str) -> str:
+        return f"outputs/{self.session}/{handle}"

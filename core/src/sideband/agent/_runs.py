@@ -1,0 +1,180 @@
+"""One run, from its input to its end: begun, gone on with, and closed whichever way it ends."""
+
+from __future__ import annotations
+
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from attrs import define, field
+
+from .._errors import SidebandError
+from ..hooks import AgentEnd, AgentError, AgentStart, BeforeAgentStart, Handled, Input, SavePoint
+from ..messages import AssistantMessage, Message, UserMessage, to_data
+from ._errors import RunParked
+from ._queues import Queued, user_message
+from ._run import Run, RunResult, RunStatus
+from .sessions import MessageEntry, RunEntry
+
+if TYPE_CHECKING:
+    from ._agent import Agent
+    from ._engine import Engine
+
+__all__ = ["Runs"]
+
+_REASONS = {"completed": "completed", "aborted": "aborted", "failed": "error", "parked": "parked"}
+
+
+@define(eq=False)
+class Runs:
+    """Runs of one agent, one at a time.
+
+    Args:
+        agent: whose.
+        engine: runs the turns.
+    """
+
+    agent: Agent = field(repr=False)
+    engine: Engine = field(repr=False)
+    current: Run | None = field(default=None, init=False)
+    _scope: anyio.CancelScope | None = field(default=None, init=False)
+    _aborted: str = field(default="", init=False)
+
+    def abort(self, reason: str) -> None:
+        """End the run at its next wait."""
+        if self._scope is not None:
+            self._aborted = reason or "somebody ended it"
+            self._scope.cancel()
+
+    async def begin(self, queued: Queued, source: str) -> RunResult:
+        """Begin a run with an input, and see it through."""
+        agent = self.agent
+        self.current = run = Run(token_hex(8), source, agent.model)
+        try:
+            await agent.announcer.tell(AgentStart(run.id, source))
+            given = await agent.hooks.update(Input(queued.text, source))
+            if isinstance(given, Handled):
+                await agent.announcer.tell(AgentEnd(run.id, "completed"))
+                return RunResult("completed", given.reply, session=agent.session.id)
+            await agent.settle_calls()
+            message = user_message(given.text, queued.attachments, source=_speaker(queued, source))
+            return await self._see_through(run, message)
+        finally:
+            self.current = None
+
+    async def resume(self, entry: RunEntry) -> RunResult:
+        """Go on with a run that has not ended, from the last step that is stored."""
+        agent = self.agent
+        self.current = run = Run(entry.run, entry.source or "interactive", agent.model)
+        entries = [one for one in agent.session.path() if isinstance(one, MessageEntry) and one.run == entry.run]
+        run.messages = [one.message for one in entries]
+        run.step = sum(isinstance(message, AssistantMessage) for message in run.messages)
+        try:
+            await agent.announcer.tell(AgentStart(run.id, run.source))
+            return await self._see_through(run, None)
+        finally:
+            self.current = None
+
+    async def _see_through(self, run: Run, message: UserMessage | None) -> RunResult:
+        status: RunStatus = "completed"
+        error: Exception | None = None
+        began = anyio.current_time()
+        self._aborted = ""
+        with anyio.CancelScope() as scope:
+            self._scope = scope
+            try:
+                await self._prepare(run, message)
+                await self.engine.go(run)
+            except RunParked as raised:
+                status, error = "parked", raised
+            except Exception as raised:  # noqa: BLE001  the run ends in order, whatever it was; a defect is raised then
+                status, error = "failed", raised
+        self._scope = None
+        if scope.cancelled_caught:
+            status, error = "aborted", None
+        self.agent.allowance.charge(seconds=anyio.current_time() - began)
+        with anyio.CancelScope(shield=True):
+            result = await self._close(run, status, error)
+        if error is not None and not isinstance(error, SidebandError):
+            raise error
+        return result
+
+    async def _prepare(self, run: Run, message: UserMessage | None) -> None:
+        """The system prompt, what the model sees of the past, and the input, stored once."""
+        agent = self.agent
+        coming = () if message is None else (message,)
+        prompt = message.text if message else _last_text(agent.session.messages())
+        run.system_prompt = await agent.build_system_prompt()
+        changed = await agent.hooks.update(BeforeAgentStart(prompt, run.system_prompt))
+        run.system_prompt = changed.system_prompt
+        await self.engine.conversation.begin(*coming)
+        await agent.session.append(
+            RunEntry(run=run.id, status="started", source=run.source),
+            *(MessageEntry(message=one, run=run.id, step="") for one in coming),
+        )
+        run.messages.extend(coming)
+        for one in coming:
+            await agent.announcer.tell_message(one)
+
+    async def _close(self, run: Run, status: RunStatus, error: Exception | None) -> RunResult:
+        agent = self.agent
+        interrupted = self.engine.tools.interrupted()
+        data = _as_data(error)
+        if status == "aborted":
+            data = {"code": "agent.aborted", "message": self._aborted, "hint": ""}
+        until = error.until if isinstance(error, RunParked) else None
+        ended = RunEntry(run=run.id, status=status, source=run.source, error=data, resume_at=until)
+        if status == "aborted":
+            # What was going on is answered, so that the conversation is whole and can go on.
+            await agent.session.append(*(MessageEntry(message=one, run=run.id) for one in interrupted), ended)
+            run.messages.extend(interrupted)
+        else:
+            await agent.session.append(ended)
+        self.engine.tools.settle()
+        if status in ("failed", "parked") and data is not None:
+            await agent.announcer.tell(AgentError(run.id, data))
+        messages = [to_data(message) for message in run.messages]
+        await agent.announcer.tell(AgentEnd(run.id, _REASONS[status], messages))
+        await agent.announcer.tell(SavePoint(agent.session.id, agent.session.leaf or ""))
+        if status == "completed":
+            await self.engine.compactor.compact_if_due(at_end=True)
+        return RunResult(
+            status=status,
+            text=_last_said(run.messages),
+            messages=tuple(run.messages),
+            usage=run.usage,
+            error=data
+            or ({"code": "agent.aborted", "message": self._aborted, "hint": ""} if status == "aborted" else None),
+            run=run.id,
+            session=agent.session.id,
+            resume_at=until,
+            exit_code=_exit_code(status, error),
+        )
+
+
+def _speaker(queued: Queued, source: str) -> str:
+    if queued.source != "user":
+        return queued.source
+    return "agent" if source == "agent" else "user"
+
+
+def _as_data(error: Exception | None) -> dict[str, Any] | None:
+    if error is None:
+        return None
+    if isinstance(error, SidebandError):
+        return error.as_dict()
+    return {"code": "agent.defect", "message": f"{type(error).__name__}: {error}", "hint": "report it"}
+
+
+def _exit_code(status: RunStatus, error: Exception | None) -> int:
+    if status == "completed":
+        return 0
+    return error.exit_code if isinstance(error, SidebandError) else 1
+
+
+def _last_text(messages: tuple[Message, ...]) -> str:
+    return next((one.text for one in reversed(messages) if isinstance(one, UserMessage)), "")
+
+
+def _last_said(messages: list[Message]) -> str:
+    return next((one.text for one in reversed(messages) if isinstance(one, AssistantMessage)), "")

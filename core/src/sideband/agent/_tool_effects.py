@@ -1,0 +1,209 @@
+"""One tool call as an effect: claimed by its key, recorded before it runs, and never run again once it is recorded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from secrets import token_hex
+from typing import Any
+
+import anyio
+from attrs import define, field
+from pydantic import BaseModel, ConfigDict
+
+from .._errors import SidebandError
+from .._version import __version__
+from ..broker import BoundOp, Broker, Call
+from ..messages import ImagePart, TextPart
+from ..ops import EffectUnknown, Grant, Level, OpContext, OpFamily, OpSpec, OpTimeout
+from ..plugins import LoadedPlugin, PluginRecord
+from ..plugins._bare_context import BareContext
+from ..tools import Tool, ToolOutput
+from ._contexts import ToolCallContext
+from ._outputs import Outputs
+
+__all__ = ["ToolAnswer", "ToolEffects", "as_parts"]
+
+_OP = "tool.call"
+_LONGEST = 86_400.0
+
+
+class _Params(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    tool: str
+    arguments: dict[str, Any]
+    call: str
+
+
+class ToolAnswer(BaseModel):
+    """What a tool answered, as the record keeps it.
+
+    Attributes:
+        content: message parts, as data.
+        is_error: whether the tool failed.
+        terminate: whether the run may end with it.
+        metadata: what is known about it and not sent to the model.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    content: list[dict[str, Any]]
+    is_error: bool = False
+    terminate: bool = False
+    metadata: dict[str, Any] = {}
+
+    @classmethod
+    def error(cls, text: str, **metadata: Any) -> ToolAnswer:
+        """An answer that says why there is no result."""
+        return cls(content=[{"type": "text", "text": text}], is_error=True, metadata=metadata)
+
+
+@define(eq=False)
+class ToolEffects:
+    """Runs tools of one agent's session.
+
+    Args:
+        broker: records and claims.
+        outputs: keeps what is too long for the model.
+        seconds: for tools that name no limit of their own.
+    """
+
+    broker: Broker = field(repr=False)
+    outputs: Outputs = field(repr=False)
+    seconds: float
+
+    async def run(self, tool: Tool, arguments: dict[str, Any], ctx: ToolCallContext) -> ToolAnswer:
+        """Run a tool, or say again what it answered when it ran under this key before.
+
+        What a tool raises is an answer, told to the model. A call that was under way when its host ended is not
+        repeated: whether it has done something is not known, and the answer says so.
+
+        Raises:
+            LedgerError: it can't be recorded, and so was not run.
+        """
+        try:
+            return await self._dispatch(tool, arguments, ctx, ctx.key)
+        except EffectUnknown as error:
+            if tool.read_only or tool.level is Level.SAFE:
+                return await self._dispatch(tool, arguments, ctx, f"{ctx.key}~{token_hex(4)}")
+            return _unknown(tool, error)
+        except OpTimeout as error:
+            return ToolAnswer.error(_told(error) + " It may have done a part of its work.", code=error.code)
+
+    async def _dispatch(self, tool: Tool, arguments: dict[str, Any], ctx: ToolCallContext, key: str) -> ToolAnswer:
+        effects: list[str] = []
+        limit = tool.timeout or self.seconds
+        call = Call(
+            id=token_hex(16),
+            grant=Grant.of(()),
+            domain=f"agent:{ctx.agent.session.id}",
+            origin=ctx.origin,
+            deadline=anyio.current_time() + limit,
+            hooks=ctx.hooks,
+            on_effect=lambda report: effects.append(report.id),
+        )
+
+        async def handler(params: _Params, _: OpContext) -> dict[str, Any]:
+            return (await self._answer(tool, params.arguments, ctx)).model_dump()
+
+        params = {"tool": tool.name, "arguments": arguments, "call": ctx.call}
+        result = await self.broker.dispatch(call, _OP, params, key=key, own=_bound(handler))
+        answer = ToolAnswer.model_validate(result)
+        # A replay makes no effect: the answer says which one it was.
+        return answer.model_copy(
+            update={"metadata": {**({"effect": effects[0]} if effects else {}), **answer.metadata}}
+        )
+
+    async def _answer(self, tool: Tool, arguments: dict[str, Any], ctx: ToolCallContext) -> ToolAnswer:
+        try:
+            output = await tool.run(arguments, ctx)
+        except SidebandError as error:
+            return ToolAnswer.error(_told(error), code=error.code)
+        except Exception as error:  # noqa: BLE001  a tool may raise anything
+            return ToolAnswer.error(f"{tool.name} failed: {type(error).__name__}: {error}", code="tool.failed")
+        if not isinstance(output, ToolOutput):
+            output = ToolOutput(output)
+        return await self._shown(output)
+
+    async def _shown(self, output: ToolOutput) -> ToolAnswer:
+        """The answer, with texts that are too long cut, and the whole kept."""
+        content: list[dict[str, Any]] = []
+        handles: list[str] = []
+        for part in as_parts(output.content):
+            if isinstance(part, TextPart):
+                text, handle = await self.outputs.shown(self.broker.redactor.text(part.text))
+                handles += [handle] if handle else []
+                content.append({"type": "text", "text": text})
+            else:
+                content.append(part.model_dump())
+        metadata = {**output.metadata, **({"output": handles[0]} if handles else {})}
+        return ToolAnswer(
+            content=content, is_error=output.is_error, terminate=output.terminate, metadata=_plain(metadata)
+        )
+
+
+def as_parts(content: Any) -> Sequence[TextPart | ImagePart]:
+    """What a tool returned, or a plugin put in its place, as message parts."""
+    if isinstance(content, str):
+        return [TextPart(text=content)]
+    if isinstance(content, TextPart | ImagePart):
+        return [content]
+    if isinstance(content, list | tuple) and content:
+        parts = [_as_part(one) for one in content]
+        if None not in parts:
+            return [part for part in parts if part is not None]
+    return [TextPart(text=json.dumps(content, ensure_ascii=False, default=str))]
+
+
+def _as_part(value: Any) -> TextPart | ImagePart | None:
+    if isinstance(value, TextPart | ImagePart):
+        return value
+    if isinstance(value, Mapping) and value.get("type") in ("text", "image"):
+        kind = TextPart if value["type"] == "text" else ImagePart
+        try:
+            return kind.model_validate(dict(value))
+        except ValueError:
+            return None
+    return None
+
+
+def _plain(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(json.dumps(dict(metadata), default=str))
+    return found
+
+
+def _told(error: SidebandError) -> str:
+    return f"{error.message}. {error.hint}" if error.hint else error.message
+
+
+def _unknown(tool: Tool, error: EffectUnknown) -> ToolAnswer:
+    return ToolAnswer.error(
+        f"It is not known whether {tool.name} did its work: the process ended while it was under way, and it was not "
+        f"repeated. Find out how things stand before you decide what to do. ({_told(error)})",
+        code=error.code,
+        unknown=True,
+    )
+
+
+def _bound(handler: Callable[[Any, OpContext], Awaitable[Any]]) -> BoundOp:
+    spec = OpSpec(
+        name=_OP,
+        handler=handler,
+        params=_Params,
+        result=dict[str, Any],
+        level=Level.SAFE,
+        timeout=_LONGEST,
+        idempotent=False,
+        record=("tool", "arguments", "call"),
+    )
+    return BoundOp(spec, OpFamily("tool", (spec,)), _CORE)
+
+
+_CORE = LoadedPlugin(
+    PluginRecord("op", "agent", distribution="sideband-core", version=__version__),
+    value=None,
+    contribution=None,
+    config=None,
+    context=BareContext("agent", None, None),  # type: ignore[arg-type]  # it has no home, and nothing asks for one
+)
