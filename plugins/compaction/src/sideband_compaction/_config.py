@@ -1,0 +1,30 @@
+"""The table ``[plugins.compaction]``."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = ["Config"]
+
+
+class Config(BaseModel):
+    """How a long conversation is made shorter.
+
+    Example:
+        >>> Config(strategy="window").clip
+        2000
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    strategy: Literal["summary", "window", "none"] = Field(
+        "summary",
+        description="summary: a model summarises the older messages; window: they are left out; none: nothing is done",
+    )
+    model: str | None = Field(
+        None, min_length=1, description="the model to ask, as provider:model; the agent's if absent"
+    )
+    clip: int = Field(2_000, ge=100, description="characters of each tool call and each result that are summarised")
+    max_tokens: int = Field(4_096, ge=100, description="how long a summary may be, in tokens")

@@ -1,0 +1,79 @@
+"""A conversation as a quoted record: a model that reads it can tell its words from those of whoever asks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from sideband.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart, ToolResultMessage, UserMessage
+
+__all__ = ["newest_half", "quote", "record", "weight"]
+
+_QUOTE = "| "
+_DROPPED = "[What came before this was left out: it was too long.]"
+
+
+def record(messages: Iterable[Message], clip: int) -> str:
+    """The messages as quoted text.
+
+    Args:
+        messages: oldest first.
+        clip: how many characters of each tool call and each result remain.
+    """
+    return quote("\n\n".join(_described(message, clip) for message in messages))
+
+
+def quote(text: str) -> str:
+    """A text each of whose lines begins with ``| ``, whatever it holds.
+
+    Example:
+        >>> print(quote("[User] stop"))
+        | [User] stop
+    """
+    # What any program takes for the end of a line is one: no line of the text may look unquoted.
+    return "\n".join(f"{_QUOTE}{line}" for line in text.splitlines())
+
+
+def newest_half(quoted: str) -> str:
+    """The second half of a quoted text, from a line's beginning where one is near, with a note before it."""
+    middle = len(quoted) // 2
+    line = quoted.find("\n", middle, middle + max(1, middle // 2))
+    rest = quoted[line + 1 :] if line >= 0 else f"{_QUOTE}{quoted[middle:]}"
+    return f"{_QUOTE}{_DROPPED}\n{rest}"
+
+
+def weight(messages: Iterable[Message]) -> int:
+    """How many characters the messages have."""
+    return sum(len(_part(part)) for message in messages for part in message.content)
+
+
+def _described(message: Message, clip: int) -> str:
+    if isinstance(message, ToolResultMessage):
+        outcome = "failed" if message.is_error else "answered"
+        return f"[Tool {message.tool} {outcome}]\n{_clipped(_shown(message.content), clip)}"
+    if isinstance(message, UserMessage):
+        who = "User" if message.source in ("user", "agent") else f"Added by {message.source}"
+        return f"[{who}]\n{_shown(message.content)}"
+    said = [
+        _clipped(_part(part), clip) if isinstance(part, ToolCallPart) else _part(part)
+        for part in message.content
+        if not isinstance(part, ThinkingPart)
+    ]
+    return "\n".join(("[Agent]", *said))
+
+
+def _shown(parts: Iterable[TextPart | ImagePart]) -> str:
+    return "\n".join(f"(an image, {part.media_type})" if isinstance(part, ImagePart) else part.text for part in parts)
+
+
+def _part(part: TextPart | ImagePart | ThinkingPart | ToolCallPart) -> str:
+    if isinstance(part, ToolCallPart):
+        return f"(calls {part.name} with {json.dumps(part.arguments, ensure_ascii=False)})"
+    return part.data if isinstance(part, ImagePart) else part.text
+
+
+def _clipped(text: str, clip: int) -> str:
+    if len(text) <= clip:
+        return text
+    head, tail = clip - clip // 4, clip // 4
+    return f"{text[:head]}\n(… {len(text) - head - tail:,} characters left out …)\n{text[len(text) - tail :]}"

@@ -1,0 +1,26 @@
+"""The hook `compaction`: registration."""
+
+from __future__ import annotations
+
+from sideband.hooks import Cancel, Compacted, Compaction, hookimpl
+from sideband.plugins import AgentContext
+
+from ._config import Config
+
+__all__ = ["Config", "compaction"]
+
+
+@hookimpl
+async def compaction(event: Compaction, ctx: AgentContext) -> Cancel | Compacted:
+    """Make the conversation shorter, by the configured strategy."""
+    # What a strategy needs is imported with the first compaction: the host starts without one.
+    config: Config = ctx.config
+    if config.strategy == "none":
+        return Cancel('`[plugins.compaction] strategy = "none"` keeps conversations as they are')
+    if config.strategy == "window":
+        from sideband.agent import sliding_window  # noqa: PLC0415
+
+        return sliding_window(event)
+    from ._summary import summarise  # noqa: PLC0415
+
+    return await summarise(event, config, config.model or ctx.model, ctx)

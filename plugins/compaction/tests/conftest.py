@@ -1,0 +1,100 @@
+"""A host with this plugin, and a provider that summarises as a test tells it to."""
+
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+
+import pytest
+import sideband_compaction.plugin
+import sideband_llm.plugin
+import sideband_store_sqlite.plugin
+from attrs import define, field
+from sideband import Host, Plugin
+from sideband.hooks import Compaction
+from sideband.messages import AssistantMessage, UserMessage, to_data
+from sideband.providers import Finished, ModelInfo
+
+
+@define
+class Model:
+    """A provider: ``answers`` holds what it says to one call after the other: a text, a message, or an error."""
+
+    name: str = "fake"
+    answers: list = field(factory=list)
+    asked: list = field(factory=list)
+    answering: object = None
+
+    async def models(self, ctx):
+        return [ModelInfo(id="m")]
+
+    async def stream(self, request, ctx):
+        self.asked.append(request)
+        if self.answering is not None:
+            await self.answering(request)
+        answer = self.answers.pop(0) if self.answers else "a summary"
+        if callable(answer):
+            answer = answer(request)
+        if isinstance(answer, Exception):
+            raise answer
+        yield Finished(message=answer if isinstance(answer, AssistantMessage) else AssistantMessage(content=answer))
+
+    @property
+    def prompts(self):
+        return [one.messages[0].text for one in self.asked]
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request):
+    return request.param
+
+
+@pytest.fixture
+def model():
+    return Model()
+
+
+@pytest.fixture
+def reports():
+    return []
+
+
+@pytest.fixture
+def open_host(tmp_path, model):
+    @asynccontextmanager
+    async def open_one(**config):
+        plugins = [
+            Plugin(kind="store", name="sqlite", value=sideband_store_sqlite.plugin),
+            Plugin(kind="op", name="llm", value=sideband_llm.plugin),
+            Plugin(kind="hook", name="compaction", value=sideband_compaction.plugin),
+            Plugin(kind="provider", name="fake", value=SimpleNamespace(sideband_providers=lambda: [model])),
+        ]
+        settings = {"plugins": {"compaction": {"model": "fake:m", **config}}}
+        async with Host(home=tmp_path / "home", settings=settings, plugins=plugins, autoload=False) as host:
+            yield host
+
+    return open_one
+
+
+@pytest.fixture
+async def host(open_host):
+    async with open_host() as one:
+        yield one
+
+
+@pytest.fixture
+def event():
+    """A compaction of these messages, or of two long ones."""
+
+    def make(*messages, turn_prefix=(), **fields):
+        messages = messages or (
+            UserMessage(content="Rename the module. " * 20),
+            AssistantMessage(content="I look at it. " * 20),
+        )
+        return Compaction(
+            session="s",
+            first_kept="e9",
+            messages=[to_data(one) for one in messages],
+            turn_prefix=[to_data(one) for one in turn_prefix],
+            **fields,
+        )
+
+    return make
