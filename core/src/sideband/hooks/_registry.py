@@ -178,6 +178,14 @@ class HookRegistry(Hooks):
         self._derived.add(derived)
         return derived
 
+    def context_of(self, plugin: str, event: Event) -> PluginContext | None:
+        """The ``ctx`` that a plugin's implementation gets for an event: for what it has handed over to be called later.
+
+        Raises:
+            KeyError: no such plugin is registered.
+        """
+        return self._contexts[plugin](event)
+
     def order(self, hook: str) -> tuple[OrderedImplementation, ...]:
         """The implementations of a hook in the order in which they run, with the reasons for it.
 
