@@ -10,7 +10,10 @@ from ..ops import Capability, CapabilityInvalid, Grant, OpFamily, OpNotFound, Op
 from ..plugins import LoadedPlugin, PluginContext, PluginError, PluginHost, PluginNotFound
 from ..providers import Provider
 
-__all__ = ["BoundOp", "Ops"]
+__all__ = ["OWN_OPS", "BoundOp", "Ops"]
+
+OWN_OPS = frozenset({"tool.call"})
+"""The ops of the host itself, which nobody can look up: what becomes of a lost one can't be asked."""
 
 
 @frozen

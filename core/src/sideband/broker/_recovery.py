@@ -10,10 +10,11 @@ from anyio import current_time, fail_after
 from attrs import frozen
 
 from ..ledger import Intent, Ledger, Outcome, Status
-from ..ops import Grant, OpError, OpNotFound, Reconciled
+from ..ops import Grant, OpError, Reconciled
 from ._broker import Broker
 from ._call import Call
 from ._claims import Claims
+from ._lookup import OWN_OPS
 
 __all__ = ["Recovered", "recover"]
 
@@ -55,10 +56,9 @@ async def _reconcile(broker: Broker, intent: Intent) -> tuple[Status, Any]:
             return "unknown", None
         status: Status = "done" if reconciled.happened else "failed"
         result = broker.redactor.data(reconciled.result) if intent.key else None
-    except OpNotFound:
-        pass  # an op of the host's own, or of a package that is gone
     except OpError as error:
-        _log.warning("what became of effect %s can't be asked: %s", intent.effect, error.message)
+        level = logging.INFO if intent.op in OWN_OPS else logging.WARNING
+        _log.log(level, "what became of effect %s can't be asked: %s", intent.effect, error.message)
     except Exception as error:  # noqa: BLE001  a plugin that can't tell must not keep the host from starting
         _log.warning("asking what became of effect %s failed: %s", intent.effect, type(error).__name__)
     else:
