@@ -1,0 +1,138 @@
+"""A request of Chat Completions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from sideband.messages import (
+    AssistantMessage,
+    ImagePart,
+    Message,
+    TextPart,
+    ThinkingPart,
+    ToolResultMessage,
+    UserMessage,
+)
+from sideband.providers import ModelRequest
+
+from ._known import known
+from ._messages import arguments_text, call_id, data_url, is_strict, sendable
+
+__all__ = ["chat_body"]
+
+
+def chat_body(request: ModelRequest, *, official: bool) -> dict[str, Any]:
+    """The body.
+
+    Args:
+        request: what is asked.
+        official: whether it goes to OpenAI's own service or to Azure, which refuse fields they do not know.
+    """
+    body: dict[str, Any] = {
+        "model": request.model,
+        "messages": [*_system(request), *_messages(sendable(request), thoughts=not official)],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    if request.tools:
+        body["tools"] = [
+            {"type": "function", "function": one.model_dump(mode="json", include={"name", "description", "parameters"})}
+            for one in request.tools
+        ]
+        if request.tool_choice != "auto":
+            body["tool_choice"] = _tool_choice(request.tool_choice)
+    if request.output_schema is not None:
+        body["response_format"] = {"type": "json_schema", "json_schema": _format(request.output_schema)}
+    if request.max_tokens is not None:
+        body["max_completion_tokens" if official else "max_tokens"] = request.max_tokens
+    if request.temperature is not None:
+        body["temperature"] = request.temperature
+    if request.stop:
+        body["stop"] = list(request.stop)
+    if (effort := _effort(request, official=official)) is not None:
+        body["reasoning_effort"] = effort
+    if request.cache_key and official:
+        body["prompt_cache_key"] = request.cache_key
+    return {**body, **request.options}
+
+
+def _tool_choice(choice: str) -> str | dict[str, Any]:
+    if choice in {"auto", "none", "required"}:
+        return choice
+    return {"type": "function", "function": {"name": choice}}
+
+
+def _format(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"name": "answer", "schema": schema, "strict": is_strict(schema)}
+
+
+def _effort(request: ModelRequest, *, official: bool) -> str | None:
+    model = known(request.model) if official else None
+    if request.thinking is None or (model is not None and not model.info.thinking):
+        return None
+    if request.thinking == "off":
+        return "none" if model is None else model.least_thinking
+    return request.thinking
+
+
+def _system(request: ModelRequest) -> Iterator[dict[str, Any]]:
+    if request.system:
+        yield {"role": "system", "content": request.system}
+
+
+def _messages(messages: list[Message], *, thoughts: bool) -> Iterator[dict[str, Any]]:
+    # Models that think want their thoughts back as long as they go on calling tools, and not later.
+    told = max((place for place, one in enumerate(messages) if isinstance(one, UserMessage)), default=-1)
+    images: list[dict[str, Any]] = []
+    for place, one in enumerate(messages):
+        if images and not isinstance(one, ToolResultMessage):
+            yield {"role": "user", "content": images}
+            images = []
+        if isinstance(one, UserMessage):
+            yield {"role": "user", "content": _content(one.content)}
+        elif isinstance(one, AssistantMessage):
+            yield _assistant(one, thoughts=thoughts and place > told)
+        else:
+            yield {"role": "tool", "tool_call_id": call_id(one.call), "content": one.text}
+            images += _images_of(one)
+    if images:
+        yield {"role": "user", "content": images}
+
+
+def _content(parts: Iterable[TextPart | ImagePart]) -> str | list[dict[str, Any]]:
+    parts = tuple(parts)
+    if all(isinstance(one, TextPart) for one in parts):
+        return "\n".join(one.text for one in parts if isinstance(one, TextPart))
+    return [_text(one.text) if isinstance(one, TextPart) else _image(one) for one in parts]
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def _image(part: ImagePart) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": data_url(part)}}
+
+
+def _images_of(result: ToolResultMessage) -> list[dict[str, Any]]:
+    """Images of a result. They may not stand in it, so they follow all results as a message of their own."""
+    images = [_image(one) for one in result.content if isinstance(one, ImagePart)]
+    return [_text(f"The images that {result.tool} returned ({call_id(result.call)}):"), *images] if images else []
+
+
+def _assistant(message: AssistantMessage, *, thoughts: bool) -> dict[str, Any]:
+    said: dict[str, Any] = {"role": "assistant", "content": message.text or None}
+    thought = "".join(part.text for part in message.content if isinstance(part, ThinkingPart))
+    if thoughts and thought:
+        said["reasoning_content"] = thought
+    if message.tool_calls:
+        said["tool_calls"] = [
+            {
+                "id": call_id(part.id),
+                "type": "function",
+                "function": {"name": part.name, "arguments": arguments_text(part.arguments)},
+            }
+            for part in message.tool_calls
+        ]
+    return said

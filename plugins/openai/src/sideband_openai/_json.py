@@ -1,0 +1,75 @@
+"""Reads JSON that a server or a model wrote: strictly, and without ever raising something else than ``ValueError``."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn
+
+__all__ = ["compact", "parse_json", "parse_object", "whole_characters"]
+
+_DEEPEST = 64
+
+
+def parse_json(text: str) -> Any:
+    """The value.
+
+    Raises:
+        ValueError: it is no JSON, or nested too deeply to be read.
+    """
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def parse_object(text: str) -> dict[str, Any]:
+    """The object, with whole characters only.
+
+    Raises:
+        ValueError: it is no JSON object, or nested deeper than 64 levels; the message says what it is.
+    """
+    value = parse_json(whole_characters(text))
+    if not isinstance(value, dict):
+        raise ValueError(f"it is no JSON object but {_described(value)}")  # noqa: TRY004  it is a text that is wrong
+    _check_depth(value)
+    if "\\u" in text:
+        # Half a character, which JSON can escape, could not be stored or sent.
+        try:
+            compact(value).encode()
+        except UnicodeEncodeError:
+            raise ValueError("it holds half of a character") from None
+    return value
+
+
+def compact(value: Any) -> str:
+    """A value as short JSON."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def whole_characters(text: str) -> str:
+    """``text`` with halves of characters joined, and replaced where the other half is missing."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _check_depth(value: Any) -> None:
+    level = [value]
+    for _ in range(_DEEPEST):
+        containers = [one for one in level if isinstance(one, dict | list)]
+        if not containers:
+            return
+        level = [item for one in containers for item in (one.values() if isinstance(one, dict) else one)]
+    if any(isinstance(one, dict | list) for one in level):
+        raise ValueError(f"it is nested deeper than {_DEEPEST} levels")
+
+
+def _described(value: Any) -> str:
+    names = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
+    return names.get(type(value), "a number")
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")

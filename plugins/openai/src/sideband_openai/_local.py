@@ -1,0 +1,20 @@
+"""Servers of models that may run on this machine, at the ports at which they listen unless told otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ._config import Service
+from ._provider import OpenAIProvider
+
+__all__ = ["guessed_providers"]
+
+_PORTS = {"ollama": 11_434, "vllm": 8_000, "llamacpp": 8_080, "lmstudio": 1_234}
+_CONNECT_SECONDS = 0.5
+
+
+def guessed_providers() -> Iterator[OpenAIProvider]:
+    """A provider for each of them. Nothing is asked before one is listed or named."""
+    for name, port in _PORTS.items():
+        service = Service(base_url=f"http://127.0.0.1:{port}/v1", connect_timeout=_CONNECT_SECONDS)
+        yield OpenAIProvider(f"openai-{name}", service, is_guessed=True)

@@ -1,0 +1,55 @@
+"""What both protocols need of a conversation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any
+
+from sideband.messages import AssistantMessage, ImagePart, Message
+from sideband.providers import ModelRequest
+
+from ._json import compact
+
+__all__ = ["arguments_text", "call_id", "data_url", "is_strict", "sendable"]
+
+_ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
+
+
+def sendable(request: ModelRequest) -> list[Message]:
+    """The messages that are sent: all but failed answers, and answers in which nothing was said."""
+    return [one for one in request.messages if not (isinstance(one, AssistantMessage) and _is_empty(one))]
+
+
+def _is_empty(message: AssistantMessage) -> bool:
+    return message.stop == "error" or not (message.text or message.tool_calls)
+
+
+def call_id(given: str) -> str:
+    """An id of a tool call as services take it: other providers' may be longer, or have other characters."""
+    return given if _ID.fullmatch(given) else f"call_{sha256(given.encode()).hexdigest()[:32]}"
+
+
+def arguments_text(arguments: Mapping[str, Any]) -> str:
+    """Arguments as the JSON text that both protocols want."""
+    return compact(arguments)
+
+
+def data_url(part: ImagePart) -> str:
+    """An image as an address that holds it."""
+    return f"data:{part.media_type};base64,{part.data}"
+
+
+def is_strict(schema: object) -> bool:
+    """Whether a schema can be enforced by the service: all objects in it are closed, and need all their properties."""
+    if isinstance(schema, list):
+        return all(is_strict(one) for one in schema)
+    if not isinstance(schema, dict):
+        return True
+    if schema.get("type") == "object" or "properties" in schema:
+        properties = schema.get("properties", {})
+        required = schema.get("required", [])
+        if schema.get("additionalProperties") is not False or set(properties) != set(required):
+            return False
+    return all(is_strict(one) for one in schema.values())

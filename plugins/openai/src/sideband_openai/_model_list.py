@@ -1,0 +1,98 @@
+"""What servers tell about their models: each of them other things, under other names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import isfinite
+from typing import Any
+
+from sideband.providers import ModelInfo, Prices
+
+from ._known import known
+
+__all__ = ["listed_models"]
+
+_MOST = 10_000
+_LONGEST_NAME = 256
+_WINDOWS = ("context_length", "context_window", "max_model_len", "max_context_length")
+# OpenAI lists everything that runs there. These do not answer in text.
+_OTHERS = (
+    *("audio", "babbage", "dall-e", "davinci", "embedding", "image"),
+    *("moderation", "realtime", "sora", "transcribe", "tts", "whisper"),
+)
+_FREE = Prices(input=0, output=0)
+
+
+def listed_models(data: Any, *, official: bool, here: bool) -> tuple[ModelInfo, ...]:
+    """The models of a list, sorted by name.
+
+    Args:
+        data: what the server answered.
+        official: whether it is OpenAI's own service, of whose models more is known.
+        here: whether it is on this machine, and costs nothing.
+    """
+    items = data.get("data") if isinstance(data, dict) else data
+    found = {one.id: one for one in _infos(items if isinstance(items, list) else (), official=official, here=here)}
+    return tuple(found[name] for name in sorted(found))
+
+
+def _infos(items: Iterable[Any], *, official: bool, here: bool) -> Iterator[ModelInfo]:
+    for count, item in enumerate(items):
+        name = item.get("id") if isinstance(item, dict) else None
+        if count >= _MOST or not isinstance(name, str) or not _is_name(name):
+            continue
+        if not official:
+            yield _info(name, item, here=here)
+        elif (model := known(name)) is not None:
+            yield model.info.model_copy(update={"id": name})
+        elif not any(other in name for other in _OTHERS):
+            yield ModelInfo(id=name)
+
+
+def _is_name(name: str) -> bool:
+    return 0 < len(name) <= _LONGEST_NAME and name.isprintable() and " " not in name
+
+
+def _info(name: str, item: dict[str, Any], *, here: bool) -> ModelInfo:
+    """What the server tells. What it does not tell stays unset, which is something else than no."""
+    told: dict[str, Any] = {
+        "context_window": next((size for field in _WINDOWS if (size := _size(item.get(field)))), None),
+        "max_output": _size(_inner(item, "top_provider").get("max_completion_tokens")),
+        "prices": _FREE if here else _prices(_inner(item, "pricing")),
+    }
+    if isinstance(kinds := _inner(item, "architecture").get("input_modalities"), list):
+        told["images"] = "image" in kinds
+    if isinstance(parameters := item.get("supported_parameters"), list):
+        told |= {"thinking": "reasoning" in parameters, "tools": "tools" in parameters}
+    return ModelInfo(id=name, **{field: value for field, value in told.items() if value is not None})
+
+
+def _inner(item: dict[str, Any], name: str) -> dict[str, Any]:
+    value = item.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _size(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 40 else None
+
+
+def _prices(pricing: dict[str, Any]) -> Prices | None:
+    """Prices as OpenRouter tells them: texts, in dollars for one token."""
+    read, written = _dollars(pricing.get("prompt")), _dollars(pricing.get("completion"))
+    if read is None or written is None:
+        return None
+    return Prices(
+        input=read,
+        output=written,
+        cache_read=_dollars(pricing.get("input_cache_read")),
+        cache_write=_dollars(pricing.get("input_cache_write")),
+    )
+
+
+def _dollars(value: Any) -> float | None:
+    """Dollars for a million tokens; ``None`` if it is no price."""
+    try:
+        price = float(value) * 1_000_000
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return round(price, 6) if isfinite(price) and price >= 0 else None

@@ -1,0 +1,123 @@
+"""A request of Responses. Nothing is kept at the service: the whole conversation is sent each time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from sideband.messages import AssistantMessage, ImagePart, Message, TextPart, ThinkingPart, ToolCallPart, UserMessage
+from sideband.providers import ModelRequest
+
+from ._json import parse_json
+from ._known import known
+from ._messages import arguments_text, call_id, data_url, is_strict, sendable
+
+__all__ = ["responses_body"]
+
+_ENCRYPTED = "reasoning.encrypted_content"
+
+
+def responses_body(request: ModelRequest, provider: str, *, official: bool, summaries: str | None) -> dict[str, Any]:
+    """The body.
+
+    Args:
+        request: what is asked. Its ``stop`` can't be sent.
+        provider: the provider's name: thoughts are sent back only to the model that had them.
+        official: whether it goes to OpenAI's own service or to Azure.
+        summaries: how thoughts shall be summed up; ``None``: not at all.
+    """
+    model = f"{provider}:{request.model}"
+    body: dict[str, Any] = {
+        "model": request.model,
+        "input": [item for one in sendable(request) for item in _items(one, model)],
+        "stream": True,
+        "store": False,
+    }
+    if request.system:
+        body["instructions"] = request.system
+    if request.tools:
+        body["tools"] = [
+            {"type": "function", "name": one.name, "description": one.description}
+            | {"parameters": one.parameters, "strict": False}
+            for one in request.tools
+        ]
+        if request.tool_choice != "auto":
+            body["tool_choice"] = _tool_choice(request.tool_choice)
+    if request.output_schema is not None:
+        schema = request.output_schema
+        form = {"type": "json_schema", "name": "answer", "schema": schema, "strict": is_strict(schema)}
+        body["text"] = {"format": form}
+    if request.max_tokens is not None:
+        body["max_output_tokens"] = request.max_tokens
+    if request.temperature is not None:
+        body["temperature"] = request.temperature
+    if request.cache_key and official:
+        body["prompt_cache_key"] = request.cache_key
+    body.update(_reasoning(request, summaries, official=official))
+    return {**body, **request.options}
+
+
+def _tool_choice(choice: str) -> str | dict[str, Any]:
+    return choice if choice in {"auto", "none", "required"} else {"type": "function", "name": choice}
+
+
+def _reasoning(request: ModelRequest, summaries: str | None, *, official: bool) -> dict[str, Any]:
+    """How to think. Models that do not think refuse all of it, so unknown ones are asked only if somebody wants it."""
+    model = known(request.model) if official else None
+    thinks = request.thinking is not None if model is None else model.info.thinking
+    if not thinks:
+        return {}
+    effort: str | None = request.thinking
+    if effort == "off":
+        effort = "none" if model is None else model.least_thinking
+    reasoning = {"effort": effort, "summary": summaries}
+    told = {name: value for name, value in reasoning.items() if value is not None}
+    return {"include": [_ENCRYPTED], **({"reasoning": told} if told else {})}
+
+
+def _items(message: Message, model: str) -> Iterator[dict[str, Any]]:
+    if isinstance(message, UserMessage):
+        yield {"type": "message", "role": "user", "content": _content(message.content)}
+    elif isinstance(message, AssistantMessage):
+        yield from _said(message, with_thoughts=message.model in {"", model})
+    else:
+        plain = all(isinstance(one, TextPart) for one in message.content)
+        output = message.text if plain else _content(message.content)
+        yield {"type": "function_call_output", "call_id": call_id(message.call), "output": output}
+
+
+def _said(message: AssistantMessage, *, with_thoughts: bool) -> Iterator[dict[str, Any]]:
+    thoughts: list[dict[str, Any]] = []
+    for part in message.content:
+        if isinstance(part, ThinkingPart):
+            thought = _thought(part) if with_thoughts else None
+            thoughts += [thought] if thought is not None else []
+            continue
+        # The service refuses a thought that nothing follows.
+        yield from thoughts
+        thoughts = []
+        if isinstance(part, ToolCallPart):
+            arguments = arguments_text(part.arguments)
+            yield {"type": "function_call", "call_id": call_id(part.id), "name": part.name, "arguments": arguments}
+        elif part.text:
+            content = [{"type": "output_text", "text": part.text, "annotations": []}]
+            yield {"type": "message", "role": "assistant", "content": content}
+
+
+def _thought(part: ThinkingPart) -> dict[str, Any] | None:
+    """A thought as it came. One that the service did not encrypt can't be given back, as it keeps nothing itself."""
+    try:
+        item = parse_json(part.signature or "")
+    except ValueError:
+        return None
+    known_form = isinstance(item, dict) and item.get("type") == "reasoning" and item.get("encrypted_content")
+    return item if known_form else None
+
+
+def _content(parts: Iterable[TextPart | ImagePart]) -> list[dict[str, Any]]:
+    return [
+        {"type": "input_text", "text": one.text}
+        if isinstance(one, TextPart)
+        else {"type": "input_image", "image_url": data_url(one), "detail": "auto"}
+        for one in parts
+    ]

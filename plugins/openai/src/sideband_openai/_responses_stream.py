@@ -1,0 +1,207 @@
+"""Reads the stream of Responses. It ends with one event that holds the whole answer, and without it there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from attrs import define, field
+from sideband.event_streams import ServerSentEvent
+from sideband.messages import AssistantMessage, StopReason, TextPart, ThinkingPart, ToolCallPart, Usage
+from sideband.providers import ModelRequest, StreamEvent, TextDelta, ThinkingDelta, ToolCallDelta
+
+from ._answer import CallIds, ErrorInside, Malformed, Pieces, Room, as_text, event_data, offered, tool_call, usage_of
+from ._json import compact, whole_characters
+from ._tool_text import find_calls
+
+__all__ = ["ResponsesReader"]
+
+_MOST_ITEMS = 1_024
+_ENDS = frozenset({"response.completed", "response.incomplete"})
+_THOUGHTS = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
+_SAID = frozenset({"response.output_text.delta", "response.refusal.delta"})
+
+_Part = TextPart | ThinkingPart | ToolCallPart
+
+
+@define
+class ResponsesReader:
+    """Reads one answer.
+
+    Args:
+        request: what was asked.
+        read_text: whether to look for tool calls in the text, as small models write them.
+    """
+
+    request: ModelRequest
+    read_text: bool = False
+    is_done: bool = field(default=False, init=False)
+    _room: Room = field(factory=Room, init=False)
+    _shown: dict[str, Pieces] = field(factory=dict, init=False)
+    _calls: dict[object, int] = field(factory=dict, init=False)
+    _items: list[Any] = field(factory=list, init=False)
+    _response: dict[str, Any] = field(factory=dict, init=False)
+
+    @property
+    def may_end(self) -> bool:
+        """Whether the stream may end now."""
+        return self.is_done
+
+    def feed(self, event: ServerSentEvent) -> Iterator[StreamEvent]:
+        """What an event adds to the answer. Unknown ones add nothing.
+
+        Raises:
+            ErrorInside: it tells an error.
+            Malformed: it is not what the protocol says.
+        """
+        if event.data.strip() == "[DONE]":
+            return
+        data = event_data(event)
+        kind = as_text(data.get("type")) or event.event
+        if kind == "error":
+            raise ErrorInside(data.get("error") or data)
+        if kind == "response.failed" or kind in _ENDS:
+            self.feed_data(_object(data.get("response"), "the response"))
+        elif kind in _SAID or kind in _THOUGHTS:
+            yield from self._shown_part(kind, as_text(data.get("delta")))
+        elif kind == "response.output_item.added":
+            yield from self._begun_call(data)
+        elif kind == "response.function_call_arguments.delta":
+            yield from self._more_of_call(data)
+        elif kind == "response.output_item.done":
+            self._finished_item(data.get("item"))
+        elif not kind.startswith("response.") and data.get("error"):
+            raise ErrorInside(data["error"])
+
+    def feed_data(self, data: dict[str, Any]) -> tuple[StreamEvent, ...]:
+        """Take the whole answer. Raises what ``feed`` raises."""
+        status = data.get("status")
+        if data.get("error") or status == "failed":
+            raise ErrorInside(data.get("error") or "the service failed")
+        if status not in ("completed", "incomplete"):
+            raise Malformed(f"the answer is not complete: {status!r}")
+        self._response = data
+        self.is_done = True
+        return ()
+
+    def message(self) -> AssistantMessage:
+        """The whole answer.
+
+        Raises:
+            Malformed: it has not come to its end, or is not what the protocol says.
+        """
+        if not self.is_done:
+            raise Malformed("the stream ended before the answer did")
+        output = self._response.get("output") or self._items
+        if not isinstance(output, list) or len(output) > _MOST_ITEMS:
+            raise Malformed("`output` is no list of items")
+        ids = CallIds(self.request.messages)
+        is_cut = self._response.get("status") == "incomplete"
+        parts = [part for item in output for part in _parts(item, ids, is_cut=is_cut)]
+        stop = self._stop(output)
+        if self.read_text and stop == "end":
+            parts = self._with_calls_of_text(parts, ids)
+        if stop == "end" and any(isinstance(one, ToolCallPart) for one in parts):
+            stop = "tool_calls"
+        return AssistantMessage(content=tuple(parts), stop=stop, usage=self._usage())
+
+    def _stop(self, output: list[Any]) -> StopReason:
+        if self._response.get("status") == "incomplete":
+            details = self._response.get("incomplete_details")
+            reason = details.get("reason") if isinstance(details, dict) else None
+            return "refusal" if reason == "content_filter" else "length"
+        contents = [item.get("content") for item in output if isinstance(item, dict)]
+        parts = [part for content in contents if isinstance(content, list) for part in content]
+        refused = any(isinstance(part, dict) and part.get("type") == "refusal" for part in parts)
+        return "refusal" if refused else "end"
+
+    def _with_calls_of_text(self, parts: list[_Part], ids: CallIds) -> list[_Part]:
+        if any(isinstance(one, ToolCallPart) for one in parts):
+            return parts
+        thoughts = [one for one in parts if isinstance(one, ThinkingPart)]
+        text, found = find_calls("".join(one.text for one in parts if isinstance(one, TextPart)), offered(self.request))
+        if not found:
+            return parts
+        calls = [ToolCallPart(id=ids.unique(None), name=one.name, arguments=one.arguments) for one in found]
+        return [*thoughts, *([TextPart(text=text)] if text else []), *calls]
+
+    def _shown_part(self, kind: str, piece: str) -> Iterator[StreamEvent]:
+        whole = self._shown.setdefault(kind, Pieces(self._room)).add(piece)
+        if whole:
+            yield ThinkingDelta(text=whole) if kind in _THOUGHTS else TextDelta(text=whole)
+
+    def _begun_call(self, data: dict[str, Any]) -> Iterator[StreamEvent]:
+        item = data.get("item")
+        if isinstance(item, dict) and item.get("type") == "function_call" and len(self._calls) < _MOST_ITEMS:
+            index = self._calls.setdefault(_place(data), len(self._calls))
+            yield ToolCallDelta(index=index, name=whole_characters(as_text(item.get("name"))))
+
+    def _more_of_call(self, data: dict[str, Any]) -> Iterator[StreamEvent]:
+        piece = as_text(data.get("delta"))
+        self._room.take(piece)
+        if (index := self._calls.get(_place(data))) is not None:
+            yield ToolCallDelta(index=index, arguments=whole_characters(piece))
+
+    def _finished_item(self, item: Any) -> None:
+        if len(self._items) >= _MOST_ITEMS:
+            raise Malformed(f"the answer has more than {_MOST_ITEMS:,} items")
+        self._items.append(item)
+
+    def _usage(self) -> Usage:
+        usage = _dict(self._response.get("usage"))
+        read, written = _dict(usage.get("input_tokens_details")), _dict(usage.get("output_tokens_details"))
+        return usage_of(
+            read=usage.get("input_tokens"),
+            cached=read.get("cached_tokens"),
+            stored=read.get("cache_write_tokens"),
+            written=usage.get("output_tokens"),
+            thought=written.get("reasoning_tokens"),
+        )
+
+
+def _parts(item: Any, ids: CallIds, *, is_cut: bool) -> Iterator[_Part]:
+    """What an item of the output says. Items of other types are the service's own tools, which nobody asked for."""
+    item = _object(item, "an item of the output")
+    if item.get("type") == "function_call":
+        id_, name = as_text(item.get("call_id")), as_text(item.get("name"))
+        unfinished = is_cut and item.get("status") != "completed"
+        yield tool_call(ids.unique(id_), name, as_text(item.get("arguments")), is_cut=unfinished)
+    elif item.get("type") == "reasoning":
+        yield _thought(item)
+    elif item.get("type") == "message":
+        for part in _list(item.get("content")):
+            text = whole_characters(as_text(_dict(part).get("text")) or as_text(_dict(part).get("refusal")))
+            if text:
+                yield TextPart(text=text)
+
+
+def _thought(item: dict[str, Any]) -> ThinkingPart:
+    """A thought, with the item itself as its signature, so that it can be given back as it came."""
+    pieces = [*_list(item.get("summary")), *_list(item.get("content"))]
+    text = "\n\n".join(found for one in pieces if (found := as_text(_dict(one).get("text"))))
+    encrypted = as_text(item.get("encrypted_content"))
+    if not encrypted:
+        return ThinkingPart(text=whole_characters(text))
+    kept = {"type": "reasoning", "summary": _list(item.get("summary")), "encrypted_content": encrypted}
+    if as_text(item.get("id")):
+        kept["id"] = item["id"]
+    return ThinkingPart(text=whole_characters(text), signature=whole_characters(compact(kept)), redacted=not text)
+
+
+def _place(data: dict[str, Any]) -> object:
+    place = data.get("output_index")
+    return place if isinstance(place, int) else as_text(data.get("item_id"))
+
+
+def _object(value: Any, what: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise Malformed(f"{what} is no object")
+    return value
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,35 @@
+"""The provider `openai`: registration, configuration, and the connections of the host."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from sideband.plugins import PluginContext
+
+from ._config import Config
+from ._local import guessed_providers
+from ._provider import OpenAIProvider
+from ._transport import Connections
+
+__all__ = ["Config", "lifespan", "sideband_providers"]
+
+
+@asynccontextmanager
+async def lifespan(ctx: PluginContext) -> AsyncIterator[Connections]:
+    """Keep connections for as long as the host lives."""
+    connections = Connections(ctx.config.ca_file)
+    try:
+        yield connections
+    finally:
+        await connections.aclose()
+
+
+def sideband_providers(config: Config) -> list[OpenAIProvider]:
+    """The service `openai` itself, those that are configured, and those that may run on this machine."""
+    configured = {f"openai-{name}": service for name, service in config.services.items()}
+    return [
+        OpenAIProvider("openai", config, environment=True),
+        *(OpenAIProvider(name, service) for name, service in configured.items()),
+        *(one for one in guessed_providers() if config.local and one.name not in configured),
+    ]
