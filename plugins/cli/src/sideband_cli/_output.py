@@ -13,6 +13,7 @@ from typing import Any
 __all__ = [
     "Progressbar",
     "clean",
+    "escape_controls",
     "first_sentence",
     "format_table",
     "notice",
@@ -48,7 +49,12 @@ def print_json(data: Any) -> None:
     """Print data as one JSON document; bytes as ``{"__bytes__": base64}``."""
     as_ascii = (sys.stdout.encoding or "").lower() not in ("utf-8", "utf8")
     text = json.dumps(data, ensure_ascii=as_ascii, indent=2, default=_encode)
-    sys.stdout.write(text.translate(_ESCAPED) + "\n")
+    sys.stdout.write(escape_controls(text) + "\n")
+
+
+def escape_controls(text: str) -> str:
+    """JSON text in which no control character is left as it is."""
+    return text.translate(_ESCAPED)
 
 
 def print_data(arguments: Any, data: Any, text: str) -> None:
@@ -154,6 +160,13 @@ class Progressbar:
         """Tell something else, on a line of its own."""
         self.close()
         notice(text)
+
+    def erase(self) -> None:
+        """Take the line away."""
+        if self._live and self._shown:
+            sys.stderr.write(f"\r{' ' * (self._shown + 2)}\r")
+            sys.stderr.flush()
+            self._shown = 0
 
     def close(self) -> None:
         """Leave the line."""

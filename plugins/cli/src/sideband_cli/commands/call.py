@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from sideband.commands import Command
 
+from .._approvals import Questions, ask_at_terminal, grant_all
 from .._arguments import seconds
-from .._calls import Questions, result_data
+from .._calls import result_data
 from .._hosting import add_host_options, make_host, run
 from .._output import Progressbar, notice, print_json, print_result
 from .._skill_dirs import add_skill_dirs, skill_hint
@@ -55,11 +56,11 @@ def _run(arguments: Namespace) -> int:
             else:
                 bar.notice(text)
 
-        questions = Questions(bar)
+        questions = Questions(ask_at_terminal(bar))
         host = make_host(
             arguments,
             skill_dirs=arguments.skill_dir,
-            asker=questions.grant_asker(yes=arguments.yes),
+            asker=grant_all if arguments.yes else questions.grant_asker(),
             approver=questions.approver(),
         )
         async with host:

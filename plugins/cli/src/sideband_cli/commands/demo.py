@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from sideband.commands import Command
 
-from .._calls import describe_effects, grant_all, result_data
+from .._approvals import grant_all
+from .._calls import describe_effects, result_data
 from .._hosting import add_host_options, make_host, run
 from .._ledger import describe_verdict, verdict_data
 from .._output import Progressbar, format_table, notice, paragraph, print_json

@@ -6,8 +6,9 @@ from argparse import ArgumentParser, Namespace
 
 from sideband.commands import Command
 
+from .._approvals import Questions, ask_at_terminal
 from .._arguments import seconds
-from .._calls import Questions, effect_data
+from .._calls import effect_data
 from .._hosting import add_host_options, make_host, run
 from .._output import Progressbar, print_json, print_result
 from .._values import read_values
@@ -40,7 +41,7 @@ def _run(arguments: Namespace) -> int:
 
         bar = Progressbar()
         effects: list[EffectReport] = []
-        async with make_host(arguments, approver=Questions(bar).approver()) as host:
+        async with make_host(arguments, approver=Questions(ask_at_terminal(bar)).approver()) as host:
             try:
                 output = await host.op(
                     arguments.op,

@@ -1,0 +1,247 @@
+"""The loop of a chat: what is typed is a command, a message, or, while the agent works, a message that waits."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Protocol
+
+from anyio import CancelScope, Event, create_task_group, open_signal_receiver
+from sideband import SidebandError
+
+from ._activity import Activity, Sink
+from ._agent_words import one_line
+from ._chat_commands import SlashCommands, plugin_commands
+from ._chat_own_commands import own_commands
+from ._run_results import describe_problem
+from ._status_line import status_line
+
+if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
+    from anyio.abc import TaskGroup
+    from sideband.agent import Agent, RunResult
+    from sideband.hooks import ObserveEvent
+
+    from ._approvals import Ask
+
+__all__ = ["Chat", "Conversation"]
+
+
+class Conversation(Sink, Protocol):
+    """Where a chat takes place."""
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether each message is answered before the next is read."""
+
+    @property
+    def ask(self) -> Ask | None:
+        """Puts a question to the user; ``None`` if nobody can be asked."""
+
+    def opened(self) -> AbstractAsyncContextManager[None]:
+        """Entered while the chat goes on."""
+
+    async def read(self) -> str:
+        """The next line; raises ``EOFError`` at the end."""
+
+    def leave(self) -> None:
+        """Let ``read`` raise."""
+
+    def say(self, text: str) -> None:
+        """Show what was asked for."""
+
+    def suggest(self, text: str) -> None:
+        """Put a text where the user can edit and send it."""
+
+
+class Chat:
+    """One chat.
+
+    Args:
+        place: makes the place where it happens, which asks the chat for its status and its commands.
+        thinking: whether what the model thinks is shown.
+    """
+
+    def __init__(self, place: Callable[[Chat], Conversation], *, thinking: bool = False) -> None:
+        self.agent: Agent | None = None
+        self.commands = SlashCommands([])
+        self._tasks: TaskGroup | None = None
+        self._done: Event | None = None  # of the run that goes on
+        self._command: CancelScope | None = None
+        self._aborting = False
+        self._leaving: CancelScope | None = None
+        self.conversation = place(self)
+        self._activity = Activity(self.conversation, thinking=thinking)
+
+    def take(self, event: ObserveEvent) -> None:
+        """Show an event of the agent."""
+        self._activity.take(event)
+
+    def status(self) -> str:
+        """The line above the prompt."""
+        if self.agent is None:
+            return ""
+        return status_line(self.agent) + (" working, Ctrl-C ends it" if self.is_working else "")
+
+    def words(self) -> list[str]:
+        """What can be completed."""
+        return [f"/{name}" for name in self.commands.names]
+
+    @property
+    def is_working(self) -> bool:
+        """Whether a run goes on."""
+        return self._done is not None
+
+    async def talk(self, agent: Agent) -> None:
+        """Read and answer until the user leaves."""
+        self.agent = agent
+        self.commands = SlashCommands(own_commands(self, agent), await plugin_commands(agent))
+        failure: Exception | None = None
+        async with self.conversation.opened(), create_task_group() as tasks:
+            self._tasks = tasks
+            tasks.start_soon(self._watch_signals)
+            try:
+                self._welcome(agent)
+                await self._read_all(agent)
+                await self._end_run(agent)
+            except Exception as error:  # noqa: BLE001  raised again outside of the group, which would wrap it
+                failure = error
+            tasks.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+
+    def _welcome(self, agent: Agent) -> None:
+        self.conversation.line(f"session {agent.session.name or agent.session.id}; /help lists commands, Ctrl-D leaves")
+        for problem in (*self.commands.problems, *agent.session.notices):
+            self.conversation.line(f"notice: {problem}")
+        if agent.session.unfinished_run() is not None:
+            self.conversation.line("the last run of this session did not end: /retry goes on with it")
+
+    async def _read_all(self, agent: Agent) -> None:
+        while not agent.wants_shutdown:
+            try:
+                text = await self.conversation.read()
+            except EOFError:
+                return
+            if text.startswith("/"):
+                await self._run_command(text)
+            elif text.strip():
+                await self.send(text.strip())
+
+    async def send(self, text: str) -> None:
+        """Say something to the model: now, or, while it works, before its next step."""
+        assert self.agent is not None  # noqa: S101  set before anything is read
+        agent = self.agent
+        if self.is_working:
+            agent.steer(text)
+            self.conversation.line("queued: the model sees it before its next step")
+        else:
+            await self.begin(lambda: agent.invoke(text))
+
+    async def begin(self, work: Callable[[], Awaitable[RunResult | None]]) -> None:
+        """Let a run go on while the user types."""
+        assert self._tasks is not None  # noqa: S101  set before anything is read
+        done = self._done = Event()
+        self._tasks.start_soon(self._work, work, done)
+        if self.conversation.takes_turns:
+            await done.wait()
+
+    async def _work(self, work: Callable[[], Awaitable[RunResult | None]], done: Event) -> None:
+        assert self.agent is not None  # noqa: S101  set before anything is read
+        result = None
+        try:
+            result = await work()
+            self._tell(result)
+        except SidebandError as error:
+            self._tell_error(error)
+        finally:
+            self._done = None
+            self._aborting = False
+            done.set()
+        if self.agent.wants_shutdown:
+            self.conversation.leave()
+        elif result is not None and result.status == "completed":
+            await self._begin_queued(self.agent)
+        else:
+            self._give_back(self.agent)
+
+    async def _begin_queued(self, agent: Agent) -> None:
+        """Go on with a message that came after the run had looked for the last time."""
+        queued = agent.queues.next_input()
+        if queued is not None:
+            await self.begin(lambda: agent.invoke(queued.text, attachments=queued.attachments))
+
+    def _give_back(self, agent: Agent) -> None:
+        """Let the user decide again about messages that no run has taken."""
+        texts = []
+        while (queued := agent.queues.next_input()) is not None:
+            texts.append(queued.text)
+        if texts:
+            self.conversation.suggest("\n".join(texts))
+
+    def _tell(self, result: RunResult | None) -> None:
+        self.conversation.end_text()
+        if result is None:
+            self.conversation.line("there is nothing to go on with: the last run has ended")
+            return
+        if not result.run and result.text:  # a plugin has answered
+            self.conversation.say(result.text)
+        for line in describe_problem(result, resume="/retry"):
+            self.conversation.line(line)
+
+    def _tell_error(self, error: SidebandError) -> None:
+        self.conversation.line(f"error: {error.message} [{error.code}]")
+        if error.hint:
+            self.conversation.line(f"hint: {error.hint}")
+
+    async def _run_command(self, line: str) -> None:
+        with CancelScope() as self._command:
+            try:
+                shown = await self.commands.run(line)
+            except SidebandError as error:
+                self._tell_error(error)
+            else:
+                if shown:
+                    self.conversation.say(shown)
+        if self._command.cancelled_caught:
+            self.conversation.line(f"{one_line(line.partition(' ')[0])} was interrupted")
+        self._command = None
+
+    def interrupt(self) -> bool:
+        """End what goes on; the second time for the same run, the chat. Whether there was something to end."""
+        if self._command is not None:
+            self._command.cancel()
+        elif not self.is_working:
+            return False
+        elif self._aborting:
+            self.conversation.leave()
+            if self._leaving is not None:
+                self._leaving.cancel()
+        else:
+            assert self.agent is not None  # noqa: S101  there is a run
+            self._aborting = True
+            self.agent.abort("interrupted")
+            self.conversation.line("ending the run; Ctrl-C once more leaves the chat")
+        return True
+
+    async def _watch_signals(self) -> None:
+        """An interrupt while no key can be read, and an end from outside, which must leave the terminal in order."""
+        with open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
+            async for number in signals:
+                if number != signal.SIGINT:
+                    self.conversation.leave()
+                elif not self.interrupt():
+                    self.conversation.line("Ctrl-D or /quit leaves")
+
+    async def _end_run(self, agent: Agent) -> None:
+        """End a run that goes on when the user leaves; what was said and done until then is kept.
+
+        One that was being ended already, and has kept the user from waiting for it, is left as it is.
+        """
+        if self._done is None or self._aborting:
+            return
+        self._aborting = True
+        agent.abort("the user left")
+        with CancelScope() as self._leaving:
+            await self._done.wait()

@@ -1,0 +1,59 @@
+"""Ctrl-C while an agent is at work."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from attrs import define
+
+from ._output import notice
+
+if TYPE_CHECKING:
+    from sideband.agent import Agent
+
+__all__ = ["Interrupts", "aborting_on_interrupt"]
+
+
+@define
+class Interrupts:
+    """How many there were."""
+
+    count: int = 0
+
+
+@asynccontextmanager
+async def aborting_on_interrupt(agent: Agent) -> AsyncIterator[Interrupts]:
+    """Let the first interrupt end the run, whose messages are kept, and the second one the command.
+
+    Raises:
+        KeyboardInterrupt: there was a second one.
+    """
+    from anyio import create_task_group, open_signal_receiver
+
+    interrupts = Interrupts()
+    failure: Exception | None = None
+
+    async def watch() -> None:
+        with open_signal_receiver(signal.SIGINT) as signals:
+            async for _ in signals:
+                interrupts.count += 1
+                if interrupts.count > 1:
+                    tasks.cancel_scope.cancel()
+                    return
+                notice("ending the run; once more, and it is left as it is")
+                agent.abort("interrupted")
+
+    async with create_task_group() as tasks:
+        tasks.start_soon(watch)
+        try:
+            yield interrupts
+        except Exception as error:  # noqa: BLE001  raised again outside of the group, which would wrap it
+            failure = error
+        tasks.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
+    if interrupts.count > 1:
+        raise KeyboardInterrupt

@@ -1,0 +1,60 @@
+"""How a run has ended, for people and as data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._agent_words import describe_moment, describe_usage
+from ._output import notice
+
+if TYPE_CHECKING:
+    from sideband.agent import Agent, RunResult
+
+__all__ = ["describe_problem", "result_line", "tell_end"]
+
+
+def result_line(result: RunResult, agent: Agent) -> dict[str, Any]:
+    """The last line of ``--json``."""
+    return {
+        "event": "result",
+        "status": result.status,
+        "text": result.text,
+        "run": result.run,
+        "session": result.session,
+        "model": agent.model,
+        "usage": result.usage.model_dump(),
+        "error": result.error,
+        "resume_at": result.resume_at,
+    }
+
+
+def tell_end(result: RunResult, agent: Agent) -> None:
+    """Tell on standard error how a run has ended, what it used, and where it is kept."""
+    for line in describe_problem(result):
+        notice(line)
+    notice(f"{agent.model} · {describe_usage(result.usage)} · session {result.session}")
+
+
+def describe_problem(result: RunResult, *, resume: str = "") -> list[str]:
+    """Why a run has not done what it was asked, and how it can go on; nothing if it has.
+
+    Args:
+        result: what it came to.
+        resume: what lets it go on; the command line if empty.
+    """
+    error = result.error or {}
+    lines = []
+    if error:
+        lines.append(f"{_WORDS[result.status]}: {error.get('message', '')} [{error.get('code', '')}]")
+    elif result.status != "completed":
+        lines.append(f"{_WORDS[result.status]}")
+    if hint := error.get("hint"):
+        lines.append(f"hint: {hint}")
+    if result.status in ("failed", "parked"):
+        when = f"from {describe_moment(result.resume_at)} on " if result.resume_at else ""
+        how = resume or f"sideband run --resume --session {result.session}"
+        lines.append(f"it can go on {when}with: {how}")
+    return lines
+
+
+_WORDS = {"completed": "done", "aborted": "aborted", "failed": "error", "parked": "parked"}

@@ -1,0 +1,64 @@
+"""``sideband chat``: talk with an agent."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sideband.commands import Command
+
+from .._agent_options import add_agent_options, open_agent
+from .._hosting import run
+
+if TYPE_CHECKING:
+    from .._chat_loop import Chat, Conversation
+
+__all__ = ["sideband_commands"]
+
+
+def sideband_commands() -> Command:
+    """Register the command."""
+    return Command("chat", "talk with an agent", _configure, _run)
+
+
+def _configure(parser: ArgumentParser) -> None:
+    add_agent_options(parser)
+
+
+def _run(arguments: Namespace) -> int:
+    from .._approvals import Questions
+    from .._chat_loop import Chat
+
+    async def main() -> int:
+        chat = Chat(_conversation, thinking=arguments.thinking)
+        questions = Questions(chat.conversation.ask, yes=arguments.yes)
+        async with open_agent(arguments, questions, on_event=chat.take) as agent:
+            await chat.talk(agent)
+        return 0
+
+    return run(main)
+
+
+def _conversation(chat: Chat) -> Conversation:
+    from .._chat_plain import ChatPlain
+
+    if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM", "dumb") == "dumb":
+        return ChatPlain()
+    from .._chat_terminal import ChatTerminal
+
+    return ChatTerminal(history=_history(), status=chat.status, words=chat.words, interrupt=chat.interrupt)
+
+
+def _history() -> Path:
+    """The file of what was typed in chats before, which nobody else may read."""
+    from sideband.settings import default_home
+
+    home = default_home()
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file = home / "history"
+    file.touch(mode=0o600)
+    file.chmod(0o600)
+    return file

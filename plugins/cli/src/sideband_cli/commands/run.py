@@ -1,0 +1,78 @@
+"""``sideband run PROMPT``: let an agent do a task, and print its answer."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sideband import UsageError
+from sideband.commands import Command
+
+from .._agent_input import read_files, read_prompt
+from .._agent_options import add_agent_options, open_agent
+from .._hosting import run
+
+if TYPE_CHECKING:
+    from sideband.agent import Agent, RunResult
+
+__all__ = ["sideband_commands"]
+
+
+_INTERRUPTED = 130
+
+
+def sideband_commands() -> Command:
+    """Register the command."""
+    return Command("run", "let an agent do a task, and print its answer", _configure, _run)
+
+
+def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "prompt", nargs="*", default=[], metavar="PROMPT", help="what to do; - or nothing: what is piped in"
+    )
+    parser.add_argument("--file", action="append", default=[], type=Path, metavar="FILE", help="an image or a text")
+    parser.add_argument("--resume", action="store_true", help="go on with a run that did not end, of --session or last")
+    add_agent_options(parser)
+
+
+def _run(arguments: Namespace) -> int:
+    if arguments.resume:
+        if arguments.prompt or arguments.file or arguments.new:
+            raise UsageError("--resume goes on with what was asked", hint="leave out the prompt, --file and --new")
+        arguments.session = arguments.session or "last"
+        return run(lambda: _show(arguments, lambda agent: agent.resume()))
+    texts, images = read_files(arguments.file)
+    prompt = "\n\n".join([read_prompt(arguments.prompt), *texts])
+    return run(lambda: _show(arguments, lambda agent: agent.invoke(prompt, attachments=images)))
+
+
+async def _show(arguments: Namespace, do: Callable[[Agent], Awaitable[RunResult | None]]) -> int:
+    from .._activity import Activity
+    from .._agent_events import print_event, print_line
+    from .._approvals import Questions, ask_at_terminal
+    from .._interrupts import aborting_on_interrupt
+    from .._output import Progressbar
+    from .._run_output import RunOutput
+    from .._run_results import result_line, tell_end
+
+    bar = Progressbar()
+    output = RunOutput(bar)
+    activity = Activity(output, thinking=arguments.thinking)
+    questions = Questions(ask_at_terminal(bar), yes=arguments.yes)
+    on_event = print_event if arguments.json else activity.take
+    try:
+        async with open_agent(arguments, questions, on_event=on_event) as agent:
+            async with aborting_on_interrupt(agent) as interrupts:
+                result = await do(agent)
+            if result is None:
+                raise UsageError("there is nothing to resume: the last run of this session has ended")
+            if arguments.json:
+                print_line(result_line(result, agent))
+            else:
+                output.answer(result)
+                tell_end(result, agent)
+            return _INTERRUPTED if interrupts.count else result.exit_code
+    finally:
+        bar.erase()
