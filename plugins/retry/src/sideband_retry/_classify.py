@@ -1,0 +1,126 @@
+"""Which class a failure belongs to: its type, its status and what was said decide, in this order of questions.
+
+1. Is it one of sideband's own errors that leave no question: a timeout, a broken stream, no connection, no key?
+2. Does the answer say that the content is refused? It does so with any status.
+3. Which status is it, and what can it mean? What was said decides between the meanings.
+4. Without a status: what was said, then the name of the exception class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import frozen
+
+from ._classes import CLASSES, PHRASE_ORDER, ErrorKind
+from ._failure import Failure
+from ._phrases import NEVER_FITS
+
+__all__ = ["Classification", "classify"]
+
+# What the answer to a status may mean besides what the status says, in the order in which it is looked for.
+_MEANINGS: dict[int, tuple[ErrorKind, ...]] = {
+    400: (
+        ErrorKind.CONTEXT_OVERFLOW,
+        ErrorKind.BILLING,
+        ErrorKind.AUTH_PERMANENT,
+        ErrorKind.MODEL_NOT_FOUND,
+        ErrorKind.RATE_LIMIT,
+        ErrorKind.AUTH,
+    ),
+    401: (ErrorKind.BILLING, ErrorKind.AUTH_PERMANENT),
+    403: (ErrorKind.BILLING, ErrorKind.MODEL_NOT_FOUND, ErrorKind.RATE_LIMIT, ErrorKind.AUTH_PERMANENT),
+    404: (ErrorKind.MODEL_NOT_FOUND,),
+    429: (ErrorKind.BILLING,),
+    500: (
+        ErrorKind.CONTEXT_OVERFLOW,
+        ErrorKind.FORMAT_ERROR,
+        ErrorKind.BILLING,
+        ErrorKind.AUTH_PERMANENT,
+        ErrorKind.MODEL_NOT_FOUND,
+        ErrorKind.RATE_LIMIT,
+        ErrorKind.OVERLOADED,
+    ),
+    503: (ErrorKind.BILLING, ErrorKind.MODEL_NOT_FOUND),
+}
+_MEANINGS[422] = _MEANINGS[400]
+_MEANINGS[502] = _MEANINGS[500]
+
+_BY_STATUS = {status: kind for kind, one in CLASSES.items() for status in one.statuses}
+_BY_EXCEPTION = {name: kind for kind, one in CLASSES.items() for name in one.exceptions}
+
+
+@frozen
+class Classification:
+    """What a failure is.
+
+    Attributes:
+        kind: its class.
+        why: what decided it.
+    """
+
+    kind: ErrorKind
+    why: str
+
+
+def classify(failure: Failure) -> Classification:
+    """The class of a failure.
+
+    Example:
+        >>> classify(Failure.read({"code": "provider.refused", "status": 529})).kind.value
+        'overloaded'
+        >>> classify(Failure.read({"status": 429, "body": "insufficient_quota"}))
+        Classification(kind=<ErrorKind.BILLING: 'billing'>, why='`insufficient_quota`, with status 429')
+    """
+    return (
+        _by_code(failure)
+        or _by_phrase(failure, (ErrorKind.CONTENT_BLOCKED,))
+        or _by_status(failure)
+        or _by_phrase(failure, PHRASE_ORDER)
+        or _by_exception(failure)
+        or _unknown(failure)
+    )
+
+
+def _by_code(failure: Failure) -> Classification | None:
+    for kind, one in CLASSES.items():
+        for code in one.codes:
+            if failure.code == code or (code.endswith(".") and failure.code.startswith(code)):
+                return Classification(kind, f"`{failure.code}`")
+    return None
+
+
+def _by_status(failure: Failure) -> Classification | None:
+    status = failure.status
+    if status is None or status < 300:
+        return None
+    if status == 429 and failure.has(NEVER_FITS):
+        return Classification(ErrorKind.CONTEXT_OVERFLOW, "more than fits into the limit of a minute, with status 429")
+    return _by_phrase(failure, _MEANINGS.get(status, ())) or Classification(_of_status(status), f"status {status}")
+
+
+def _of_status(status: int) -> ErrorKind:
+    """The kind of a status; of one that is not listed, by whose fault it says that it is."""
+    if status in _BY_STATUS:
+        return _BY_STATUS[status]
+    return ErrorKind.SERVER_ERROR if status >= 500 else ErrorKind.FORMAT_ERROR
+
+
+def _by_phrase(failure: Failure, kinds: Sequence[ErrorKind]) -> Classification | None:
+    for kind in kinds:
+        for phrase in CLASSES[kind].phrases:
+            if phrase in failure.lowered:
+                status = "" if failure.status is None else f", with status {failure.status}"
+                return Classification(kind, f"`{phrase}`{status}")
+    return None
+
+
+def _by_exception(failure: Failure) -> Classification | None:
+    kind = _BY_EXCEPTION.get(failure.cause)
+    return Classification(kind, f"`{failure.cause}`") if kind else None
+
+
+def _unknown(failure: Failure) -> Classification:
+    if failure.status is not None:  # one of success, and no answer of a model
+        return Classification(ErrorKind.FORMAT_ERROR, f"status {failure.status}, and no answer of a model")
+    return Classification(ErrorKind.UNKNOWN, "no status, and nothing known in what was said")

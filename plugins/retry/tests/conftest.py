@@ -1,0 +1,50 @@
+"""A policy whose clock and chance are given, and events as an agent sends them."""
+
+from datetime import UTC, datetime
+
+import pytest
+from sideband.hooks import ModelError
+from sideband_retry._policy import RetryPolicy
+from sideband_retry._schedule import Schedule
+from sideband_retry.plugin import Config
+
+NOW = datetime(2025, 11, 22, 12, 0, tzinfo=UTC).timestamp()
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request):
+    return request.param
+
+
+@pytest.fixture
+def now():
+    return NOW
+
+
+@pytest.fixture
+def make_policy():
+    def make(*, chance=0.0, **config):
+        settings = Config(**config)
+        schedule = Schedule(base=settings.base, cap=settings.cap, random=lambda: chance)
+        return RetryPolicy(settings, schedule=schedule, now=lambda: NOW)
+
+    return make
+
+
+@pytest.fixture
+def policy(make_policy):
+    return make_policy()
+
+
+@pytest.fixture
+def make_event():
+    def make(status=None, body="", *, model="openai:gpt-5", attempt=1, elapsed=0.0, compacted=False, **error):
+        error = {"code": "provider.refused", "message": "", "hint": "", **error, "status": status, "body": body}
+        return ModelError("r1", model, error, attempt=attempt, elapsed=elapsed, compacted=compacted)
+
+    return make
+
+
+@pytest.fixture
+def ask(policy, make_event):
+    return lambda *args, **kwargs: policy.answer(make_event(*args, **kwargs))

@@ -1,0 +1,79 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sideband.hooks import GiveUp, Park, Retry
+from sideband_retry._schedule import Schedule
+
+
+@given(
+    number=st.integers(1, 10_000),
+    base=st.floats(0, 3_600),
+    cap=st.floats(0, 3_600),
+    chance=st.floats(0, 1, exclude_max=True),
+    floor=st.floats(0, 1e9),
+)
+def test_the_jitter_is_full_and_bounded(number, base, cap, chance, floor):
+    delay = Schedule(base=base, cap=cap, random=lambda: chance).delay(number, floor=floor)
+    longest = min(cap, base * 2 ** min(number - 1, 100))
+    assert floor <= delay <= floor + longest
+    if chance == 0:
+        assert delay == floor
+
+
+def test_clients_that_failed_at_once_do_not_come_back_at_once():
+    schedule = Schedule(base=2, cap=60)
+    assert len({schedule.delay(3) for _ in range(20)}) > 15
+
+
+@pytest.mark.parametrize(("attempt", "delay"), [(1, 2), (2, 4), (3, 8)])
+def test_the_wait_doubles(make_policy, make_event, attempt, delay):
+    answer = make_policy(chance=1.0).answer(make_event(500, attempt=attempt))
+    assert answer == Retry(delay, "server_error")
+
+
+def test_a_call_is_repeated_three_times(ask):
+    assert [type(ask(500, attempt=number)) for number in (1, 2, 3, 4)] == [Retry, Retry, Retry, GiveUp]
+
+
+def test_the_number_of_repetitions_is_configurable(make_policy, make_event):
+    policy = make_policy(attempts=1)
+    assert [type(policy.answer(make_event(500, attempt=number))) for number in (1, 2)] == [Retry, GiveUp]
+    assert isinstance(make_policy(attempts=0).answer(make_event(500)), GiveUp)
+
+
+def test_the_cap_bounds_the_wait(make_policy, make_event):
+    answer = make_policy(chance=1.0, attempts=100, cap=10).answer(make_event(500, attempt=90))
+    assert answer.delay == 10
+
+
+def test_the_wish_of_a_provider_is_never_undercut(make_policy, make_event):
+    event = make_event(429, headers={"retry-after": "20"}, attempt=2)
+    assert make_policy(chance=0.0).answer(event).delay == 20
+    assert make_policy(chance=0.5, cap=1).answer(event).delay == 20.5
+
+
+def test_a_wish_above_the_cap_is_waited_for(make_policy, make_event):
+    assert make_policy(cap=1).answer(make_event(503, headers={"retry-after": "100"})).delay == 100
+
+
+def test_a_wish_that_is_too_long_parks_the_run(make_policy, make_event, now):
+    policy = make_policy(longest_wait=30)
+    assert isinstance(policy.answer(make_event(429, headers={"retry-after": "30"})), Retry)
+    answer = policy.answer(make_event(429, headers={"retry-after": "31"}))
+    assert (answer.until, answer.kind) == (now + 31, "rate_limit")
+    assert "2025-11-22 12:00 UTC" in answer.hint
+
+
+def test_a_call_after_the_deadline_is_not_made(make_policy, make_event):
+    policy = make_policy(chance=1.0, deadline=100)
+    assert isinstance(policy.answer(make_event(500, elapsed=98)), Retry)
+    assert isinstance(policy.answer(make_event(500, elapsed=98.1)), GiveUp)
+
+
+def test_a_wish_that_ends_after_the_deadline_parks_the_run(make_policy, make_event, now):
+    answer = make_policy(deadline=100).answer(make_event(429, headers={"retry-after": "60"}, elapsed=50))
+    assert answer == Park(now + 60, "rate_limit", answer.hint)
+
+
+def test_the_last_repetition_with_a_wish_is_given_up_too(ask):
+    assert isinstance(ask(429, headers={"retry-after": "1"}, attempt=4), GiveUp)
