@@ -33,7 +33,7 @@ class Outputs:
         handle = token_hex(8)
         part = cut(text, self.tokens, handle=handle)
         if not part.omitted:
-            return text, None
+            return part.text, None
         await self.store.put(self._key(handle), {"text": text})
         return part.text, handle
 
