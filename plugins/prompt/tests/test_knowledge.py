@@ -1,6 +1,7 @@
 import pytest
 from sideband.hooks import Sections
 from sideband.ops import Level
+from sideband_prompt._projects import Projects
 
 pytestmark = pytest.mark.anyio
 
@@ -257,6 +258,20 @@ async def test_what_is_found_beyond_the_most_is_counted(shelf, write, consult):
     answer = await consult(action="query", query="rope")
     assert len(answer["results"]) == 10
     assert answer["notices"] == ["3 more documents have some of the words; add words to narrow it down"]
+
+
+async def test_documents_that_are_not_looked_into_for_their_length_are_told(shelf, write, consult):
+    for number in range(5):
+        write(shelf / f"{number}.md", "x" * (4 << 20))
+    answer = await consult(action="query", query="rope")
+    assert answer["notices"] == ["1 documents were looked at by title only, since all together are too long"]
+
+
+def test_the_projects_of_the_oldest_sessions_are_forgotten(project):
+    projects = Projects()
+    for number in range(10_001):
+        projects.remember(str(number), project if number else None)
+    assert projects.of("0") == project  # as for any session that is not known, since all others work there
 
 
 @pytest.mark.parametrize("query", ["((((", "[a-z]+", "*", "\\"])

@@ -16,7 +16,8 @@ def visible(text: str) -> str:
     line ends ``\n``.
     """
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
-    return lines if lines.isascii() and lines.isprintable() else "".join(map(_shown, lines))
+    plain = lines.isascii() and lines.replace("\n", "").replace("\t", "").isprintable()
+    return lines if plain else "".join(map(_shown, lines))
 
 
 def _shown(character: str) -> str:
