@@ -89,6 +89,8 @@ async def open_agent(arguments: Namespace, questions: Questions, **options: Any)
                 _ = agent.model
             except ModelMissing:
                 raise await unconfigured(host) from None
+            if arguments.model is not None and agent.session.context().model != arguments.model:
+                await agent.select_model(arguments.model)  # kept, so that the session goes on with it
             yield agent
 
 

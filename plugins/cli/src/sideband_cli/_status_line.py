@@ -14,7 +14,8 @@ __all__ = ["describe_context", "status_line"]
 
 def status_line(agent: Agent) -> str:
     """Such as ``[openai:gpt-5 · 12 % of 200k · $0.0123]``."""
-    return f"[{agent.model} · {describe_context(agent)} · {describe_cost(agent.usage.cost)}]"
+    cost = describe_cost(agent.usage.cost if agent.usage.context else 0)
+    return f"[{agent.model} · {describe_context(agent)} · {cost}]"
 
 
 def describe_context(agent: Agent) -> str:

@@ -68,11 +68,12 @@ async def _show(arguments: Namespace, do: Callable[[Agent], Awaitable[RunResult 
                 result = await do(agent)
             if result is None:
                 raise UsageError("there is nothing to resume: the last run of this session has ended")
-            if arguments.json:
-                print_line(result_line(result, agent))
-            else:
+            last_line = result_line(result, agent)
+            if not arguments.json:
                 output.answer(result)
                 tell_end(result, agent)
-            return _INTERRUPTED if interrupts.count else result.exit_code
+        if arguments.json:
+            print_line(last_line)
+        return _INTERRUPTED if interrupts.count else result.exit_code
     finally:
         bar.erase()
