@@ -1,5 +1,6 @@
 """Sessions: conversations as append-only trees in a store, durable, with one writer each."""
 
+from ._copies import Format, Position
 from ._entries import (
     BranchSummaryEntry,
     ChannelEntry,
@@ -23,11 +24,13 @@ from ._errors import (
     SessionAmbiguous,
     SessionClosed,
     SessionError,
+    SessionFileExists,
     SessionLocked,
     SessionNotFound,
     SessionUnreadable,
 )
 from ._info import SessionInfo
+from ._jsonl import read_file, write_file
 from ._session import Session
 from ._sessions import Sessions
 from ._tree import SessionContext, SessionTree
@@ -41,11 +44,13 @@ __all__ = [
     "Entry",
     "EntryNotFound",
     "ForeignEntry",
+    "Format",
     "LabelEntry",
     "LeafEntry",
     "MessageEntry",
     "ModelEntry",
     "NameEntry",
+    "Position",
     "RunEntry",
     "RunState",
     "Session",
@@ -53,6 +58,7 @@ __all__ = [
     "SessionClosed",
     "SessionContext",
     "SessionError",
+    "SessionFileExists",
     "SessionInfo",
     "SessionLocked",
     "SessionNotFound",
@@ -61,4 +67,6 @@ __all__ = [
     "Sessions",
     "ThinkingEntry",
     "new_id",
+    "read_file",
+    "write_file",
 ]

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, Valid
 from ...messages import Message, UserMessage
 
 __all__ = [
+    "TIME",
     "BranchSummaryEntry",
     "ChannelEntry",
     "CompactionEntry",
@@ -39,6 +40,7 @@ __all__ = [
 RunState = Literal["started", "completed", "aborted", "failed", "parked"]
 """What an entry says of a run: it has begun, or how it ended."""
 
+TIME = r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z)?$"
 _Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 
 
@@ -56,7 +58,7 @@ class _Entry(BaseModel):
 
     id: _Id | Literal[""] = ""
     parent: _Id | None = None
-    time: str = Field("", pattern=r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z)?$")
+    time: str = Field("", pattern=TIME)
     foreign: dict[str, JsonValue] | None = None
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-__all__ = ["SESSION_ID", "VERSION", "SessionHeader", "header_of"]
+__all__ = ["VERSION", "SessionHeader", "header_of", "is_session_id"]
 
 VERSION: Final = 1
-SESSION_ID = r"^[0-9a-f]{16}$"
+_SESSION_ID = re.compile(r"[0-9a-f]{16}\Z")
 
 
 class SessionHeader(BaseModel):
@@ -33,7 +34,7 @@ class SessionHeader(BaseModel):
 
     type: Literal["session"] = "session"
     version: Literal[1] = VERSION
-    id: str = Field(pattern=SESSION_ID)
+    id: str = Field(pattern=r"^[0-9a-f]{16}$")
     time: str = ""
     folder: str | None = None
     channel: str = "cli"
@@ -46,6 +47,10 @@ class SessionHeader(BaseModel):
         """The working directory."""
         return None if self.folder is None else Path(self.folder)
 
+    def exported(self) -> dict[str, Any]:
+        """The header as files have it: what came from elsewhere concerns one store only."""
+        return self.model_dump(mode="json", exclude_none=True, exclude={"copied"})
+
     def record(self) -> dict[str, Any]:
         """The header as it is stored."""
         return self.model_dump(mode="json", exclude_none=True)
@@ -57,3 +62,8 @@ def header_of(record: Mapping[str, Any]) -> SessionHeader | None:
         return SessionHeader.model_validate(record)
     except ValidationError:
         return None
+
+
+def is_session_id(told: object) -> bool:
+    """Whether this can be the id of a session."""
+    return isinstance(told, str) and _SESSION_ID.match(told) is not None

@@ -42,7 +42,7 @@ class SessionRecords:
 
     store: Store = field(repr=False)
 
-    async def create(self, header: SessionHeader, entries: Sequence[Mapping[str, Any]] = ()) -> Stored:
+    async def create(self, header: SessionHeader, entries: Sequence[Mapping[str, Any]]) -> Stored:
         """Store a new session, all or nothing."""
         tree = SessionTree.of(header, entries)
         info = update_info(info_of(header), entries)
@@ -65,12 +65,8 @@ class SessionRecords:
             tree.notices.insert(0, "the header is damaged: the working directory and the parent are not known")
         return Stored(tree, len(records), update_info(info_of(tree.header), records[1:]))
 
-    async def raw(self, session: str) -> list[Mapping[str, Any]]:
-        """The records of a session as they are stored, the header first."""
-        return [record.value for record in await self.store.read(self._stream(session))]
-
     async def since(self, session: str, start: int) -> list[Mapping[str, Any]]:
-        """The records from a position on."""
+        """The records of a session from a position on, as they are stored; the header is at 0."""
         return [record.value for record in await self.store.read(self._stream(session), start=start)]
 
     async def append(self, session: str, records: Sequence[Mapping[str, Any]]) -> None:
@@ -86,6 +82,14 @@ class SessionRecords:
             settled: whether these are all, and nobody writes the session.
         """
         await self.store.put(_KEYS + info.id, _document(info, records, settled=settled))
+
+    async def delete(self, session: str) -> None:
+        """Remove a session, and the documents that were stored for it under ``session/ID/``."""
+        async with self.store.transaction() as transaction:
+            for key in await transaction.keys(f"{self._stream(session)}/"):
+                await transaction.delete(key)
+            await transaction.delete(_KEYS + session)
+            await transaction.delete_stream(self._stream(session))
 
     async def exists(self, session: str) -> bool:
         """Whether there is a session with this id."""

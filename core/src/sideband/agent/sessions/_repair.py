@@ -10,7 +10,9 @@ from attrs import define, field
 
 from ._entries import CompactionEntry, Entry, LabelEntry, LeafEntry, entry_of
 
-__all__ = ["EntryReader"]
+__all__ = ["EntryReader", "mended"]
+
+_REFERENCES = ("id", "parent", "target", "first_kept")
 
 
 @define
@@ -38,6 +40,9 @@ class EntryReader:
             record: the record.
             where: what notices call its place: ``entry 7``.
         """
+        if record.get("type") == "session":
+            self.notices.append(f"{where} is left out: it is another header")
+            return None
         try:
             entry, problem = entry_of(record)
         except ValueError as error:
@@ -91,3 +96,13 @@ class EntryReader:
             found = f"{taken[:48]}-{self._copies[taken] + 1}"
             if found not in self._taken:
                 return found
+
+
+def mended(record: Mapping[str, Any], entry: Entry) -> dict[str, Any]:
+    """The record for an entry that was read from ``record``, and maybe mended."""
+    changed = {
+        name: value
+        for name in _REFERENCES
+        if (value := getattr(entry, name, None)) != record.get(name) and hasattr(entry, name)
+    }
+    return {**record, **changed}
