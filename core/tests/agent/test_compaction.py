@@ -247,6 +247,12 @@ def test_what_a_parent_asks_is_a_request_and_what_a_plugin_adds_is_none(talk):
     assert talk.prepare().carried == ("e0",)
 
 
+def test_what_began_a_run_stays_in_sight_whoever_said_it_and_the_users_last_request_too(talk):
+    talk.add(user("mine", 50), said(tokens=50), user("a plugin's", 50, source="plugin"), asks("a"), result("a", 70))
+    talk.add(asks("b"), result("b", 70), said(tokens=20))
+    assert talk.prepare().carried == ("e0", "e2")
+
+
 def test_a_request_is_carried_through_many_compactions(talk):
     talk.add(user("the request"))
     for number in range(200):
