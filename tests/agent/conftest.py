@@ -1,0 +1,93 @@
+"""An agent with a written model: real host, store, ledger and broker; only what the model says is made up."""
+
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+
+import pytest
+import sideband_llm.plugin
+import sideband_store_sqlite.plugin
+from pydantic import BaseModel
+from sideband import Agent, Host, Plugin
+from sideband.hooks import HOOK_SPECS, Kind, hookimpl
+from sideband.messages import AssistantMessage, ToolResultMessage
+from sideband.tools import tool
+from sideband_scripted import Scripted
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request):
+    return request.param
+
+
+class Text(BaseModel):
+    text: str = ""
+
+
+@tool("echo", read_only=True)
+async def echo(params: Text, ctx) -> str:
+    """Say it again."""
+    return params.text
+
+
+def hooks(**functions):
+    """A hook plugin from functions named like hooks."""
+    return SimpleNamespace(**{name: hookimpl(function) for name, function in functions.items()})
+
+
+def listening(heard):
+    """A hook plugin that notes every event of every observe hook."""
+
+    def make(name):
+        def listen(event):
+            heard.append(event)
+
+        listen.__name__ = name
+        return hookimpl(listen)
+
+    return SimpleNamespace(**{name: make(name) for name, spec in HOOK_SPECS.items() if spec.kind is Kind.OBSERVE})
+
+
+@pytest.fixture
+def stage(tmp_path):
+    """Opens a host whose model says what ``turns`` say, and an agent on it."""
+
+    @asynccontextmanager
+    async def open_stage(turns, *plugins, settings=None, home=None, scripted=None, **options):
+        provider = scripted or Scripted(turns)
+        own = [
+            Plugin("op", "llm", sideband_llm.plugin),
+            Plugin("store", "sqlite", sideband_store_sqlite.plugin),
+            Plugin("provider", "scripted", provider),
+            *plugins,
+        ]
+        settings = {"agent": {"model": "scripted:test"}, **(settings or {})}
+        async with Host(home=home or tmp_path / "home", settings=settings, plugins=own, autoload=False) as host:
+            async with Agent(host, **options) as agent:
+                agent.scripted = provider
+                yield agent
+
+    return open_stage
+
+
+def assert_valid(messages):
+    """What every provider insists on: each call is answered, once, right behind, in order; nothing else is."""
+    waiting = []
+    for message in messages:
+        if isinstance(message, ToolResultMessage):
+            assert waiting, f"a result without a call: {message.call}"
+            assert message.call == waiting.pop(0)
+            continue
+        assert not waiting, f"calls without results: {waiting}"
+        if isinstance(message, AssistantMessage):
+            waiting = [call.id for call in message.tool_calls]
+            assert len(set(waiting)) == len(waiting)
+            assert message.content
+    assert not waiting, f"calls without results: {waiting}"
+
+
+@pytest.fixture
+def kit():
+    """What tests of agents share."""
+    return SimpleNamespace(
+        Text=Text, assert_valid=assert_valid, echo=Plugin("tool", "echo", echo), hooks=hooks, listening=listening
+    )

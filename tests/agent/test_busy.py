@@ -1,0 +1,145 @@
+"""One run at a time: whatever comes meanwhile is told at once."""
+
+import anyio
+import pytest
+from anyio.lowlevel import checkpoint
+from sideband import Plugin
+from sideband.agent import AgentBusy
+from sideband_scripted import Hang, Turn
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize("checkpoints", range(0, 60, 3))
+async def test_of_two_inputs_at_once_one_runs_and_the_other_is_told(stage, kit, checkpoints):
+    outcomes = []
+
+    async def invoke(text):
+        try:
+            outcomes.append((await agent.invoke(text)).status)
+        except AgentBusy:
+            outcomes.append("busy")
+
+    async def later():
+        for _ in range(checkpoints):
+            await checkpoint()
+        was_idle = agent.is_idle
+        before = len(outcomes)
+        await invoke("second")
+        # Told at once: nothing else has ended in between.
+        assert was_idle or outcomes[before] == "busy"
+
+    turns = [Turn(tool_calls=[("echo", {"text": "x"})]), "one", "two", "three"]
+    async with stage(turns, kit.echo) as agent:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(invoke, "first")
+            tasks.start_soon(later)
+        asked = [message.text for message in agent.session.messages() if message.role == "user"]
+        kit.assert_valid(agent.session.messages())
+    assert outcomes.count("completed") == len(asked)
+    assert sorted(outcomes) in (["busy", "completed"], ["completed", "completed"])
+
+
+async def test_whatever_moment_it_is_a_second_input_is_refused(stage, kit):
+    refused = []
+
+    async def again():
+        with pytest.raises(AgentBusy):
+            await agent.invoke("second")
+        refused.append(True)
+
+    def told(name):
+        async def hook(event):
+            await again()
+
+        hook.__name__ = name
+        return hook
+
+    names = [
+        "agent_start",
+        "input",
+        "before_agent_start",
+        "context",
+        "turn_start",
+        "ephemeral",
+        "before_provider_request",
+        "message_start",
+        "message_update",
+        "message_end",
+        "after_provider_response",
+        "tool_call",
+        "tool_execution_start",
+        "tool_result",
+        "tool_execution_end",
+        "turn_end",
+        "agent_end",
+        "save_point",
+        "sections",
+    ]
+    plugin = Plugin("hook", "eager", kit.hooks(**{name: told(name) for name in names}))
+    turns = [Turn(tool_calls=[("echo", {"text": "x"})]), "one"]
+    async with stage(turns, kit.echo, plugin) as agent:
+        result = await agent.invoke("first")
+        asked = [message.text for message in agent.session.messages() if message.role == "user"]
+    assert (result.status, asked) == ("completed", ["first"])
+    assert len(refused) > len(names)
+
+
+async def test_what_changes_the_structure_is_refused_while_a_run_is_under_way(stage, kit):
+    told = []
+
+    async def turn_start(event, ctx):
+        for wish in (
+            ctx.new_session(),
+            ctx.fork(),
+            ctx.switch_session("other"),
+            ctx.reload(),
+            agent.compact(),
+            agent.select_model("scripted:other"),
+            agent.resume(),
+        ):
+            with pytest.raises(AgentBusy) as error:
+                await wish
+            told.append(error.value)
+
+    async with stage(["ok"], Plugin("hook", "eager", kit.hooks(turn_start=turn_start))) as agent:
+        before = agent.session.id
+        await agent.invoke("hi")
+        assert agent.session.id == before
+    assert {error.code for error in told} == {"agent.busy"}
+    assert len(told) == 7
+    assert "turn" in told[0].message
+
+
+async def test_an_agent_is_idle_again_after_a_run_that_failed(stage, kit):
+    async def failing(request):
+        raise RuntimeError("a defect in a script")
+
+    async with stage([failing, "fine"]) as agent:
+        first = await agent.invoke("one")
+        second = await agent.invoke("two")
+    assert (first.status, second.status) == ("failed", "completed")
+
+
+async def test_waiting_for_idle_ends_with_the_run(stage):
+    order = []
+
+    async def wait():
+        await agent.wait_for_idle()
+        order.append("idle")
+
+    async with stage(["ok"]) as agent, anyio.create_task_group() as tasks:
+        tasks.start_soon(agent.invoke, "hi")
+        await checkpoint()
+        tasks.start_soon(wait)
+    assert order == ["idle"]
+
+
+async def test_a_cancelled_run_leaves_the_agent_idle_and_can_be_resumed(stage):
+    async with stage([Hang(), "done"]) as agent:
+        with anyio.move_on_after(0.2):
+            await agent.invoke("hi")
+        assert agent.is_idle
+        result = await agent.resume()
+        assert [message.text for message in agent.session.messages()] == ["hi", "done"]
+    assert result.status == "completed"

@@ -1,0 +1,257 @@
+"""Turns: a model step, the tools that it asks for, and again."""
+
+import anyio
+import pytest
+from sideband import Plugin
+from sideband.messages import ImagePart, TextPart
+from sideband.tools import ToolOutput, tool
+from sideband_scripted import Turn
+
+pytestmark = pytest.mark.anyio
+
+
+def calls(*named):
+    return Turn(tool_calls=list(named))
+
+
+def results(agent):
+    return [message for message in agent.session.messages() if message.role == "tool"]
+
+
+async def test_an_answer_without_tools_ends_the_run(stage):
+    async with stage(["Hello."]) as agent:
+        result = await agent.invoke("hi")
+    assert (result.status, result.text) == ("completed", "Hello.")
+    assert [message.role for message in result.messages] == ["user", "assistant"]
+
+
+async def test_the_model_sees_what_its_tools_answered(stage, kit):
+    async with stage([calls(("echo", {"text": "ha"})), "It said ha."], kit.echo) as agent:
+        await agent.invoke("say ha")
+        kit.assert_valid(agent.scripted.requests[1].messages)
+        assert agent.scripted.requests[1].messages[-1].text == "ha"
+
+
+async def test_the_tools_are_sent_in_the_order_of_their_names(stage, kit):
+    @tool("aaa")
+    async def first(params: kit.Text, ctx) -> str:
+        """Be first."""
+        return ""
+
+    async with stage(["ok"], kit.echo, Plugin("tool", "aaa", first)) as agent:
+        await agent.invoke("hi")
+        assert [one.name for one in agent.scripted.requests[0].tools] == ["aaa", "echo"]
+
+
+async def test_a_tool_that_is_not_there_is_told_with_the_closest_name(stage, kit):
+    async with stage([calls(("ecko", {})), "sorry"], kit.echo) as agent:
+        await agent.invoke("hi")
+        (result,) = results(agent)
+    assert result.is_error
+    assert "did you mean `echo`?" in result.text
+
+
+async def test_arguments_that_do_not_fit_are_told_and_nothing_runs(stage, kit):
+    ran = []
+
+    class Number(kit.Text):
+        number: int
+
+    @tool("count")
+    async def count(params: Number, ctx) -> str:
+        """Count."""
+        ran.append(params)
+        return ""
+
+    async with stage([calls(("count", {"number": "many"})), "sorry"], Plugin("tool", "count", count)) as agent:
+        await agent.invoke("hi")
+        (result,) = results(agent)
+    assert "`number`" in result.text
+    assert not ran
+
+
+async def test_a_tool_that_raises_is_told_and_the_run_goes_on(stage, kit):
+    @tool("bad")
+    async def bad(params: kit.Text, ctx) -> str:
+        """Fail."""
+        raise RuntimeError("no disk")
+
+    async with stage([calls(("bad", {})), "sorry"], Plugin("tool", "bad", bad)) as agent:
+        result = await agent.invoke("hi")
+        (answer,) = results(agent)
+    assert result.status == "completed"
+    assert answer.is_error
+    assert "no disk" in answer.text
+
+
+async def test_calls_of_one_turn_run_side_by_side(stage, kit):
+    meeting = [anyio.Event(), anyio.Event()]
+
+    @tool("meet")
+    async def meet(params: kit.Text, ctx) -> str:
+        """Wait for the other one."""
+        mine = int(params.text)
+        meeting[mine].set()
+        await meeting[1 - mine].wait()
+        return params.text
+
+    turns = [calls(("meet", {"text": "0"}), ("meet", {"text": "1"})), "met"]
+    with anyio.fail_after(10):
+        async with stage(turns, Plugin("tool", "meet", meet)) as agent:
+            await agent.invoke("hi")
+            assert [one.text for one in results(agent)] == ["0", "1"]
+
+
+async def test_results_come_in_the_order_of_the_calls(stage, kit):
+    last_is_done = anyio.Event()
+
+    @tool("step")
+    async def step(params: kit.Text, ctx) -> str:
+        """Let the last one be the first."""
+        if params.text == "3":
+            last_is_done.set()
+        await last_is_done.wait()
+        return params.text
+
+    turns = [calls(*[("step", {"text": str(n)}) for n in range(4)], ("nothing", {})), "ok"]
+    async with stage(turns, Plugin("tool", "step", step)) as agent:
+        await agent.invoke("hi")
+        assert [one.text for one in results(agent)[:4]] == ["0", "1", "2", "3"]
+
+
+async def test_a_tool_that_asks_for_it_runs_alone(stage, kit):
+    running, together = set(), []
+
+    def counted(name):
+        async def count(params: kit.Text, ctx) -> str:
+            """Note who else runs."""
+            running.add((name, params.text))
+            await anyio.lowlevel.checkpoint()
+            together.append(frozenset(one for one, _ in running))
+            await anyio.lowlevel.checkpoint()
+            running.discard((name, params.text))
+            return ""
+
+        count.__annotations__["params"] = kit.Text
+        return count
+
+    tools = [
+        Plugin("tool", "alone", tool("alone", exclusive=True)(counted("alone"))),
+        Plugin("tool", "other", tool("other")(counted("other"))),
+    ]
+    turn = calls(("other", {"text": "1"}), ("alone", {}), ("other", {"text": "2"}), ("other", {"text": "3"}))
+    async with stage([turn, "ok"], *tools) as agent:
+        await agent.invoke("hi")
+    assert {"alone"} in together
+    assert not [names for names in together if len(names) > 1]
+
+
+async def test_no_more_calls_run_at_once_than_configured(stage, kit):
+    running, most = set(), [0]
+
+    def watch(event):
+        if event.hook == "tool_execution_start":
+            running.add(event.id)
+            most[0] = max(most[0], len(running))
+        elif event.hook == "tool_execution_end":
+            running.discard(event.id)
+
+    turn = calls(*[("echo", {"text": str(n)}) for n in range(9)])
+    settings = {"agent": {"model": "scripted:test", "parallel": 3}}
+    async with stage([turn, "ok"], kit.echo, settings=settings, on_event=watch) as agent:
+        await agent.invoke("hi")
+    assert most == [3]
+
+
+@pytest.mark.parametrize(("said", "ends"), [([True, True], True), ([True, False], False), ([False, False], False)])
+async def test_a_run_ends_with_its_tools_only_if_all_of_them_say_so(stage, kit, said, ends):
+    @tool("end")
+    async def end(params: kit.Text, ctx) -> ToolOutput:
+        """End, or not."""
+        return ToolOutput("done", terminate=params.text == "True")
+
+    turn = calls(*[("end", {"text": str(one)}) for one in said])
+    async with stage([turn, "more"], Plugin("tool", "end", end)) as agent:
+        result = await agent.invoke("hi")
+        assert len(agent.scripted.requests) == (1 if ends else 2)
+    assert result.status == "completed"
+
+
+async def test_a_long_result_is_shown_cut_and_can_be_read_whole(stage, kit):
+    whole = "\n".join(f"line {n}" for n in range(50_000))
+    read = []
+
+    @tool("long")
+    async def long(params: kit.Text, ctx) -> str:
+        """Say much, or read it."""
+        if params.text:
+            read.append(await ctx.output(params.text))
+            return "read"
+        return whole
+
+    def again(request):
+        return calls(("long", {"text": handle(request)}))
+
+    def handle(request):
+        return agent.session.messages()[-1].metadata["output"]
+
+    async with stage([calls(("long", {})), again, "ok"], Plugin("tool", "long", long)) as agent:
+        await agent.invoke("hi")
+        shown = results(agent)[0].text
+    assert len(shown) < 60_000
+    assert shown.startswith("line 0\n")
+    assert shown.endswith("line 49999")
+    assert read == [whole]
+
+
+async def test_images_and_texts_reach_the_model(stage, kit):
+    picture = ImagePart(media_type="image/png", data="aGk=")
+
+    @tool("look")
+    async def look(params: kit.Text, ctx) -> list:
+        """Look."""
+        return [TextPart(text="here"), picture]
+
+    async with stage([calls(("look", {})), "a picture"], Plugin("tool", "look", look)) as agent:
+        await agent.invoke("look", attachments=[picture])
+        first, second = agent.scripted.requests
+        assert first.messages[0].content[1] == picture
+        assert second.messages[-1].content == (TextPart(text="here"), picture)
+
+
+async def test_steering_is_seen_before_the_next_step_and_not_in_the_middle_of_tools(stage, kit):
+    @tool("note")
+    async def note(params: kit.Text, ctx) -> str:
+        """Let the user say something."""
+        ctx.agent.steer("rather in French")
+        return "noted"
+
+    async with stage([calls(("note", {})), "Bonjour"], Plugin("tool", "note", note)) as agent:
+        await agent.invoke("greet me")
+        assert [one.role for one in agent.scripted.requests[1].messages] == ["user", "assistant", "tool", "user"]
+        assert agent.scripted.requests[1].messages[-1].text == "rather in French"
+
+
+async def test_a_follow_up_is_a_run_of_its_own(stage):
+    async with stage(["one", "two"]) as agent:
+        agent.follow_up("and then?")
+        result = await agent.invoke("first")
+        texts = [message.text for message in agent.session.messages()]
+    assert result.text == "two"
+    assert texts == ["first", "one", "and then?", "two"]
+
+
+async def test_calls_with_an_id_that_was_used_before_get_another_one(stage, kit):
+    again = calls(("echo", {"text": "x"}, "call_0"))
+    async with stage([again, again, "ok"], kit.echo) as agent:
+        await agent.invoke("hi")
+        kit.assert_valid(agent.scripted.requests[-1].messages)
+        ids = [message.call for message in results(agent)]
+    assert len(set(ids)) == 2
+
+
+async def test_only_the_tools_that_were_asked_for_can_be_called(stage, kit):
+    async with stage([calls(("echo", {})), "ok"], kit.echo, tools=[]) as agent:
+        await agent.invoke("hi")
+        assert agent.scripted.requests[0].tools == ()
+        assert "no tool echo" in results(agent)[0].text
