@@ -61,10 +61,10 @@ def stage(tmp_path):
             *plugins,
         ]
         settings = {"agent": {"model": "scripted:test"}, **(settings or {})}
-        async with Host(home=home or tmp_path / "home", settings=settings, plugins=own, autoload=False) as host:
-            async with Agent(host, **options) as agent:
-                agent.scripted = provider
-                yield agent
+        host = Host(home=home or tmp_path / "home", settings=settings, plugins=own, autoload=False)
+        async with host, Agent(host, **options) as agent:
+            agent.scripted = provider
+            yield agent
 
     return open_stage
 

@@ -1,0 +1,227 @@
+"""Guards and other plugins that decide about tool calls, and change what comes of them."""
+
+import pytest
+from sideband import Plugin
+from sideband.hooks import Allow, Ask, Deny, Patch, Replace, hookimpl
+from sideband.tools import tool
+from sideband_scripted import Turn
+
+pytestmark = pytest.mark.anyio
+
+
+def call(*named):
+    return Turn(tool_calls=list(named))
+
+
+def guard(**functions):
+    return Plugin(
+        "guard",
+        functions.pop("name", "sentry"),
+        type("Sentry", (), {name: hookimpl(function) for name, function in functions.items()}),
+    )
+
+
+def results(agent):
+    return [message for message in agent.session.messages() if message.role == "tool"]
+
+
+async def test_patches_of_two_plugins_to_one_result_both_survive(stage, kit):
+    def more(self, event):
+        return Patch(content=f"{event.content}!")
+
+    def error(self, event):
+        return Patch(is_error=True, note="looks wrong")
+
+    plugins = [guard(name="first", tool_result=more), guard(name="second", tool_result=error)]
+    async with stage([call(("echo", {"text": "ha"})), "ok"], kit.echo, *plugins) as agent:
+        await agent.invoke("hi")
+        (result,) = results(agent)
+    assert result.text == "ha!\n[second] looks wrong"
+    assert result.is_error
+
+
+async def test_what_replaces_arguments_is_validated_again(stage, kit):
+    def bad(self, event):
+        return Replace({"text": ["not", "a", "text"]})
+
+    async with stage([call(("echo", {"text": "ha"})), "ok"], kit.echo, guard(tool_call=bad)) as agent:
+        await agent.invoke("hi")
+        (result,) = results(agent)
+    assert result.is_error
+    assert "`sentry`" in result.text
+
+
+async def test_a_tool_runs_with_the_arguments_that_replaced_the_others(stage, kit):
+    def other(self, event):
+        return Replace({"text": "quiet"})
+
+    async with stage([call(("echo", {"text": "LOUD"})), "ok"], kit.echo, guard(tool_call=other)) as agent:
+        await agent.invoke("hi")
+        assert [one.text for one in results(agent)] == ["quiet"]
+
+
+async def test_a_guard_that_fails_blocks_that_call_only(stage, kit):
+    def fragile(self, event):
+        if event.arguments.get("text") == "bad":
+            raise RuntimeError("out of order")
+        return Allow()
+
+    turn = call(("echo", {"text": "bad"}), ("echo", {"text": "good"}))
+    async with stage([turn, "ok"], kit.echo, guard(tool_call=fragile)) as agent:
+        result = await agent.invoke("hi")
+        first, second = results(agent)
+    assert first.is_error
+    assert "`sentry`" in first.text
+    assert "policy" in first.text
+    assert (second.text, second.is_error) == ("good", False)
+    assert result.status == "completed"
+
+
+async def test_a_denied_tool_does_not_run_and_the_model_is_told_why(stage, kit):
+    ran = []
+
+    @tool("danger")
+    async def danger(params: kit.Text, ctx) -> str:
+        """Do harm."""
+        ran.append(1)
+        return ""
+
+    def no(self, event):
+        return Deny("too dangerous")
+
+    plugins = [Plugin("tool", "danger", danger), guard(tool_call=no)]
+    async with stage([call(("danger", {})), "ok"], *plugins) as agent:
+        await agent.invoke("hi")
+        (result,) = results(agent)
+    assert not ran
+    assert "too dangerous" in result.text
+
+
+async def test_a_guard_can_end_the_whole_run(stage, kit):
+    def halt(self, event):
+        return Deny("enough of this", halt=True)
+
+    turn = call(("echo", {"text": "1"}), ("echo", {"text": "2"}))
+    async with stage([turn, "never"], kit.echo, guard(tool_call=halt)) as agent:
+        result = await agent.invoke("hi")
+        kit.assert_valid(agent.session.messages())
+        assert len(agent.scripted.requests) == 1
+        assert "was not run" in results(agent)[1].text
+    assert (result.status, result.error["code"], result.exit_code) == ("failed", "agent.halted", 3)
+
+
+@pytest.mark.parametrize(("answer", "text"), [(True, "ha"), (False, "was not approved")])
+async def test_a_person_answers_where_a_guard_asks(stage, kit, answer, text):
+    asked = []
+
+    def ask(self, event):
+        return Ask("Really?")
+
+    async def approve(question, event):
+        asked.append((question, event.tool, event.arguments))
+        return answer
+
+    turns = [call(("echo", {"text": "ha"})), "ok"]
+    async with stage(turns, kit.echo, guard(tool_call=ask), approver=approve) as agent:
+        await agent.invoke("hi")
+        assert text in results(agent)[0].text
+    assert asked == [("Really?", "echo", {"text": "ha"})]
+
+
+async def test_where_nobody_can_be_asked_it_is_refused(stage, kit):
+    def ask(self, event):
+        return Ask("Really?")
+
+    async with stage([call(("echo", {"text": "ha"})), "ok"], kit.echo, guard(tool_call=ask)) as agent:
+        await agent.invoke("hi")
+        assert "was not approved: Really?" in results(agent)[0].text
+
+
+async def test_each_agent_has_guards_of_its_own(stage, kit):
+    from sideband import Agent
+
+    made = []
+
+    class Counting:
+        def __init__(self):
+            made.append(self)
+            self.seen = 0
+
+        @hookimpl
+        def tool_call(self, event):
+            self.seen += 1
+
+    turns = [call(("echo", {"text": "1"})), "ok", call(("echo", {"text": "2"})), "ok"]
+    async with stage(turns, kit.echo, Plugin("guard", "counting", Counting)) as agent:
+        await agent.invoke("hi")
+        async with Agent(agent.host) as other:
+            await other.invoke("hi")
+    assert [one.seen for one in made if one.seen] == [1, 1]
+
+
+async def test_an_agents_own_guards_are_asked_and_inherited(stage, kit):
+    class Strict:
+        @hookimpl
+        def tool_call(self, event):
+            return Deny("not with me") if event.tool == "echo" else None
+
+    @tool("helper")
+    async def helper(params: kit.Text, ctx) -> str:
+        """Let a child do it."""
+        return (await ctx.spawn_child("do it")).text
+
+    turns = [call(("helper", {})), call(("echo", {"text": "x"})), "the child is refused", "ok"]
+    plugins = [kit.echo, Plugin("tool", "helper", helper)]
+    async with stage(turns, *plugins, guards={"strict": Strict}) as agent:
+        await agent.invoke("hi")
+        child = agent.scripted.requests[2].messages
+    assert "not with me" in child[-1].text
+
+
+async def test_a_result_that_a_guard_could_not_check_is_withheld(stage, kit):
+    def broken(self, event):
+        raise RuntimeError("no")
+
+    async with stage([call(("echo", {"text": "secret"})), "ok"], kit.echo, guard(tool_result=broken)) as agent:
+        await agent.invoke("hi")
+        (result,) = results(agent)
+    assert "secret" not in result.text
+    assert "withheld" in result.text
+    assert result.is_error
+
+
+async def test_guards_decide_about_the_effects_of_an_agents_tools(stage, kit):
+    from pydantic import BaseModel
+    from sideband.ops import Level, OpFamily, op
+
+    class Nothing(BaseModel):
+        pass
+
+    @op("bell.ring", level=Level.CONTROLLED)
+    async def ring(params: Nothing, ctx) -> str:
+        """Ring."""
+        return "ding"
+
+    @tool("bell")
+    async def bell(params: kit.Text, ctx) -> str:
+        """Ring the bell."""
+        return await ctx.dispatch("bell.ring", {})
+
+    origins = []
+
+    def quiet(self, event):
+        if event.op != "bell.ring":
+            return None
+        origins.append(event.origin)
+        return Deny("people sleep")
+
+    from types import SimpleNamespace
+
+    family = SimpleNamespace(sideband_ops=lambda: OpFamily("bell", (ring,)))
+    plugins = [Plugin("op", "bell", family), Plugin("tool", "bell", bell), guard(op_call=quiet)]
+    async with stage([call(("bell", {})), "ok"], *plugins) as agent:
+        result = await agent.invoke("hi")
+        (answer,) = results(agent)
+        assert origins[0].session == agent.session.id
+    assert "people sleep" in answer.text
+    assert (origins[0].run, origins[0].step) == (result.run, "0.0")
