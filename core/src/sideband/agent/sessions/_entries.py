@@ -299,6 +299,8 @@ def entry_of(record: Mapping[str, Any]) -> tuple[Entry, str]:
         if entry.id:
             return entry, ""
         raise ValueError("it has no id")
+    if not isinstance(record.get("type"), str):
+        raise ValueError("it has no type")
     try:
         place = _PLACE.validate_python({name: record[name] for name in ("id", "parent", "time") if name in record})
         foreign = ForeignEntry(id=place.id, parent=place.parent, time=place.time, data=dict(record))
