@@ -61,6 +61,7 @@ class Server(ThreadingTCPServer):
     daemon_threads = True
     block_on_close = False
     allow_reuse_address = True
+    request_queue_size = 128
 
     def __init__(self, context=None):
         super().__init__(("127.0.0.1", 0), Handler)

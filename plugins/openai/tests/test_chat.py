@@ -1,8 +1,25 @@
+import json
+
 import pytest
-from sideband.messages import TextPart, Usage
-from sideband.providers import TextDelta
+from sideband.messages import TextPart, ThinkingPart, Usage
+from sideband.providers import ProviderRefused, StreamBroken, TextDelta, ThinkingDelta, ToolCallDelta
 
 pytestmark = pytest.mark.anyio
+
+USAGE = {
+    "prompt_tokens": 100,
+    "completion_tokens": 30,
+    "prompt_tokens_details": {"cached_tokens": 60, "cache_write_tokens": 10},
+    "completion_tokens_details": {"reasoning_tokens": 20},
+}
+
+
+def calls(*parts):
+    return {"tool_calls": list(parts)}
+
+
+def call(arguments="", *, index=0, id_=None, name=None):
+    return {"index": index, "id": id_, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
 async def test_text_comes_in_pieces_and_then_as_a_whole(client, server, make):
@@ -11,3 +28,303 @@ async def test_text_comes_in_pieces_and_then_as_a_whole(client, server, make):
     assert deltas == [TextDelta(text="Hel"), TextDelta(text="lo")]
     assert finished.message.content == (TextPart(text="Hello"),)
     assert (finished.message.stop, finished.message.usage) == ("end", Usage())
+
+
+async def test_usage_is_split_into_what_was_read_cached_written_and_thought(client, server, make):
+    end = {"choices": [], "usage": USAGE}
+    server.reply(make.events(make.chunk(content="x"), make.chunk(finish="stop"), end))
+    usage = (await client.ask()).usage
+    assert usage == Usage(input=30, cache_read=60, cache_write=10, output=30, reasoning=20)
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [{"prompt_tokens": -1, "completion_tokens": "7"}, {"prompt_tokens": True, "prompt_tokens_details": 3}, [], "x"],
+)
+async def test_usage_that_is_none_is_left_out(client, server, make, usage):
+    server.reply(make.events(make.chunk(content="x"), make.chunk(finish="stop"), {"choices": [], "usage": usage}))
+    assert (await client.ask()).usage == Usage()
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+async def test_thoughts_come_before_the_text(client, server, make, field):
+    server.reply(make.events(make.chunk(**{field: "hm"}), make.chunk(content="x"), make.chunk(finish="stop")))
+    *deltas, finished = await client.events()
+    assert deltas == [ThinkingDelta(text="hm"), TextDelta(text="x")]
+    assert finished.message.content == (ThinkingPart(text="hm"), TextPart(text="x"))
+
+
+async def test_content_may_be_a_list_of_parts(client, server, make):
+    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
+    parts = [thinking, {"type": "text", "text": "x"}, {"type": "reference"}, 7]
+    server.reply(make.events(make.chunk(content=parts), make.chunk(finish="stop")))
+    assert (await client.ask()).content == (ThinkingPart(text="hm"), TextPart(text="x"))
+
+
+async def test_a_tool_call_comes_in_pieces(client, server, make):
+    server.reply(
+        make.events(
+            make.chunk(**calls(call('{"a"', id_="c1", name="sky"))),
+            make.chunk(**calls(call(":1}"))),
+            make.chunk(finish="tool_calls"),
+        )
+    )
+    *deltas, finished = await client.events()
+    assert deltas == [
+        ToolCallDelta(index=0, name="sky", arguments='{"a"'),
+        ToolCallDelta(index=0, arguments=":1}"),
+    ]
+    (part,) = finished.message.tool_calls
+    assert (part.id, part.name, part.arguments, part.problem) == ("c1", "sky", {"a": 1}, None)
+    assert finished.message.stop == "tool_calls"
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [call('{"n":1}', index=0, id_="a", name="sky"), call('{"n":2}', index=1, id_="b", name="sky")],
+        [call('{"n":1}', id_="a", name="sky"), call('{"n":2}', id_="b", name="sky")],
+        [call('{"n":1}', name="sky"), call('{"n":2}', name="sky")],
+        [call('{"n":1}', index=None, id_="a", name="sky"), call('{"n":2}', index=None, id_="b", name="sky")],
+    ],
+    ids=["numbered", "all number 0", "without ids", "without numbers"],
+)
+@pytest.mark.parametrize("together", [True, False])
+async def test_two_calls_stay_apart_however_the_server_numbers_them(client, server, make, pieces, together):
+    chunks = [make.chunk(**calls(*pieces))] if together else [make.chunk(**calls(one)) for one in pieces]
+    server.reply(make.events(*chunks, make.chunk(finish="tool_calls")))
+    message = await client.ask()
+    assert [one.arguments for one in message.tool_calls] == [{"n": 1}, {"n": 2}]
+    assert len({one.id for one in message.tool_calls}) == 2
+
+
+async def test_pieces_of_two_calls_may_alternate(client, server, make):
+    pieces = [
+        call("{", index=0, id_="a", name="sky"),
+        call("{", index=1, id_="b", name="sea"),
+        call('"n":1}', index=0),
+        call('"n":2}', index=1),
+    ]
+    server.reply(make.events(*[make.chunk(**calls(one)) for one in pieces], make.chunk(finish="tool_calls")))
+    assert [(one.name, one.arguments["n"]) for one in (await client.ask()).tool_calls] == [("sky", 1), ("sea", 2)]
+
+
+async def test_a_server_may_repeat_id_and_name_with_each_piece(client, server, make):
+    pieces = [call('{"n"', id_="a", name="sky"), call(":1}", id_="a", name="sky")]
+    server.reply(make.events(*[make.chunk(**calls(one)) for one in pieces], make.chunk(finish="tool_calls")))
+    (one,) = (await client.ask()).tool_calls
+    assert (one.name, one.arguments) == ("sky", {"n": 1})
+
+
+async def test_arguments_may_come_as_an_object(client, server, make):
+    server.reply(make.events(make.chunk(**calls(call({"n": 1}, id_="a", name="sky"))), make.chunk(finish="stop")))
+    message = await client.ask()
+    assert (message.tool_calls[0].arguments, message.stop) == ({"n": 1}, "tool_calls")
+
+
+async def test_no_arguments_are_an_empty_object(client, server, make):
+    server.reply(make.events(make.chunk(**calls(call("", id_="a", name="sky"))), make.chunk(finish="tool_calls")))
+    (one,) = (await client.ask()).tool_calls
+    assert (one.arguments, one.problem) == ({}, None)
+
+
+@pytest.mark.parametrize(
+    "arguments", ["{", "[1]", '"x"', "7", "null", '{"a": NaN}', "x", "{" * 3000, '{"a":' * 70 + "1" + "}" * 70]
+)
+async def test_arguments_that_are_no_object_are_a_problem_of_the_call(client, server, make, arguments):
+    server.reply(
+        make.events(make.chunk(**calls(call(arguments, id_="a", name="sky"))), make.chunk(finish="tool_calls"))
+    )
+    (one,) = (await client.ask()).tool_calls
+    assert one.arguments == {}
+    assert "no JSON object" in one.problem
+
+
+async def test_a_call_that_was_cut_at_the_limit_of_length_is_a_problem(client, server, make):
+    server.reply(make.events(make.chunk(**calls(call("", id_="a", name="sky"))), make.chunk(finish="length")))
+    message = await client.ask()
+    assert message.stop == "length"
+    assert "cut off" in message.tool_calls[0].problem
+
+
+async def test_ids_that_the_conversation_has_already_are_replaced(client, server, make):
+    said = {"role": "assistant", "content": [{"type": "tool_call", "id": "call_0", "name": "sky"}]}
+    done = {"role": "tool", "call": "call_0", "tool": "sky", "content": "x"}
+    server.reply(make.events(make.chunk(**calls(call("{}", id_="call_0", name="sky"))), make.chunk(finish="stop")))
+    message = await client.ask(make.request(messages=[said, done]))
+    assert message.tool_calls[0].id != "call_0"
+
+
+async def test_a_call_without_a_name_is_malformed(client, server, make):
+    server.reply(make.events(make.chunk(**calls(call("{}", id_="a"))), make.chunk(finish="tool_calls")))
+    with pytest.raises(StreamBroken, match="names no tool"):
+        await client.ask()
+
+
+async def test_more_calls_than_anybody_needs_are_malformed(client, server, make):
+    many = [call("{}", index=number, id_=f"c{number}", name="sky") for number in range(300)]
+    server.reply(make.events(make.chunk(**calls(*many)), make.chunk(finish="tool_calls")))
+    with pytest.raises(StreamBroken, match="more than 256"):
+        await client.ask()
+
+
+@pytest.mark.parametrize(
+    ("reason", "stop"),
+    [("stop", "end"), ("length", "length"), ("content_filter", "refusal"), ("eos", "end"), ("max_tokens", "length")],
+)
+async def test_the_reason_of_the_end_is_translated(client, server, make, reason, stop):
+    server.reply(make.events(make.chunk(content="x"), make.chunk(finish=reason)))
+    assert (await client.ask()).stop == stop
+
+
+async def test_a_refusal_is_told_as_text(client, server, make):
+    server.reply(make.events(make.chunk(refusal="I will not."), make.chunk(finish="stop")))
+    message = await client.ask()
+    assert (message.text, message.stop) == ("I will not.", "refusal")
+
+
+@pytest.mark.parametrize("reason", ["error", "abort"])
+async def test_an_answer_that_the_server_gave_up_is_none(client, server, make, reason):
+    server.reply(make.events(make.chunk(content="x"), make.chunk(finish=reason)))
+    with pytest.raises(StreamBroken, match="gave the answer up"):
+        await client.ask()
+
+
+async def test_tool_calls_that_are_announced_and_missing_are_malformed(client, server, make):
+    server.reply(make.events(make.chunk(finish="tool_calls")))
+    with pytest.raises(StreamBroken, match="has none"):
+        await client.ask()
+
+
+async def test_empty_and_null_pieces_are_passed_over(client, server, make):
+    chunks = [
+        {"choices": []},
+        {"choices": None},
+        {"choices": [{"index": 0, "delta": None}]},
+        {"choices": [{"index": 0, "delta": {"content": None, "tool_calls": None}, "finish_reason": ""}]},
+        {"prompt_filter_results": []},
+        make.chunk(content=""),
+        {"choices": [{"index": 1, "delta": {"content": "another"}}]},
+    ]
+    server.reply(make.events(*chunks, make.chunk(content="x"), make.chunk(finish="stop")))
+    assert (await client.ask()).text == "x"
+
+
+async def test_half_characters_are_joined_across_pieces(client, server, make):
+    server.reply(make.events(make.chunk(content="a\ud83d"), make.chunk(content="\ude00b"), make.chunk(finish="stop")))
+    *deltas, finished = await client.events()
+    assert "".join(one.text for one in deltas) == finished.message.text == "a\N{GRINNING FACE}b"
+
+
+async def test_half_a_character_is_replaced(client, server, make):
+    server.reply(make.events(make.chunk(content="a\ud83d"), make.chunk(finish="stop")))
+    assert (await client.ask()).text == "a\N{REPLACEMENT CHARACTER}"
+
+
+async def test_done_may_be_missing_after_the_reason(client, server, make):
+    server.reply(make.events(make.chunk(content="x"), make.chunk(finish="stop"), done=False))
+    assert (await client.ask()).text == "x"
+
+
+async def test_done_may_lack_its_line_end(client, server, make):
+    server.reply(make.events(make.chunk(content="x"), make.chunk(finish="stop")).rstrip())
+    assert (await client.ask()).text == "x"
+
+
+async def test_an_answer_without_a_reason_is_none(client, server, make):
+    server.reply(make.events(make.chunk(content="x")))
+    with pytest.raises(StreamBroken, match="before the answer did") as caught:
+        await client.ask()
+    assert caught.value.retryable
+
+
+async def test_an_empty_stream_is_no_answer(client, server):
+    server.reply(b"")
+    with pytest.raises(StreamBroken):
+        await client.ask()
+
+
+@pytest.mark.parametrize("data", ["{", "7", "[]", '{"choices": 7}', "[" * 5000, '{"a": NaN}'])
+async def test_an_event_that_is_not_of_the_protocol_is_malformed(client, server, make, data):
+    server.reply(make.events(make.chunk(content="x"), data, make.chunk(finish="stop")))
+    with pytest.raises(StreamBroken):
+        await client.ask()
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        ({"message": "slow down", "code": 429}, 429),
+        ({"message": "slow down", "code": "429"}, 429),
+        ({"message": "slow down", "type": "rate_limit_exceeded", "code": None}, 429),
+        ({"message": "slow down", "type": "invalid_request_error", "code": "context_length_exceeded"}, 400),
+        ({"message": "slow down"}, None),
+        ("slow down", None),
+    ],
+)
+async def test_an_error_inside_the_stream_implies_a_status(client, server, make, error, status):
+    server.reply(make.events(make.chunk(content="x"), {"error": error}), headers=[("Retry-After", "7")])
+    with pytest.raises(ProviderRefused, match="slow down") as caught:
+        await client.ask()
+    assert caught.value.status == status
+    assert caught.value.headers == {"retry-after": "7"}
+
+
+async def test_an_error_may_be_an_event_of_its_own_type(client, server):
+    server.reply(b'event: error\ndata: {"message": "no room", "code": 503}\n\n')
+    with pytest.raises(ProviderRefused, match="no room") as caught:
+        await client.ask()
+    assert caught.value.status == 503
+
+
+async def test_an_error_may_be_the_whole_body_of_a_good_answer(client, server):
+    server.reply({"error": {"message": "no room", "code": 502}}, kind="application/json")
+    with pytest.raises(ProviderRefused, match="no room") as caught:
+        await client.ask()
+    assert caught.value.status == 502
+
+
+async def test_an_error_may_be_of_a_choice(client, server, make):
+    server.reply(make.events({"choices": [{"index": 0, "delta": {}, "error": {"message": "no room", "code": 502}}]}))
+    with pytest.raises(ProviderRefused, match="no room"):
+        await client.ask()
+
+
+async def test_an_answer_that_is_not_streamed_is_read_as_well(client, server):
+    function = {"name": "sky", "arguments": '{"n": 1}'}
+    message = {"role": "assistant", "content": "x", "tool_calls": [{"id": "a", "function": function}]}
+    data = {"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}], "usage": USAGE}
+    server.reply(data, kind="application/json; charset=utf-8")
+    got = await client.ask()
+    assert (got.text, got.tool_calls[0].arguments, got.usage.output) == ("x", {"n": 1}, 30)
+
+
+async def test_an_answer_in_text_calls_a_tool_that_was_offered(client, server, make):
+    text = 'I look.\n```json\n{"name": "sky", "arguments": {"n": 1}}\n```'
+    server.reply(make.events(make.chunk(content=text), make.chunk(finish="stop")))
+    message = await client.ask(tools=["sky"])
+    assert (message.text, message.stop) == ("I look.", "tool_calls")
+    assert message.tool_calls[0].arguments == {"n": 1}
+
+
+@pytest.mark.parametrize("fields", [{"tools": ["sea"]}, {}, {"tools": ["sky"], "tool_choice": "none"}])
+async def test_an_answer_in_text_calls_nothing_that_was_not_offered(client, server, make, fields):
+    text = json.dumps({"name": "sky", "arguments": {}})
+    server.reply(make.events(make.chunk(content=text), make.chunk(finish="stop")))
+    message = await client.ask(**fields)
+    assert (message.text, message.tool_calls, message.stop) == (text, (), "end")
+
+
+async def test_text_beside_a_real_call_is_only_text(client, server, make):
+    text = json.dumps({"name": "sky", "arguments": {"n": 2}})
+    chunk = make.chunk(content=text, **calls(call('{"n": 1}', id_="a", name="sky")))
+    server.reply(make.events(chunk, make.chunk(finish="tool_calls")))
+    message = await client.ask(tools=["sky"])
+    assert [one.arguments for one in message.tool_calls] == [{"n": 1}]
+    assert message.text == text
+
+
+async def test_text_that_was_cut_calls_nothing(client, server, make):
+    text = json.dumps({"name": "sky", "arguments": {}})
+    server.reply(make.events(make.chunk(content=text), make.chunk(finish="length")))
+    assert (await client.ask(tools=["sky"])).tool_calls == ()

@@ -146,10 +146,12 @@ class OpenAIProvider:
 
 async def _check(access: Access, answer: Answer) -> None:
     """Refuse what is no answer of a model already by its head."""
-    if answer.headers.get("content-encoding", "identity").strip().lower() not in {"", "identity"}:
-        raise broken(access, "the answer is compressed, which was not asked for")
+    is_compressed = answer.headers.get("content-encoding", "").strip().lower() not in {"", "identity"}
     if answer.status != 200:
-        raise refused(access, answer.status, await answer.text(_LONGEST_ERROR), answer.headers)
+        said = "" if is_compressed else await answer.text(_LONGEST_ERROR)
+        raise refused(access, answer.status, said, answer.headers)
+    if is_compressed:
+        raise broken(access, "the answer is compressed, which was not asked for")
     if answer.kind in {"text/html", "application/xhtml+xml"}:
         raise not_a_model(access, "a web page", await answer.text(_LONGEST_ERROR), answer.headers)
 

@@ -1,0 +1,167 @@
+import pytest
+
+pytestmark = pytest.mark.anyio
+
+IMAGE = {"type": "image", "media_type": "image/png", "data": "AAAA"}
+
+
+@pytest.fixture
+def body(client, server, make):
+    """What the server is sent for a request."""
+    server.reply(make.events(make.chunk(content="x"), make.chunk(finish="stop")))
+
+    async def sent(**fields):
+        await client.ask(**fields)
+        return server.seen[-1].body
+
+    return sent
+
+
+async def messages(body, *given, **fields):
+    return (await body(messages=list(given), **fields))["messages"]
+
+
+def said(*parts, **fields):
+    return {"role": "assistant", "content": list(parts), "model": "openai:m", **fields}
+
+
+def called(id_="c1", name="sky", **arguments):
+    return {"type": "tool_call", "id": id_, "name": name, "arguments": arguments}
+
+
+def result(id_="c1", *content):
+    return {"role": "tool", "call": id_, "tool": "sky", "content": list(content) or "blue"}
+
+
+USER = {"role": "user", "content": "hello"}
+
+
+async def test_a_plain_request_has_nothing_that_was_not_asked_for(body, server):
+    assert await body() == {
+        "model": "m",
+        "messages": [{"role": "user", "content": "hello"}],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    (seen,) = server.seen
+    assert (seen.method, seen.path) == ("POST", "/v1/chat/completions")
+    assert seen.headers["content-type"] == "application/json"
+    assert seen.headers["accept-encoding"] == "identity"
+    assert "authorization" not in seen.headers
+    assert "cookie" not in seen.headers
+
+
+async def test_the_system_prompt_comes_first(body):
+    assert (await body(system="Be brief."))["messages"][0] == {"role": "system", "content": "Be brief."}
+
+
+async def test_images_are_sent_with_their_text(body):
+    (message,) = await messages(body, {"role": "user", "content": [{"type": "text", "text": "see"}, IMAGE]})
+    assert message["content"] == [
+        {"type": "text", "text": "see"},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+    ]
+
+
+async def test_calls_and_results_are_sent_in_order(body):
+    sent = await messages(
+        body,
+        USER,
+        said({"type": "text", "text": "I look."}, called("a", n=1), called("b", n=2)),
+        result("a"),
+        result("b"),
+    )
+    assert [one["role"] for one in sent] == ["user", "assistant", "tool", "tool"]
+    assert sent[1]["content"] == "I look."
+    assert sent[1]["tool_calls"] == [
+        {"id": "a", "type": "function", "function": {"name": "sky", "arguments": '{"n":1}'}},
+        {"id": "b", "type": "function", "function": {"name": "sky", "arguments": '{"n":2}'}},
+    ]
+    assert sent[2] == {"role": "tool", "tool_call_id": "a", "content": "blue"}
+
+
+async def test_images_of_results_follow_all_results(body):
+    text = {"type": "text", "text": "blue"}
+    sent = await messages(body, USER, said(called("a"), called("b")), result("a", text, IMAGE), result("b"), USER)
+    assert [one["role"] for one in sent] == ["user", "assistant", "tool", "tool", "user", "user"]
+    assert sent[2]["content"] == "blue"
+    assert sent[4]["content"][1]["type"] == "image_url"
+    assert "sky" in sent[4]["content"][0]["text"]
+
+
+async def test_images_of_the_last_result_are_sent(body):
+    sent = await messages(body, USER, said(called("a")), result("a", IMAGE))
+    assert sent[-1]["content"][1]["type"] == "image_url"
+
+
+async def test_failed_and_empty_answers_are_not_sent(body):
+    failed = said({"type": "text", "text": "x"}, stop="error", error={"code": "x"})
+    sent = await messages(body, USER, failed, said({"type": "thinking", "text": "hm"}, stop="aborted"), USER)
+    assert [one["role"] for one in sent] == ["user", "user"]
+
+
+async def test_thoughts_are_sent_back_while_tools_are_called(body):
+    thinking = {"type": "thinking", "text": "hm"}
+    sent = await messages(body, USER, said(thinking, called("a")), result("a"))
+    assert sent[1]["reasoning_content"] == "hm"
+
+
+async def test_thoughts_of_former_requests_are_not_sent_back(body):
+    sent = await messages(body, USER, said({"type": "thinking", "text": "hm"}, {"type": "text", "text": "x"}), USER)
+    assert "reasoning_content" not in sent[1]
+
+
+async def test_ids_of_other_services_are_made_to_fit(body):
+    long = "toolu|" + "x" * 100
+    sent = await messages(body, USER, said(called(long)), result(long))
+    (call,) = sent[1]["tool_calls"]
+    assert call["id"] == sent[2]["tool_call_id"]
+    assert len(call["id"]) <= 40
+    assert "|" not in call["id"]
+
+
+async def test_tools_are_sent_in_their_order(body):
+    sent = await body(tools=["b", "a"])
+    assert [one["function"]["name"] for one in sent["tools"]] == ["b", "a"]
+    assert sent["tools"][0] == {
+        "type": "function",
+        "function": {"name": "b", "description": "", "parameters": {"type": "object", "properties": {}}},
+    }
+    assert "tool_choice" not in sent
+
+
+@pytest.mark.parametrize(
+    ("choice", "sent"),
+    [("none", "none"), ("required", "required"), ("a", {"type": "function", "function": {"name": "a"}})],
+)
+async def test_the_choice_of_a_tool(body, choice, sent):
+    assert (await body(tools=["a"], tool_choice=choice))["tool_choice"] == sent
+
+
+@pytest.mark.parametrize(
+    ("closed", "strict"), [({"additionalProperties": False, "required": ["a"]}, True), ({"required": ["a"]}, False)]
+)
+async def test_a_schema_is_enforced_where_that_is_possible(body, closed, strict):
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}, **closed}
+    sent = (await body(output_schema=schema))["response_format"]
+    assert sent == {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": strict}}
+
+
+async def test_limits_are_sent_as_most_servers_know_them(body):
+    sent = await body(max_tokens=7, temperature=0.5, stop=("END",), thinking="low", cache_key="k")
+    given = {name: sent.get(name) for name in ("max_tokens", "temperature", "stop", "reasoning_effort")}
+    assert given == {"max_tokens": 7, "temperature": 0.5, "stop": ["END"], "reasoning_effort": "low"}
+    assert "prompt_cache_key" not in sent
+
+
+async def test_no_thinking_is_told(body):
+    assert (await body(thinking="off"))["reasoning_effort"] == "none"
+
+
+async def test_options_come_last(body):
+    sent = await body(temperature=0.5, options={"temperature": 1, "top_k": 3})
+    assert (sent["temperature"], sent["top_k"]) == (1, 3)
+
+
+async def test_half_characters_are_not_sent(body):
+    assert (await body(text="a\ud83d"))["messages"][0]["content"] == "a\N{REPLACEMENT CHARACTER}"

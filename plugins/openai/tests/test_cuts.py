@@ -1,0 +1,96 @@
+"""Each answer is cut at every byte: what comes out is an error or the whole answer, never a wrong one, never a hang."""
+
+import json
+
+import anyio
+import pytest
+from sideband.providers import ProviderUnreachable, StreamBroken
+
+pytestmark = pytest.mark.anyio
+
+SECONDS = 60
+
+
+@pytest.fixture
+def anyio_backend():
+    """One is enough for the protocols, and what differs between the two is tested with failures of other kinds."""
+    return "asyncio"
+
+
+def chat_stream(make):
+    function = {"name": "sky", "arguments": '{"a'}
+    first = {"index": 0, "id": "c1", "type": "function", "function": function}
+    second = {"index": 0, "function": {"arguments": 't":"nöon"}'}}
+    return make.events(
+        make.chunk(content="Grüße"),
+        make.chunk(tool_calls=[first]),
+        make.chunk(tool_calls=[second]),
+        make.chunk(finish="tool_calls"),
+        {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3}},
+    ).replace(b"\\u00fc", "ü".encode())
+
+
+def responses_stream():
+    items = [
+        {"type": "message", "content": [{"type": "output_text", "text": "Grüße"}]},
+        {"type": "function_call", "call_id": "c1", "name": "sky", "arguments": '{"at":"nöon"}'},
+    ]
+    usage = {"input_tokens": 7, "output_tokens": 3}
+    events = [
+        {"type": "response.output_text.delta", "delta": "Grüße"},
+        {"type": "response.output_item.done", "item": items[0]},
+        {"type": "response.output_item.done", "item": items[1]},
+        {"type": "response.completed", "response": {"status": "completed", "output": items, "usage": usage}},
+    ]
+    return "".join(f"event: {one['type']}\ndata: {json.dumps(one, ensure_ascii=False)}\n\n" for one in events).encode()
+
+
+def with_length(body):
+    return b"Content-Length: %d\r\n\r\n" % len(body) + body
+
+
+def in_chunks(body):
+    pieces = [body[start : start + 100] for start in range(0, len(body), 100)]
+    encoded = b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces)
+    return b"Transfer-Encoding: chunked\r\n\r\n" + encoded + b"0\r\n\r\n"
+
+
+def until_the_end(body):
+    return b"Connection: close\r\n\r\n" + body
+
+
+@pytest.fixture(params=["chat", "responses"])
+def api(request):
+    return request.param
+
+
+@pytest.fixture
+async def asked(open_client, server, make, api):
+    async with open_client(base_url=server.base_url, api=api) as client:
+
+        async def ask(data):
+            server.raw(data)
+            return await client.ask(tools=["sky"])
+
+        yield ask
+
+
+@pytest.mark.parametrize("framed", [with_length, in_chunks, until_the_end])
+async def test_a_stream_that_is_cut_anywhere_is_an_error_or_the_whole_answer(asked, make, api, framed):
+    stream = chat_stream(make) if api == "chat" else responses_stream()
+    data = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n" + framed(stream)
+    whole = await asked(data)
+    assert (whole.text, whole.tool_calls[0].arguments, whole.usage.input) == ("Grüße", {"at": "nöon"}, 7)
+    right = []
+    with anyio.fail_after(SECONDS):
+        for place in range(len(data)):
+            try:
+                message = await asked(data[:place])
+            except (StreamBroken, ProviderUnreachable):
+                continue
+            right.append(place)
+            assert message.content == whole.content
+            assert message.stop == whole.stop
+            # Where only the end of the connection tells that nothing follows, the usage may be missing.
+            assert message.usage == whole.usage or framed is until_the_end
+    assert len(right) < len(data) / 3
