@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import anyio
-from attrs import define, field
+from attrs import define, evolve, field
 
 from .._errors import SidebandError
 from ..hooks import Compact, GiveUp, HookRegistry, ModelError, ModelSelect, Park, Retry, RetryEnd, RetryStart
@@ -83,7 +83,7 @@ class ModelSteps:
                 event = ModelError(
                     run.id, run.model, error.as_dict(), attempt, anyio.current_time() - began, compacted=compacted
                 )
-                following = await self._what_follows(event, error)
+                following = await self._after(event, error)
             else:
                 if attempt:
                     await self.announcer.tell(RetryEnd(attempt, success=True))
@@ -93,13 +93,22 @@ class ModelSteps:
                     await self.announcer.tell(RetryStart(attempt, following.delay, _described(event, following.kind)))
                     await anyio.sleep(following.delay)
                     continue
-                case Compact() if not compacted and await self.compact():
+                case Compact():
                     compacted = True
                     await self.announcer.tell(RetryStart(attempt, 0.0, _described(event, following.kind)))
                     continue
             if attempt > 1:
                 await self.announcer.tell(RetryEnd(attempt - 1, success=False))
             raise _Left(attempt, _reason(error, following), error)
+
+    async def _after(self, event: ModelError, error: OpError) -> Retry | Compact | Park | GiveUp | None:
+        """What follows on a failure. A compaction that is asked for has been made; if it can't be, plugins say more."""
+        following = await self._what_follows(event, error)
+        if isinstance(following, Compact) and not event.compacted:
+            if await self.compact():
+                return following
+            following = await self._what_follows(evolve(event, compacted=True), error)
+        return None if isinstance(following, Compact) else following
 
     async def _what_follows(self, event: ModelError, error: OpError) -> Retry | Compact | Park | GiveUp | None:
         # A refusal by a guard is no failure of the model: asking again would be asking the guard again.
