@@ -330,6 +330,7 @@ FORMAT_ERROR = (
 )
 
 SERVER_ERROR = (
+    "answer is empty",  # what sideband says of one
     "server_error",
     "internal server error",
     "internalservererror",
