@@ -1,5 +1,6 @@
 import anyio
 import pytest
+from anyio.lowlevel import checkpoint
 from hypothesis import given
 from hypothesis import strategies as st
 from sideband.messages import Usage
@@ -46,11 +47,17 @@ async def test_configured_prices_win(open_host, make, ask):
 
 
 @pytest.mark.anyio
-async def test_a_provider_is_asked_for_its_models_once(host, fake, ask):
-    async with anyio.create_task_group() as tasks:
-        for _ in range(5):
-            tasks.start_soon(ask, host)
-    await ask(host)
+async def test_a_provider_is_asked_for_its_models_once(open_host, make, ask):
+    async def listed():
+        await checkpoint()
+        return [make.info(id="m")]
+
+    fake = make.provider(listed=listed)
+    async with open_host(fake) as host:
+        async with anyio.create_task_group() as tasks:
+            for _ in range(5):
+                tasks.start_soon(ask, host)
+        await ask(host)
     assert fake.questions == 1
     assert len(fake.asked) == 6
 

@@ -149,6 +149,26 @@ async def test_a_call_that_is_cancelled_closes_the_stream(host, fake, ask):
     assert fake.closed == 1
 
 
+async def test_a_cancellation_stays_one_whatever_is_raised_beside_it(host, fake, ask):
+    async def hang():
+        try:
+            await anyio.sleep_forever()
+        except anyio.get_cancelled_exc_class() as cancelled:
+            raise BaseExceptionGroup("tasks", [cancelled, ValueError("on the way out")]) from None
+
+    fake.say = [hang]
+    with anyio.move_on_after(0.2) as scope:
+        await ask(host)
+    assert scope.cancelled_caught
+
+
+async def test_whoever_interrupts_the_host_interrupts_it(host, fake, ask):
+    fake.say = [BaseExceptionGroup("tasks", [KeyboardInterrupt()])]
+    with pytest.raises(BaseExceptionGroup) as caught:
+        await ask(host)
+    assert caught.value.subgroup(KeyboardInterrupt)
+
+
 async def test_a_stream_that_is_no_stream_is_told(host, fake, ask, monkeypatch):
     monkeypatch.setattr(type(fake), "stream", lambda self, request, ctx: ["no stream"])
     with pytest.raises(ProviderError, match="TypeError"):

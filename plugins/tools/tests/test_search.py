@@ -34,6 +34,7 @@ def test_a_pattern_of_nothing_is_nowhere():
 
 def test_a_pattern_may_cross_lines_where_it_says_so():
     assert found("a\nb a\nb", "a\nb") == ["a\nb", "a\nb"]
+    assert found("\nx1\nx2q", "\nx*q") == ["\nx2q"]
 
 
 def test_letters_that_change_their_length_in_lower_case_keep_their_places():

@@ -1,4 +1,5 @@
 import os
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,18 @@ async def test_of_a_long_file_the_beginning_is_shown(call, folder):
     assert len(text) < 51_000
     assert text.startswith("ää")
     assert text.endswith("[cut here: the file has 160,000 bytes]")
+
+
+async def test_of_a_huge_file_no_more_is_read_than_is_shown(call, folder):
+    with folder.joinpath("huge.txt").open("w") as huge:
+        huge.write("x" * 200_000)
+        huge.truncate(100_000_000)
+    tracemalloc.start()
+    try:
+        assert "100,000,000 bytes" in await call("skill", name="greeter", file="huge.txt")
+        assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    finally:
+        tracemalloc.stop()
 
 
 async def test_of_many_files_some_are_listed(call, folder):

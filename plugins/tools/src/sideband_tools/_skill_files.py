@@ -55,7 +55,7 @@ def list_files(folder: Path) -> list[str]:
                 looked_at += 1
                 if looked_at > _MOST_LOOKED_AT:
                     return sorted(found)[:_MOST_FILES]
-                if entry.name.startswith((".", "__pycache__")) or entry.is_symlink():
+                if entry.name.startswith((".", "__pycache__")):
                     continue
                 if entry.is_dir(follow_symlinks=False) and depth < _DEEPEST:
                     waiting.append((Path(entry.path), depth + 1))
