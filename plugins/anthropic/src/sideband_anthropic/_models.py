@@ -1,0 +1,146 @@
+"""What is known about models: from the data file, and from what the service says."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from attrs import evolve, frozen
+from sideband.messages import Usage
+from sideband.providers import ModelInfo, Prices
+
+__all__ = ["Model", "described", "known_model", "known_models"]
+
+_DATA = Path(__file__).with_name("models.toml")
+_VARIANT = re.compile(r"(-\d{8}|-latest|@.*)\Z")
+_PRICES = frozenset({"prices", "long_prices"})
+_MILLION = 1_000_000
+
+ThinkingKind = Literal["none", "budget", "adaptive", "default", "always"]
+
+
+@frozen
+class Model:
+    """A model, as far as requests and bills need to know it. The comments of ``models.toml`` say what it means."""
+
+    id: str
+    context_window: int | None = None
+    max_output: int | None = None
+    images: bool | None = None
+    thinking: ThinkingKind = "budget"
+    thinking_known: bool = False
+    forced: bool = True
+    sampling: bool = True
+    prices: Prices | None = None
+    long_prompt: int | None = None
+    long_prices: Prices | None = None
+
+    @property
+    def info(self) -> ModelInfo:
+        """It, for those who list models. What is not known stays unsaid."""
+        said: dict[str, Any] = {
+            "context_window": self.context_window,
+            "max_output": self.max_output,
+            "images": self.images,
+            "thinking": self.thinking != "none" if self.thinking_known else None,
+            "prices": self.prices,
+        }
+        return ModelInfo(id=self.id, **{name: value for name, value in said.items() if value is not None})
+
+    def cost(self, usage: Usage) -> float | None:
+        """What a call costs where one price does not say it; ``None`` where it does."""
+        if self.long_prices is None or self.long_prompt is None or self.prices is None:
+            return None
+        prompt = usage.input + usage.cache_read + usage.cache_write
+        prices = self.long_prices if prompt > self.long_prompt else self.prices
+        read = prices.input if prices.cache_read is None else prices.cache_read
+        written = prices.input if prices.cache_write is None else prices.cache_write
+        return (
+            usage.input * prices.input
+            + usage.output * prices.output
+            + usage.cache_read * read
+            + usage.cache_write * written
+        ) / _MILLION
+
+
+def known_models() -> tuple[Model, ...]:
+    """All models of the data file."""
+    return tuple(_data().values())
+
+
+def known_model(name: str) -> Model:
+    """A model by its name, which may have a date, or the name of a vendor before it. Guessed if nobody knows it.
+
+    Example:
+        >>> known_model("claude-haiku-4-5-20251001").context_window
+        200000
+    """
+    plain = _VARIANT.sub("", name.rpartition("/")[2])
+    found = _data().get(name) or _data().get(plain)
+    if found is not None:
+        return evolve(found, id=name)
+    if plain.startswith("claude-") and not plain.startswith(("claude-2", "claude-3", "claude-instant")):
+        # Newer than the data file: models of this vendor have become stricter from one to the next.
+        return Model(name, thinking="default", forced=False, sampling=False)
+    return Model(name)
+
+
+def described(entry: Mapping[str, Any]) -> Model:
+    """A model as the service describes it, completed with what is known."""
+    model = known_model(str(entry["id"]))
+    capabilities = entry.get("capabilities")
+    return evolve(
+        model,
+        context_window=_count(entry.get("max_input_tokens")) or model.context_window,
+        max_output=_count(entry.get("max_tokens")) or model.max_output,
+        images=model.images if (images := _supported(capabilities, "image_input")) is None else images,
+        **_thinking(model, capabilities),
+    )
+
+
+def _thinking(model: Model, capabilities: Any) -> dict[str, Any]:
+    if _supported(capabilities, "thinking") is False:
+        return {"thinking": "none", "thinking_known": True}
+    types = _table(_table(capabilities, "thinking"), "types")
+    adaptive = _supported(types, "adaptive")
+    if adaptive is None:
+        return {}
+    if not adaptive:
+        kind: ThinkingKind = "budget" if _supported(types, "enabled") else "none"
+    elif _supported(types, "disabled") is False:
+        kind = "always"
+    else:
+        kind = model.thinking if model.thinking in {"adaptive", "default"} else "default"
+    return {"thinking": kind, "thinking_known": True}
+
+
+def _supported(table: Any, name: str) -> bool | None:
+    value = _table(table, name).get("supported")
+    return value if isinstance(value, bool) else None
+
+
+def _table(table: Any, name: str) -> dict[str, Any]:
+    entry = table.get(name) if isinstance(table, dict) else None
+    return entry if isinstance(entry, dict) else {}
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+@cache
+def _data() -> dict[str, Model]:
+    with _DATA.open("rb") as file:
+        tables = tomllib.load(file)
+    return {name: _read(name, table) for name, table in tables.items()}
+
+
+def _read(name: str, table: dict[str, Any]) -> Model:
+    said: dict[str, Any] = {
+        key: Prices.model_validate(value) if key in _PRICES else value for key, value in table.items()
+    }
+    return Model(name, images=True, thinking_known=True, **said)

@@ -1,0 +1,155 @@
+"""From what a model is asked to the body of the request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sideband.providers import ModelRequest, ToolSchema
+
+from ._messages import conversation, has_thoughts
+from ._models import Model
+
+__all__ = ["request_body"]
+
+_LONGEST_ANSWER = 32_000
+_LONGEST_ANSWER_OF_UNKNOWN = 8_192
+_BUDGETS = {"low": 4_096, "medium": 8_192, "high": 16_384}
+_SMALLEST_BUDGET = 1_024
+_CACHED = {"type": "ephemeral"}
+
+Body = dict[str, Any]
+
+
+def request_body(request: ModelRequest, model: Model, *, provider: str, cache: bool, thoughts: bool = True) -> Body:
+    """The body of a request for a stream.
+
+    Args:
+        request: what is asked.
+        model: what is known about the model. What it refuses is left out or said in another way.
+        provider: its name, as it stands in the models of messages.
+        cache: whether to mark what may be cached.
+        thoughts: whether the model gets its earlier thoughts back.
+    """
+    messages = conversation(request.messages, model=f"{provider}:{request.model}", thoughts=thoughts)
+    length = _max_tokens(request, model)
+    forced = bool(request.tools) and request.tool_choice not in {"auto", "none"}
+    thinking = _thinking(request, model, messages, length, forced=forced and model.forced)
+    body: Body = {"model": request.model, "max_tokens": length, "stream": True, "messages": messages}
+    if request.system.strip():
+        body["system"] = [{"type": "text", "text": request.system}]
+    if request.tools:
+        body["tools"] = [_tool(tool) for tool in request.tools]
+        body["tool_choice"] = _tool_choice(request, model)
+        if forced and not model.forced:
+            _ask_for_tool(messages, request.tool_choice)
+    if thinking:
+        body["thinking"] = thinking
+    if request.temperature is not None and model.sampling and not _thinks(thinking, model):
+        body["temperature"] = min(request.temperature, 1.0)
+    if stop := [text for text in request.stop if text.strip()]:
+        body["stop_sequences"] = stop
+    if output := _output(request, thinking):
+        body["output_config"] = output
+    if cache:
+        _mark_cached(body)
+    return {**_merged(body, request.options), "stream": True}
+
+
+def _max_tokens(request: ModelRequest, model: Model) -> int:
+    usual = _LONGEST_ANSWER if model.max_output else _LONGEST_ANSWER_OF_UNKNOWN
+    wanted = request.max_tokens or usual
+    return min(wanted, model.max_output or wanted)
+
+
+def _thinking(
+    request: ModelRequest, model: Model, messages: list[dict[str, Any]], length: int, *, forced: bool
+) -> Body | None:
+    """The field ``thinking``; ``None`` to leave it out. A model that is forced to call a tool can't think before."""
+    wanted = request.thinking not in {None, "off"}
+    if model.thinking == "always" or (model.thinking == "default" and not forced and request.thinking != "off"):
+        # Some of them say in their thoughts what others say in the text between tool calls.
+        return {"type": "adaptive", "display": "summarized"}
+    if model.thinking == "default":
+        return {"type": "disabled"}
+    if not wanted or forced or model.thinking == "none":
+        return None
+    if model.thinking == "adaptive":
+        return {"type": "adaptive", "display": "summarized"}
+    budget = min(_BUDGETS[str(request.thinking)], length // 2)
+    if budget < _SMALLEST_BUDGET or _continues_without_thoughts(messages):
+        return None
+    return {"type": "enabled", "budget_tokens": budget}
+
+
+def _continues_without_thoughts(messages: list[dict[str, Any]]) -> bool:
+    """Whether the model is in the middle of tool calls that it began without thoughts: it may not begin to think."""
+    if not messages or not any(block["type"] == "tool_result" for block in messages[-1]["content"]):
+        return False
+    return not has_thoughts(messages[-2:-1])
+
+
+def _thinks(thinking: Body | None, model: Model) -> bool:
+    return model.thinking == "always" or (thinking is not None and thinking["type"] != "disabled")
+
+
+def _tool(tool: ToolSchema) -> Body:
+    described = {"description": tool.description} if tool.description.strip() else {}
+    return {"name": tool.name, **described, "input_schema": tool.parameters}
+
+
+def _tool_choice(request: ModelRequest, model: Model) -> Body:
+    if request.tool_choice in {"auto", "none"}:
+        return {"type": request.tool_choice}
+    if not model.forced:
+        return {"type": "auto"}
+    return {"type": "any"} if request.tool_choice == "required" else {"type": "tool", "name": request.tool_choice}
+
+
+def _ask_for_tool(messages: list[dict[str, Any]], choice: str) -> None:
+    """Ask in words for a call that can't be forced."""
+    text = "Answer with a tool call." if choice == "required" else f"Answer with a call of the tool `{choice}`."
+    if messages and messages[-1]["role"] == "user":
+        messages[-1]["content"].append({"type": "text", "text": text})
+    else:
+        messages.append({"role": "user", "content": [{"type": "text", "text": text}]})
+
+
+def _output(request: ModelRequest, thinking: Body | None) -> Body:
+    output: Body = {}
+    if thinking is not None and thinking["type"] == "adaptive" and request.thinking is not None:
+        output["effort"] = "low" if request.thinking == "off" else request.thinking
+    if request.output_schema is not None:
+        output["format"] = {"type": "json_schema", "schema": _closed(request.output_schema)}
+    return output
+
+
+def _closed(schema: Any) -> Any:
+    """A schema whose objects say that they have no other properties, as the API demands."""
+    if isinstance(schema, list):
+        return [_closed(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {name: _closed(value) for name, value in schema.items()}
+    return {"additionalProperties": False, **closed} if closed.get("type") == "object" else closed
+
+
+def _mark_cached(body: Body) -> None:
+    """Mark what later requests begin with too: the tools, the system prompt, and the last two things that were said.
+
+    These are four places, the most that the API takes.
+    """
+    for part in ("tools", "system"):
+        if part in body:
+            body[part][-1] = {**body[part][-1], "cache_control": _CACHED}
+    said = [turn["content"] for turn in body["messages"] if turn["role"] == "user"]
+    for blocks in said[-2:]:
+        blocks[-1] = {**blocks[-1], "cache_control": _CACHED}
+
+
+def _merged(body: Body, options: dict[str, Any]) -> Body:
+    """The body with options added; tables are merged, all else is replaced."""
+    merged = dict(body)
+    for name, value in options.items():
+        known = merged.get(name)
+        merged[name] = {**known, **value} if isinstance(known, dict) and isinstance(value, dict) else value
+    return merged

@@ -1,0 +1,48 @@
+"""An answer that breaks off at any byte: an error, or the whole right answer; never another one, and never a hang."""
+
+import anyio
+import pytest
+from sideband.providers import ProviderError, ProviderUnreachable, StreamBroken
+
+pytestmark = pytest.mark.anyio
+
+
+def events(say):
+    thought = say.block(
+        0, {"type": "thinking", "thinking": ""}, {"type": "thinking_delta", "thinking": "hm"},
+        {"type": "signature_delta", "signature": "c2ln"},
+    )  # fmt: skip
+    call = say.tool(2, "toolu_1", "a", '{"n": 1', "2}")
+    return [say.start({"input_tokens": 1}), *thought, *say.text(1, "grüß", " dich"), *call, *say.end("tool_use")]
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+async def test_an_answer_cut_at_any_byte_is_an_error_or_whole(host, server, listen, say, *, chunked, anyio_backend):
+    server.reply(*events(say), chunked=chunked)
+    (whole,) = server.replies
+    server.replies.clear()
+    server.replies.append(whole)
+    _, right = await listen(host)
+    head = whole.index(b"\r\n\r\n") + 4
+    complete = []
+    for cut in range(0, len(whole), 1 if anyio_backend == "asyncio" else 7):
+        server.replies.append(whole[:cut])
+        answer = await outcome(listen, host)
+        if isinstance(answer, ProviderError):
+            assert isinstance(answer, StreamBroken if cut >= head else ProviderUnreachable), cut
+            assert answer.retryable, cut
+        else:
+            assert answer == right, cut
+            complete.append(cut)
+    # Only what comes after the last event may be missing.
+    ending = len(b"\r\n0\r\n\r\n") if chunked else 0
+    assert all(cut >= len(whole) - ending for cut in complete)
+
+
+async def outcome(listen, host):
+    """The message, or the error of the provider."""
+    with anyio.fail_after(10):
+        try:
+            return (await listen(host))[1]
+        except ProviderError as error:
+            return error

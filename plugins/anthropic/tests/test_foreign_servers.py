@@ -1,0 +1,192 @@
+"""Against servers that others wrote: they were not made to agree with this client."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import urllib.request
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import anyio
+import pytest
+from sideband.messages import ToolResultMessage, UserMessage
+from sideband.providers import ProviderError, ProviderRefused, StreamBroken, ToolSchema
+
+pytestmark = pytest.mark.anyio
+
+BIN = Path(sys.executable).parent
+WEATHER = ToolSchema(
+    name="weather",
+    description="The weather.",
+    parameters={"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+)
+FAKE_RULES = """
+version: 1
+rules:
+  - name: calls
+    when:
+      messages_contain: "weather"
+    respond:
+      tool_calls:
+        - name: weather
+          arguments:
+            city: Oslo
+  - name: rest
+    when: {}
+    respond:
+      content: "It rains in Oslo."
+"""
+
+
+@contextmanager
+def running(words, port, folder, **environment):
+    """A server, from its first answer to its end."""
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [str(BIN / words[0]), *words[1:]], cwd=folder, stdout=log, stderr=log, env={**os.environ, **environment}
+        )
+    try:
+        wait(process, port, folder)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def wait(process, port, folder):
+    for _ in range(300):
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(0.1)
+            break
+    raise AssertionError((folder / "log").read_text())
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        return one.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def llmock(tmp_path_factory):
+    port = free_port()
+    with running(["llmock", "serve", "--port", str(port)], port, tmp_path_factory.mktemp("llmock")) as origin:
+        yield origin
+
+
+@pytest.fixture(scope="module")
+def fakellm(tmp_path_factory):
+    port, folder = free_port(), tmp_path_factory.mktemp("fakellm")
+    (folder / "fakellm.yaml").write_text(FAKE_RULES)
+    with running(["fakellm", "serve", "--port", str(port)], port, folder, FAKELLM_CONFIG="fakellm.yaml") as origin:
+        yield origin
+
+
+@pytest.fixture
+async def mocked(open_host, llmock):
+    async with open_host(base_url=f"{llmock}/anthropic", idle_timeout=2) as one:
+        yield one
+
+
+@pytest.fixture
+def script(llmock):
+    """Let the next answers of llmock be as told."""
+
+    def post(*behaviors):
+        tell(f"{llmock}/_llmock/reset", {})
+        tell(f"{llmock}/_llmock/scenario", {"behaviors": behaviors})
+
+    yield post
+    tell(f"{llmock}/_llmock/reset", {})
+
+
+def tell(url, data):
+    request = urllib.request.Request(url, json.dumps(data).encode(), {"content-type": "application/json"})
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        answer.read()
+
+
+async def test_llmock_answers_with_text(mocked, listen, script):
+    script({"type": "reply", "text": "Hello from elsewhere."})
+    deltas, message = await listen(mocked)
+    assert message.text == "Hello from elsewhere."
+    assert "".join(one.text for one in deltas) == message.text
+    assert message.usage.output > 0
+
+
+async def test_llmock_calls_a_tool_and_takes_its_result(mocked, listen, script):
+    script({"type": "reply", "tool_calls": [{"name": "weather", "arguments": {"city": "Oslo"}}]})
+    ask = UserMessage(content="How is the weather in Oslo?")
+    _, asked = await listen(mocked, ask, tools=(WEATHER,))
+    (call,) = asked.tool_calls
+    assert (call.name, call.arguments, asked.stop) == ("weather", {"city": "Oslo"}, "tool_calls")
+    answer = ToolResultMessage(call=call.id, tool="weather", content="rain")
+    _, message = await listen(mocked, ask, asked, answer, tools=(WEATHER,))
+    assert message.stop == "end"
+    assert message.text
+
+
+async def test_llmock_breaks_arguments_and_the_call_has_a_problem(mocked, listen, script):
+    script({"type": "tool_fault", "kind": "malformed_arguments"})
+    _, message = await listen(mocked, UserMessage(content="weather?"), tools=(WEATHER,))
+    assert message.tool_calls[0].problem
+
+
+@pytest.mark.parametrize("kind", ["truncate", "disconnect", "malformed"])
+@pytest.mark.parametrize("after", [0, 1, 2, 4])
+async def test_llmock_breaks_its_stream_and_that_is_no_answer(mocked, listen, script, kind, after):
+    script(
+        {"type": "reply", "text": "one two three four five"},
+        {"type": "stream_fault", "kind": kind, "after_chunks": after},
+    )
+    with pytest.raises(ProviderError) as caught:
+        await listen(mocked)
+    assert caught.value.retryable
+    if after:
+        assert isinstance(caught.value, StreamBroken)
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 429, 500, 529])
+async def test_llmock_refuses_as_the_service_does(mocked, listen, script, status):
+    script(
+        {"type": "fail", "status": status, "retry_after": 3} if status == 429 else {"type": "fail", "status": status}
+    )
+    with pytest.raises(ProviderRefused) as caught:
+        await listen(mocked)
+    assert caught.value.status == status
+    assert caught.value.retryable is (status in (429, 500, 529))
+    assert status != 429 or caught.value.headers["retry-after"] == "3"
+
+
+async def test_llmock_lists_its_models(mocked, models):
+    listed = await models(mocked)
+    assert listed["claude-haiku-4-5-20251001"].context_window == 200_000
+
+
+async def test_fakellm_calls_a_tool_and_then_answers(open_host, fakellm, listen):
+    async with open_host(base_url=fakellm) as host:
+        ask = UserMessage(content="How is the weather?")
+        _, asked = await listen(host, ask, tools=(WEATHER,))
+        assert asked.tool_calls[0].arguments == {"city": "Oslo"}
+        _, message = await listen(host, UserMessage(content="And now?"))
+    assert message.text == "It rains in Oslo."
+
+
+async def test_fakellm_has_no_list_of_models_and_the_known_ones_are_taken(open_host, fakellm, models):
+    async with open_host(base_url=fakellm) as host:
+        assert "claude-haiku-4-5" in await models(host)
+
+
+async def test_many_answers_at_once_stay_apart(open_host, fakellm, listen):
+    said = []
+
+    async def ask(host):
+        said.append((await listen(host, UserMessage(content="hello")))[1].text)
+
+    async with open_host(base_url=fakellm) as host, anyio.create_task_group() as tasks:
+        for _ in range(8):
+            tasks.start_soon(ask, host)
+    assert said == ["It rains in Oslo."] * 8
