@@ -9,13 +9,15 @@ import struct
 import subprocess
 import sys
 import termios
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pyte
 import pytest
 
 ROWS, COLUMNS = 50, 80
-PATIENCE = 30
+PATIENCE = 20
 # The terminal has to be the session's own for Ctrl-C to be a signal.
 AT_TERMINAL = """
 import fcntl, sys, termios
@@ -54,9 +56,53 @@ def toml(value):
     return json.dumps(value)
 
 
-def calls(name, /, **arguments):
-    """A turn that asks for a tool."""
-    return {"tool_calls": [{"name": name, "arguments": arguments}]}
+@pytest.fixture
+def plugin(tmp_path):
+    """Writes a distribution with one plugin; returns the environment in which it is found."""
+    site = tmp_path / "site"
+
+    def make(name, group, code):
+        module = f"plugin_{name.replace('-', '_')}"
+        info = site / f"{module}-1.0.dist-info"
+        info.mkdir(parents=True)
+        (site / f"{module}.py").write_text(code)
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(f"[sideband.v1.{group}]\n{name} = {module}\n")
+        return {"PYTHONPATH": str(site)}
+
+    return make
+
+
+class Gate(BaseHTTPRequestHandler):
+    """Answers once it is opened."""
+
+    def do_GET(self):
+        self.server.reached.set()
+        self.server.opened.wait(PATIENCE)
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def gate(make_skill):
+    """A skill with the tool ``gate.wait``, which waits until the gate is opened."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Gate)
+    server.reached, server.opened = threading.Event(), threading.Event()
+    thread = threading.Thread(target=server.serve_forever, args=[0.05])
+    thread.start()
+    code = (
+        "from sideband.skill import http, tool\n@tool\nasync def wait() -> str:\n"
+        f"    await http.get('http://127.0.0.1:{server.server_port}/')\n    return 'open'\n"
+    )
+    server.folder = make_skill("gate", code, "http:host=127.0.0.1")
+    yield server
+    server.opened.set()
+    server.shutdown()
+    thread.join()
+    server.server_close()
 
 
 class Terminal:

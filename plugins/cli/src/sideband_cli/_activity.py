@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ._agent_words import describe_arguments, describe_duration, fitted, one_line
+from ._output import paragraph
 
 if TYPE_CHECKING:
     from sideband import hooks
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["Activity", "Sink"]
 
 
+_LONGEST_OUTCOME = 400
 _NOT_RUN = {"tool.denied": "denied", "tool.rejected": "rejected", "tool.stopped": "stopped"}
 
 
@@ -136,12 +138,14 @@ class Activity:
         self._sink.progress("")
         label = fitted(f"* {running.label}")
         joined = f"{label}: {outcome}"
-        self._sink.line(joined if fitted(joined) == joined else f"{label}\n  {fitted(outcome)}")
+        told = paragraph(fitted(outcome, _LONGEST_OUTCOME), "  ")
+        self._sink.line(joined if fitted(joined) == joined else f"{label}\n{told}")
 
     def _retry(self, event: hooks.RetryStart) -> None:
         self._sink.end_text()
-        why = one_line(str(event.error.get("message", "the model call failed")))
-        self._sink.line(f"! {why}; again in {describe_duration(event.delay)} (try {event.attempt + 1})")
+        kind = str(event.error.get("kind") or "failed").replace("_", " ")
+        why = one_line(str(event.error.get("message", "")))
+        self._sink.line(f"! {kind}, again in {describe_duration(event.delay)} (try {event.attempt + 1}): {why}")
 
     def _compacted(self, event: hooks.SessionCompact) -> None:
         by = f" by `{event.plugin}`" if event.plugin else ""

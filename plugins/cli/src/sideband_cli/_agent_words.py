@@ -19,6 +19,7 @@ __all__ = [
     "describe_moment",
     "describe_tokens",
     "describe_usage",
+    "describe_usage_cost",
     "fitted",
     "one_line",
 ]
@@ -118,4 +119,9 @@ def describe_usage(usage: Usage) -> str:
     """
     cached = f" ({describe_tokens(usage.cache_read)} cached)" if usage.cache_read else ""
     read = describe_tokens(usage.input + usage.cache_read + usage.cache_write)
-    return f"{read} tokens in{cached}, {describe_tokens(usage.output)} out, {describe_cost(usage.cost)}"
+    return f"{read} tokens in{cached}, {describe_tokens(usage.output)} out, {describe_usage_cost(usage)}"
+
+
+def describe_usage_cost(usage: Usage) -> str:
+    """What it cost; what nobody has used costs nothing, whatever the prices."""
+    return describe_cost(usage.cost if usage.context else 0)

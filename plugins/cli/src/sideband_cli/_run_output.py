@@ -92,9 +92,11 @@ class RunOutput:
             self._bar.erase()
 
     def answer(self, result: RunResult) -> None:
-        """Show the answer, unless it has been shown as it came."""
+        """Show the answer, if there is one, and it has not been shown as it came."""
         self.end_text()
         self._bar.erase()
+        if result.status != "completed":
+            return
         text = clean(result.text.replace("\r\n", "\n"))
         if text and not (self._live and self._shown.strip().endswith(text.strip())):
             self._write(text)

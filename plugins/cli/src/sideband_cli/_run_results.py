@@ -10,7 +10,15 @@ from ._output import notice
 if TYPE_CHECKING:
     from sideband.agent import Agent, RunResult
 
-__all__ = ["describe_problem", "result_line", "tell_end"]
+__all__ = ["describe_problem", "exit_code", "result_line", "tell_end"]
+
+_PROVIDER_FAILED = 4
+
+
+def exit_code(result: RunResult) -> int:
+    """What the command ends with: also where the run only waits, who made it wait is told."""
+    waits_for_provider = result.status == "parked" and (result.error or {}).get("code", "").startswith("provider.")
+    return _PROVIDER_FAILED if waits_for_provider else result.exit_code
 
 
 def result_line(result: RunResult, agent: Agent) -> dict[str, Any]:
@@ -53,6 +61,8 @@ def describe_problem(result: RunResult, *, resume: str = "") -> list[str]:
     if result.status in ("failed", "parked"):
         when = f"from {describe_moment(result.resume_at)} on " if result.resume_at else ""
         how = resume or f"sideband run --resume --session {result.session}"
+        if error.get("code") == "budget.spent":
+            how += ", and a higher --max-cost or --max-tokens-total"
         lines.append(f"it can go on {when}with: {how}")
     return lines
 

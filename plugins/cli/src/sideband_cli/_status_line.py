@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ._agent_words import describe_cost, describe_tokens
+from ._agent_words import describe_tokens, describe_usage_cost
 
 if TYPE_CHECKING:
     from sideband.agent import Agent
@@ -14,8 +14,7 @@ __all__ = ["describe_context", "status_line"]
 
 def status_line(agent: Agent) -> str:
     """Such as ``[openai:gpt-5 · 12 % of 200k · $0.0123]``."""
-    cost = describe_cost(agent.usage.cost if agent.usage.context else 0)
-    return f"[{agent.model} · {describe_context(agent)} · {cost}]"
+    return f"[{agent.model} · {describe_context(agent)} · {describe_usage_cost(agent.usage)}]"
 
 
 def describe_context(agent: Agent) -> str:

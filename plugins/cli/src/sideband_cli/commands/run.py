@@ -55,7 +55,7 @@ async def _show(arguments: Namespace, do: Callable[[Agent], Awaitable[RunResult 
     from .._interrupts import aborting_on_interrupt
     from .._output import Progressbar
     from .._run_output import RunOutput
-    from .._run_results import result_line, tell_end
+    from .._run_results import exit_code, result_line, tell_end
 
     bar = Progressbar()
     output = RunOutput(bar)
@@ -74,6 +74,6 @@ async def _show(arguments: Namespace, do: Callable[[Agent], Awaitable[RunResult 
                 tell_end(result, agent)
         if arguments.json:
             print_line(last_line)
-        return _INTERRUPTED if interrupts.count else result.exit_code
+        return _INTERRUPTED if interrupts.count else exit_code(result)
     finally:
         bar.erase()
