@@ -49,7 +49,7 @@ class LoopGuard:
                 f"repeated_exact_failure_block: `{event.tool}` failed {seen.exact} times with exactly these arguments; "
                 f"change them, use another tool, or tell the user what is in the way",
             )
-        if event.read_only and _reached(seen.unchanged, limits.idempotent_no_progress_block):
+        if _reached(seen.unchanged, limits.idempotent_no_progress_block):
             return self._refuse(
                 event,
                 f"idempotent_no_progress_block: `{event.tool}` had the same result {seen.unchanged} times with exactly "
