@@ -136,6 +136,9 @@ class Server:
                 else:
                     connection.sendall(reply)
 
+    def read(self, file):
+        return read_request(file)
+
     @property
     def bodies(self):
         return [one["body"] for one in self.seen]

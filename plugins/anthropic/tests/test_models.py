@@ -52,6 +52,14 @@ async def test_what_is_not_known_about_a_model_stays_unsaid(host, server, models
     assert (await models(host))["kimi-k2"].model_fields_set == {"id"}
 
 
+async def test_a_model_with_a_date_is_listed_without_it_too(host, server, models):
+    server.reply(page(entry("claude-haiku-4-5-20251001", max_tokens=50_000)), kind="application/json")
+    listed = await models(host)
+    assert list(listed) == ["claude-haiku-4-5-20251001", "claude-haiku-4-5"]
+    assert listed["claude-haiku-4-5"].max_output == 50_000
+    assert listed["claude-haiku-4-5"].prices.output == 5
+
+
 async def test_retired_models_and_what_is_no_model_are_left_out(host, server, models):
     strange = [{"id": 5}, {"no": "id"}, {"id": "old", "lifecycle": "retired"}, {"id": "x", "capabilities": [1]}]
     body = json.dumps({"data": [*strange, "text", None]}).encode()

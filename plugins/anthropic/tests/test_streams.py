@@ -258,6 +258,22 @@ def _joined(server):
         thread.join(10)
 
 
+@pytest.mark.parametrize("after", [b"", b": more\n\n" * 3])
+async def test_a_connection_is_used_again(host, server, listen, say, after):
+    def answer(connection, server):
+        body = say.sse(say.start(), *say.text(0, "x"), *say.end()) + after
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: %d\r\n\r\n" % len(body)
+        with connection.makefile("rb") as file:
+            connection.sendall(head + body)
+            server.seen.append(server.read(file))
+            connection.sendall(head + body)
+
+    server.replies.append(answer)
+    for _ in range(2):
+        assert (await listen(host))[1].text == "x"
+    assert len(server.seen) == 2
+
+
 async def test_a_consumer_that_stops_half_way_closes_the_connection(host, server, say):
     from sideband.messages import UserMessage
     from sideband.providers import ModelRequest

@@ -64,6 +64,15 @@ async def test_failures_come_before_the_turn_and_in_order(open_host, listen, scr
             raised.append(caught.value)
         assert (await listen(host, model="demo"))[1].text == "at last"
     assert (raised[0].status, raised[0].headers) == (529, {"retry-after": "2"})
+    assert all(error.retryable for error in raised)
+
+
+async def test_a_failure_that_stays_is_not_worth_another_try(open_host, listen, script):
+    failures = [{"kind": "refused", "status": 401}]
+    async with open_host(script=script({"turns": [{"failures": failures}]})) as host:
+        with pytest.raises(ProviderRefused) as caught:
+            await listen(host, model="demo")
+    assert not caught.value.retryable
 
 
 async def test_a_turn_can_always_break_off(open_host, listen, script):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -13,7 +13,7 @@ from attrs import evolve, frozen
 from sideband.messages import Usage
 from sideband.providers import ModelInfo, Prices
 
-__all__ = ["Model", "described", "known_model", "known_models"]
+__all__ = ["Model", "described", "known_model", "known_models", "with_aliases"]
 
 _DATA = Path(__file__).with_name("models.toml")
 _VARIANT = re.compile(r"(-\d{8}|-latest|@.*)\Z")
@@ -87,6 +87,19 @@ def known_model(name: str) -> Model:
         # Newer than the data file: models of this vendor have become stricter from one to the next.
         return Model(name, thinking="default", forced=False, sampling=False)
     return Model(name)
+
+
+def with_aliases(listed: Iterable[Model]) -> tuple[Model, ...]:
+    """Models, and those of the data file that the service knows too: it lists names with dates, and takes others.
+
+    Example:
+        >>> [model.id for model in with_aliases([known_model("claude-haiku-4-5-20251001")])]
+        ['claude-haiku-4-5-20251001', 'claude-haiku-4-5']
+    """
+    models = {model.id: model for model in listed}
+    plain = {_VARIANT.sub("", name): model for name, model in models.items()}
+    aliases = (evolve(plain[name], id=name) for name in _data() if name in plain and name not in models)
+    return (*models.values(), *aliases)
 
 
 def described(entry: Mapping[str, Any]) -> Model:

@@ -17,7 +17,7 @@ from ._errors import broken, refused, stream_error
 from ._json import compact, parse_object
 from ._keys import Access, find_access
 from ._messages import has_thoughts
-from ._models import Model, described, known_model, known_models
+from ._models import Model, described, known_model, known_models, with_aliases
 from ._request import request_body
 from ._stream import Answer
 from ._transport import Reply, Transport
@@ -49,11 +49,11 @@ class Anthropic:
         """
         access = await find_access(self.name, ctx)
         try:
-            listed = [described(entry) async for entry in self._listed(access, ctx)]
+            listed = with_aliases([described(entry) async for entry in self._listed(access, ctx)])
         except ProviderRefused as error:
             if error.status not in _NO_SUCH_PATH:
                 raise
-            listed = list(known_models())
+            listed = known_models()
         self._models = {model.id: model for model in listed}
         return [model.info for model in listed]
 

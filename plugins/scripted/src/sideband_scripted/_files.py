@@ -25,6 +25,7 @@ from ._turns import Broken, Hang, Turn
 __all__ = ["ModelScript", "read_scripts"]
 
 _LARGEST = 16 << 20
+_PASSING = frozenset({408, 409, 425, 429})
 _FAILURES: dict[str, type[ProviderError]] = {
     "refused": ProviderRefused,
     "stream": StreamBroken,
@@ -56,7 +57,10 @@ class FailureScript(_Frozen):
 
     def error(self, provider: str) -> ProviderError:
         """The error to raise."""
-        return _FAILURES[self.kind](provider, self.message, status=self.status, body=self.body, headers=self.headers)
+        passing = self.status is None or self.status in _PASSING or self.status >= 500
+        return _FAILURES[self.kind](
+            provider, self.message, status=self.status, body=self.body, headers=self.headers, retryable=passing
+        )
 
 
 class TurnScript(_Frozen):

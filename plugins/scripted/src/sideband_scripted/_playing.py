@@ -41,7 +41,7 @@ async def play(provider: str, turn: ScriptedTurn, request: ModelRequest) -> Asyn
         await anyio.lowlevel.checkpoint()
         yield delta
     if isinstance(turn, Broken):
-        raise StreamBroken(provider, "the stream broke off, as its script says")
+        raise StreamBroken(provider, "the stream broke off, as its script says", retryable=True)
     if isinstance(turn, Hang):
         turn.reached.set()
         await anyio.sleep_forever()
