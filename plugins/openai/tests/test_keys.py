@@ -1,0 +1,220 @@
+import pytest
+from sideband.plugins import PluginError
+from sideband.providers import ProviderRefused, ProviderUnconfigured
+
+pytestmark = pytest.mark.anyio
+
+KEY = "sk-key-of-the-test-0123456789"
+ELSEWHERE = "http://models.invalid/v1"
+
+
+@pytest.fixture(autouse=True)
+def answering(server, make):
+    server.reply(make.events(make.chunk(content="x"), make.chunk(finish="stop")))
+
+
+@pytest.fixture
+def variables(monkeypatch, server):
+    monkeypatch.setenv("OPENAI_API_KEY", f"{KEY}\n")
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{server.base_url}/")
+    return monkeypatch
+
+
+def sent(server):
+    return server.seen[-1].headers.get("authorization")
+
+
+async def unconfigured(client, name="openai"):
+    with pytest.raises(ProviderUnconfigured) as caught:
+        await client.ask(name=name)
+    return caught.value
+
+
+async def test_a_key_of_the_store_is_sent_to_its_origin(client, server, credentials):
+    credentials.add("openai", KEY, server.origin)
+    await client.ask()
+    assert sent(server) == f"Bearer {KEY}"
+    assert credentials.asked == [("openai", server.origin)]
+
+
+async def test_a_key_may_have_a_form_of_its_own(client, server, credentials):
+    credentials.add("openai", KEY, server.origin, **{"X-Key": KEY})
+    await client.ask()
+    assert sent(server) is None
+    assert server.seen[-1].headers["x-key"] == KEY
+
+
+async def test_a_key_of_another_origin_is_not_sent(client, server, credentials):
+    credentials.add("openai", KEY, "https://api.openai.com")
+    await client.ask()
+    assert sent(server) is None
+
+
+async def test_a_key_of_another_origin_is_told_where_one_is_needed(open_client, credentials):
+    credentials.add("openai", KEY, "https://api.openai.com")
+    async with open_client(base_url=ELSEWHERE) as client:
+        error = await unconfigured(client)
+    assert "bound to https://api.openai.com" in error.message
+    assert "sideband secrets set openai --origin http://models.invalid" in error.hint
+
+
+async def test_a_server_on_this_machine_needs_no_key(client, server):
+    await client.ask()
+    assert sent(server) is None
+
+
+async def test_a_key_that_is_named_must_be_there(open_client, server):
+    async with open_client(base_url=server.base_url, key="work") as client:
+        error = await unconfigured(client)
+    assert "sideband secrets set work" in error.hint
+    assert server.seen == []
+
+
+async def test_without_any_key_the_ways_are_shown(open_client):
+    async with open_client() as client:
+        error = await unconfigured(client)
+        with pytest.raises(ProviderUnconfigured):
+            await client.models()
+    assert error.exit_code == 5
+    assert "no key for https://api.openai.com" in error.message
+    for way in ("sideband secrets set openai --origin https://api.openai.com", "OPENAI_API_KEY", "openai-ollama"):
+        assert way in error.hint
+
+
+async def test_the_variables_name_address_and_key(open_client, server, variables):
+    async with open_client() as client:
+        await client.ask()
+        assert KEY not in client.host.redactor.text(f"the key is {KEY}.")
+    assert sent(server) == f"Bearer {KEY}"
+
+
+async def test_a_key_of_the_store_comes_before_that_of_the_variable(open_client, server, variables, credentials):
+    credentials.add("openai", "sk-stored", server.origin)
+    async with open_client() as client:
+        await client.ask()
+    assert sent(server) == "Bearer sk-stored"
+
+
+async def test_a_configured_address_comes_before_that_of_the_variable(open_client, server, variables):
+    variables.setenv("OPENAI_BASE_URL", ELSEWHERE)
+    async with open_client(base_url=server.base_url) as client:
+        await client.ask()
+    assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize("address", [ELSEWHERE, None])
+async def test_the_key_of_the_variable_goes_to_no_other_address(open_client, server, variables, address):
+    if address is None:
+        variables.delenv("OPENAI_BASE_URL")
+    else:
+        variables.setenv("OPENAI_BASE_URL", address)
+    async with open_client(base_url=server.base_url) as client:
+        await client.ask()
+    assert sent(server) is None
+
+
+async def test_the_key_of_the_variable_stands_for_no_key_that_is_named(open_client, server, variables):
+    async with open_client(key="work") as client:
+        await unconfigured(client)
+    assert server.seen == []
+
+
+async def test_the_key_of_the_variable_goes_to_no_other_service(open_client, server, variables):
+    services = {"mine": {"base_url": server.base_url}}
+    async with open_client(services=services) as client:
+        await client.ask(name="openai-mine")
+    assert sent(server) is None
+
+
+async def test_an_address_of_the_variable_that_is_none_is_told(open_client, variables):
+    variables.setenv("OPENAI_BASE_URL", "api.example.org")
+    async with open_client() as client:
+        assert "OPENAI_BASE_URL" in (await unconfigured(client)).message
+
+
+async def test_a_key_that_is_no_line_of_text_is_told(open_client, server, variables):
+    variables.setenv("OPENAI_API_KEY", "sk-\u00fc-x")
+    async with open_client() as client:
+        error = await unconfigured(client)
+    assert "sk-" not in error.message
+    assert server.seen == []
+
+
+async def test_a_service_has_a_key_of_its_own(open_client, server, credentials):
+    credentials.add("openai-mine", KEY, server.origin)
+    async with open_client(services={"mine": {"base_url": server.base_url}}) as client:
+        await client.ask(name="openai-mine")
+    assert sent(server) == f"Bearer {KEY}"
+
+
+async def test_a_server_that_repeats_the_key_is_not_repeated(client, server, credentials):
+    credentials.add("openai", KEY, server.origin)
+    server.reply({"error": {"message": f"Incorrect API key provided: {KEY}."}}, status=401)
+    with pytest.raises(ProviderRefused) as caught:
+        await client.ask()
+    assert KEY not in str(caught.value.as_dict())
+    assert "sideband secrets set openai" in caught.value.hint
+
+
+async def test_an_error_inside_the_stream_that_repeats_the_key_is_not_repeated(client, server, credentials, make):
+    credentials.add("openai", KEY, server.origin)
+    server.reply(make.events({"error": {"message": f"bad key {KEY}", "nested": [KEY]}}))
+    with pytest.raises(ProviderRefused) as caught:
+        await client.ask()
+    assert KEY not in str(caught.value.as_dict())
+
+
+async def test_azure_takes_its_key_in_a_header_of_its_own(open_client, server, credentials):
+    credentials.add("openai", KEY, server.origin)
+    async with open_client(base_url=server.origin, api_version="2024-10-21") as client:
+        await client.ask(model="my model")
+        assert await client.models() == ()
+    (seen,) = server.seen
+    assert seen.path == "/openai/deployments/my%20model/chat/completions?api-version=2024-10-21"
+    assert seen.headers["api-key"] == KEY
+    assert "authorization" not in seen.headers
+
+
+async def test_an_address_of_azure_may_name_the_deployment(open_client, server):
+    address = f"{server.origin}/openai/deployments/d"
+    async with open_client(base_url=address, api_version="2024-10-21") as client:
+        await client.ask()
+    assert server.seen[-1].path == "/openai/deployments/d/chat/completions?api-version=2024-10-21"
+
+
+async def test_configured_headers_are_sent(open_client, server):
+    async with open_client(base_url=server.base_url, headers={"X-Title": "tests"}) as client:
+        await client.ask()
+    assert server.seen[-1].headers["x-title"] == "tests"
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"headers": {"Authorization": "Bearer x"}},
+        {"headers": {"X-Title": "a\r\nX-Evil: 1"}},
+        {"headers": {"X Title": "a"}},
+        {"headers": {"Host": "a"}},
+        {"base_url": "ftp://example.org"},
+        {"base_url": "https://user:pw@example.org/v1"},
+        {"base_url": "https://example.org\\@evil.example/v1"},
+        {"base_url": "https://example.org/v1?x=1"},
+        {"base_url": "https://example.org:99999999/v1"},
+        {"services": {"mine": {}}},
+        {"services": {"Mine": {"base_url": ELSEWHERE}}},
+        {"services": {"mine": {"base_url": ELSEWHERE, "services": {}}}},
+        {"idle_timeout": 0},
+    ],
+)
+async def test_configuration_that_can_not_be_meant_is_refused(open_client, config):
+    async with open_client(**config) as client:
+        with pytest.raises(PluginError):
+            await client.provider()
+
+
+async def test_addresses_are_brought_into_one_form(open_client, server, credentials):
+    credentials.add("openai", KEY, server.origin)
+    address = server.base_url.replace("http", "HTTP") + "/"
+    async with open_client(base_url=address) as client:
+        await client.ask()
+    assert (sent(server), server.seen[-1].path) == (f"Bearer {KEY}", "/v1/chat/completions")

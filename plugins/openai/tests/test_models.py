@@ -1,0 +1,188 @@
+import socket
+
+import pytest
+from sideband.plugins import PluginError
+from sideband.providers import ModelInfo, Prices, ProviderRefused, ProviderUnreachable
+from sideband_openai import _local
+from sideband_openai._known import known
+from sideband_openai._model_list import listed_models
+
+pytestmark = pytest.mark.anyio
+
+
+def listed(*items, here=False, official=False):
+    return listed_models({"data": list(items)}, official=official, here=here)
+
+
+@pytest.fixture
+def taken_port():
+    """A port at which nobody listens, and which nobody else gets."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        yield one.getsockname()[1]
+
+
+async def test_the_models_of_a_server_are_listed_by_name(client, server):
+    server.reply({"object": "list", "data": [{"id": "b"}, {"id": "a"}]}, kind="application/json")
+    assert [one.id for one in await client.models()] == ["a", "b"]
+    assert (server.seen[-1].method, server.seen[-1].path) == ("GET", "/v1/models")
+
+
+async def test_a_model_on_this_machine_costs_nothing(client, server):
+    server.reply({"data": [{"id": "a", "max_model_len": 4096}]}, kind="application/json")
+    assert await client.models() == (ModelInfo(id="a", context_window=4096, prices=Prices(input=0, output=0)),)
+
+
+async def test_a_list_that_can_not_be_read_is_refused(client, server):
+    server.reply(b"<html>", kind="text/plain")
+    with pytest.raises(ProviderRefused, match="no JSON"):
+        await client.models()
+
+
+async def test_a_server_that_refuses_says_why(client, server):
+    server.reply({"error": {"message": "who are you"}}, status=401)
+    with pytest.raises(ProviderRefused, match="who are you"):
+        await client.models()
+
+
+def test_what_a_server_tells_of_its_models_is_taken():
+    (model,) = listed(
+        {
+            "id": "maker/model",
+            "context_length": 200_000,
+            "top_provider": {"max_completion_tokens": 8_000},
+            "architecture": {"input_modalities": ["text", "image"]},
+            "supported_parameters": ["tools", "reasoning"],
+            "pricing": {"prompt": "0.000003", "completion": "0.000015", "input_cache_read": "0.0000003"},
+        }
+    )
+    assert model == ModelInfo(
+        id="maker/model",
+        context_window=200_000,
+        max_output=8_000,
+        images=True,
+        thinking=True,
+        tools=True,
+        prices=Prices(input=3, output=15, cache_read=0.3),
+    )
+
+
+def test_what_a_server_does_not_tell_is_not_made_up():
+    (model,) = listed({"id": "a"})
+    assert model.model_fields_set == {"id"}
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"id": 7},
+        {"id": ""},
+        {"id": "a b"},
+        {"id": "a\x1b[31m"},
+        {"id": "x" * 300},
+        {},
+        7,
+    ],
+)
+def test_what_has_no_usable_name_is_left_out(item):
+    assert listed(item) == ()
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"context_length": "many"},
+        {"context_length": -1},
+        {"context_length": True},
+        {"pricing": {"prompt": "-1", "completion": "nan"}},
+        {"pricing": {"prompt": None, "completion": []}},
+        {"pricing": 7, "top_provider": [], "architecture": None, "supported_parameters": "tools"},
+    ],
+)
+def test_values_that_are_none_are_left_out(field):
+    (model,) = listed({"id": "a", **field})
+    assert (model.context_window, model.prices) == (None, None)
+
+
+@pytest.mark.parametrize("data", [None, 7, {"data": 7}, {"data": None}, [], {}])
+def test_a_list_that_is_none_is_empty(data):
+    assert listed_models(data, official=False, here=False) == ()
+
+
+def test_more_of_the_official_models_is_known():
+    models = listed({"id": "gpt-4.1-2025-04-14"}, {"id": "gpt-9"}, {"id": "text-embedding-3-small"}, official=True)
+    assert [one.id for one in models] == ["gpt-4.1-2025-04-14", "gpt-9"]
+    assert models[0].context_window == 1_047_576
+    assert models[0].prices.input == 2
+    assert models[1].model_fields_set == {"id"}
+
+
+def test_nothing_is_known_of_models_elsewhere():
+    assert listed({"id": "gpt-4.1"})[0].prices is None
+
+
+def test_what_is_known_is_plausible():
+    for name in ("gpt-5", "gpt-5-mini", "gpt-4o", "o3", "gpt-3.5-turbo"):
+        info = known(name).info
+        assert info.id == name
+        assert info.context_window > info.max_output > 0
+        assert info.prices.output > info.prices.input > (info.prices.cache_read or 0) >= 0
+
+
+async def test_servers_on_this_machine_are_providers(open_client):
+    async with open_client() as client:
+        names = await client.names()
+    assert names == ("openai", "openai-llamacpp", "openai-lmstudio", "openai-ollama", "openai-vllm")
+
+
+async def test_looking_for_them_can_be_switched_off(open_client):
+    async with open_client(local=False) as client:
+        assert await client.names() == ("openai",)
+        with pytest.raises(PluginError):
+            await client.provider("openai-ollama")
+
+
+async def test_a_server_on_this_machine_is_found(open_client, server, monkeypatch, make, credentials):
+    monkeypatch.setitem(_local._PORTS, "ollama", server.server_address[1])
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-another")
+    credentials.add("openai-ollama", "sk-stored", server.origin)
+    server.reply({"data": [{"id": "small"}]}, kind="application/json")
+    async with open_client() as client:
+        assert [one.id for one in await client.models("openai-ollama")] == ["small"]
+        server.reply(make.events(make.chunk(content="x"), make.chunk(finish="stop")))
+        assert (await client.ask(name="openai-ollama")).text == "x"
+    assert all("authorization" not in one.headers for one in server.seen)
+    assert credentials.asked == []
+
+
+async def test_a_server_that_is_not_there_has_no_models(open_client, taken_port, monkeypatch):
+    monkeypatch.setitem(_local._PORTS, "vllm", taken_port)
+    async with open_client() as client:
+        assert await client.models("openai-vllm") == ()
+        with pytest.raises(ProviderUnreachable) as caught:
+            await client.ask(name="openai-vllm")
+    assert "is the server running" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "reply", [(b"<html>", 200, "text/html"), (b"no", 404, "text/plain"), (b"{", 200, "text/plain")]
+)
+async def test_something_else_at_the_port_has_no_models(open_client, server, monkeypatch, reply):
+    monkeypatch.setitem(_local._PORTS, "llamacpp", server.server_address[1])
+    body, status, kind = reply
+    server.reply(body, status=status, kind=kind)
+    async with open_client() as client:
+        assert await client.models("openai-llamacpp") == ()
+
+
+async def test_a_configured_service_takes_the_place_of_a_guess(open_client, server):
+    server.reply({"data": [{"id": "a"}]}, kind="application/json")
+    async with open_client(services={"ollama": {"base_url": server.base_url}}) as client:
+        assert (await client.names()).count("openai-ollama") == 1
+        assert [one.id for one in await client.models("openai-ollama")] == ["a"]
+
+
+async def test_opening_a_host_asks_nobody(open_client, server):
+    async with open_client(base_url=server.base_url) as client:
+        await client.names()
+    assert server.seen == []
