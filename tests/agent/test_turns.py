@@ -255,3 +255,35 @@ async def test_only_the_tools_that_were_asked_for_can_be_called(stage, kit):
         await agent.invoke("hi")
         assert agent.scripted.requests[0].tools == ()
         assert "no tool echo" in results(agent)[0].text
+
+
+async def test_an_argument_that_is_called_like_a_secret_reaches_its_tool(stage, kit):
+    given = []
+
+    class Login(kit.Text):
+        password: str
+
+    @tool("login")
+    async def login(params: Login, ctx) -> dict:
+        """Log in."""
+        given.append(params.password)
+        return {"token": "abc"}
+
+    turns = [calls(("login", {"password": "made up by the model"})), "ok"]
+    async with stage(turns, Plugin("tool", "login", login)) as agent:
+        await agent.invoke("hi")
+        assert results(agent)[0].text == '{"token": "abc"}'
+    assert given == ["made up by the model"]
+
+
+async def test_a_known_secret_is_removed_from_what_models_and_tools_say(stage, kit):
+    @tool("leak")
+    async def leak(params: kit.Text, ctx) -> str:
+        """Leak."""
+        ctx.protect("s3cr3t-value", "demo")
+        return "it is s3cr3t-value"
+
+    async with stage([calls(("leak", {})), "it was s3cr3t-value"], Plugin("tool", "leak", leak)) as agent:
+        result = await agent.invoke("hi")
+        assert "s3cr3t-value" not in results(agent)[0].text
+    assert "s3cr3t-value" not in result.text

@@ -260,18 +260,21 @@ class ProviderUnreachable(ProviderError, ConnectionError):
     """No connection, or it broke off before an answer began."""
 
     code = "provider.unreachable"
+    retryable = True
 
 
 class ProviderTimeout(ProviderError, TimeoutError):
     """The server was silent for too long."""
 
     code = "provider.timeout"
+    retryable = True
 
 
 class StreamBroken(ProviderError, ConnectionError):
     """The stream ended before its end, or says something that its protocol does not know."""
 
     code = "provider.stream"
+    retryable = True
 
 
 class ProviderUnconfigured(ProviderError, LookupError):

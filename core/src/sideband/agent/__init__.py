@@ -15,6 +15,7 @@ from ._errors import (
     RunHalted,
     RunParked,
     StructureRefused,
+    ToolsUnknown,
 )
 from ._file_lists import with_file_lists, without_file_lists
 from ._run import Phase, RunResult, RunStatus
@@ -39,6 +40,7 @@ __all__ = [
     "RunResult",
     "RunStatus",
     "StructureRefused",
+    "ToolsUnknown",
     "sliding_window",
     "with_file_lists",
     "without_file_lists",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import anyio
 
@@ -335,7 +335,7 @@ class Agent:
         """
         await self._switch(SessionBeforeSwitch("resume", session), session, "resume")
 
-    async def fork(self, entry: str | None = None, *, position: str = "at") -> str:
+    async def fork(self, entry: str | None = None, *, position: Literal["at", "before"] = "at") -> str:
         """Leave the session for a copy of its path up to an entry; returns its id.
 
         Args:
@@ -358,11 +358,11 @@ class Agent:
             await self._replace_session(name, "reload")
 
     async def skills(self) -> tuple[Mapping[str, Any], ...]:
-        """The skills that it may use: those with a tool that it may call, and those of instructions only."""
+        """The skills that its model is told about: those with a tool that it is told about, or without any."""
         return tuple(
             skill
             for skill in await self.host.tools.skills()
-            if not skill["tools"] or any(self.tools.get(name) for name in skill["tools"])
+            if not skill["tools"] or any(self.offered.get(name) for name in skill["tools"])
         )
 
     async def build_system_prompt(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ._agent import Agent
-from ._errors import DepthReached
+from ._errors import DepthReached, ToolsUnknown
 from ._memory_store import MemoryStore
 from ._run import RunResult
 from ._wiring import Lineage
@@ -25,10 +25,14 @@ async def run_child(parent: Agent, prompt: str, *, tools: Sequence[str] | None, 
 
     Raises:
         DepthReached: the parent is as deep as agents may be.
+        ToolsUnknown: the parent may not call a tool of these names.
     """
     if parent.depth >= parent.settings.depth:
         raise DepthReached(parent.settings.depth)
     view = parent.tools if tools is None else parent.tools.narrow(tools)
+    unknown = parent.tools.unknown(tools or ())
+    if unknown:
+        raise ToolsUnknown(unknown, parent.tools.names)
     with parent.allowance.share(share) as allowance:
         child = Agent(
             parent.host,

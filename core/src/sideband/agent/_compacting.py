@@ -67,7 +67,7 @@ class Compactor:
         wanted, self._wanted = self._wanted, None
         if wanted is None:
             tokens = self.tokens()
-            if tokens < _SMALL or not is_due(tokens, await self._window(), self.agent.settings.compaction):
+            if tokens < _SMALL or not is_due(tokens, await self.known_window(), self.agent.settings.compaction):
                 return False
         with self.agent.compacting():
             return await self._compact(wanted or "", save=at_end)
@@ -88,7 +88,7 @@ class Compactor:
         prepared = prepare(
             path,
             agent.settings.compaction,
-            window=await self._window(),
+            window=await self.known_window(),
             tokens=self.tokens(),
             overflow=overflow,
             read_only=[one.model_name for one in agent.offered.tools if one.read_only],
@@ -111,7 +111,8 @@ class Compactor:
             await agent.announcer.tell(SavePoint(agent.session.id, stored))
         return True
 
-    async def _window(self) -> int:
+    async def known_window(self) -> int:
+        """The context window of the model; asked for once."""
         if self.window is None:
             self.window = self.agent.settings.context_window or await self._asked() or _USUAL_WINDOW
         return self.window

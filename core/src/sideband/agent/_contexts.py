@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import define, field
 
@@ -155,7 +155,7 @@ class AgentPluginContext:
         """Leave the session for a new one."""
         return await self.agent.new_session()
 
-    async def fork(self, entry: str | None = None, *, position: str = "at") -> str:
+    async def fork(self, entry: str | None = None, *, position: Literal["at", "before"] = "at") -> str:
         """Leave the session for a copy of its path up to an entry."""
         return await self.agent.fork(entry, position=position)
 

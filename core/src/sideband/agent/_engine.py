@@ -101,6 +101,8 @@ class Engine:
         return message, message.tool_calls
 
     async def _answer(self, run: Run, message: AssistantMessage, calls: tuple[ToolCallPart, ...]) -> Answers:
+        # All results together must fit the window: what was just answered can't be compacted.
+        self.agent.outputs.limit(await self.compactor.known_window() // 2 // len(calls))
         step = str(run.step - 1)
         numbered = [(message.tool_calls.index(call), call) for call in calls]
         answers = await self.tools.answer(numbered, step)

@@ -7,6 +7,7 @@ SidebandError
     ├── ModelMissing(LookupError)            agent.model       no model is configured
     ├── StructureRefused(PermissionError)    agent.refused     a plugin keeps the user from switching or forking
     ├── DepthReached(RecursionError)         agent.depth       agents may not spawn agents any deeper
+    ├── ToolsUnknown(LookupError)            agent.tools       a child can't have a tool that its parent lacks
     ├── RunHalted(PermissionError)           agent.halted      a guard ended the run
     ├── ModelFailed(RuntimeError)            code of the model call's failure
     └── RunParked(RuntimeError)              what it waits for; the run can go on later
@@ -15,7 +16,7 @@ SidebandError
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .._errors import SidebandError
@@ -31,6 +32,7 @@ __all__ = [
     "RunHalted",
     "RunParked",
     "StructureRefused",
+    "ToolsUnknown",
 ]
 
 
@@ -99,6 +101,18 @@ class DepthReached(AgentError, RecursionError):
         super().__init__(
             f"agents may spawn agents {depth} deep, and no deeper",
             hint="do the task in this agent, or raise `depth` under `[agent]`",
+        )
+
+
+class ToolsUnknown(AgentError, LookupError):
+    """A child was to have tools that its parent may not call, or that there are not."""
+
+    code = "agent.tools"
+
+    def __init__(self, names: Sequence[str], known: Sequence[str]) -> None:
+        super().__init__(
+            f"there is no tool {', '.join(f'`{name}`' for name in names)} to hand on",
+            hint=f"name some of: {', '.join(known) or 'none'}",
         )
 
 

@@ -11,6 +11,8 @@ from ._truncation import cut
 
 __all__ = ["Outputs"]
 
+_LEAST = 300
+
 
 @define(eq=False)
 class Outputs:
@@ -25,13 +27,22 @@ class Outputs:
     store: Store = field(repr=False)
     session: str
     tokens: int
+    _limit: int = field(init=False)
+
+    @_limit.default
+    def _unlimited(self) -> int:
+        return self.tokens
+
+    def limit(self, tokens: int) -> None:
+        """Show less than usual of what comes next, down to a few hundred tokens."""
+        self._limit = min(self.tokens, max(tokens, _LEAST))
 
     async def shown(self, text: str) -> tuple[str, str | None]:
         """What a model sees of a text, and the handle of the whole, if that is more."""
-        if len(text) <= self.tokens:  # a token has at least one character
+        if len(text) <= self._limit:  # a token has at least one character
             return text, None
         handle = token_hex(8)
-        part = cut(text, self.tokens, handle=handle)
+        part = cut(text, self._limit, handle=handle)
         if not part.omitted:
             return part.text, None
         await self.store.put(self._key(handle), {"text": text})

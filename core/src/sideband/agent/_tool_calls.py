@@ -152,7 +152,7 @@ class ToolCalls:
         """Find the tool, check the arguments, and ask whether it may run."""
         problem = self._look_up(one)
         if problem is not None:
-            one.answer = ToolAnswer.error(problem, code="tool.rejected")
+            one.answer = await self._after(one, ToolAnswer.error(problem, code="tool.rejected"))
             return None
         assert one.tool is not None  # noqa: S101  it was just looked up
         tool = one.tool
@@ -248,12 +248,11 @@ class ToolCalls:
 
     async def _after(self, one: _Planned, answer: ToolAnswer) -> ToolAnswer:
         """The answer as plugins have left it, their notes at its end."""
-        assert one.tool is not None  # noqa: S101  only calls that ran get here
         before = _content(answer)
         event = ToolResult(
             one.part.id,
-            one.tool.name,
-            one.arguments,
+            one.tool.name if one.tool else one.part.name,
+            one.arguments or one.part.arguments,
             before,
             is_error=answer.is_error,
             terminate=answer.terminate,

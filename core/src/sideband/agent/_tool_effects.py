@@ -196,6 +196,7 @@ def _bound(handler: Callable[[Any, OpContext], Awaitable[Any]]) -> BoundOp:
         timeout=_LONGEST,
         idempotent=False,
         record=("tool", "arguments", "call"),
+        foreign_names=True,
     )
     return BoundOp(spec, OpFamily("tool", (spec,)), _CORE)
 

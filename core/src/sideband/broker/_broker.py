@@ -290,12 +290,13 @@ class Broker:
                     # A plugin does not get to end the host.
                     error = self._typed(dispatch, RuntimeError(f"it raised {type(raised).__name__}"))
                 except BaseExceptionGroup as group:
-                    cancelled, others = group.split(get_cancelled_exc_class())
-                    if cancelled is None or not isinstance(others, ExceptionGroup | None):
+                    _, staying = group.split((SystemExit, GeneratorExit))
+                    cancelled, others = staying.split(get_cancelled_exc_class()) if staying else (None, None)
+                    if (staying is group and cancelled is None) or not isinstance(others, ExceptionGroup | None):
                         raise
+                    error = self._typed(dispatch, others or RuntimeError("its tasks were ended"))
                     # trio hands over a cancellation together with what was raised on the way out. Whoever cancelled
                     # does so again here, and sees his own cancellation only.
-                    error = self._typed(dispatch, others or RuntimeError("its tasks were cancelled"))
                     await checkpoint()
         except get_cancelled_exc_class():
             await self._settle(dispatch, "cancelled", OpCancelled(dispatch.op))
@@ -378,7 +379,7 @@ class Broker:
             if type(result) is not spec.result:
                 result = spec.result_adapter.validate_python(result)
             plain = spec.result_adapter.dump_python(result)
-            redacted = self.redactor.data(plain)
+            redacted = self.redactor.data(plain, sensitive_keys=not spec.foreign_names)
             reply = PLAIN.data(plain, sensitive_keys=False) if spec.reveals else redacted
             return reply, redacted, len(to_json(reply, bytes_mode="base64"))
         except ValidationError as error:

@@ -54,6 +54,8 @@ class OpSpec:
         record: the parameters whose values may enter the ledger; the others are only named there.
         reveals: whether handing a secret value to its caller is the op's purpose; its reply is then not redacted
             (records of it are).
+        foreign_names: whether the names in its reply are somebody else's, such as those of a tool's arguments: then a
+            value is not removed for being called ``password``. Known secret values are removed all the same.
         preview: what would happen, as text, without doing it.
         reconcile: asks the world whether a lost effect happened, from its recorded parameters.
         undo: takes a done effect back.
@@ -71,6 +73,7 @@ class OpSpec:
     fire_and_forget: bool = False
     record: tuple[str, ...] = ()
     reveals: bool = False
+    foreign_names: bool = False
     preview: Callable[[Any, OpContext], Awaitable[str]] | None = field(default=None, repr=False)
     reconcile: Callable[[Mapping[str, Any], OpContext], Awaitable[Reconciled | None]] | None = field(
         default=None, repr=False
@@ -118,6 +121,7 @@ def op(
     fire_and_forget: bool = False,
     record: Iterable[str] = (),
     reveals: bool = False,
+    foreign_names: bool = False,
     preview: Callable[[Any, OpContext], Awaitable[str]] | None = None,
     reconcile: Callable[[Mapping[str, Any], OpContext], Awaitable[Reconciled | None]] | None = None,
     undo: Callable[[Any, Any, OpContext], Awaitable[None]] | None = None,
@@ -159,6 +163,7 @@ def op(
             fire_and_forget=fire_and_forget,
             record=tuple(record),
             reveals=reveals,
+            foreign_names=foreign_names,
             preview=preview,
             reconcile=reconcile,
             undo=undo,

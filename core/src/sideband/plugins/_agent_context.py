@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from ..messages import Message, Usage
 from ._context import PluginContext
@@ -130,7 +130,7 @@ class AgentContext(PluginContext, Protocol):
     async def new_session(self) -> str:
         """Leave the session for a new one; returns its id."""
 
-    async def fork(self, entry: str | None = None, *, position: str = "at") -> str:
+    async def fork(self, entry: str | None = None, *, position: Literal["at", "before"] = "at") -> str:
         """Leave the session for a copy of its path up to an entry; returns its id."""
 
     async def switch_session(self, session: str) -> None:

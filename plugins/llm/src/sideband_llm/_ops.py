@@ -38,6 +38,7 @@ async def _did_not_happen(params: Mapping[str, Any], ctx: OpContext) -> Reconcil
     timeout=_CALL_SECONDS,
     record=["model", "max_tokens", "temperature", "thinking", "tool_choice"],
     reconcile=_did_not_happen,
+    foreign_names=True,
 )
 async def generate(params: GenerateParams, ctx: OpContext) -> AssistantMessage:
     """Ask a model, and answer with the whole message that it says."""

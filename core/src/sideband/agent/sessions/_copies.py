@@ -169,9 +169,9 @@ def _where(line: _Intact) -> str:
 
 def _our_header(told: Mapping[str, Any]) -> SessionHeader:
     version = told.get("version")
-    if told.get("type") != "session":
+    if told.get("type") != "session" or not isinstance(version, int):
         raise SessionUnreadable("its first line is no header of a session")
-    if isinstance(version, int) and version > VERSION:
+    if version > VERSION:
         raise SessionUnreadable(
             f"it has version {version} of the format, and this is known up to {VERSION}", hint="upgrade sideband"
         )

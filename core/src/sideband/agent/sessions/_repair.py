@@ -29,7 +29,7 @@ class EntryReader:
 
     leaf: str | None = None
     notices: list[str] = field(factory=list)
-    _ids: dict[str, str] = field(factory=dict, init=False)
+    _ids: dict[str, str | None] = field(factory=dict, init=False)
     _taken: set[str] = field(factory=set, init=False)
     _copies: Counter[str] = field(factory=Counter, init=False)
 
@@ -62,9 +62,10 @@ class EntryReader:
             entry: the entry.
             called: its id in the records, if that is another one.
         """
-        self._ids[called or entry.id] = entry.id
         self._taken.add(entry.id)
+        # What follows an entry that goes back follows the one that it goes back to.
         self.leaf = entry.target if isinstance(entry, LeafEntry) else entry.id
+        self._ids[called or entry.id] = self.leaf
 
     def _changes(self, entry: Entry, where: str) -> dict[str, Any]:
         changes: dict[str, Any] = {}
@@ -76,9 +77,9 @@ class EntryReader:
         if isinstance(entry, LeafEntry) and entry.target is not None:
             changes["target"] = self._known(entry.target, where, "goes back to")
         if isinstance(entry, LabelEntry):
-            changes["target"] = self._ids.get(entry.target, entry.target)
+            changes["target"] = self._ids.get(entry.target) or entry.target
         if isinstance(entry, CompactionEntry) and entry.first_kept is not None:
-            changes["first_kept"] = self._ids.get(entry.first_kept, entry.first_kept)
+            changes["first_kept"] = self._ids.get(entry.first_kept) or entry.first_kept
             if entry.first_kept not in self._ids:
                 self.notices.append(f"{where} keeps all from `{entry.first_kept}` on, which is not there: all is kept")
         return {name: value for name, value in changes.items() if value != getattr(entry, name)}

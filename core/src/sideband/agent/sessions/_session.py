@@ -237,6 +237,8 @@ class Session:
         for body in bodies:
             self._check_references(body)
             entry = body.model_copy(update={"id": new_id(), "parent": parent, "time": time})
+            if isinstance(entry, LeafEntry):
+                entry = entry.model_copy(update={"target": self.tree.position(entry.target)})
             parent = entry.target if isinstance(entry, LeafEntry) else entry.id
             entries.append(entry)
         return entries

@@ -16,6 +16,7 @@ from ._entries import (
     CustomMessageEntry,
     Entry,
     LabelEntry,
+    LeafEntry,
     MessageEntry,
     ModelEntry,
     NameEntry,
@@ -181,6 +182,15 @@ class SessionTree:
         found = [(one.id, message) for one in entries if isinstance(message := _message_of(one), UserMessage)]
         return list(found)
 
+    def position(self, entry: str | None) -> str | None:
+        """Where the conversation stands at an entry: there, or where it goes back to.
+
+        Raises:
+            EntryNotFound: there is no such entry.
+        """
+        found = None if entry is None else self.entry(entry)
+        return found.target if isinstance(found, LeafEntry) else entry
+
     def unfinished_run(self) -> RunEntry | None:
         """The last run on the path, if it can be gone on with. One that was copied from elsewhere can't."""
         run = self._standings[self.leaf].run
@@ -224,7 +234,7 @@ class SessionTree:
         return before
 
     def _at(self, leaf: str | None) -> str | None:
-        return self.leaf if leaf is None else self.entry(leaf).id
+        return self.leaf if leaf is None else self.position(leaf)
 
     def _back_from(self, at: str | None) -> Iterable[Entry]:
         while at is not None:

@@ -1,0 +1,115 @@
+"""Forks hosts that can be killed: ``go HOME`` on standard input starts one, and its process id is answered.
+
+Each goes on with the one session there is: first with the run that was cut off, then with new ones. Everything is
+imported once, so that a host is at work a few milliseconds after it was asked for.
+"""
+
+import os
+import sys
+import traceback
+from pathlib import Path
+from types import SimpleNamespace
+
+import anyio
+import sideband_llm.plugin
+import sideband_store_sqlite.plugin
+from pydantic import BaseModel
+from sideband import Agent, Host, Plugin
+from sideband.messages import AssistantMessage, UserMessage
+from sideband.ops import Level, OpFamily, op
+from sideband.tools import tool
+from sideband_scripted import Scripted, Turn
+
+SESSION = "the-one"
+
+
+class Mark(BaseModel):
+    mark: str
+
+
+def note(home, name, text):
+    """One line, whole or not at all."""
+    descriptor = os.open(home / name, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(descriptor, f"{text}\n".encode())
+    os.close(descriptor)
+
+
+@op("bell.ring", level=Level.CONTROLLED, record=["mark"])
+async def ring(params: Mark, ctx) -> str:
+    """Ring: an effect that can be counted."""
+    note(ctx.home, "effects", params.mark)
+    return "ding"
+
+
+@tool("bell")
+async def bell(params: Mark, ctx) -> str:
+    """Ring the bell."""
+    return await ctx.dispatch("bell.ring", {"mark": params.mark})
+
+
+@tool("direct")
+async def direct(params: Mark, ctx) -> str:
+    """Do something that is no op."""
+    note(ctx.home, "effects", params.mark)
+    return "done"
+
+
+def play(request):
+    """Three turns with two effects each, then an answer: by what the conversation holds, not by counting."""
+    at = max(n for n, one in enumerate(request.messages) if isinstance(one, UserMessage) and one.source == "user")
+    task = request.messages[at].text
+    said = sum(isinstance(one, AssistantMessage) for one in request.messages[at:])
+    if said == 3:
+        return f"done: {task}"
+    return Turn(tool_calls=[("bell", {"mark": f"{task}-{said}-b"}), ("direct", {"mark": f"{task}-{said}-d"})])
+
+
+PLUGINS = (
+    Plugin("op", "llm", sideband_llm.plugin),
+    Plugin("store", "sqlite", sideband_store_sqlite.plugin),
+    Plugin("op", "bell", SimpleNamespace(sideband_ops=lambda: OpFamily("bell", (ring,)))),
+    Plugin("tool", "bell", bell),
+    Plugin("tool", "direct", direct),
+)
+
+
+async def main(home, last):
+    provider = Plugin("provider", "scripted", Scripted([play], repeat=True))
+    settings = {"agent": {"model": "scripted:test", "context_window": 1_000_000}}
+
+    def watch(event):
+        if event.hook == "message_end" and event.message["role"] == "user":
+            note(home, "acknowledged", event.message["content"][0]["text"])
+
+    async with Host(home=home, settings=settings, plugins=[*PLUGINS, provider], autoload=False) as host:
+        agent = Agent(host, on_event=watch)
+        found = [one.id for one in await agent.sessions.list()]
+        agent = Agent(host, session=found[0] if found else None, on_event=watch)
+        async with agent:
+            while True:
+                await agent.resume()
+                tasks = sum(one.role == "user" for one in agent.session.messages())
+                if tasks >= last:
+                    break
+                await agent.invoke(f"task-{tasks}")
+    note(home, "finished", "yes")
+
+
+def serve():
+    for line in sys.stdin:
+        home, last = line.split()
+        pid = os.fork()
+        if pid == 0:
+            os.close(0)
+            try:
+                anyio.run(main, Path(home), int(last))
+            except BaseException:  # noqa: BLE001  whatever it was, the test must hear of it
+                note(Path(home), "failures", traceback.format_exc())
+            os._exit(0)
+        print(pid, flush=True)
+        _, status = os.waitpid(pid, 0)
+        print(status, flush=True)
+
+
+if __name__ == "__main__":
+    serve()

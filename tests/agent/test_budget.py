@@ -1,0 +1,111 @@
+"""Budgets: what is spent parks the run, and the run goes on when there is more."""
+
+import pytest
+from sideband import Agent, Budget, Plugin
+from sideband.providers import Prices
+from sideband.tools import tool
+from sideband_scripted import Scripted, Turn
+
+pytestmark = pytest.mark.anyio
+
+DEAR = Prices(input=1_000_000, output=1_000_000)
+
+
+@pytest.mark.parametrize(
+    ("budget", "what"),
+    [(Budget(money=1.0), "US dollars"), (Budget(tokens=1), "tokens")],
+)
+async def test_a_run_parks_before_the_next_step_when_something_is_spent(stage, kit, budget, what):
+    scripted = Scripted([Turn(tool_calls=[("echo", {"text": "x"})]), "never"], prices=DEAR)
+    async with stage([], kit.echo, scripted=scripted, budget=budget) as agent:
+        result = await agent.invoke("hi")
+        assert len(scripted.requests) == 1
+        kit.assert_valid(agent.session.messages())
+    assert (result.status, result.error["code"]) == ("parked", "budget.spent")
+    assert what in result.error["message"]
+
+
+async def test_time_at_work_counts_over_the_runs_of_a_session(stage):
+    async with stage(["one", "two"], budget=Budget(seconds=1e-9)) as agent:
+        assert (await agent.invoke("hi")).status == "completed"
+        second = await agent.invoke("again")
+    assert (second.status, "seconds" in second.error["message"]) == ("parked", True)
+
+
+async def test_no_tool_runs_beyond_the_number_of_calls_and_the_rest_goes_on_later(stage, kit):
+    ran = []
+
+    @tool("count")
+    async def count(params: kit.Text, ctx) -> str:
+        """Count."""
+        ran.append(params.text)
+        return params.text
+
+    turns = [Turn(tool_calls=[("count", {"text": "1"})]), Turn(tool_calls=[("count", {"text": "2"})]), "done"]
+    plugin = Plugin("tool", "count", count)
+    async with stage(turns, plugin, budget=Budget(calls=1)) as agent:
+        first = await agent.invoke("hi")
+        name = agent.session.id
+        assert (first.status, ran) == ("parked", ["1"])
+        await agent.new_session()
+        async with Agent(agent.host, session=name, budget=Budget(calls=10)) as more:
+            second = await more.resume()
+            kit.assert_valid(more.session.messages())
+    assert (second.status, second.text, ran) == ("completed", "done", ["1", "2"])
+
+
+async def test_what_a_session_has_used_is_known_when_it_is_opened_again(stage, kit):
+    scripted = Scripted(["one", "two"], prices=DEAR)
+    async with stage([], scripted=scripted, budget=Budget(money=1.0)) as agent:
+        await agent.invoke("hi")
+        used, name = agent.usage, agent.session.id
+        await agent.new_session()
+        assert agent.usage.cost is None
+        await agent.switch_session(name)
+        assert agent.usage == used
+        assert (await agent.invoke("again")).status == "parked"
+
+
+async def test_a_child_gets_a_share_and_what_it_uses_is_its_parents(stage, kit):
+    left = []
+
+    @tool("helper")
+    async def helper(params: kit.Text, ctx) -> str:
+        """Let a child do it."""
+        left.append(ctx.agent.allowance.left("tokens"))
+        result = await ctx.spawn_child("do it", share=0.5)
+        left.append(ctx.agent.allowance.left("tokens"))
+        return result.status
+
+    def hungry(request):
+        return Turn(tool_calls=[("echo", {"text": "x" * 4_000})])
+
+    turns = [Turn(tool_calls=[("helper", {})]), *[hungry] * 20, "ok"]
+    plugins = [kit.echo, Plugin("tool", "helper", helper)]
+    async with stage(turns, *plugins, budget=Budget(tokens=40_000)) as agent:
+        await agent.invoke("hi")
+        answer = next(message for message in agent.session.messages() if message.role == "tool")
+        usage = agent.usage
+    assert answer.text == "parked"
+    before, after = left
+    assert before * 0.3 < after < before * 0.6
+    assert usage.context > 20_000
+
+
+def test_shares_of_several_children_are_no_more_than_what_is_left():
+    from sideband.agent import Allowance
+
+    allowance = Allowance(Budget(calls=100))
+    with allowance.share(0.5) as first, allowance.share(0.5) as second:
+        assert (first.limit.calls, second.limit.calls) == (50, 25)
+        first.charge(calls=10)
+        assert allowance.left("calls") == 100 - 10 - 75
+    assert allowance.left("calls") == 90
+
+
+@pytest.mark.parametrize("fraction", [0, -1, 1.1, float("nan")])
+def test_a_share_is_a_part(fraction):
+    from sideband.agent import Allowance
+
+    with pytest.raises(ValueError, match="share"), Allowance().share(fraction):
+        pass

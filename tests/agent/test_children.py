@@ -1,0 +1,137 @@
+"""Child agents: the same prompt and schemas to the byte, fewer tools, and no longer than their parent."""
+
+import anyio
+import pytest
+from sideband import Plugin
+from sideband.agent import DepthReached
+from sideband.hooks import Section
+from sideband.tools import tool
+from sideband_scripted import Hang, Turn
+
+pytestmark = pytest.mark.anyio
+
+
+def helper_of(kit, **options):
+    @tool("helper")
+    async def helper(params: kit.Text, ctx) -> str:
+        """Let a child do it."""
+        result = await ctx.spawn_child(params.text or "do it", **options)
+        return f"{result.status}: {result.text}"
+
+    return Plugin("tool", "helper", helper)
+
+
+async def test_a_child_does_a_task_and_its_parent_gets_the_answer(stage, kit):
+    turns = [Turn(tool_calls=[("helper", {"text": "add 1 and 1"})]), "2", "it is 2"]
+    async with stage(turns, helper_of(kit)) as agent:
+        result = await agent.invoke("hi")
+        child = agent.scripted.requests[1]
+        assert [message.text for message in child.messages] == ["add 1 and 1"]
+        assert agent.session.messages()[2].text == "completed: 2"
+    assert result.text == "it is 2"
+
+
+async def test_a_childs_prompt_and_tools_are_its_parents_to_the_byte(stage, kit):
+    def sections(event):
+        return [Section("base", f"Session {event.session}.")]
+
+    turns = [Turn(tool_calls=[("helper", {})]), "done", "ok"]
+    prompts = Plugin("hook", "prompts", kit.hooks(sections=sections))
+    async with stage(turns, kit.echo, prompts, helper_of(kit, tools=["echo"])) as agent:
+        await agent.invoke("hi")
+        parent, child, _ = agent.scripted.requests
+    assert (child.system, child.tools, child.model) == (parent.system, parent.tools, parent.model)
+
+
+async def test_a_child_can_call_only_the_tools_that_it_was_given(stage, kit):
+    turns = [
+        Turn(tool_calls=[("helper", {})]),
+        Turn(tool_calls=[("helper", {}), ("echo", {"text": "x"})]),
+        "done",
+        "ok",
+    ]
+    async with stage(turns, kit.echo, helper_of(kit, tools=["echo"])) as agent:
+        await agent.invoke("hi")
+        refused, allowed = agent.scripted.requests[2].messages[-2:]
+    assert "may not be called here" in refused.text
+    assert "echo" in refused.text
+    assert allowed.text == "x"
+
+
+async def test_a_childs_tools_are_never_more_than_its_parents(stage, kit):
+    turns = [Turn(tool_calls=[("helper", {})]), Turn(tool_calls=[("echo", {"text": "x"})]), "done", "ok"]
+    async with stage(turns, kit.echo, helper_of(kit, tools=["echo", "helper"]), tools=["helper"]) as agent:
+        await agent.invoke("hi")
+        assert agent.scripted.requests[2].messages[-1].is_error
+
+
+async def test_agents_spawn_agents_only_so_deep(stage, kit):
+    depths = []
+
+    @tool("helper")
+    async def helper(params: kit.Text, ctx) -> str:
+        """Let a child do it."""
+        depths.append(ctx.agent.depth)
+        try:
+            await ctx.spawn_child("deeper")
+        except DepthReached as error:
+            return error.message
+        return "came back"
+
+    turns = [*[Turn(tool_calls=[("helper", {})])] * 3, *["ok"] * 3]
+    settings = {"agent": {"model": "scripted:test", "depth": 2}}
+    async with stage(turns, Plugin("tool", "helper", helper), settings=settings) as agent:
+        await agent.invoke("hi")
+        deepest = agent.scripted.requests[3].messages[-1]
+    assert depths == [0, 1, 2]
+    assert "2 deep" in deepest.text
+
+
+async def test_a_child_ends_with_its_parent(stage, kit):
+    turns = [Turn(tool_calls=[("helper", {})]), Hang()]
+    async with stage(turns, helper_of(kit)) as agent, anyio.create_task_group() as tasks:
+        tasks.start_soon(agent.invoke, "hi")
+        while len(agent.scripted.requests) < 2:
+            await anyio.lowlevel.checkpoint()
+        with anyio.fail_after(10):
+            agent.abort()
+            await agent.wait_for_idle()
+        kit.assert_valid(agent.session.messages())
+
+
+async def test_a_childs_conversation_is_not_kept(stage, kit):
+    turns = [Turn(tool_calls=[("helper", {})]), "done", "ok"]
+    async with stage(turns, helper_of(kit)) as agent:
+        await agent.invoke("hi")
+        assert [one.id for one in await agent.sessions.list()] == [agent.session.id]
+
+
+async def test_children_work_side_by_side(stage, kit):
+    meeting = [anyio.Event(), anyio.Event()]
+
+    @tool("meet")
+    async def meet(params: kit.Text, ctx) -> str:
+        """Wait for the other one."""
+        mine = int(params.text)
+        meeting[mine].set()
+        await meeting[1 - mine].wait()
+        return params.text
+
+    def play(request):
+        first = request.messages[0].text
+        if first == "hi":
+            calls = [("helper", {"text": "0"}), ("helper", {"text": "1"})]
+            return "both" if len(request.messages) > 1 else Turn(tool_calls=calls)
+        return "met" if len(request.messages) > 1 else Turn(tool_calls=[("meet", {"text": first})])
+
+    with anyio.fail_after(20):
+        async with stage([play] * 6, Plugin("tool", "meet", meet), helper_of(kit)) as agent:
+            result = await agent.invoke("hi")
+    assert result.text == "both"
+
+
+async def test_a_tool_that_the_parent_lacks_can_not_be_handed_on(stage, kit):
+    turns = [Turn(tool_calls=[("helper", {})]), "ok"]
+    async with stage(turns, kit.echo, helper_of(kit, tools=["echo", "shell"])) as agent:
+        await agent.invoke("hi")
+        assert "no tool `shell`" in agent.session.messages()[2].text

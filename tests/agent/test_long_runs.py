@@ -1,0 +1,57 @@
+"""A run that is longer than the model's window: it ends, and no request is ever torn."""
+
+import pytest
+from sideband import Plugin
+from sideband.tools import tool
+from sideband_scripted import Scripted, Turn
+
+pytestmark = pytest.mark.anyio
+
+REQUEST = "Count all the words in every file of the archive, and remember the number 4711."
+
+
+@pytest.mark.parametrize("at_once", [1, 4])
+async def test_two_hundred_tool_calls_over_a_small_window_end_with_compactions_between(stage, kit, at_once):
+    ran = []
+
+    @tool("read")
+    async def read(params: kit.Text, ctx) -> str:
+        """Read a file."""
+        ran.append(params.text)
+        return f"words of {params.text} " * 20
+
+    def play(request):
+        if len(ran) >= 200:
+            return "counted"
+        return Turn(tool_calls=[("read", {"text": f"file-{len(ran)}-{n}"}) for n in range(at_once)])
+
+    window = 4_000
+    scripted = Scripted([play], repeat=True, context_window=window)
+    settings = {
+        "agent": {"model": "scripted:test", "turns": 500, "compaction": {"reserve": 1_000, "keep": 800}},
+    }
+    compactions = []
+
+    def watch(event):
+        if event.hook == "session_compact":
+            compactions.append(event)
+
+    plugin = Plugin("tool", "read", read)
+    async with stage([], plugin, scripted=scripted, settings=settings, on_event=watch) as agent:
+        result = await agent.invoke(REQUEST)
+    assert (result.status, result.text, len(ran)) == ("completed", "counted", 200)
+    assert len(compactions) > 3
+    for request in scripted.requests:
+        kit.assert_valid(request.messages)
+        assert any(message.role == "user" and REQUEST in message.text for message in request.messages)
+        assert sum(len(message.text) for message in request.messages) // 4 < window
+
+
+async def test_a_run_that_never_ends_parks_and_says_so(stage, kit):
+    settings = {"agent": {"model": "scripted:test", "turns": 5}}
+    scripted = Scripted([Turn(tool_calls=[("echo", {"text": "x"})])], repeat=True)
+    async with stage([], kit.echo, scripted=scripted, settings=settings) as agent:
+        result = await agent.invoke("hi")
+        kit.assert_valid(agent.session.messages())
+    assert (result.status, result.error["code"]) == ("parked", "agent.turns")
+    assert len(scripted.requests) == 5
