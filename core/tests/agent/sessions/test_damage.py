@@ -15,9 +15,13 @@ HEADER = {"type": "session", "version": 1, "id": SESSION, "time": "2026-01-01T00
 def said(entry, parent, text="x", **fields):
     content = [{"type": "text", "text": text}]
     message = {"role": "user", "content": content}
-    return {"id": entry, "parent": parent, "time": "2026-01-01T00:00:00.000Z", "type": "message", "message": message} | (
-        fields
-    )
+    return {
+        "id": entry,
+        "parent": parent,
+        "time": "2026-01-01T00:00:00.000Z",
+        "type": "message",
+        "message": message,
+    } | (fields)
 
 
 @pytest.fixture
@@ -144,20 +148,31 @@ async def test_a_lost_stream_is_a_session_that_is_not_there(sessions, store):
 
 
 IDS = st.sampled_from(["a", "b", "c", "d", "", "lost"]) | st.none()
+KINDS = {
+    "message": lambda target: {"message": {"role": "user", "content": "x"}},
+    "leaf": lambda target: {"target": target},
+    "label": lambda target: {"target": target, "label": "l"},
+    "compaction": lambda target: {"summary": "s", "first_kept": target},
+    "run": lambda target: {"run": "r", "status": "started"},
+    "hologram": lambda target: {"target": target},
+}
 ENTRIES = st.builds(
     lambda entry, parent, target, kind: {
-        **said(entry, parent),
-        **({"type": kind, "target": target} if kind != "message" else {}),
+        "id": entry,
+        "parent": parent,
+        "time": "",
+        "type": kind,
+        **KINDS[kind](target),
     },
     IDS,
     IDS,
     IDS,
-    st.sampled_from(["message", "leaf", "label", "compaction", "hologram"]),
+    st.sampled_from(sorted(KINDS)),
 )
 JUNK = st.dictionaries(st.sampled_from(["id", "parent", "type", "time", "message"]), IDS | st.integers())
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
 @given(records=st.lists(ENTRIES | JUNK, max_size=12))
 async def test_whatever_the_records_are_the_session_can_be_read_and_written(sessions, store, records):
     name = new_id()
@@ -166,7 +181,8 @@ async def test_whatever_the_records_are_the_session_can_be_read_and_written(sess
         for entry in session.tree.entries:
             path = session.path(entry.id)
             assert len({one.id for one in path}) == len(path)
-            assert path[-1] is entry
+            assert [entry.id for entry in path[-1:]] == [one for one in [session.tree.position(entry.id)] if one]
+            assert session.tree.context(entry.id) is not None
         await session.append(MessageEntry(message=UserMessage(content="new")))
         told, leaf = session.messages(), session.leaf
     async with await sessions.open(name) as again:

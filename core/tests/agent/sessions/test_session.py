@@ -79,6 +79,17 @@ async def test_going_back_to_the_beginning_begins_anew(sessions):
         assert texts(again) == ["b"]
 
 
+async def test_going_back_to_where_it_was_gone_back_is_going_back_to_the_same_entry(sessions):
+    async with await sessions.create() as session:
+        first, _ = await session.append(user("a"), user("b"))
+        await session.rewind(first)
+        back = session.tree.entries[-1].id
+        await session.append(user("c"))
+        assert await session.rewind(back) == first
+        assert texts(session) == ["a"]
+        assert session.path(back) == session.path(first)
+
+
 async def test_the_summary_of_a_branch_that_was_left_is_seen(sessions):
     async with await sessions.create() as session:
         first, left = await session.append(user("a"), user("b"))

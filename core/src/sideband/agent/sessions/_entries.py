@@ -300,7 +300,7 @@ def entry_of(record: Mapping[str, Any]) -> tuple[Entry, str]:
             return entry, ""
         raise ValueError("it has no id")
     if not isinstance(record.get("type"), str):
-        raise ValueError("it has no type")
+        raise ValueError("it has no type")  # noqa: TRY004 - it is the content that is wrong
     try:
         place = _PLACE.validate_python({name: record[name] for name in ("id", "parent", "time") if name in record})
         foreign = ForeignEntry(id=place.id, parent=place.parent, time=place.time, data=dict(record))
