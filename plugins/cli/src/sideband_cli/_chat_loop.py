@@ -51,6 +51,9 @@ class Conversation(Sink, Protocol):
     def say(self, text: str) -> None:
         """Show what was asked for."""
 
+    def refresh(self) -> None:
+        """Show the status as it is now."""
+
     def suggest(self, text: str) -> None:
         """Put a text where the user can edit and send it."""
 
@@ -159,6 +162,7 @@ class Chat:
             self._done = None
             self._aborting = False
             done.set()
+            self.conversation.refresh()
         if self.agent.wants_shutdown:
             self.conversation.leave()
         elif result is not None and result.status == "completed":

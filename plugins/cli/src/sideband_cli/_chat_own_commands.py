@@ -76,9 +76,7 @@ class _Commands:
     async def models(self, text: str) -> str:
         found: dict[str, Any] = await self._agent.host.op("llm.models", {})
         rows = [
-            [one["model"], one.get("context_window") or ""]
-            for one in found["models"]
-            if text.lower() in one["model"].lower()
+            [one["name"], one["context_window"] or ""] for one in found["models"] if text.lower() in one["name"].lower()
         ]
         return format_table(["model", "context"], rows) if rows else "there are none: see `sideband models list`"
 

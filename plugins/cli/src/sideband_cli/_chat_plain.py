@@ -68,6 +68,9 @@ class ChatPlain(RunOutput):
         """Show what could be said: nobody can edit it here."""
         self.line(text)
 
+    def refresh(self) -> None:
+        """Nothing: no status is shown."""
+
     async def _line(self, prompt: str) -> str:
         if sys.stdin.isatty():
             sys.stderr.write(prompt)

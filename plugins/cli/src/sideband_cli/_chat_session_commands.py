@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sideband import UsageError
@@ -35,6 +36,7 @@ def session_commands(chat: Chat, agent: Agent) -> list[SlashCommand]:
         SlashCommand("tree", "show the session with all its branches", own.tree),
         SlashCommand("label", "mark where the conversation stands", own.label, "TEXT"),
         SlashCommand("name", "name the session", own.name, "TEXT"),
+        SlashCommand("export", "write the session into a new file", own.export, "[FILE]"),
     ]
 
 
@@ -90,15 +92,26 @@ class _SessionCommands:
         return "\n".join(tree_lines(self._agent.session.tree)) or "nothing was said yet"
 
     async def label(self, text: str) -> str:
-        leaf = self._agent.session.leaf
-        if leaf is None:
+        said = [entry for entry in self._agent.session.path() if entry.type == "message"]
+        if not said:
             raise UsageError("nothing was said yet")
-        await self._agent.session.label(leaf, text or None)
-        return f"{leaf} is called `{text}`" if text else f"{leaf} has no label any more"
+        entry = said[-1].id
+        await self._agent.session.label(entry, text or None)
+        return f"{entry} is called `{text}`" if text else f"{entry} has no label any more"
 
     async def name(self, text: str) -> str:
         await self._agent.session.rename(text or None)
         return f"the session is called `{text}`" if text else "the session has no name any more"
+
+    async def export(self, file: str) -> str:
+        from anyio import to_thread
+        from sideband.agent.sessions import write_file
+
+        session = self._agent.session
+        path = await to_thread.run_sync(Path(file or f"{session.id}.jsonl").expanduser)
+        lines = await self._agent.sessions.export(session.id)
+        await to_thread.run_sync(write_file, path, lines)
+        return f"written to {path}"
 
     def _entry(self, text: str) -> str:
         """The id of the entry that a label or the beginning of an id means."""

@@ -2,20 +2,24 @@
 
 The prompt is there also while the agent works, so that messages can be queued. Only lines that are complete are printed
 above it; the one that is still growing is a part of it, drawn anew with each piece.
+
+It runs on asyncio, as the library for line editing does. The terminal never goes back to editing lines itself while the
+chat goes on: what is typed while nobody reads would appear in the middle of the text, and Ctrl-D would be lost.
 """
 
 from __future__ import annotations
 
+import asyncio
 import io
 import sys
 import termios
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager, redirect_stderr, redirect_stdout, suppress
-from functools import partial
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anyio import Event, Lock, create_task_group
+from anyio import Lock
 
 from ._agent_words import fitted
 from ._output import clean
@@ -63,6 +67,8 @@ class ChatTerminal:
 
         self._stdout = sys.stdout
         self._output = create_output(self._stdout)
+        # Nothing here needs to know where the cursor is, and the answers of slow terminals would get into the input.
+        self._output.enable_cpr = False  # type: ignore[attr-defined]  # the class for terminals has it
         self._status = status
         self._interrupt = interrupt
         self._cleaner = StreamCleaner()
@@ -70,27 +76,28 @@ class ChatTerminal:
         self._thinks = False
         self._progress = ""
         self._draft: str | Document = ""
-        self._pending: list[str] = []
-        self._wake = Event()
+        self._foreign: deque[str] = deque()
         self._turn = Lock()
         self._questions = 0
         self._left = False
         self._session: PromptSession[Any] = self._make_session(history, words)
+        self._app = self._session.app
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
         """While this is entered, what anybody prints appears above the prompt; afterwards the terminal is as before."""
-        descriptor = sys.stdin.fileno()
-        attributes = termios.tcgetattr(descriptor)
-        try:
-            with redirect_stdout(_Above(self._print_foreign)), redirect_stderr(_Above(self._print_foreign)):
-                async with create_task_group() as tasks:
-                    tasks.start_soon(self._deliver)
-                    yield
-                    tasks.cancel_scope.cancel()
-        finally:
-            self._write(self._take())
-            termios.tcsetattr(descriptor, termios.TCSADRAIN, attributes)
+        loop = asyncio.get_running_loop()
+
+        def take(line: str) -> None:  # in whichever thread
+            self._foreign.append(line)
+            loop.call_soon_threadsafe(self._show_foreign)
+
+        foreign = _Above(take)
+        with _unedited(sys.stdin.fileno()), redirect_stdout(foreign), redirect_stderr(foreign):
+            try:
+                yield
+            finally:
+                self._show_foreign()
 
     # What a chat reads.
 
@@ -104,9 +111,7 @@ class ChatTerminal:
             async with self._turn:
                 if self._left:
                     raise EOFError
-                text = await self._session.prompt_async(
-                    default=self._draft, pre_run=self._give_way, handle_sigint=False, set_exception_handler=False
-                )
+                text = await self._prompt(self._session, default=self._draft, pre_run=self._give_way)
             if text is not _ASKED:
                 self._draft = ""
                 if text.strip():
@@ -120,7 +125,6 @@ class ChatTerminal:
             self._give_way()
             async with self._turn:
                 self.line(reason)
-                self._write(self._take())
                 answer = await self._answer(question)
         finally:
             self._questions -= 1
@@ -165,10 +169,14 @@ class ChatTerminal:
             erase_when_done=True,
         )
         try:
-            text = await session.prompt_async(question, handle_sigint=False, set_exception_handler=False)
+            text = await self._prompt(session, message=question)
         except EOFError:
             return False
         return text.strip().lower() in ("y", "yes")
+
+    async def _prompt(self, session: PromptSession[Any], **how: Any) -> Any:
+        self._app = session.app
+        return await session.prompt_async(**how, handle_sigint=False, set_exception_handler=False)
 
     def _give_way(self) -> None:
         if self._questions:
@@ -257,7 +265,11 @@ class ChatTerminal:
     def progress(self, text: str) -> None:
         """Show what goes on right now."""
         self._progress = clean(text)
-        self._session.app.invalidate()
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show the status as it is now."""
+        self._app.invalidate()
 
     def say(self, text: str) -> None:
         """Show what was asked for with a command."""
@@ -269,43 +281,50 @@ class ChatTerminal:
             self.end_text()
             self._thinks = thinks
         self._print_lines(self._breaker.feed(self._cleaner.feed(part)))
-        self._session.app.invalidate()
+        self.refresh()
 
     def _print_lines(self, lines: Iterable[str]) -> None:
         self._print(*(dim(line, self._stdout) if self._thinks else line for line in lines))
 
-    def _print_foreign(self, line: str) -> None:
-        self._print(clean(line))
-
     def _print(self, *lines: str) -> None:
-        self._pending += lines
-        self._wake.set()
-
-    async def _deliver(self) -> None:
-        from prompt_toolkit.application import run_in_terminal
-
-        while True:
-            await self._wake.wait()
-            self._wake = Event()
-            if self._pending:
-                await run_in_terminal(partial(self._write, self._take()))
-
-    def _take(self) -> list[str]:
-        lines, self._pending = self._pending, []
-        return lines
-
-    def _write(self, lines: Iterable[str]) -> None:
+        """Put lines above the prompt, which is taken away, and drawn anew below them."""
+        if not lines:
+            return
+        shown = self._app.is_running and not self._app.is_done
+        if shown:
+            self._app.renderer.erase()
         self._stdout.write("".join(f"{line}\n" for line in lines))
         self._stdout.flush()
+        if shown:
+            self._app.invalidate()
+
+    def _show_foreign(self) -> None:
+        """What was printed by whoever knows nothing of the chat."""
+        while self._foreign:
+            self.end_text()
+            self._print(clean(self._foreign.popleft()))
 
     def _room(self) -> int:
         return self._output.get_size().columns - _MARGIN
 
 
+@contextmanager
+def _unedited(descriptor: int) -> Iterator[None]:
+    """A terminal that leaves what is typed to whoever reads it next, and is as before afterwards."""
+    before = termios.tcgetattr(descriptor)
+    during = termios.tcgetattr(descriptor)
+    during[3] &= ~(termios.ICANON | termios.ECHO)
+    try:
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, during)
+        yield
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+
+
 class _Above(io.TextIOBase):
     """Takes what is written to a standard stream, line by line."""
 
-    def __init__(self, take: Callable[[str], None]) -> None:
+    def __init__(self, take: Callable[[str], object]) -> None:
         self._take = take
         self._rest = ""
 
