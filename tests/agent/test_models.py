@@ -176,3 +176,22 @@ async def test_the_cost_of_a_run_is_added_up(stage, kit):
         result = await agent.invoke("hi")
         assert agent.usage == result.usage
     assert result.usage.cost == pytest.approx(result.usage.input + result.usage.output)
+
+
+async def test_what_a_server_says_of_a_key_reaches_nobody(stage, kit):
+    import json
+
+    heard = []
+
+    def echoing(request):
+        agent.host.redactor.protect("sk-very-secret-key", "scripted")
+        body = "x" * 3_990 + "sk-very-secret-key"
+        return ProviderRefused("scripted", "bad key sk-very-secret-key", status=401, body=body)
+
+    async with stage([echoing], answering(GiveUp("auth"), kit, heard)) as agent:
+        result = await agent.invoke("hi")
+        stored = [entry.model_dump_json() for entry in agent.session.path()]
+        recorded = "".join(path.read_text() for path in agent.host.ledger.folder.rglob("*.jsonl"))
+    for text in (json.dumps(result.error), *stored, json.dumps(heard[0].error), recorded):
+        assert "sk-very" not in text
+    assert "provider.refused" in recorded

@@ -10,6 +10,7 @@
     ├── PluginError, HookError                    plugins/_errors.py, hooks/_errors.py
     ├── EnvironmentMissing, EnvironmentFailed     _environment_errors.py
     ├── CallError, WorkerError                    workers/_errors.py
+    ├── AgentError, SessionError                  agent/_errors.py, agent/sessions/_errors.py
     └── LedgerError                               ledger/_errors.py
 
 Each class builds its own message, has a stable ``code``, the ``exit_code`` of the command line, and a ``hint``
@@ -18,9 +19,13 @@ that says what to do.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 __all__ = ["ConfigurationError", "SidebandError", "StateUnwritable", "StoreConflict", "StoreError", "UsageError"]
+
+
+_LONGEST = 2_000
 
 
 class SidebandError(Exception):
@@ -66,6 +71,19 @@ class SidebandError(Exception):
             self.code = code
         if retryable is not None:
             self.retryable = retryable
+
+    def clean(self, text: Callable[[str], str]) -> None:
+        """Put every text that the error carries through ``text``, in place. Subclasses that carry more extend it.
+
+        Args:
+            text: takes what is secret out of a text. What is cut must be cut afterwards: half a secret is not
+                recognised.
+        """
+        self.message = text(str(self.message))[:_LONGEST]
+        self.hint = text(str(self.hint))[:_LONGEST]
+        self.args = (self.message,)
+        if self.op is not None:
+            self.op = text(self.op)[:200]
 
     def as_dict(self) -> dict[str, Any]:
         """The error as data: ``code``, ``message``, ``hint``, ``retryable`` and what it came from, where known."""

@@ -14,7 +14,7 @@ OpFailed
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
@@ -43,6 +43,7 @@ __all__ = [
 ]
 
 _LONGEST_BODY = 4_000
+_LONGEST_HEADER = 200
 _KEPT_HEADERS = ("retry-after", "retry-after-ms", "x-should-retry", "request-id", "x-request-id")
 _KEPT_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-")
 
@@ -177,6 +178,8 @@ StreamEvent = TextDelta | ThinkingDelta | ToolCallDelta | Finished
 class Provider(Protocol):
     """One service that runs models. ``sideband_providers()`` of the plugin returns a list of them.
 
+    Where it depends on the configuration which there are, that function has one parameter, ``config``.
+
     Attributes:
         name: the entry-point name, or one that begins with it and ``-``: what stands before the colon in ``openai:m``.
     """
@@ -208,7 +211,7 @@ class ProviderError(OpFailed):
         provider: its name.
         message: one sentence.
         status: the HTTP status, if there was an answer.
-        body: what the server said, cut.
+        body: what the server said; cut once what is secret was taken out.
         headers: those of the answer; only what tells when to come again is kept.
         cause: the name of the class of the exception behind it.
         hint: what to do.
@@ -233,12 +236,18 @@ class ProviderError(OpFailed):
         super().__init__(f"{provider}: {message}", hint=hint, retryable=retryable)
         self.provider = provider
         self.status = status
-        self.body = body[:_LONGEST_BODY]
+        self.body = body
         self.cause = cause
         lowered = {name.lower(): value for name, value in (headers or {}).items()}
         self.headers = {
             name: value for name, value in lowered.items() if name in _KEPT_HEADERS or name.startswith(_KEPT_PREFIXES)
         }
+
+    def clean(self, text: Callable[[str], str]) -> None:
+        """See ``SidebandError.clean``: a server may say again what it was sent."""
+        super().clean(text)
+        self.body = text(self.body)[:_LONGEST_BODY]
+        self.headers = {name: text(value)[:_LONGEST_HEADER] for name, value in self.headers.items()}
 
     def as_dict(self) -> dict[str, Any]:
         """The error as data, with what the server said."""

@@ -22,7 +22,6 @@ _SHORTEST = 4
 # The encoded middle of a value is only looked for when it is long enough to be no coincidence.
 _SHORTEST_ENCODED = 6
 # Cut here, after redaction, and nowhere before: half a value is not recognised.
-_LONGEST_MESSAGE = 2_000
 
 _SENSITIVE = frozenset(
     [
@@ -117,15 +116,7 @@ class Redactor:
 
     def error(self, error: SidebandError) -> None:
         """Take known values out of what an error says, in place."""
-        error.message = self.text(str(error.message))[:_LONGEST_MESSAGE]
-        error.hint = self.text(str(error.hint))[:_LONGEST_MESSAGE]
-        if error.op is not None:
-            error.op = self.text(error.op)
-        error.args = (error.message,)
-        if error.op is not None:
-            error.op = self.text(error.op)[:200]
-        if (traceback := getattr(error, "traceback", None)) is not None:
-            error.traceback = self.text(traceback)  # type: ignore[attr-defined]  # what a worker says of its skill
+        error.clean(self.text)
 
     def data(self, value: Any, *, sensitive_keys: bool = True) -> Any:
         """Plain JSON data (and ``bytes``) made from ``value``, without any known value in strings, keys and bytes.

@@ -19,7 +19,7 @@ WorkerError(SidebandError)                    worker.failed
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from .._errors import SidebandError
@@ -119,6 +119,11 @@ class SkillFailed(CallError, RuntimeError):
     def __init__(self, tool: str, message: str, *, traceback: str = "") -> None:
         super().__init__(f"{tool} raised {message}", hint="it is the skill's own error; see its traceback")
         self.traceback = traceback
+
+    def clean(self, text: Callable[[str], str]) -> None:
+        """See ``SidebandError.clean``."""
+        super().clean(text)
+        self.traceback = text(self.traceback)
 
     def as_dict(self) -> dict[str, Any]:
         """The error as data, with the ``traceback``."""

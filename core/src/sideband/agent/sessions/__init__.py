@@ -20,6 +20,7 @@ from ._entries import (
     new_id,
 )
 from ._errors import (
+    EntryAmbiguous,
     EntryNotFound,
     SessionAmbiguous,
     SessionClosed,
@@ -42,6 +43,7 @@ __all__ = [
     "CustomEntry",
     "CustomMessageEntry",
     "Entry",
+    "EntryAmbiguous",
     "EntryNotFound",
     "ForeignEntry",
     "Format",

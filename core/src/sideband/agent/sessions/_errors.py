@@ -6,6 +6,7 @@ SessionError(SidebandError)              session.failed
 ├── SessionLocked(BlockingIOError)       session.locked       somebody else writes it
 ├── SessionClosed(RuntimeError)          session.closed       it was used after it was closed
 ├── EntryNotFound(LookupError)           session.entry        the session has no such entry
+├── EntryAmbiguous(LookupError)          session.entry_ambiguous   it has several
 ├── SessionUnreadable(ValueError)        session.unreadable   what was to be imported is no session
 └── SessionFileExists(FileExistsError)   session.exists       a file is there already
 """
@@ -19,6 +20,7 @@ from pathlib import Path
 from ..._errors import SidebandError
 
 __all__ = [
+    "EntryAmbiguous",
     "EntryNotFound",
     "SessionAmbiguous",
     "SessionClosed",
@@ -60,8 +62,7 @@ class SessionAmbiguous(SessionError, LookupError):
     exit_code = 2
 
     def __init__(self, session: str, found: Sequence[str]) -> None:
-        shown = ", ".join(found[:_SHOWN]) + (", …" if len(found) > _SHOWN else "")
-        super().__init__(f"`{session}` stands for {len(found)} sessions: {shown}", hint="give more of the id")
+        super().__init__(f"`{session}` stands for {len(found)} sessions: {_some(found)}", hint="give more of the id")
         self.session = session
 
 
@@ -104,6 +105,21 @@ class EntryNotFound(SessionError, LookupError):
         self.entry = entry
 
 
+class EntryAmbiguous(SessionError, LookupError):
+    """Several entries of the session have this label, or begin with it."""
+
+    code = "session.entry_ambiguous"
+    exit_code = 2
+
+    def __init__(self, session: str, entry: str, found: Sequence[str]) -> None:
+        super().__init__(
+            f"`{entry}` stands for {len(found)} entries of the session `{session}`: {_some(found)}",
+            hint="give more of the id",
+        )
+        self.session = session
+        self.entry = entry
+
+
 class SessionUnreadable(SessionError, ValueError):
     """What was to be imported is no session that this version can read. Nothing was stored."""
 
@@ -125,3 +141,7 @@ class SessionFileExists(SessionError, FileExistsError):
     def __init__(self, path: Path) -> None:
         super().__init__(f"{path} is there already", hint="name another file, or add --force to replace it")
         self.path = path
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")

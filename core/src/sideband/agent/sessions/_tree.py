@@ -23,7 +23,7 @@ from ._entries import (
     RunEntry,
     ThinkingEntry,
 )
-from ._errors import EntryNotFound
+from ._errors import EntryAmbiguous, EntryNotFound
 from ._header import SessionHeader
 from ._repair import EntryReader
 
@@ -143,6 +143,23 @@ class SessionTree:
             return self._entries[entry]
         except KeyError:
             raise EntryNotFound(self.id, entry) from None
+
+    def find(self, entry: str) -> str:
+        """The id of the entry that is meant: by its id, by a label, or by the beginning of its id.
+
+        Raises:
+            EntryNotFound: there is none.
+            EntryAmbiguous: there are several.
+        """
+        if entry in self._entries:
+            return entry
+        found = [one for one, label in self.labels.items() if label == entry and one in self._entries]
+        found = found or [one for one in self._entries if entry and one.startswith(entry)]
+        if not found:
+            raise EntryNotFound(self.id, entry)
+        if len(found) > 1:
+            raise EntryAmbiguous(self.id, entry, found)
+        return found[0]
 
     def children(self, entry: str | None) -> tuple[Entry, ...]:
         """The entries that follow this one; those that follow none for ``None``."""
