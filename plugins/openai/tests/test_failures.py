@@ -13,6 +13,7 @@ from sideband.providers import (
     StreamBroken,
     TextDelta,
 )
+from sideband_openai import _transport
 
 pytestmark = pytest.mark.anyio
 
@@ -84,7 +85,7 @@ async def test_a_model_that_is_not_there_points_to_the_list(client, server):
 async def test_a_long_body_is_cut(client, server):
     server.reply(b"x" * 1_000_000, status=500, kind="text/plain")
     error = await failure(client)
-    assert len(error.body) < 10_000
+    assert len(error.body) <= 64 << 10
     assert len(error.message) < 1_000
 
 
@@ -239,3 +240,23 @@ async def test_requests_at_the_same_time_do_not_wait_for_each_other(client, serv
         for _ in range(20):
             group.start_soon(ask)
     assert answers == ["x"] * 20
+
+
+async def test_an_endless_answer_that_says_nothing_is_given_up(client, server, monkeypatch):
+    monkeypatch.setattr(_transport, "_MOST_BYTES", 1 << 20)
+
+    def endless(handler):
+        handler.send(HEAD)
+        while True:
+            handler.send(b": still here\n\n" * 1_000)
+
+    server.script = endless
+    with anyio.fail_after(30):
+        assert "more than 1,048,576 bytes" in (await failure(client, StreamBroken)).message
+
+
+async def test_texts_that_end_an_answer_can_not_be_sent_to_responses(open_client, server):
+    async with open_client(base_url=server.base_url, api="responses") as client:
+        error = await failure(client, stop=("END",))
+    assert "stop" in error.message
+    assert server.seen == []

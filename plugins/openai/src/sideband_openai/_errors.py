@@ -15,6 +15,7 @@ from http import HTTPStatus
 from typing import Any
 
 from sideband.providers import (
+    ProviderError,
     ProviderRefused,
     ProviderTimeout,
     ProviderUnconfigured,
@@ -29,6 +30,7 @@ __all__ = [
     "broken",
     "insecure",
     "not_a_model",
+    "not_supported",
     "refused",
     "refused_inside",
     "silent",
@@ -148,7 +150,12 @@ def silent(access: Access, what: str, seconds: float, cause: str) -> ProviderTim
 
 def broken(access: Access, problem: str, cause: str = "") -> StreamBroken:
     """The answer is not whole, or not what the protocol says."""
-    return StreamBroken(access.provider, access.without_secrets(_plain(problem)), cause=cause, retryable=True)
+    return StreamBroken(access.provider, _plain(access.without_secrets(problem)), cause=cause, retryable=True)
+
+
+def not_supported(access: Access, what: str, hint: str) -> ProviderError:
+    """The request asks for something that this protocol does not have."""
+    return ProviderError(access.provider, what, hint=hint, retryable=False)
 
 
 def unusable_address(provider: str, variable: str, problem: str) -> ProviderUnconfigured:

@@ -18,7 +18,7 @@ from ._answer import ErrorInside, Malformed
 from ._chat_request import chat_body
 from ._chat_stream import ChatReader
 from ._config import Service
-from ._errors import broken, not_a_model, refused, refused_inside
+from ._errors import broken, not_a_model, not_supported, refused, refused_inside
 from ._json import compact, parse_json, whole_characters
 from ._keys import find_access
 from ._model_list import listed_models
@@ -102,6 +102,8 @@ class OpenAIProvider:
     def _prepared(self, request: ModelRequest, access: Access) -> tuple[str, dict[str, Any], _Reader]:
         official = access.address.is_official or self.service.api_version is not None
         if self._speaks_responses(request, access):
+            if request.stop:
+                raise not_supported(access, "Responses has no `stop` texts", 'use Chat Completions: `api = "chat"`')
             body = responses_body(request, self.name, official=official, summaries=self.service.summaries)
             return "/responses", body, ResponsesReader(request, read_text=not official)
         body = chat_body(request, official=official)
