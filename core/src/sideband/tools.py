@@ -169,9 +169,8 @@ def tool(
 
 def _model(name: str, function: Callable[..., Any]) -> type[BaseModel]:
     if not _NAME.match(name) or len(name.replace(".", "__")) > _LONGEST_NAME:
-        raise TypeError(
-            f"tool `{name}`: a name is one or two parts of lower-case words joined with `_`, joined by a dot"
-        )
+        problem = "a name is lower-case words joined with `_`, alone or two of them joined by a dot, in 64 characters"
+        raise TypeError(f"tool `{name}`: {problem}")
     if not inspect.iscoroutinefunction(function):
         raise TypeError(f"tool `{name}`: its function must be `async def`")
     parameters = list(inspect.signature(function).parameters)

@@ -351,6 +351,20 @@ class Agent:
             await self._replace_session(name, "fork")
             return name
 
+    async def rewind(self, entry: str | None, *, summary: str = "") -> None:
+        """Take the conversation back to an entry: what comes next follows it. Nothing is deleted.
+
+        Args:
+            entry: the entry; ``None``: the beginning.
+            summary: what was done since, for the model to know; empty for nothing.
+
+        Raises:
+            AgentBusy: a run is under way.
+            EntryNotFound: the session has no such entry.
+        """
+        with self._busy("rewind", Phase.TURN):
+            await self.session.rewind(entry, summary=summary)
+
     async def reload(self) -> None:
         """Read skills, prompts and tools anew."""
         with self._busy("reload", Phase.TURN):

@@ -1,0 +1,88 @@
+"""Tools as plugins declare them, and views that only narrow."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+from sideband.tools import Tool, ToolView, tool
+
+
+class Params(BaseModel):
+    text: str
+    times: int = 1
+
+
+@tool("notes.add")
+async def add(params: Params, ctx) -> str:
+    """Add a note.
+
+    Use it for what must not be forgotten.
+    """
+    return params.text * params.times
+
+
+def test_a_tool_tells_models_its_name_its_docstring_and_its_schema():
+    assert add.schema.name == "notes__add"
+    assert add.schema.description.startswith("Add a note.")
+    assert add.schema.parameters["required"] == ["text"]
+
+
+def test_arguments_are_checked_and_coerced():
+    assert add.validate({"text": "x", "times": "2"}) == {"text": "x", "times": 2}
+    with pytest.raises(ValueError, match="`times`"):
+        add.validate({"text": "x", "times": "many"})
+
+
+@pytest.mark.parametrize("name", ["", "Notes", "notes.add.more", "notes-add", "a" * 65, "notes..add", "1notes"])
+def test_a_name_that_models_can_not_write_is_refused(name):
+    with pytest.raises(TypeError, match="a name is lower-case words"):
+        tool(name)(add.run)
+
+
+async def takes_too_little(params: Params) -> None:
+    """Take one parameter."""
+
+
+async def says_too_little(params, ctx) -> None:
+    """Leave the annotation out."""
+
+
+@pytest.mark.parametrize(
+    ("function", "problem"),
+    [
+        (lambda params, ctx: None, "async def"),
+        (takes_too_little, r"\(params, ctx\)"),
+        (says_too_little, "pydantic model"),
+    ],
+)
+def test_a_function_that_is_no_tool_is_refused(function, problem):
+    with pytest.raises(TypeError, match=problem):
+        tool("notes")(function)
+
+
+NAMES = st.lists(st.from_regex(r"[a-c]{1,2}(\.[a-c])?", fullmatch=True), unique=True, max_size=8)
+PATTERNS = st.lists(st.from_regex(r"[a-c]{0,2}(\.[a-c])?\*?", fullmatch=True), max_size=4)
+
+
+def made(names):
+    return ToolView.of([Tool(name, "", {}, dict, print) for name in names])
+
+
+@given(NAMES, PATTERNS, PATTERNS)
+def test_a_view_only_narrows(names, first, second):
+    view = made(names)
+    once = view.narrow(first)
+    twice = once.narrow(second)
+    assert set(twice.names) <= set(once.names) <= set(view.names)
+    assert list(once.names) == sorted(once.names)
+    assert view.narrow(second).narrow(first).names == twice.names
+
+
+@given(NAMES)
+def test_the_order_does_not_depend_on_the_order_of_finding(names):
+    assert made(names).names == made(reversed(names)).names
+
+
+def test_unknown_names_are_named():
+    view = made(["echo", "github.stars"])
+    assert view.unknown(["echo", "github__stars", "github.*", "nope", "no*"]) == ("nope", "no*")

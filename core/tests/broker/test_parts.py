@@ -1,0 +1,133 @@
+"""Parts of results, providers of models, and ops of the host's own."""
+
+from types import SimpleNamespace
+
+import pytest
+from pydantic import BaseModel
+from sideband import Plugin
+from sideband.broker import Call
+from sideband.ops import Grant, Level, OpNotFound, Origin, op
+from sideband.plugins import PluginNotFound
+
+pytestmark = pytest.mark.anyio
+
+
+class Nothing(BaseModel):
+    pass
+
+
+@op("story.tell", level=Level.SAFE)
+async def tell(params: Nothing, ctx) -> str:
+    """Tell a story in parts."""
+    ctx.protect("hush-hush", "secret")
+    for part in ("once", "hush-hush", "end"):
+        await ctx.emit({"text": part})
+    return "told"
+
+
+def call(host, **options):
+    import anyio
+
+    deadline = anyio.current_time() + 10
+    return Call(id="c1", grant=Grant.of(()), domain="test", origin=Origin(), deadline=deadline, **options)
+
+
+async def test_parts_reach_whoever_asked_for_them_redacted_and_in_order(make_host, family):
+    got = []
+
+    async def take(part):
+        got.append(part["text"])
+
+    async with make_host(family("story", tell)) as host:
+        assert await host.broker.dispatch(call(host, on_part=take), "story.tell", {}) == "told"
+    assert got[0] == "once"
+    assert got[-1] == "end"
+    assert "hush-hush" not in "".join(got)
+
+
+async def test_without_anybody_who_asks_parts_go_nowhere(make_host, family):
+    async with make_host(family("story", tell)) as host:
+        assert await host.op("story.tell", {}) == "told"
+
+
+async def test_an_op_finds_a_provider_with_the_context_of_its_plugin(make_host, family):
+    found = []
+
+    @op("story.ask", level=Level.SAFE)
+    async def ask(params: Nothing, ctx) -> str:
+        """Ask a provider."""
+        provider, context = await ctx.provider("muse-loud")
+        found.append((provider.name, context.plugin, await ctx.providers()))
+        with pytest.raises(PluginNotFound):
+            await ctx.provider("muse-quiet")
+        return ""
+
+    muses = [SimpleNamespace(name=name, models=print, stream=print) for name in ("muse", "muse-loud")]
+    provider = Plugin("provider", "muse", SimpleNamespace(sideband_providers=lambda: muses))
+    async with make_host(family("story", ask), provider) as host:
+        await host.op("story.ask", {})
+    assert found == [("muse-loud", "muse", ("muse", "muse-loud"))]
+
+
+async def test_an_op_of_the_hosts_own_can_be_named_by_nobody_else(make_host):
+    async with make_host() as host:
+        with pytest.raises(OpNotFound):
+            await host.op("tool.call", {"tool": "echo", "arguments": {}, "call": "c1"})
+
+
+async def test_a_key_whose_effect_never_happened_is_free_for_something_else(make_host, family):
+    from sideband.ops import OpError, OpFailed
+
+    class Text(BaseModel):
+        text: str
+
+    class Refused(OpFailed):
+        nothing_happened = True
+
+    @op("story.write", level=Level.CONTROLLED)
+    async def write(params: Text, ctx) -> str:
+        """Write, or refuse to."""
+        if params.text == "bad":
+            raise Refused("not that")
+        return params.text
+
+    async with make_host(family("story", write)) as host:
+        with pytest.raises(OpError):
+            await host.op("story.write", {"text": "bad"}, key="k1")
+        assert await host.broker.recall("k1") is None
+        assert await host.op("story.write", {"text": "good"}, key="k1") == "good"
+        assert await host.broker.recall("k1") == ("done", "good")
+        assert await host.broker.recall("k2") is None
+
+
+async def test_names_in_a_reply_that_are_somebody_elses_hide_nothing_but_known_secrets(make_host, family):
+    @op("story.form", level=Level.SAFE, foreign_names=True)
+    async def form(params: Nothing, ctx) -> dict:
+        """Answer with names that the caller chose."""
+        ctx.protect("hush-hush", "secret")
+        return {"password": "chosen", "token": "hush-hush"}
+
+    async with make_host(family("story", form)) as host:
+        reply = await host.op("story.form", {})
+    assert reply["password"] == "chosen"
+    assert "hush-hush" not in reply["token"]
+
+
+async def test_a_handler_whose_tasks_try_to_end_the_host_fails_alone(make_host, family):
+    from sideband.ops import OpError
+
+    @op("story.exit", level=Level.SAFE)
+    async def leave(params: Nothing, ctx) -> str:
+        """Try to end the host."""
+        raise BaseExceptionGroup("tasks", [SystemExit(1)])
+
+    async with make_host(family("story", leave), family("other", other)) as host:
+        with pytest.raises(OpError):
+            await host.op("story.exit", {})
+        assert await host.op("other.fine", {}) == "fine"
+
+
+@op("other.fine", level=Level.SAFE)
+async def other(params: Nothing, ctx) -> str:
+    """Be fine."""
+    return "fine"

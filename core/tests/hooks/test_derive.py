@@ -1,0 +1,89 @@
+"""Hooks of an agent: the same plugins, guards of its own, and contexts that know it."""
+
+from types import SimpleNamespace
+
+import pytest
+from sideband.hooks import Deny, HookRegistry, Phase, SavePoint, ToolCall, Verdict, hookimpl
+
+pytestmark = pytest.mark.anyio
+
+CALL = ToolCall("c1", "echo", {})
+
+
+class Counting:
+    def __init__(self):
+        self.seen = 0
+
+    @hookimpl
+    def tool_call(self, event, ctx):
+        self.seen += 1
+        return Deny(f"{self.seen} by {ctx}")
+
+
+def registry(**options):
+    hooks = HookRegistry(**options)
+    hooks.register("counting", Counting(), phase=Phase.GUARD, context="host", make=Counting)
+    return hooks
+
+
+def agents(context):
+    return f"agent of {context}"
+
+
+async def test_a_guard_is_made_anew_and_counts_for_its_agent_only():
+    hooks = registry()
+    one, two = hooks.derive(agents), hooks.derive(agents)
+    await one.decide(CALL)
+    assert (await one.decide(CALL)).reason.startswith("2 ")
+    assert (await two.decide(CALL)).reason.startswith("1 ")
+    assert (await hooks.decide(CALL)).reason.startswith("1 ")
+
+
+async def test_implementations_get_the_agents_context():
+    assert (await registry().derive(agents).decide(CALL)).reason == "1 by agent of host"
+
+
+async def test_what_is_no_guard_is_shared():
+    heard = []
+    plugin = SimpleNamespace(save_point=hookimpl(lambda event: heard.append(event.entry)))
+    plugin.save_point.__name__ = "save_point"
+    hooks = registry()
+    hooks.register("ears", SimpleNamespace(save_point=plugin.save_point))
+    await hooks.derive(agents).observe(SavePoint("s1", "e1"))
+    await hooks.observe(SavePoint("s1", "e2"))
+    assert heard == ["e1", "e2"]
+
+
+async def test_a_guard_that_can_not_be_made_denies():
+    def broken():
+        raise RuntimeError("no memory")
+
+    hooks = HookRegistry(report=lambda report: None)
+    hooks.register("broken", Counting(), phase=Phase.GUARD, make=broken)
+    decision = await hooks.derive(agents).decide(CALL)
+    assert decision.verdict is Verdict.DENY
+    assert "no memory" in decision.reason
+
+
+async def test_a_plugin_that_breaks_off_breaks_off_for_agents_too():
+    hooks = registry(report=lambda report: None)
+    derived = hooks.derive(agents)
+    hooks.break_off("counting", "its lifespan ended")
+    assert "its lifespan ended" in (await derived.decide(CALL)).reason
+    later = hooks.derive(agents)
+    assert "its lifespan ended" in (await later.decide(CALL)).reason
+
+
+async def test_a_plugin_that_is_taken_away_is_gone_for_agents_too():
+    hooks = registry()
+    derived = hooks.derive(agents)
+    hooks.unregister("counting")
+    assert (await derived.decide(CALL)).verdict is Verdict.ALLOW
+
+
+async def test_the_order_is_the_hosts():
+    hooks = HookRegistry(order={"tool_call": ["b", "a"]})
+    for name in ("a", "b"):
+        hooks.register(name, Counting())
+    derived = hooks.derive(agents)
+    assert [one.plugin for one in derived.order("tool_call")] == ["b", "a"]
