@@ -251,19 +251,31 @@ def test_the_chat_ends_when_a_plugin_asks_for_it(chat, turns, plugin):
     assert chat.is_restored()
 
 
-@pytest.mark.parametrize("environment", [{"TERM": "dumb"}, {}])
-def test_without_a_terminal_that_can_be_edited_lines_are_answered_one_after_the_other(
-    sideband, terminal, turns, environment
-):
-    if environment:
-        chat = terminal("chat", *turns("one", "two"), **environment)
-        chat.wait_for("/help")
-        chat.type("a\n")
-        chat.wait_for("one")
-        chat.type("\x04")
-        assert chat.wait() == 0
-        return
-    done = sideband("chat", *turns("one", "two"), stdin="a\nb\\\nc\n/cost\n")
+def test_a_terminal_that_can_not_be_edited_is_read_line_by_line(terminal, turns):
+    chat = terminal("chat", *turns("one"), TERM="dumb")
+    chat.wait_for("/help")
+    chat.type("hello\n")
+    chat.wait_for("one")
+    chat.type("\x04")
+    assert chat.wait() == 0
+    assert b"\x1b" not in chat.written
+
+
+def test_a_chat_that_waits_for_a_line_can_be_ended_from_outside(terminal, turns):
+    chat = terminal("chat", *turns("one"), TERM="dumb")
+    chat.wait_for("/help")
+    chat.process.send_signal(signal.SIGTERM)
+    assert chat.wait() == 0
+
+
+def test_lines_that_are_piped_in_are_answered_one_after_the_other(sideband, turns):
+    done = sideband("chat", *turns("one", "two"), stdin="a\nb\\\nc\n/tree\n")
     assert done.returncode == 0
     assert done.stdout.splitlines()[:2] == ["one", "two"]
-    assert "tokens in" in done.stdout
+    assert "user: b c" in done.stdout
+
+
+def test_warnings_appear_above_the_prompt(chat, turns):
+    chat = chat("--tools", "nothing.there", *turns("yes"))
+    chat.wait_for("there is no tool `nothing.there`", "]\n>")
+    leave(chat)

@@ -220,3 +220,27 @@ def test_thoughts_are_shown_on_demand_and_never_in_the_answer(sideband, turns):
 def test_nothing_is_coloured_in_a_pipe(sideband, turns, hello):
     done = sideband("run", "greet", "--thinking", "--skill-dir", hello, *turns(GREETS, "done"))
     assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_warnings_move_no_cursor_either(sideband, turns):
+    done = sideband("run", "hello", "--tools", "\x1b[31mred", *turns("yes"))
+    assert "there is no tool" in done.stderr
+    assert "\x1b" not in done.stderr
+
+
+def test_a_plugin_can_answer_in_place_of_a_model(sideband, turns, plugin):
+    code = "from sideband.hooks import Handled, hookimpl\n@hookimpl\ndef input(event):\n    return Handled('no need')\n"
+    done = sideband("run", "hello", *turns("never"), **plugin("handler", "hook", code))
+    assert (done.returncode, done.stdout) == (0, "no need\n")
+
+
+def test_a_guard_that_ends_the_run_ends_it_with_3(sideband, turns, hello, plugin):
+    code = (
+        "from sideband.hooks import Deny, hookimpl\nclass Strict:\n    @hookimpl\n"
+        "    def tool_call(self, event):\n        return Deny('not here', halt=True)\n"
+        "def sideband_guards():\n    return [Strict]\n"
+    )
+    done = sideband("run", "greet", "--skill-dir", hello, *turns(GREETS, "x"), **plugin("strict", "guard", code))
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "denied: " in done.stderr.replace("\n  ", " ")
+    assert "not here" in done.stderr

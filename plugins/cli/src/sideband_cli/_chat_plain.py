@@ -8,6 +8,8 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from anyio import CancelScope, wait_readable
+
 from ._approvals import ask_at_terminal
 from ._output import Progressbar, clean
 from ._run_output import RunOutput
@@ -35,6 +37,7 @@ class ChatPlain(RunOutput):
         self._left = False
         self._ended = False
         self._buffer = b""
+        self._waiting: CancelScope | None = None
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
@@ -55,8 +58,10 @@ class ChatPlain(RunOutput):
         return "\n".join(lines)
 
     def leave(self) -> None:
-        """Let ``read`` find nothing more."""
+        """Let ``read`` find nothing more, now or when it is called next."""
         self._left = True
+        if self._waiting is not None:
+            self._waiting.cancel()
 
     def say(self, text: str) -> None:
         """Show what was asked for with a command."""
@@ -75,16 +80,15 @@ class ChatPlain(RunOutput):
         if sys.stdin.isatty():
             sys.stderr.write(prompt)
             sys.stderr.flush()
-        while b"\n" not in self._buffer and not self._ended and len(self._buffer) < _LONGEST:
-            await self._fill()
+        with CancelScope() as self._waiting:
+            while b"\n" not in self._buffer and not self._ended and not self._left and len(self._buffer) < _LONGEST:
+                await self._fill()
         if self._left or not self._buffer:
             raise EOFError
         line, _, self._buffer = self._buffer.partition(b"\n")
         return line.decode(errors="replace").removesuffix("\r")
 
     async def _fill(self) -> None:
-        from anyio import wait_readable
-
         descriptor = sys.stdin.fileno()
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             await wait_readable(descriptor)  # not in a thread, which nothing could end

@@ -1,0 +1,147 @@
+"""``sideband sessions list|show|tree|fork|export|import``: conversations that were kept."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sideband.commands import Command
+
+from .._arguments import count
+from .._hosting import add_host_options, make_host, run
+from .._output import notice, print_data, print_json
+from .._session_tree import tree_lines
+from .._session_views import info_data, sessions_table, show_session, tree_data
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
+    from sideband.agent.sessions import Sessions
+
+__all__ = ["sideband_commands"]
+
+_SHOWN_NOTICES = 20
+
+
+def sideband_commands() -> Command:
+    """Register the command."""
+    return Command("sessions", "list, show, copy, export and import conversations", _configure, _run)
+
+
+def _configure(parser: ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    listing = actions.add_parser("list", help="the sessions, the one that was used last first")
+    listing.add_argument("--folder", type=Path, metavar="DIR", help="only those of this working directory")
+    listing.add_argument("--text", help="only those in whose names or messages this occurs")
+    listing.add_argument("--limit", type=count, default=50)
+    show = actions.add_parser("show", help="what was said on the current branch, or up to an entry")
+    show.add_argument("--at", metavar="ENTRY", help="an entry: its id, the beginning of it, or a label")
+    tree = actions.add_parser("tree", help="all branches, with labels and where the conversation stands")
+    fork = actions.add_parser("fork", help="make a session of the way to an entry; the other one stays as it is")
+    where = fork.add_mutually_exclusive_group()
+    where.add_argument("--at", metavar="ENTRY", help="up to this entry; else where the conversation stands")
+    where.add_argument("--before", metavar="ENTRY", help="up to the entry before this one")
+    fork.add_argument("--name", help="what to call the new session")
+    export = actions.add_parser("export", help="write a session as JSON Lines")
+    export.add_argument("--format", choices=("sideband", "pi"), default="sideband", help="pi: version 3 of its format")
+    export.add_argument("--output", type=Path, metavar="FILE", help="else to standard output")
+    export.add_argument("--force", action="store_true", help="replace the file if it is there")
+    for action in (show, tree, fork, export):
+        action.add_argument("session", help="its id, the beginning of its id, or its name")
+    import_ = actions.add_parser("import", help="store a session that was exported, here or by pi")
+    import_.add_argument("file", help="the file; - for standard input")
+    import_.add_argument("--name", help="what to call it")
+    for action in (listing, show, tree, fork, export, import_):
+        add_host_options(action)
+
+
+def _run(arguments: Namespace) -> int:
+    actions = {"list": _list, "show": _show, "tree": _tree, "fork": _fork, "export": _export, "import": _import}
+    actions[arguments.action](arguments)
+    return 0
+
+
+def _ask(arguments: Namespace, question: Callable[[Sessions], Awaitable[Any]]) -> Any:
+    async def main() -> Any:
+        from sideband.agent.sessions import Sessions
+
+        async with make_host(arguments) as host:
+            return await question(Sessions(host.store, host.home))
+
+    return run(main)
+
+
+def _list(arguments: Namespace) -> None:
+    options = {name: getattr(arguments, name) for name in ("folder", "text", "limit")}
+    found = _ask(arguments, lambda sessions: sessions.list(**options))
+    print_data(arguments, [info_data(info) for info in found], sessions_table(found))
+
+
+def _show(arguments: Namespace) -> None:
+    tree = _ask(arguments, lambda sessions: sessions.read(arguments.session))
+    _tell(tree.notices)
+    at = tree.find(arguments.at) if arguments.at else None
+    print_data(arguments, tree_data(tree, tree.path(at)), show_session(tree, tree.path(at)))
+
+
+def _tree(arguments: Namespace) -> None:
+    tree = _ask(arguments, lambda sessions: sessions.read(arguments.session))
+    _tell(tree.notices)
+    text = "\n".join(tree_lines(tree)) or "nothing was said yet"
+    print_data(arguments, tree_data(tree, tree.entries), text)
+
+
+def _fork(arguments: Namespace) -> None:
+    async def fork(sessions: Sessions) -> Any:
+        wanted = arguments.before or arguments.at
+        entry = (await sessions.read(arguments.session)).find(wanted) if wanted else None
+        position: Any = "before" if arguments.before else "at"
+        async with await sessions.fork(arguments.session, entry, position=position) as session:
+            if arguments.name:
+                await session.rename(arguments.name)
+        return session.info
+
+    info = _ask(arguments, fork)
+    print_data(arguments, info_data(info), f"session {info.id}, a copy of {info.parent}")
+
+
+def _export(arguments: Namespace) -> None:
+    lines = _ask(arguments, lambda sessions: sessions.export(arguments.session, format=arguments.format))
+    if arguments.output is None:
+        _print_lines(arguments, lines)
+        return
+    from sideband.agent.sessions import write_file
+
+    write_file(arguments.output, lines, overwrite=arguments.force)
+    print_data(arguments, {"output": str(arguments.output)}, f"written to {arguments.output}")
+
+
+def _print_lines(arguments: Namespace, lines: Iterable[str]) -> None:
+    if arguments.json:
+        print_json([json.loads(line) for line in lines])
+        return
+    for line in lines:
+        # A program reads it byte for byte; a terminal must not obey it. JSON can say all characters in ASCII.
+        text = line if not sys.stdout.isatty() else json.dumps(json.loads(line)) + "\n"
+        sys.stdout.buffer.write(text.encode())
+    sys.stdout.buffer.flush()
+
+
+def _import(arguments: Namespace) -> None:
+    from sideband.agent.sessions import read_file
+
+    lines = sys.stdin.buffer if arguments.file == "-" else read_file(Path(arguments.file))
+    info, notices = _ask(arguments, lambda sessions: sessions.import_(lines, name=arguments.name))
+    _tell(notices)
+    print_data(arguments, {**info_data(info), "notices": list(notices)}, f"session {info.id}, {info.entries} entries")
+
+
+def _tell(notices: Iterable[str]) -> None:
+    told = list(notices)
+    for text in told[:_SHOWN_NOTICES]:
+        notice(f"notice: {text}")
+    if len(told) > _SHOWN_NOTICES:
+        notice(f"notice: {len(told) - _SHOWN_NOTICES} more")

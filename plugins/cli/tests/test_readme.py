@@ -1,0 +1,36 @@
+"""What the README says of the lines of ``sideband run --json`` is what they are."""
+
+from pathlib import Path
+
+import attrs
+from sideband.hooks import HOOK_SPECS, AgentStart, Effect, Kind
+from sideband.ops import Level, Origin
+from sideband_cli._agent_events import event_data
+from sideband_cli._output import first_sentence
+
+README = Path(__file__).parents[1] / "README.md"
+
+
+def table():
+    rows = [
+        f"| `{spec.name}` | {first_sentence(spec.event.__doc__)} | "
+        f"{', '.join(f'`{field.name}`' for field in attrs.fields(spec.event))} |"
+        for spec in HOOK_SPECS.values()
+        if spec.kind is Kind.OBSERVE
+    ]
+    return "\n".join(["| event | when | fields |", "|---|---|---|", *sorted(rows)])
+
+
+def test_the_readme_has_every_event_with_its_fields():
+    assert table() in README.read_text(), f"put this into the README:\n{table()}"
+
+
+def test_a_line_has_the_fields_that_the_table_names():
+    assert event_data(AgentStart("r1")) == {"event": "agent_start", "run": "r1", "source": "interactive"}
+
+
+def test_whatever_an_event_holds_becomes_plain_data():
+    effect = Effect("e1", "http.get", "done", Origin(skill="github"), Level.MONITORED, {"url": "x"}, decisions=[("a",)])
+    data = event_data(effect)
+    assert (data["level"], data["origin"]["skill"], data["params"]) == ("monitored", "github", {"url": "x"})
+    assert data["decisions"] == [["a"]]
