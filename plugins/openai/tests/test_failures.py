@@ -14,6 +14,8 @@ from sideband.providers import (
     TextDelta,
 )
 from sideband_openai import _transport
+from sideband_openai._access import Access
+from sideband_openai._address import Address
 
 pytestmark = pytest.mark.anyio
 
@@ -186,7 +188,7 @@ async def test_an_endless_text_is_given_up(client, server, make):
 
     server.script = endless
     with anyio.fail_after(30):
-        assert "more than" in (await failure(client, StreamBroken)).message
+        assert "16,777,216 characters" in (await failure(client, StreamBroken)).message
 
 
 async def test_leaving_early_closes_the_connection(client, server, make):
@@ -260,3 +262,31 @@ async def test_texts_that_end_an_answer_can_not_be_sent_to_responses(open_client
         error = await failure(client, stop=("END",))
     assert "stop" in error.message
     assert server.seen == []
+
+
+async def test_a_transport_is_used_again_only_after_a_whole_answer(server, make):
+    transports = []
+
+    def factory(tls):
+        transports.append(_transport.httpx_transport(tls))
+        return transports[-1]
+
+    server.reply(make.events(make.chunk(content="x"), make.chunk(finish="stop")))
+    call = _transport.Call(Access("openai", Address.parse(server.base_url)), "POST", "/chat/completions", b"{}")
+    connections = _transport.Connections(factory=factory)
+    for leave_early in (False, False, True, False):
+        async with connections.exchange(call) as answer:
+            if not leave_early:
+                await answer.text(10_000)
+    await connections.aclose()
+    assert len(transports) == 2
+
+
+async def test_a_transport_that_comes_back_late_is_closed(server, make):
+    server.reply(make.events(make.chunk(content="x"), make.chunk(finish="stop")))
+    call = _transport.Call(Access("openai", Address.parse(server.base_url)), "POST", "/chat/completions", b"{}")
+    connections = _transport.Connections()
+    async with connections.exchange(call) as answer:
+        await answer.text(10_000)
+        await connections.aclose()
+    assert connections._idle == {server.origin: []}

@@ -90,6 +90,7 @@ def test_several_calls_are_found(text):
         json.dumps({"items": [json.loads(CALL)]}, indent=2),
         f'{{"items": [\n{CALL}\n]}}',
         f"[{CALL}, 1]",
+        f'<tool_call>{CALL}\n{{"a": 1}}</tool_call>',
         f"A call looks like {CALL} in JSON.",
         f"{CALL} is how it looks.",
         f"<think>{CALL}</think> No.",

@@ -66,11 +66,6 @@ class ChatReader:
     def __attrs_post_init__(self) -> None:
         self._text, self._thought = Pieces(self._room), Pieces(self._room)
 
-    @property
-    def may_end(self) -> bool:
-        """Whether the stream may end now."""
-        return self.is_done or bool(self._reason)
-
     def feed(self, event: ServerSentEvent) -> Iterator[StreamEvent]:
         """What an event adds to the answer.
 

@@ -42,11 +42,6 @@ class ResponsesReader:
     _items: list[Any] = field(factory=list, init=False)
     _response: dict[str, Any] = field(factory=dict, init=False)
 
-    @property
-    def may_end(self) -> bool:
-        """Whether the stream may end now."""
-        return self.is_done
-
     def feed(self, event: ServerSentEvent) -> Iterator[StreamEvent]:
         """What an event adds to the answer. Unknown ones add nothing.
 
