@@ -49,3 +49,16 @@ def test_no_colour_is_shown_where_none_is_wanted(terminal, turns, hello):
     plain.wait()
     assert b"\x1b[2m" in coloured.written
     assert b"\x1b[" not in plain.written
+
+
+def test_a_run_that_was_killed_goes_on_and_does_not_do_again_what_may_have_been_done(terminal, sideband, turns, gate):
+    options = ["--yes", "--skill-dir", gate.folder, *turns({"tool_calls": [{"name": "gate__wait"}]}, "Done.")]
+    killed = terminal("run", "wait", *options)
+    assert gate.reached.wait(20)
+    killed.process.kill()
+    killed.process.wait()
+    gate.reached.clear()
+    done = sideband("run", "--resume", *options)
+    assert (done.returncode, done.stdout) == (0, "Done.\n")
+    assert "gate.wait" in done.stderr
+    assert not gate.reached.is_set()

@@ -91,7 +91,7 @@ def _show_warnings() -> None:
         def emit(self, record: logging.LogRecord) -> None:
             notice(f"notice: {record.getMessage()}")
 
-    logging.lastResort = Notices(logging.WARNING)  # type: ignore[assignment]  # any handler will do
+    logging.lastResort = Notices(logging.WARNING)
 
 
 def is_interactive() -> bool:

@@ -8,6 +8,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sideband import UsageError
 from sideband.commands import Command
 
 from .._agent_options import add_agent_options, open_agent
@@ -31,6 +32,9 @@ def _configure(parser: ArgumentParser) -> None:
 def _run(arguments: Namespace) -> int:
     from .._approvals import Questions
     from .._chat_loop import Chat
+
+    if arguments.json:
+        raise UsageError("a chat is no data", hint="`sideband run --json` prints events, and --session goes on")
 
     async def main() -> int:
         chat = Chat(_conversation, thinking=arguments.thinking)
