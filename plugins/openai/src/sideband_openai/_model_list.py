@@ -23,26 +23,26 @@ _OTHERS = (
 _FREE = Prices(input=0, output=0)
 
 
-def listed_models(data: Any, *, official: bool, here: bool) -> tuple[ModelInfo, ...]:
+def listed_models(data: Any, *, official: bool, free: bool) -> tuple[ModelInfo, ...]:
     """The models of a list, sorted by name.
 
     Args:
         data: what the server answered.
         official: whether it is OpenAI's own service, of whose models more is known.
-        here: whether it is on this machine, and costs nothing.
+        free: whether it is known to run on this machine, and not to be a gateway to a service that costs something.
     """
     items = data.get("data") if isinstance(data, dict) else data
-    found = {one.id: one for one in _infos(items if isinstance(items, list) else (), official=official, here=here)}
+    found = {one.id: one for one in _infos(items if isinstance(items, list) else (), official=official, free=free)}
     return tuple(found[name] for name in sorted(found))
 
 
-def _infos(items: Iterable[Any], *, official: bool, here: bool) -> Iterator[ModelInfo]:
+def _infos(items: Iterable[Any], *, official: bool, free: bool) -> Iterator[ModelInfo]:
     for count, item in enumerate(items):
         name = item.get("id") if isinstance(item, dict) else None
         if count >= _MOST or not isinstance(name, str) or not _is_name(name):
             continue
         if not official:
-            yield _info(name, item, here=here)
+            yield _info(name, item, free=free)
         elif (model := known(name)) is not None:
             yield model.info.model_copy(update={"id": name})
         elif not any(other in name for other in _OTHERS):
@@ -53,12 +53,12 @@ def _is_name(name: str) -> bool:
     return 0 < len(name) <= _LONGEST_NAME and name.isprintable() and " " not in name
 
 
-def _info(name: str, item: dict[str, Any], *, here: bool) -> ModelInfo:
+def _info(name: str, item: dict[str, Any], *, free: bool) -> ModelInfo:
     """What the server tells. What it does not tell stays unset, which is something else than no."""
     told: dict[str, Any] = {
         "context_window": next((size for field in _WINDOWS if (size := _size(item.get(field)))), None),
         "max_output": _size(_inner(item, "top_provider").get("max_completion_tokens")),
-        "prices": _FREE if here else _prices(_inner(item, "pricing")),
+        "prices": _FREE if free else _prices(_inner(item, "pricing")),
     }
     if isinstance(kinds := _inner(item, "architecture").get("input_modalities"), list):
         told["images"] = "image" in kinds

@@ -139,7 +139,7 @@ class OpenAIProvider:
             data = parse_json(text)
         except ValueError:
             raise not_a_model(access, "something that is no JSON", text, answer.headers) from None
-        return listed_models(data, official=access.address.is_official, here=access.address.is_loopback)
+        return listed_models(data, official=access.address.is_official, free=self.is_guessed)
 
 
 async def _check(access: Access, answer: Answer) -> None:
