@@ -25,11 +25,19 @@ async def test_a_run_parks_before_the_next_step_when_something_is_spent(stage, k
     assert what in result.error["message"]
 
 
-async def test_time_at_work_counts_over_the_runs_of_a_session(stage):
-    async with stage(["one", "two"], budget=Budget(seconds=1e-9)) as agent:
-        assert (await agent.invoke("hi")).status == "completed"
-        second = await agent.invoke("again")
-    assert (second.status, "seconds" in second.error["message"]) == ("parked", True)
+async def test_time_at_work_is_counted_while_a_run_goes_on(stage, kit):
+    turns = [Turn(tool_calls=[("echo", {"text": "x"})]), "never"]
+    async with stage(turns, kit.echo, budget=Budget(seconds=1e-9)) as agent:
+        result = await agent.invoke("hi")
+    assert (result.status, "seconds" in result.error["message"]) == ("parked", True)
+
+
+async def test_money_is_not_spent_on_a_model_whose_price_nobody_knows(stage, kit):
+    scripted = Scripted([Turn(tool_calls=[("echo", {"text": "x"})]), "never"], prices=None)
+    async with stage([], kit.echo, scripted=scripted, budget=Budget(money=1.0)) as agent:
+        result = await agent.invoke("hi")
+        assert len(scripted.requests) == 1
+    assert (result.status, result.error["code"]) == ("parked", "budget.unpriced")
 
 
 async def test_no_tool_runs_beyond_the_number_of_calls_and_the_rest_goes_on_later(stage, kit):

@@ -397,6 +397,10 @@ class Agent:
         work.usage += usage
         work.allowance.charge(usage)
 
+    def charge_time(self) -> None:
+        """Note how long the run was at work."""
+        self._work.runs.charge_time()
+
     async def charge_side_call(self, usage: Usage, plugin: str) -> None:
         """Note what a plugin's model call beside the conversation used."""
         self._work.allowance.charge(usage)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Self
 
-from attrs import asdict, define, evolve, field, fields, frozen
+from attrs import astuple, define, evolve, field, fields, frozen
 
 from ..messages import Usage
-from ._errors import BudgetSpent
+from ._errors import BudgetSpent, CostUnknown
 
 __all__ = ["Allowance", "Budget"]
 
@@ -33,6 +33,9 @@ class Budget:
     seconds: float | None = None
 
 
+_NOTHING = Budget(0.0, 0.0, 0.0, 0.0)
+
+
 @define
 class Allowance:
     """How much of a budget is left. What a child uses is used of its parent's too.
@@ -41,26 +44,29 @@ class Allowance:
         limit: what may be used in all.
         parent: whose share this is.
         used: what was used before, when a session is resumed.
+
+    Attributes:
+        has_unpriced: whether something was used whose price nobody knows.
     """
 
     limit: Budget = Budget()
     parent: Allowance | None = None
-    used: Budget = Budget(0.0, 0.0, 0.0, 0.0)
-    _promised: Budget = field(default=Budget(0.0, 0.0, 0.0, 0.0), init=False)
+    used: Budget = _NOTHING
+    has_unpriced: bool = field(default=False, init=False)
+    _promised: Budget = field(default=_NOTHING, init=False)
 
     def charge(self, usage: Usage | None = None, *, calls: int = 0, seconds: float = 0.0) -> None:
-        """Note what was used. It is noted even beyond the limit: it has happened."""
-        tokens = usage.context if usage else 0
-        cost = (usage.cost or 0.0) if usage else 0.0
+        """Note what was used. It is noted even beyond the limit: it has happened.
+
+        Time is its own user's only: a parent that waits for a child is at work itself.
+        """
+        usage = usage or Usage(cost=0)
+        amounts = Budget(usage.cost or 0.0, usage.context, calls, seconds)
         allowance: Allowance | None = self
         while allowance is not None:
-            used = allowance.used
-            allowance.used = Budget(
-                (used.money or 0) + cost,
-                (used.tokens or 0) + tokens,
-                (used.calls or 0) + calls,
-                (used.seconds or 0) + seconds,
-            )
+            allowance.used = _sum(allowance.used, amounts)
+            allowance.has_unpriced = allowance.has_unpriced or usage.cost is None
+            amounts = evolve(amounts, seconds=0.0)
             allowance = allowance.parent
 
     def check(self, *parts: str) -> None:
@@ -68,9 +74,12 @@ class Allowance:
 
         Raises:
             BudgetSpent: of this budget, or of one that it is a share of, nothing is left.
+            CostUnknown: money is limited, and a model was asked whose prices nobody knows.
         """
         allowance: Allowance | None = self
         while allowance is not None:
+            if allowance.limit.money is not None and allowance.has_unpriced and "money" in (parts or _NAMES):
+                raise CostUnknown(allowance.limit.money)
             for part in parts or _NAMES:
                 limit = getattr(allowance.limit, part)
                 used = getattr(allowance.used, part)
@@ -93,21 +102,16 @@ class Allowance:
         if not 0 < fraction <= 1:
             raise ValueError(f"a share is above 0 and up to 1, not {fraction!r}")
         parts = {part: left * fraction if (left := self.left(part)) is not None else None for part in _NAMES}
-        child = evolve(self, limit=Budget(**parts), parent=self, used=Budget(0.0, 0.0, 0.0, 0.0))
-        self._promise(child.limit, 1)
-        before = child.limit
+        promised = Budget(**parts)
+        self._promised = _sum(self._promised, promised)
         try:
-            yield child
+            yield evolve(self, limit=promised, parent=self, used=_NOTHING)
         finally:
-            self._promise(before, -1)
+            self._promised = _sum(self._promised, promised, sign=-1)
 
-    def _promise(self, amount: Budget, sign: int) -> None:
-        self._promised = Budget(
-            **{
-                name: (getattr(self._promised, name) or 0) + sign * (value or 0)
-                for name, value in asdict(amount).items()
-            }
-        )
+
+def _sum(one: Budget, other: Budget, *, sign: int = 1) -> Budget:
+    return Budget(*(mine + sign * (theirs or 0) for mine, theirs in zip(astuple(one), astuple(other), strict=True)))
 
 
 assert [one.name for one in fields(Budget)] == list(_NAMES)  # noqa: S101  the table names every part

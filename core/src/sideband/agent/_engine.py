@@ -70,6 +70,7 @@ class Engine:
                 hint="look at what it does, then go on with --resume; `turns` under `[agent]` sets the limit",
                 code="agent.turns",
             )
+        self.agent.charge_time()
         self.agent.allowance.check("money", "tokens", "seconds")
         index, run.turn = run.turn, run.turn + 1
         await self.agent.announcer.tell(TurnStart(run.id, index))

@@ -11,7 +11,12 @@ SidebandError
     ├── RunHalted(PermissionError)           agent.halted      a guard ended the run
     ├── ModelFailed(RuntimeError)            code of the model call's failure
     └── RunParked(RuntimeError)              what it waits for; the run can go on later
-        └── BudgetSpent                      budget.spent
+        ├── BudgetSpent                      budget.spent
+        └── CostUnknown                      budget.unpriced
+OpDenied
+└── ToolDenied                               tool.denied       a guard, or whoever it asked, is against a call
+OpError
+└── ToolRejected(ValueError)                 tool.rejected     a call can't be run as the model wrote it
 """
 
 from __future__ import annotations
@@ -20,18 +25,23 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .._errors import SidebandError
+from ..hooks import Decision, Verdict
+from ..ops import OpDenied, OpError
 
 __all__ = [
     "AgentBusy",
     "AgentClosed",
     "AgentError",
     "BudgetSpent",
+    "CostUnknown",
     "DepthReached",
     "ModelFailed",
     "ModelMissing",
     "RunHalted",
     "RunParked",
     "StructureRefused",
+    "ToolDenied",
+    "ToolRejected",
     "ToolsUnknown",
 ]
 
@@ -180,6 +190,44 @@ class BudgetSpent(RunParked):
         super().__init__(
             f"the budget of {limit:g} {what} is spent: {used:g} were used",
             hint=f"raise it (`{_KEYS.get(what, what)}` under `[agent.budget]`), and go on with --resume",
+        )
+
+
+class ToolDenied(OpDenied):
+    """A guard does not let a tool run, or whoever was asked does not. Nothing was run."""
+
+    code = "tool.denied"
+
+    def __init__(self, tool: str, decision: Decision) -> None:
+        asked = decision.verdict is Verdict.ASK
+        super().__init__(tool, decision.question if asked else decision.reason, plugin=decision.plugin)
+        said = "was not approved" if asked else f"was refused by `{decision.plugin}`"
+        self.message = f"{tool} {said}: {self.reason}"
+
+
+class ToolRejected(OpError, ValueError):
+    """A call names no tool that may be called, or its arguments don't fit. Nothing was run.
+
+    Args:
+        problem: what is wrong, and what the model can do about it.
+    """
+
+    code = "tool.rejected"
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem)
+
+
+class CostUnknown(RunParked):
+    """Money is limited, and a model was asked whose prices nobody knows: the limit would mean nothing."""
+
+    code = "budget.unpriced"
+
+    def __init__(self, limit: float) -> None:
+        super().__init__(
+            f"the budget of {limit:g} US dollars can't be held: the price of a model that was asked is not known",
+            hint='say it, `"provider:model" = {input = …, output = …}` under `[plugins.llm.prices]`, or limit tokens '
+            "instead of money; then go on with --resume",
         )
 
 

@@ -39,12 +39,19 @@ class Runs:
     current: Run | None = field(default=None, init=False)
     _scope: anyio.CancelScope | None = field(default=None, init=False)
     _aborted: str = field(default="", init=False)
+    _charged_until: float = field(default=0.0, init=False)
 
     def abort(self, reason: str) -> None:
         """End the run at its next wait."""
         if self._scope is not None:
             self._aborted = reason or "somebody ended it"
             self._scope.cancel()
+
+    def charge_time(self) -> None:
+        """Note how long the run was at work since this was noted last."""
+        now = anyio.current_time()
+        self.agent.allowance.charge(seconds=now - self._charged_until)
+        self._charged_until = now
 
     async def begin(self, queued: Queued, source: str) -> RunResult:
         """Begin a run with an input, and see it through."""
@@ -78,7 +85,7 @@ class Runs:
     async def _see_through(self, run: Run, message: UserMessage | None) -> RunResult:
         status: RunStatus = "completed"
         error: Exception | None = None
-        began = anyio.current_time()
+        self._charged_until = anyio.current_time()
         self._aborted = ""
         with anyio.CancelScope() as scope:
             self._scope = scope
@@ -92,7 +99,7 @@ class Runs:
         self._scope = None
         if scope.cancelled_caught:
             status, error = "aborted", None
-        self.agent.allowance.charge(seconds=anyio.current_time() - began)
+        self.charge_time()
         with anyio.CancelScope(shield=True):
             result = await self._close(run, status, error)
         if error is not None and not isinstance(error, SidebandError):
