@@ -60,15 +60,8 @@ def test_sessions_are_named_listed_left_and_found_again(chat):
 def test_a_rewind_takes_the_last_message_back_and_keeps_it_as_a_branch(chat):
     done = chat("hello", "wrong", "/rewind", "right", "/tree", spoken=("one", "two"))
     assert done.stdout.splitlines()[:2] == ["one", "two"]
-    tree = [re.sub(r"^(.) ( *)\w{8}", r"\1\2", line) for line in done.stdout.splitlines()[-6:]]
-    assert tree == [
-        "* user: hello",
-        "* model: one",
-        "    user: wrong",
-        "    model: two",
-        "*   user: right",
-        "*   model: two",
-    ]
+    shown = [(line[0], line.partition(": ")[2]) for line in done.stdout.splitlines()[2:] if ": " in line]
+    assert shown == [("*", "hello"), ("*", "one"), (" ", "wrong"), (" ", "two"), ("*", "right"), ("*", "two")]
 
 
 def test_a_rewind_goes_no_further_than_the_first_message(chat):
@@ -77,7 +70,7 @@ def test_a_rewind_goes_no_further_than_the_first_message(chat):
 
 def test_a_label_marks_an_entry_and_a_rewind_finds_it(chat):
     done = chat("hello", "/label start", "more", "/rewind start", "/tree")
-    assert re.search(r"^\* \w{8} \[start\] model: one$", done.stdout, re.MULTILINE)
+    assert re.search(r"^\* \w{8} \[start\] .*model: one$", done.stdout, re.MULTILINE)
     assert re.search(r"^  +\w{8} user: more$", done.stdout, re.MULTILINE)
 
 
