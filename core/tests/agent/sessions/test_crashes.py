@@ -174,6 +174,14 @@ async def test_what_was_stored_though_the_append_failed_is_followed_by_the_next(
     assert (await sessions.read(session.id)).path()[-1].kind == "c"
 
 
+async def test_a_session_that_could_not_be_stored_leaves_no_lock(sessions, store, tmp_path):
+    store.connection.database.execute("PRAGMA query_only = ON")
+    with pytest.raises(StoreError):
+        await sessions.create()
+    store.connection.database.execute("PRAGMA query_only = OFF")
+    assert list((tmp_path / "sessions" / "locks").iterdir()) == []
+
+
 async def test_a_session_whose_store_is_gone_still_gives_its_lock_back(tmp_path):
     async with open_sqlite(tmp_path / "store") as store:
         session = await Sessions(store, tmp_path).create()
@@ -182,23 +190,39 @@ async def test_a_session_whose_store_is_gone_still_gives_its_lock_back(tmp_path)
         pass
 
 
-async def test_a_long_session_costs_each_append_the_same(sessions, store):
-    """Counted in records that are read: an append that reads the session again would make them grow."""
+@pytest.fixture
+def counted(store, tmp_path):
+    """Sessions in a store that counts the records that are read."""
     read = []
-    original = store.read
 
     class Counting:
         def __getattr__(self, name):
             return getattr(store, name)
 
         async def read(self, *arguments, **options):
-            found = await original(*arguments, **options)
+            found = await store.read(*arguments, **options)
             read.append(len(found))
             return found
 
-    counted = Sessions(Counting(), sessions._locks.parent.parent)
-    async with await counted.create() as session:
+    return Sessions(Counting(), tmp_path), read
+
+
+async def test_a_long_session_is_not_read_again_by_its_appends(counted):
+    sessions, read = counted
+    async with await sessions.create() as session:
         for number in range(600):
             await session.append_custom("n", {"n": number})
             session.messages()
+    assert sum(read) == 0
+
+
+async def test_a_list_reads_a_bounded_part_of_a_session_that_is_written_and_nothing_of_others(counted):
+    sessions, read = counted
+    async with await sessions.create(name="n") as session:
+        for number in range(600):
+            await session.append_custom("n", {"n": number})
+        assert (await sessions.list())[0].entries == 601
+        assert 0 < sum(read) <= 256
+    read.clear()
+    assert (await sessions.list())[0].entries == 601
     assert sum(read) == 0

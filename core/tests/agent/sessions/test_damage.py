@@ -139,12 +139,13 @@ async def test_what_is_mended_is_not_rewritten(stored, sessions, store):
         assert texts(again) == ["x", "x", "new"]
 
 
-async def test_a_lost_stream_is_a_session_that_is_not_there(sessions, store):
+async def test_a_lost_stream_is_a_session_that_is_not_there_and_not_locked(sessions, store, tmp_path):
     async with await sessions.create(name="n") as session:
         pass
     await store.delete_stream(f"session/{session.id}")
     with pytest.raises(SessionNotFound):
         await sessions.open("n")
+    assert list((tmp_path / "sessions" / "locks").iterdir()) == []
 
 
 IDS = st.sampled_from(["a", "b", "c", "d", "", "lost"]) | st.none()

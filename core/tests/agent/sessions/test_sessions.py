@@ -112,7 +112,14 @@ async def test_the_list_is_right_while_a_session_is_written_and_after_a_crash(se
 async def test_a_list_document_that_is_damaged_is_made_anew_from_the_entries(sessions, make, store):
     session = await make("a")
     told = (await sessions.list())[0]
-    for damaged in ({}, {"info": {"id": 3}}, {"info": "x", "records": 1}, {"info": told.as_dict(), "records": "x"}):
+    many = {"info": {**told.as_dict(), "messages": "many"}, "records": 2, "settled": True}
+    for damaged in (
+        {},
+        {"info": {"id": 3}},
+        {"info": "x", "records": 1},
+        {"info": told.as_dict(), "records": "x"},
+        many,
+    ):
         await store.put(f"sessions/{session}", damaged)
         assert await sessions.list() == (told,)
 

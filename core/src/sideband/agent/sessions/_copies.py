@@ -175,7 +175,7 @@ def _our_header(told: Mapping[str, Any]) -> SessionHeader:
         raise SessionUnreadable(
             f"it has version {version} of the format, and this is known up to {VERSION}", hint="upgrade sideband"
         )
-    usable = {**told, "copied": 0}
+    usable = dict(told)
     if not is_session_id(told.get("id")):
         usable["id"] = new_id()
     header = header_of(usable)
