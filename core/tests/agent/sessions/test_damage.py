@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sideband.agent.sessions import MessageEntry, SessionNotFound, new_id
+from sideband.agent.sessions import EntryAmbiguous, EntryNotFound, MessageEntry, SessionNotFound, new_id
 from sideband.messages import UserMessage
 
 pytestmark = pytest.mark.anyio
@@ -126,6 +126,18 @@ async def test_a_damaged_header_loses_neither_the_session_nor_gives_it_runs_to_g
         assert (session.id, texts(session)) == (SESSION, ["x"])
         assert "the header is damaged" in session.notices[0]
         assert session.unfinished_run() is None
+
+
+async def test_an_entry_is_found_by_its_id_a_label_or_the_beginning_of_its_id(stored):
+    async with await stored(said("ab", None), said("abc", "ab"), said("b", "abc")) as session:
+        await session.label("b", "mark")
+        found = [session.tree.find(wanted) for wanted in ("ab", "abc", "b", "mark")]
+        assert found == ["ab", "abc", "b", "b"]
+        with pytest.raises(EntryAmbiguous, match="ab, abc"):
+            session.tree.find("a")
+        for missing in ("", "x"):
+            with pytest.raises(EntryNotFound):
+                session.tree.find(missing)
 
 
 async def test_what_is_mended_is_not_rewritten(stored, sessions, store):
