@@ -19,7 +19,7 @@ from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from .messages import AssistantMessage, Message
+from .messages import AssistantMessage, Message, Usage
 from .ops import OpFailed
 from .plugins import PluginContext
 
@@ -43,6 +43,7 @@ __all__ = [
 ]
 
 _LONGEST_BODY = 4_000
+_MILLION = 1_000_000
 _LONGEST_HEADER = 200
 _KEPT_HEADERS = ("retry-after", "retry-after-ms", "x-should-retry", "request-id", "x-request-id")
 _KEPT_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-")
@@ -64,6 +65,22 @@ class Prices(_Frozen):
     output: float = Field(ge=0)
     cache_read: float | None = Field(None, ge=0)
     cache_write: float | None = Field(None, ge=0)
+
+    def cost(self, usage: Usage) -> float:
+        """What ``usage`` costs, in US dollars.
+
+        Example:
+            >>> Prices(input=3, output=15).cost(Usage(input=1_000_000, output=100_000, cache_read=1_000_000))
+            7.5
+        """
+        read = self.input if self.cache_read is None else self.cache_read
+        written = self.input if self.cache_write is None else self.cache_write
+        return (
+            usage.input * self.input
+            + usage.output * self.output
+            + usage.cache_read * read
+            + usage.cache_write * written
+        ) / _MILLION
 
 
 class ModelInfo(_Frozen):

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sideband.messages import Usage
 from sideband.providers import Prices
-from sideband_llm._costs import cost_of
 
 PRICES = {"input": 1, "output": 10, "cache_read": 0.1}
 CONFIGURED = {"plugins": {"llm": {"prices": {"fake:m": {"input": 1000, "output": 0, "cache_read": 0}}}}}
@@ -15,7 +14,7 @@ CONFIGURED = {"plugins": {"llm": {"prices": {"fake:m": {"input": 1000, "output":
 def test_without_prices_for_caches_each_token_read_costs_the_same(fresh, output, read, written):
     prices = Prices(input=2, output=5)
     usage = Usage(input=fresh, output=output, cache_read=read, cache_write=written)
-    assert cost_of(usage, prices) == pytest.approx((2 * (fresh + read + written) + 5 * output) / 1e6)
+    assert prices.cost(usage) == pytest.approx((2 * (fresh + read + written) + 5 * output) / 1e6)
 
 
 @pytest.mark.anyio

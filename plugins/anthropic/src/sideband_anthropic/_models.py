@@ -18,7 +18,6 @@ __all__ = ["Model", "described", "known_model", "known_models", "with_aliases"]
 _DATA = Path(__file__).with_name("models.toml")
 _VARIANT = re.compile(r"(-\d{8}|-latest|@.*)\Z")
 _PRICES = frozenset({"prices", "long_prices"})
-_MILLION = 1_000_000
 
 ThinkingKind = Literal["none", "budget", "adaptive", "default", "always"]
 
@@ -57,14 +56,7 @@ class Model:
             return None
         prompt = usage.input + usage.cache_read + usage.cache_write
         prices = self.long_prices if prompt > self.long_prompt else self.prices
-        read = prices.input if prices.cache_read is None else prices.cache_read
-        written = prices.input if prices.cache_write is None else prices.cache_write
-        return (
-            usage.input * prices.input
-            + usage.output * prices.output
-            + usage.cache_read * read
-            + usage.cache_write * written
-        ) / _MILLION
+        return prices.cost(usage)
 
 
 def known_models() -> tuple[Model, ...]:

@@ -73,18 +73,16 @@ class _SessionCommands:
         return f"session {await self._agent.fork(self._entry(entry) if entry else None)}, a copy of {before}"
 
     async def rewind(self, where: str) -> str:
-        if self._chat.is_working:
-            raise UsageError("a run is under way", hint="Ctrl-C ends it")
         session = self._agent.session
         if where and not where.isdecimal():
-            await session.rewind(self._entry(where))
+            await self._agent.rewind(self._entry(where))
             return "the conversation goes on from there; what came after it is kept, see /tree"
         said = [entry for entry in session.path() if _is_said(entry)]
         back = int(where or 1)
         if not 0 < back <= len(said):
             raise UsageError(f"there are {len(said)} messages of yours to take back", hint="/tree shows them")
         entry = said[-back]
-        await session.rewind(_before(session.path(), entry))
+        await self._agent.rewind(_before(session.path(), entry))
         self._chat.conversation.suggest(entry.message.text)  # type: ignore[union-attr]  # it is a message of the user
         return "what came after it is kept, see /tree"
 

@@ -12,7 +12,6 @@ from sideband.ops import Level, OpContext, Reconciled, op
 from ._abilities import ability, check_abilities
 from ._answers import read_answer
 from ._catalog import ModelCatalog
-from ._costs import cost_of
 from ._errors import SETUP, ModelUnclear, ProviderUnknown
 from ._models import GenerateParams, ListedModel, ModelList, ModelsParams, ProviderProblem
 from ._names import ModelName
@@ -52,7 +51,7 @@ async def generate(params: GenerateParams, ctx: OpContext) -> AssistantMessage:
     prices = models.prices_of(name, info)
     usage = message.usage
     if prices is not None and (usage.cost is None or str(name) in models.prices):
-        usage = usage.model_copy(update={"cost": cost_of(usage, prices)})
+        usage = usage.model_copy(update={"cost": prices.cost(usage)})
     return message.model_copy(update={"model": str(name), "usage": usage})
 
 
