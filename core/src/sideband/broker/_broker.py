@@ -280,6 +280,7 @@ class Broker:
             with CancelScope(deadline=context.deadline) as scope:
                 try:
                     result = await dispatch.found.spec.handler(dispatch.params, context)
+                    await context.emit_rest()
                 except Exception as raised:  # noqa: BLE001  whatever a handler raises becomes one typed error
                     error = self._typed(dispatch, raised)
                 except get_cancelled_exc_class():

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anyio.lowlevel import checkpoint
 from attrs import define, evolve, field, frozen
 
 from ..ops import Credential, Grant, OpDenied, Origin, Scope
@@ -13,6 +14,7 @@ from ..plugins import LoadedPlugin, PluginContext
 from ..providers import Provider
 from ._call import Call, Progress
 from ._gate import check_scope
+from ._streams import PartRedactor
 
 if TYPE_CHECKING:
     from ._broker import Broker
@@ -45,6 +47,7 @@ class DispatchContext:
     _grant: Grant = field(repr=False)
     _broker: Broker = field(repr=False)
     _ended: bool = field(default=False, init=False, repr=False)
+    _parts: PartRedactor | None = field(default=None, init=False, repr=False)
 
     @property
     def call(self) -> str:
@@ -94,8 +97,23 @@ class DispatchContext:
 
     async def emit(self, part: Mapping[str, Any]) -> None:
         """See ``OpContext.emit``."""
-        if self._call.on_part is not None and not self._ended:
-            await self._call.on_part(self._broker.redactor.data(part))
+        if self._call.on_part is None or self._ended:
+            return
+        if self._parts is None:
+            self._parts = PartRedactor(self._broker.redactor)
+        await self._hand_on(self._parts.feed(part))
+
+    async def emit_rest(self) -> None:
+        """Hand on what is left of the parts: there are no more."""
+        if self._parts is not None:
+            await self._hand_on(self._parts.end())
+
+    async def _hand_on(self, parts: Iterable[Mapping[str, Any]]) -> None:
+        assert self._call.on_part is not None  # noqa: S101  without it no part is taken
+        for number, part in enumerate(parts):
+            if number:
+                await checkpoint()  # a part that is long enough to be divided must not keep others waiting
+            await self._call.on_part(part)
 
     async def provider(self, name: str) -> tuple[Provider, PluginContext]:
         """See ``OpContext.provider``."""

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, quote_plus
@@ -14,6 +14,7 @@ from urllib.parse import quote, quote_plus
 from pydantic_core import to_jsonable_python
 
 from .._errors import SidebandError
+from ._streams import FormIndex
 
 __all__ = ["Redactor", "Unserializable"]
 
@@ -85,6 +86,14 @@ class Redactor:
         self._bytes: list[tuple[bytes, bytes]] = []
         self._patterns: list[tuple[re.Pattern[str], str]] = []
         self._byte_patterns: list[tuple[re.Pattern[bytes], bytes]] = []
+        self._index: FormIndex | None = None
+
+    @property
+    def index(self) -> FormIndex:
+        """The forms of the known values; another object once there are more."""
+        if self._index is None:
+            self._index = FormIndex.of(form for form, _ in self._texts)
+        return self._index
 
     def protect(self, value: str | bytes, name: str) -> None:
         """Make a value known. Values under 4 bytes are not looked for: they occur by chance."""
@@ -96,6 +105,7 @@ class Redactor:
         forms = {form for form in _forms(raw) if len(form) >= _SHORTEST}
         # The longest first: a form that contains another one must not be cut up by it.
         self._texts = sorted({*self._texts, *((form, mask) for form in forms)}, key=lambda pair: -len(pair[0]))
+        self._index = None
         as_bytes = {*((form.encode(), mask.encode()) for form in forms), (raw, mask.encode())}
         self._bytes = sorted({*self._bytes, *as_bytes}, key=lambda pair: -len(pair[0]))
 
@@ -107,12 +117,26 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """``text`` without any known value."""
+        return self.matches(self.values(text))
+
+    def values(self, text: str) -> str:
+        """``text`` without any known value, whatever patterns say."""
         for form, mask in self._texts:
             if form in text:
                 text = text.replace(form, mask)
+        return text
+
+    def matches(self, text: str) -> str:
+        """``text`` without what the patterns match."""
         for pattern, mask in self._patterns:
             text = pattern.sub(mask, text)
         return text
+
+    def spans(self, text: str) -> Sequence[tuple[int, int]] | None:
+        """From where to where the patterns match; ``None`` if there are no patterns."""
+        if not self._patterns:
+            return None
+        return [match.span() for pattern, _ in self._patterns for match in pattern.finditer(text)]
 
     def error(self, error: SidebandError) -> None:
         """Take known values out of what an error says, in place."""

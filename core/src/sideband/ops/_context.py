@@ -116,7 +116,9 @@ class OpContext(Protocol):
     async def emit(self, part: Mapping[str, Any]) -> None:
         """Hand a part of the result to whoever waits for it, before it is complete: plain data, redacted.
 
-        Nothing happens if nobody asked for parts. Waits until the part was taken.
+        Nothing happens if nobody asked for parts. Waits until the part was taken. The strings under ``text`` and
+        ``arguments`` of parts that are equal otherwise are one text: a secret that is split over them is found too, so
+        that some characters may arrive with the next part, or at the end.
         """
 
     async def provider(self, name: str) -> tuple[Provider, PluginContext]:

@@ -1,0 +1,141 @@
+"""A known value gets through the redactor in no pieces, however a text is cut, and the text stays what it is."""
+
+import time
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from sideband.broker import Redactor
+from sideband.broker._streams import PartRedactor, TextRedactor
+
+# Few letters, so that values begin, break off, repeat and overlap all the time.
+LETTERS = st.sampled_from("abcd/ \\é")
+VALUES = st.lists(st.text(LETTERS, min_size=4, max_size=9), min_size=1, max_size=3)
+TEXTS = st.lists(st.text(LETTERS, max_size=6) | st.integers(0, 2), max_size=12)
+
+
+def redactor_for(values):
+    redactor = Redactor()
+    for number, value in enumerate(values):
+        redactor.protect(value, f"N{number}")
+    return redactor
+
+
+def pieces_of(data, text):
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=8)))
+    return [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+
+
+@settings(max_examples=400)
+@given(values=VALUES, told=TEXTS, data=st.data())
+def test_what_is_given_out_is_the_redacted_whole(values, told, data):
+    redactor = redactor_for(values)
+    text = "".join(values[one % len(values)] if isinstance(one, int) else one for one in told)
+    stream = TextRedactor(redactor)
+    given_out = [stream.feed(piece) for piece in pieces_of(data, text)]
+    assert "".join([*given_out, stream.end()]) == redactor.text(text)
+
+
+@settings(max_examples=200)
+@given(value=st.text(min_size=8, max_size=20), form=st.integers(0, 40), before=st.text(max_size=5), data=st.data())
+def test_no_form_of_a_value_gets_through(value, form, before, data):
+    from sideband.broker._redaction import _forms
+
+    redactor = redactor_for([value])
+    forms = sorted({one for one in _forms(value.encode("utf-8", "replace")) if len(one) >= 8})
+    text = f"{before}{forms[form % len(forms)]} after"
+    stream = TextRedactor(redactor)
+    given_out = [stream.feed(piece) for piece in pieces_of(data, text)]
+    assert "".join([*given_out, stream.end()]) == redactor.text(text)
+
+
+@pytest.mark.parametrize("split", range(1, 13))
+def test_a_value_that_is_split_over_two_pieces_is_found(split):
+    stream = TextRedactor(redactor_for(["s3cr3t-value"]))
+    text = "s3cr3t-value"
+    given_out = [stream.feed(text[:split]), stream.feed(text[split:]), stream.end()]
+    assert "".join(given_out) == "[redacted:N0]"
+
+
+def test_nothing_is_kept_back_that_can_not_begin_a_value():
+    stream = TextRedactor(redactor_for(["s3cr3t-value"]))
+    assert stream.feed("Hello, world.") == "Hello, world."
+    assert stream.feed("a s3cr") == "a "
+    assert stream.feed("eam") == "s3cream"
+
+
+def test_a_value_that_becomes_known_while_its_beginning_waits_is_found():
+    redactor = redactor_for(["s3cr3t-other"])
+    stream = TextRedactor(redactor)
+    shown = stream.feed("s3cr3t-")
+    redactor.protect("s3cr3t-value", "late")
+    assert shown + stream.feed("value.") + stream.end() == "[redacted:late]."
+
+
+def test_values_upon_values_without_end_are_masked_in_bounded_memory():
+    stream = TextRedactor(redactor_for(["aaaa"]))
+    given_out = [stream.feed("a" * 1_000) for _ in range(1_000)]
+    held = len(stream._text)
+    whole = "".join([*given_out, stream.end()])
+    assert held < 70_000
+    assert "aaaa" not in whole
+
+
+@example(size=1)
+@given(size=st.integers(1, 400))
+@settings(max_examples=20)
+def test_what_a_pattern_matches_is_found_however_it_is_cut(size):
+    redactor = Redactor()
+    redactor.add_pattern(r"Bearer [a-z]{8,200}", "token")
+    text = f"{'word ' * 100}Bearer {'x' * 100} and {'more ' * 100}"
+    stream = TextRedactor(redactor)
+    given_out = [stream.feed(text[start : start + size]) for start in range(0, len(text), size)]
+    assert "".join([*given_out, stream.end()]) == redactor.text(text)
+
+
+def test_the_time_grows_with_the_text():
+    redactor = redactor_for([f"s3cr3t-value-{number}" for number in range(50)])
+
+    def seconds(length):
+        stream, text = TextRedactor(redactor), "s3cr3t-valu " * (length // 12)
+        began = time.perf_counter()
+        for start in range(0, len(text), 4):
+            stream.feed(text[start : start + 4])
+        return time.perf_counter() - began
+
+    seconds(10_000)
+    assert min(seconds(80_000) for _ in range(3)) < 16 * min(seconds(20_000) for _ in range(3))
+
+
+def parts_of(redactor, *parts):
+    stream = PartRedactor(redactor)
+    return [shown for part in parts for shown in stream.feed(part)] + list(stream.end())
+
+
+def test_texts_of_parts_that_follow_each_other_are_one_text():
+    shown = parts_of(
+        redactor_for(["s3cr3t-value"]), {"type": "text", "text": "a s3cr3t"}, {"type": "text", "text": "-value."}
+    )
+    assert shown == [{"type": "text", "text": "a "}, {"type": "text", "text": "[redacted:N0]."}]
+
+
+def test_what_is_kept_back_is_handed_on_before_a_part_of_another_type():
+    shown = parts_of(
+        redactor_for(["s3cr3t-value"]), {"type": "thinking", "text": "s3cr3t"}, {"type": "text", "text": "hi"}
+    )
+    assert shown == [{"type": "thinking", "text": "s3cr3t"}, {"type": "text", "text": "hi"}]
+
+
+def test_arguments_of_two_calls_are_two_texts_though_their_pieces_take_turns():
+    def piece(index, text, name=""):
+        return {"type": "tool_call", "index": index, "name": name, "arguments": text}
+
+    shown = parts_of(
+        redactor_for(["s3cr3t-value"]), piece(0, "", "echo"), piece(0, '"s3cr'), piece(1, "s3cr"), piece(0, '3t-value"')
+    )
+    assert shown == [piece(0, "", "echo"), piece(0, '"'), piece(0, '[redacted:N0]"'), piece(1, "s3cr")]
+
+
+def test_other_strings_are_redacted_as_they_stand():
+    shown = parts_of(redactor_for(["s3cr3t-value"]), {"type": "image", "note": "s3cr3t-value", "text": 3})
+    assert shown == [{"type": "image", "note": "[redacted:N0]", "text": 3}]
