@@ -287,3 +287,23 @@ async def test_a_known_secret_is_removed_from_what_models_and_tools_say(stage, k
         result = await agent.invoke("hi")
         assert "s3cr3t-value" not in results(agent)[0].text
     assert "s3cr3t-value" not in result.text
+
+
+async def test_a_long_result_can_be_read_in_a_fork_and_goes_with_its_session(stage, kit):
+    @tool("long")
+    async def long(params: kit.Text, ctx) -> str:
+        """Say much, or read it."""
+        return str(len(await ctx.output(params.text))) if params.text else "x" * 200_000
+
+    def again(request):
+        return calls(("long", {"text": agent.session.messages()[2].metadata["output"]}))
+
+    turns = [calls(("long", {})), "ok", again, "read"]
+    async with stage(turns, Plugin("tool", "long", long)) as agent:
+        await agent.invoke("hi")
+        original = agent.session.id
+        await agent.fork()
+        await agent.invoke("read it")
+        assert results(agent)[1].text == "200000"
+        await agent.sessions.delete(original)
+        assert not [key for key in await agent.host.store.keys("session/") if original in key]

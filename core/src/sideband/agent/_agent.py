@@ -92,7 +92,8 @@ class Agent:
         self.queues = Queues()
         self.guards = dict(guards or {})
         self.folder = (folder or Path.cwd()).absolute()
-        self.sessions = Sessions(host.store, host.home)
+        self.store = host.store
+        self.sessions = Sessions(self.store, host.home)
         self._model = model
         self._wanted_session = session
         self._wanted_tools = tools if tools is not None else self.settings.tools

@@ -44,7 +44,8 @@ async def run_child(parent: Agent, prompt: str, *, tools: Sequence[str] | None, 
             folder=parent.folder,
         )
         child.lineage = Lineage(parent.depth + 1, allowance, parent.system_prompt, parent.offered)
-        child.sessions = Sessions(MemoryStore(), parent.host.home)
+        child.store = MemoryStore()
+        child.sessions = Sessions(child.store, parent.host.home)
         async with child:
             try:
                 return await child.invoke(prompt, source="agent")

@@ -20,12 +20,14 @@ class Outputs:
 
     Args:
         store: where they are kept.
-        session: the id of the session; no other session can read them.
+        session: the id of the session; no other session but its forks can read them.
+        parent: the id of the session that it was forked from.
         tokens: how much of one a model sees.
     """
 
     store: Store = field(repr=False)
     session: str
+    parent: str | None
     tokens: int
     _limit: int = field(init=False)
 
@@ -45,7 +47,7 @@ class Outputs:
         part = cut(text, self._limit, handle=handle)
         if not part.omitted:
             return part.text, None
-        await self.store.put(self._key(handle), {"text": text})
+        await self.store.put(f"session/{self.session}/outputs/{handle}", {"text": text})
         return part.text, handle
 
     async def read(self, handle: str) -> str:
@@ -54,10 +56,8 @@ class Outputs:
         Raises:
             LookupError: this session has no such result.
         """
-        found = await self.store.get(self._key(handle)) if handle.isalnum() else None
-        if found is None:
-            raise LookupError(f"this session has no result with the handle `{handle[:40]}`")
-        return str(found.value["text"])
-
-    def _key(self, handle: str) -> str:
-        return f"outputs/{self.session}/{handle}"
+        for session in (self.session, self.parent) if handle.isalnum() else ():
+            found = await self.store.get(f"session/{session}/outputs/{handle}") if session else None
+            if found is not None:
+                return str(found.value["text"])
+        raise LookupError(f"this session has no result with the handle `{handle[:40]}`")

@@ -82,7 +82,7 @@ async def wire(agent: Agent, session: Session, limit: Budget, wanted: Sequence[s
     for name in everything.unknown(wanted or ()):
         _log.warning("there is no tool `%s`", name)
     usage, used = _spent(session)
-    outputs = Outputs(host.store, session.id, settings.output_tokens)
+    outputs = Outputs(agent.store, session.id, session.parent, settings.output_tokens)
     conversation = Conversation(session, agent.hooks)
     compactor = Compactor(agent, conversation)
     tools = ToolCalls(
