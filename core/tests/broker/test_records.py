@@ -146,9 +146,11 @@ async def test_what_guards_replaced_and_asked_is_recorded(make_host, note, hook,
     async with make_host(note, *plugins, approver=approver) as host:
         await host.op("note.write", {"text": "wild"})
     (intent,) = [line for line in ledger_lines() if line["kind"] == "intent"]
-    said = [(one["plugin"], one["said"]) for one in intent["decisions"]]
-    assert ("tamer", "replace") in said
-    assert ("asker", "ask") in said
+    assert intent["decisions"] == [
+        {"plugin": "tamer", "said": "replace"},
+        {"plugin": "asker", "said": "ask", "note": "Really?"},
+        {"by": "approver", "said": "approve"},
+    ]
     # The person is asked about what will run, not about what was asked for.
     assert asked == [{"text": "tame"}]
 

@@ -273,3 +273,32 @@ def test_whatever_is_allowed_was_allowed_by_everybody_with_the_final_arguments(r
     asked = {f"g{number}" for number, (_, answer) in last.items() if isinstance(answer, Ask)}
     assert {note.plugin for note in decision.questions} == asked
     assert (decision.verdict is Verdict.ASK) == bool(asked)
+
+
+@pytest.mark.anyio
+async def test_what_was_said_is_kept_in_the_order_in_which_it_was_said(make_hooks, answering):
+    hooks = make_hooks(
+        ("a", answering("tool_call", Ask("Sure?"))),
+        ("b", answering("tool_call", None)),
+        ("c", answering("tool_call", Allow("seen before"))),
+        ("d", answering("tool_call", Deny("no"))),
+    )
+    said = (await hooks.decide(CALL)).said
+    assert [(one.plugin, one.answer, one.text) for one in said] == [
+        ("a", "ask", "Sure?"),
+        ("c", "allow", "seen before"),
+        ("d", "deny", "no"),
+    ]
+
+
+@pytest.mark.anyio
+async def test_what_was_said_of_arguments_that_were_replaced_is_not_kept(make_hooks, answering):
+    hooks = make_hooks(
+        ("a", answering("tool_call", lambda event: Ask(f"List {event.arguments['path']}?"))),
+        ("b", answering("tool_call", Replace({"path": "b"}))),
+    )
+    decision = await hooks.decide(CALL)
+    assert [(one.plugin, one.answer, one.text) for one in decision.said] == [
+        ("b", "replace", ""),
+        ("a", "ask", "List b?"),
+    ]

@@ -38,6 +38,66 @@ async def filled(folder, store):
         yield ids
 
 
+@pytest.fixture
+async def agents(folder, store):
+    """Effects of agents: sessions, runs and steps, by name."""
+    async with Ledger(folder, store) as ledger:
+        ids = {}
+
+        async def effect(name, op, place, **origin):
+            ids[name] = ledger.new_effect_id()
+            session, run, step = place.split(":")
+            origin = Origin(session=session, run=run, step=step or None, **origin)
+            await ledger.intent(Intent(effect=ids[name], op=op, origin=origin), durable=False)
+            await ledger.outcome(Outcome(effect=ids[name], op=op, status="done"))
+
+        await effect("model", "llm.generate", "s:r:1")
+        await effect("call", "tool.call", "s:r:1.0", tool="hello.greet")
+        await effect("below", "http.get", "s:r:1.0", tool="greet", skill="hello")
+        await effect("second", "tool.call", "s:r:1.1", tool="memory")
+        await effect("tenth", "llm.generate", "s:r:10")
+        await effect("later", "llm.generate", "s:q:1")
+        await effect("elsewhere", "llm.generate", "t:p:1")
+        await effect("beside", "llm.generate", "s:r:", plugin="compaction")
+        yield ids
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.parametrize(
+    ("filters", "names"),
+    [
+        ({"session": "t"}, ["elsewhere"]),
+        ({"session": "s", "op": "llm"}, ["beside", "later", "tenth", "model"]),
+        ({"run": "r"}, ["beside", "tenth", "second", "below", "call", "model"]),
+        ({"run": "r", "step": "1"}, ["second", "below", "call", "model"]),
+        ({"run": "r", "step": "1.0"}, ["below", "call"]),
+        ({"session": "s", "step": "1"}, ["later", "second", "below", "call", "model"]),
+        ({"tool": "hello.greet"}, ["below", "call"]),
+        ({"tool": "greet"}, ["below"]),
+        ({"tool": "memory"}, ["second"]),
+        ({"run": "r", "step": "%"}, []),
+        ({"session": "\ud800"}, []),
+        ({"step": "\ud800"}, []),
+    ],
+    ids=str,
+)
+async def test_effects_of_agents_are_found_by_session_run_step_and_tool(folder, agents, filters, names):
+    assert [record.effect for record in await query(folder, **filters)] == [agents[name] for name in names]
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_an_index_of_an_older_version_is_built_again(folder, agents):
+    """The first version's index knew no sessions."""
+    (folder / "index.sqlite").unlink(missing_ok=True)
+    with sqlite3.connect(folder / "index.sqlite") as database:
+        database.executescript(
+            "CREATE TABLE effects (id INTEGER PRIMARY KEY, effect TEXT); "
+            "CREATE TABLE position (one INTEGER PRIMARY KEY, segment, start, end, digest); PRAGMA user_version = 1;"
+        )
+    database.close()
+    assert [record.effect for record in await query(folder, session="t")] == [agents["elsewhere"]]
+
+
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 @pytest.mark.parametrize(
     ("filters", "names"),

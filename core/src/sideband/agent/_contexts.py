@@ -173,11 +173,13 @@ class ToolCallContext(AgentPluginContext):
     """``ToolContext``: what one call of a tool gets.
 
     Attributes:
+        tool: the tool; empty if there is none of the name that the model wrote.
         call: the id that the model gave the call.
         step: its step in the run.
         on_progress: gets progress; must not block.
     """
 
+    tool: str
     call: str
     step: str
     on_progress: Callable[[Progress], None] = field(repr=False)
@@ -185,7 +187,7 @@ class ToolCallContext(AgentPluginContext):
     @property
     def origin(self) -> Origin:
         """Who causes what the tool dispatches."""
-        return Origin(session=self.agent.session.id, run=self.agent.run_id, step=self.step)
+        return Origin(session=self.agent.session.id, run=self.agent.run_id, step=self.step, tool=self.tool or None)
 
     @property
     def key(self) -> str:

@@ -10,6 +10,7 @@ import anyio
 from attrs import define, evolve, field, frozen
 
 from ..broker import Progress
+from ..broker._decisions import reply, trail
 from ..hooks import (
     HookRegistry,
     ToolCall,
@@ -21,11 +22,12 @@ from ..hooks import (
     thaw,
 )
 from ..messages import TextPart, ToolCallPart, ToolResultMessage
+from ..ops import OpError
 from ..ops._errors import closest
 from ..tools import Tool, ToolView
 from ._announcer import Announcer
 from ._contexts import ToolCallContext
-from ._errors import RunHalted
+from ._errors import RunHalted, ToolDenied, ToolRejected
 from ._tool_effects import ToolAnswer, ToolEffects, as_parts
 
 __all__ = ["Answers", "Approver", "ToolCalls"]
@@ -57,6 +59,7 @@ class _Planned:
     step: str
     tool: Tool | None = None
     arguments: dict[str, Any] = field(factory=dict)
+    said: list[dict[str, Any]] = field(factory=list)
     answer: ToolAnswer | None = None
     begun: bool = False
 
@@ -80,7 +83,7 @@ class ToolCalls:
     Args:
         hooks: decide about calls, and change results.
         announcer: tells what happens.
-        effects: runs a tool as an effect.
+        effects: runs a tool as an effect, and records calls that are not run.
         context: makes the context of one call of a tool.
         view: the tools that may be called.
         offered: the tools that the model is told about, which may be more.
@@ -92,7 +95,7 @@ class ToolCalls:
     hooks: HookRegistry = field(repr=False)
     announcer: Announcer = field(repr=False)
     effects: ToolEffects = field(repr=False)
-    context: Callable[[Tool, str, str, Callable[[Progress], None]], ToolCallContext] = field(repr=False)
+    context: Callable[[Tool | None, str, str, Callable[[Progress], None]], ToolCallContext] = field(repr=False)
     view: ToolView
     offered: ToolView
     approver: Approver | None
@@ -152,7 +155,7 @@ class ToolCalls:
         """Find the tool, check the arguments, and ask whether it may run."""
         problem = self._look_up(one)
         if problem is not None:
-            one.answer = await self._after(one, ToolAnswer.error(problem, code="tool.rejected"))
+            one.answer = await self._after(one, await self._refuse(one, ToolRejected(problem)))
             return None
         assert one.tool is not None  # noqa: S101  it was just looked up
         tool = one.tool
@@ -160,18 +163,23 @@ class ToolCalls:
         decision = await self.hooks.decide(event, validate=tool.validate)
         if decision.replaced_by and decision.arguments is not None:
             one.arguments = thaw(decision.arguments)
+        one.said = trail(decision)
         if decision.verdict is Verdict.DENY:
-            one.answer = ToolAnswer.error(
-                f"{tool.name} was refused by `{decision.plugin}`: {decision.reason}",
-                code="tool.denied",
-                plugin=decision.plugin,
-            )
+            one.answer = await self._refuse(one, ToolDenied(tool.name, decision))
             return RunHalted(decision.reason, decision.plugin) if decision.halt else None
-        if decision.verdict is Verdict.ASK and not await self._approved(decision.question, event, one):
-            one.answer = ToolAnswer.error(
-                f"{tool.name} was not approved: {decision.question}", code="tool.denied", plugin=decision.plugin
-            )
+        if decision.verdict is Verdict.ASK:
+            approved = await self._approved(decision.question, event, one)
+            one.said.append(reply(approved=approved))
+            if not approved:
+                one.answer = await self._refuse(one, ToolDenied(tool.name, decision))
         return None
+
+    async def _refuse(self, one: _Planned, error: OpError) -> ToolAnswer:
+        """The answer to a call that is not run, which is recorded like those that are."""
+        tool, part = one.tool, one.part
+        ctx = self.context(tool, part.id, one.step, _ignore)
+        name = tool.name if tool else part.name
+        return await self.effects.refuse(name, one.arguments or part.arguments, ctx, error, one.said)
 
     def _look_up(self, one: _Planned) -> str | None:
         """Why the call can't be run as the model wrote it, or ``None``."""
@@ -194,8 +202,11 @@ class ToolCalls:
     def _known(self) -> list[str]:
         return [tool.model_name for tool in self.view.tools]
 
-    async def _approved(self, question: str, event: ToolCall, one: _Planned) -> bool:
-        return self.approver is not None and await self.approver(question, evolve(event, arguments=one.arguments))
+    async def _approved(self, question: str, event: ToolCall, one: _Planned) -> bool | None:
+        """What the person said who was asked; ``None`` if nobody can be."""
+        if self.approver is None:
+            return None
+        return await self.approver(question, evolve(event, arguments=one.arguments))
 
     async def _run_group(self, group: Sequence[_Planned]) -> None:
         for _ in group:
@@ -232,7 +243,7 @@ class ToolCalls:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(updates.deliver, self.announcer)
             try:
-                answer = await self.effects.run(tool, one.arguments, ctx)
+                answer = await self.effects.run(tool, one.arguments, ctx, one.said)
             except Exception as error:  # noqa: BLE001  raised again outside of the group, which would wrap it
                 failure = error
             finally:
@@ -299,6 +310,10 @@ class _Updates:
                 return
             if self._closed:
                 self._changed.set()
+
+
+def _ignore(_progress: Progress) -> None:
+    """What is not run makes no progress."""
 
 
 def _content(answer: ToolAnswer) -> Any:

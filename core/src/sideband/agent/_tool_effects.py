@@ -15,17 +15,23 @@ from .._errors import SidebandError
 from .._version import __version__
 from ..broker import BoundOp, Broker, Call
 from ..messages import ImagePart, TextPart
-from ..ops import EffectUnknown, Grant, Level, OpContext, OpFamily, OpSpec, OpTimeout
+from ..ops import EffectUnknown, Grant, Level, OpContext, OpError, OpFamily, OpSpec, OpTimeout
 from ..plugins import LoadedPlugin, PluginRecord
 from ..plugins._bare_context import BareContext
 from ..tools import Tool, ToolOutput
 from ._contexts import ToolCallContext
 from ._outputs import Outputs
 
-__all__ = ["ToolAnswer", "ToolEffects", "as_parts"]
+__all__ = ["REPLAYED", "Decisions", "ToolAnswer", "ToolEffects", "as_parts"]
 
 _OP = "tool.call"
 _LONGEST = 86_400.0
+
+Decisions = Sequence[Mapping[str, Any]]
+"""What guards said of a call, as the record keeps it."""
+
+REPLAYED = {"replayed": True}
+"""What is known of an answer that was not given now: the call had run before, and its record has the answer."""
 
 
 class _Params(BaseModel):
@@ -73,47 +79,77 @@ class ToolEffects:
     outputs: Outputs = field(repr=False)
     seconds: float
 
-    async def run(self, tool: Tool, arguments: dict[str, Any], ctx: ToolCallContext) -> ToolAnswer:
+    async def run(
+        self, tool: Tool, arguments: dict[str, Any], ctx: ToolCallContext, said: Decisions = ()
+    ) -> ToolAnswer:
         """Run a tool, or say again what it answered when it ran under this key before.
 
         What a tool raises is an answer, told to the model. A call that was under way when its host ended is not
         repeated: whether it has done something is not known, and the answer says so.
 
+        Args:
+            tool: the tool.
+            arguments: valid ones.
+            ctx: what the tool gets.
+            said: what guards said of the call; recorded with it.
+
         Raises:
             LedgerError: it can't be recorded, and so was not run.
         """
         try:
-            return await self._dispatch(tool, arguments, ctx, ctx.key)
+            return await self._dispatch(tool, arguments, ctx, ctx.key, said)
         except EffectUnknown as error:
             if tool.read_only or tool.level is Level.SAFE:
-                return await self._dispatch(tool, arguments, ctx, f"{ctx.key}~{token_hex(4)}")
+                return await self._dispatch(tool, arguments, ctx, f"{ctx.key}~{token_hex(4)}", said)
             return _unknown(tool, error)
         except OpTimeout as error:
             return ToolAnswer.error(_told(error) + " It may have done a part of its work.", code=error.code)
 
-    async def _dispatch(self, tool: Tool, arguments: dict[str, Any], ctx: ToolCallContext, key: str) -> ToolAnswer:
-        effects: list[str] = []
-        limit = tool.timeout or self.seconds
-        call = Call(
+    async def refuse(
+        self, name: str, arguments: Mapping[str, Any], ctx: ToolCallContext, error: OpError, said: Decisions = ()
+    ) -> ToolAnswer:
+        """Record a call that is not run.
+
+        Args:
+            name: the tool, as far as there is one; else as the model wrote it.
+            arguments: what the model wants it to be called with.
+            error: why it is not run; what the model is told.
+            said: what guards said of it.
+
+        Raises:
+            LedgerError: it can't be recorded.
+        """
+        params = {"tool": name, "arguments": arguments, "call": ctx.call}
+        effect = await self.broker.refuse(self._call(ctx), _REFUSED, params, error, decisions=said)
+        plugin = {"plugin": error.plugin} if error.plugin else {}
+        return ToolAnswer.error(error.message, code=error.code, effect=effect, **plugin)
+
+    def _call(self, ctx: ToolCallContext) -> Call:
+        return Call(
             id=token_hex(16),
             grant=Grant.of(()),
             domain=f"agent:{ctx.agent.session.id}",
             origin=ctx.origin,
-            deadline=anyio.current_time() + limit,
+            deadline=anyio.current_time() + self.seconds,
             hooks=ctx.hooks,
-            on_effect=lambda report: effects.append(report.id),
         )
+
+    async def _dispatch(
+        self, tool: Tool, arguments: dict[str, Any], ctx: ToolCallContext, key: str, said: Decisions
+    ) -> ToolAnswer:
+        effects: list[str] = []
+        call = self._call(ctx)
+        call.deadline = anyio.current_time() + (tool.timeout or self.seconds)
+        call.on_effect = lambda report: effects.append(report.id)
 
         async def handler(params: _Params, _: OpContext) -> dict[str, Any]:
             return (await self._answer(tool, params.arguments, ctx)).model_dump()
 
         params = {"tool": tool.name, "arguments": arguments, "call": ctx.call}
-        result = await self.broker.dispatch(call, _OP, params, key=key, own=_bound(handler))
+        result = await self.broker.dispatch(call, _OP, params, key=key, own=_bound(handler), decisions=said)
         answer = ToolAnswer.model_validate(result)
-        # A replay makes no effect: the answer says which one it was.
-        return answer.model_copy(
-            update={"metadata": {**({"effect": effects[0]} if effects else {}), **answer.metadata}}
-        )
+        known = {"effect": effects[0]} if effects else REPLAYED
+        return answer.model_copy(update={"metadata": {**answer.metadata, **known}})
 
     async def _answer(self, tool: Tool, arguments: dict[str, Any], ctx: ToolCallContext) -> ToolAnswer:
         try:
@@ -208,3 +244,10 @@ _CORE = LoadedPlugin(
     config=None,
     context=BareContext("agent", None, None),  # type: ignore[arg-type]  # it has no home, and nothing asks for one
 )
+
+
+async def _never_run(_params: _Params, _ctx: OpContext) -> Any:
+    raise AssertionError("what was refused is not run")
+
+
+_REFUSED = _bound(_never_run)

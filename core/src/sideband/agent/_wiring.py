@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from attrs import define, field, frozen
 
 from .._plugin_context import HostPluginContext
+from ..broker import Progress
 from ..messages import AssistantMessage, ToolResultMessage, Usage
 from ..tools import Tool, ToolView
 from ._budget import Allowance, Budget
@@ -116,11 +117,13 @@ async def wire(agent: Agent, session: Session, limit: Budget, wanted: Sequence[s
     )
 
 
-def _tool_context(agent: Agent, tool: Tool, call: str, step: str, on_progress: object) -> ToolCallContext:
-    base = agent.host.tools.context(tool)
+def _tool_context(
+    agent: Agent, tool: Tool | None, call: str, step: str, on_progress: Callable[[Progress], None]
+) -> ToolCallContext:
+    base = agent.host.tools.context(tool) if tool else None
     if not isinstance(base, HostPluginContext):
         base = agent.host.context_for("agent")
-    return ToolCallContext(base, agent, call, step, on_progress)  # type: ignore[arg-type]  # `partial` hides its type
+    return ToolCallContext(base, agent, tool.name if tool else "", call, step, on_progress)
 
 
 def _charge_call(agent: Agent) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from time import perf_counter
@@ -39,7 +39,7 @@ from ..plugins import LoadedPlugin
 from ._call import Call, EffectReport
 from ._claims import Claims, Replay
 from ._context import CredentialScope, DispatchContext
-from ._decisions import Approver, decide, trail
+from ._decisions import Approver, decide
 from ._dispatch import Dispatch
 from ._errors import as_op_error, safe_text, validation_problems
 from ._gate import check_op
@@ -91,6 +91,7 @@ class Broker:
         grant: Grant | None = None,
         via: str | None = None,
         own: BoundOp | None = None,
+        decisions: Sequence[Mapping[str, Any]] = (),
     ) -> Any:
         """Run one op for ``call``, and return its result as plain data.
 
@@ -99,6 +100,7 @@ class Broker:
             grant: narrower rights than the call's, for a child effect.
             via: the plugin that asks, for a child effect.
             own: an op of the host's own, which nobody else can name.
+            decisions: what was decided about it before it came here; recorded with what is decided here.
 
         Raises:
             OpError: why there is no result; ``OpDenied`` if nothing was executed for want of rights.
@@ -113,6 +115,7 @@ class Broker:
             started=perf_counter(),
             key=key,
             bound=own,
+            decisions=self.redactor.data(decisions),
         )
         outer = _depth.set(_depth.get() + 1)
         try:
@@ -158,6 +161,35 @@ class Broker:
                 origin=origin,
             )
         )
+
+    async def refuse(
+        self,
+        call: Call,
+        own: BoundOp,
+        params: Mapping[str, Any],
+        error: OpError,
+        *,
+        decisions: Sequence[Mapping[str, Any]] = (),
+    ) -> str:
+        """Record, and tell of, what was refused before it became a dispatch; returns the id that it has there.
+
+        Raises:
+            LedgerError: it could not be recorded.
+        """
+        dispatch = Dispatch(
+            call=call,
+            op=own.spec.name,
+            effect=self._ledger.new_effect_id(),
+            grant=call.grant,
+            origin=call.origin,
+            started=perf_counter(),
+            bound=own,
+            decisions=self.redactor.data(decisions),
+        )
+        if has_at_most(_MOST_VALUES, params):
+            dispatch.recorded = self._recordable(params, own.spec.record)
+        await self._refuse(dispatch, error)
+        return dispatch.effect
 
     async def _look_up(self, dispatch: Dispatch) -> None:
         if _depth.get() > _DEEPEST_CHILD:
@@ -214,8 +246,8 @@ class Broker:
         def validate(params: Mapping[str, Any]) -> Mapping[str, Any]:
             return self._parse(spec, params).model_dump(exclude_unset=True)
 
-        decision, refusal = await decide(hooks, event, self._approver, validate)
-        dispatch.decisions = self.redactor.data(trail(decision))
+        decision, said, refusal = await decide(hooks, event, self._approver, validate)
+        dispatch.decisions += self.redactor.data(said)
         if decision.replaced_by and decision.arguments is not None:
             # What a guard puts in place of the parameters passes validation and gate like what it replaces.
             self._validate(dispatch, decision.arguments)

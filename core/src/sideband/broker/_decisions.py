@@ -8,7 +8,7 @@ from typing import Any
 from ..hooks import Decision, HookRegistry, OpCall, Validate, Verdict
 from ..ops import OpDenied
 
-__all__ = ["Approver", "decide", "trail"]
+__all__ = ["Approver", "decide", "reply", "trail"]
 
 Approver = Callable[[str, OpCall], Awaitable[bool]]
 """Puts a question about an effect to a person; whether the person said yes."""
@@ -16,7 +16,7 @@ Approver = Callable[[str, OpCall], Awaitable[bool]]
 
 async def decide(
     hooks: HookRegistry, event: OpCall, approver: Approver | None, validate: Validate
-) -> tuple[Decision, OpDenied | None]:
+) -> tuple[Decision, list[dict[str, Any]], OpDenied | None]:
     """Ask the guards about ``event``.
 
     Args:
@@ -24,29 +24,32 @@ async def decide(
         validate: checks parameters that a guard puts in place of the given ones, so that the others see what will run.
 
     Returns:
-        What they said, and the refusal if it may not happen.
+        What they decided, all that was said as the ledger keeps it, and the refusal if it may not happen.
     """
     decision = await hooks.decide(event, validate=validate)
     if decision.verdict is Verdict.DENY:
-        return decision, OpDenied(event.op, decision.reason, plugin=decision.plugin)
-    if decision.verdict is Verdict.ASK and not await _approved(decision, event, approver):
-        reason = f"nobody approved it: {decision.question}"
-        return decision, OpDenied(event.op, reason, plugin=decision.plugin, hint="approve it when you are asked")
-    return decision, None
-
-
-async def _approved(decision: Decision, event: OpCall, approver: Approver | None) -> bool:
+        return decision, trail(decision), OpDenied(event.op, decision.reason, plugin=decision.plugin)
+    if decision.verdict is not Verdict.ASK:
+        return decision, trail(decision), None
     final = event if decision.arguments is None else event.with_arguments(decision.arguments)
-    return approver is not None and await approver(decision.question, final)
+    approved = None if approver is None else await approver(decision.question, final)
+    said = [*trail(decision), reply(approved=approved)]
+    if approved:
+        return decision, said, None
+    reason = f"nobody approved it: {decision.question}"
+    refusal = OpDenied(event.op, reason, plugin=decision.plugin, hint="approve it when you are asked")
+    return decision, said, refusal
 
 
 def trail(decision: Decision) -> list[dict[str, Any]]:
-    """What the ledger keeps of a decision."""
-    said: list[dict[str, Any]] = [
-        {"plugin": note.plugin, "said": "allow", "note": note.text} for note in decision.notes
+    """What the ledger keeps of what plugins said, in the order in which they said it."""
+    return [
+        {"plugin": one.plugin, "said": one.answer, **({"note": one.text} if one.text else {})} for one in decision.said
     ]
-    said += [{"plugin": plugin, "said": "replace"} for plugin in decision.replaced_by]
-    said += [{"plugin": note.plugin, "said": "ask", "note": note.text} for note in decision.questions]
-    if decision.verdict is Verdict.DENY:
-        said.append({"plugin": decision.plugin, "said": "deny", "note": decision.reason})
-    return said
+
+
+def reply(*, approved: bool | None) -> dict[str, Any]:
+    """What the ledger keeps of the answer to a question; ``None``: there was nobody to ask."""
+    if approved is None:
+        return {"by": "nobody", "said": "refuse", "note": "nobody can be asked"}
+    return {"by": "approver", "said": "approve" if approved else "refuse"}

@@ -1,6 +1,6 @@
 """Hooks: events that plugins change, decide on, answer or observe, and the rules by which they do."""
 
-from ._decision import Decision, Note, Verdict
+from ._decision import Decision, Note, Said, Verdict
 from ._dispatch import Hooks
 from ._errors import HookError, HookFailed, HookInvalid, HookNotFound, HookOrderCycle, HookResultInvalid, HookTimeout
 from ._events import (
@@ -148,6 +148,7 @@ __all__ = [
     "RetryStart",
     "Route",
     "Routes",
+    "Said",
     "SavePoint",
     "Section",
     "Sections",

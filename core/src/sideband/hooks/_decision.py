@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
-from attrs import frozen
+from attrs import field, frozen
 
 from ._errors import HookError
 
-__all__ = ["Decision", "Note", "Verdict"]
+__all__ = ["Decision", "Note", "Said", "Verdict"]
 
 
 class Verdict(StrEnum):
@@ -30,6 +30,21 @@ class Note:
 
 
 @frozen
+class Said:
+    """What one plugin answered.
+
+    Attributes:
+        plugin: who.
+        answer: ``allow``, ``replace``, ``ask`` or ``deny``.
+        text: its note, question or reason.
+    """
+
+    plugin: str
+    answer: Literal["allow", "replace", "ask", "deny"]
+    text: str = ""
+
+
+@frozen
 class Decision:
     """The answer of all implementations together.
 
@@ -43,6 +58,9 @@ class Decision:
         questions: what a person must be asked, in order; empty unless the verdict is ``ASK``.
         replaced_by: the plugins that changed the arguments, in order.
         error: the failure, if it was denied because an implementation failed.
+        said: all that plugins answered, in the order in which they did. Left out are those who had nothing to say,
+            and what was said of arguments that were replaced since by somebody who was asked again. How a decision
+            came about is no part of it: two that differ only in this are equal.
 
     Example:
         >>> Decision(Verdict.ASK, questions=(Note("guard-risk", "May I send this mail?"),)).question
@@ -58,6 +76,7 @@ class Decision:
     questions: tuple[Note, ...] = ()
     replaced_by: tuple[str, ...] = ()
     error: HookError | None = None
+    said: tuple[Said, ...] = field(default=(), eq=False)
 
     @property
     def allowed(self) -> bool:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import attrs
 
-from ._decision import Decision, Note, Verdict
+from ._decision import Decision, Note, Said, Verdict
 from ._errors import HookError, HookResultInvalid
 from ._events import CollectEvent, DecideEvent, Event, FirstEvent, ObserveEvent, ToolResult, UpdateEvent
 from ._frozen import freeze, same
@@ -170,7 +170,17 @@ class DecideFold(Fold[DecideEvent]):
     its own ones, and a ``Replace`` with what is there already is an ``Allow``.
     """
 
-    __slots__ = ("_answered", "_asking", "_notes", "_outcome", "_questions", "_replaced_by", "_validate", "_version")
+    __slots__ = (
+        "_answered",
+        "_asking",
+        "_notes",
+        "_outcome",
+        "_questions",
+        "_replaced_by",
+        "_said",
+        "_validate",
+        "_version",
+    )
 
     def __init__(
         self,
@@ -187,6 +197,7 @@ class DecideFold(Fold[DecideEvent]):
         self._notes: dict[int, Note] = {}
         self._questions: dict[int, Note] = {}
         self._replaced_by: list[str] = []
+        self._said: list[tuple[int, Said]] = []
         self._outcome: Decision | None = None
 
     def next(self) -> Implementation | None:
@@ -203,6 +214,7 @@ class DecideFold(Fold[DecideEvent]):
                 return None
             self._notes.pop(index, None)
             self._questions.pop(index, None)
+            self._said = [(who, said) for who, said in self._said if who != index or said.answer == "replace"]
         self._asking = index
         self._answered[index] = version
         return self._implementations[index]
@@ -228,6 +240,7 @@ class DecideFold(Fold[DecideEvent]):
             notes=_in_order(self._notes),
             questions=questions,
             replaced_by=tuple(self._replaced_by),
+            said=tuple(said for _, said in self._said),
         )
 
     def accept(self, implementation: Implementation, answer: Any) -> bool:
@@ -240,8 +253,10 @@ class DecideFold(Fold[DecideEvent]):
                 return self._deny(plugin, answer.reason)
             case Ask():
                 self._questions[self._asking] = Note(plugin, answer.question)
+                self._say(plugin, "ask", answer.question)
             case Allow() if answer.note:
                 self._notes[self._asking] = Note(plugin, answer.note)
+                self._say(plugin, "allow", answer.note)
             case Replace():
                 return self._replace(plugin, answer.arguments)
         return False
@@ -258,9 +273,20 @@ class DecideFold(Fold[DecideEvent]):
             error=error,
         )
 
+    def _say(self, plugin: str, answer: Literal["allow", "replace", "ask", "deny"], text: str = "") -> None:
+        self._said.append((self._asking, Said(plugin, answer, text)))
+
     def _deny(self, plugin: str, reason: str, *, halt: bool = False, error: HookError | None = None) -> bool:
+        self._say(plugin, "deny", reason)
         self._outcome = attrs.evolve(
-            self.outcome, verdict=Verdict.DENY, plugin=plugin, reason=reason, halt=halt, error=error, questions=()
+            self.outcome,
+            verdict=Verdict.DENY,
+            plugin=plugin,
+            reason=reason,
+            halt=halt,
+            error=error,
+            questions=(),
+            said=tuple(said for _, said in self._said),
         )
         return True
 
@@ -273,6 +299,7 @@ class DecideFold(Fold[DecideEvent]):
             return self._deny(plugin, f"{rivals} don't agree on the arguments, and keep replacing them")
         self.event = self.event.with_arguments(valid)
         self._replaced_by.append(plugin)
+        self._say(plugin, "replace")
         self._version += 1
         self._answered[self._asking] = self._version
         return False

@@ -20,7 +20,7 @@ from ._segments import line_at, lines, segment_numbers
 __all__ = ["Filter", "Index", "Row"]
 
 _LINES_A_STEP = 10_000
-_FORMAT = 1
+_FORMAT = 2
 _BUSY_SECONDS = 10.0
 _SCHEMA = f"""
     CREATE TABLE IF NOT EXISTS position (
@@ -32,7 +32,7 @@ _SCHEMA = f"""
         effect TEXT NOT NULL UNIQUE,
         time TEXT NOT NULL,
         family TEXT NOT NULL, op TEXT NOT NULL,
-        skill TEXT, tool TEXT, principal TEXT, key TEXT, status TEXT,
+        skill TEXT, tool TEXT, principal TEXT, session TEXT, run TEXT, step TEXT, key TEXT, status TEXT,
         first_segment INTEGER NOT NULL, first_offset INTEGER NOT NULL,
         last_segment INTEGER, last_offset INTEGER
     );
@@ -40,14 +40,18 @@ _SCHEMA = f"""
     CREATE INDEX IF NOT EXISTS effects_family ON effects (family, time);
     CREATE INDEX IF NOT EXISTS effects_op ON effects (op, time);
     CREATE INDEX IF NOT EXISTS effects_skill ON effects (skill, time);
+    CREATE INDEX IF NOT EXISTS effects_tool ON effects (tool, time) WHERE tool IS NOT NULL;
+    CREATE INDEX IF NOT EXISTS effects_session ON effects (session, time) WHERE session IS NOT NULL;
+    CREATE INDEX IF NOT EXISTS effects_run ON effects (run, step) WHERE run IS NOT NULL;
     CREATE INDEX IF NOT EXISTS effects_principal ON effects (principal, time);
     CREATE INDEX IF NOT EXISTS effects_status ON effects (status, time);
     CREATE INDEX IF NOT EXISTS effects_key ON effects (key) WHERE key IS NOT NULL;
     PRAGMA user_version = {_FORMAT};
 """
 _INSERT = """
-    INSERT INTO effects (effect, time, family, op, skill, tool, principal, key, status, first_segment, first_offset)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    INSERT INTO effects (effect, time, family, op, skill, tool, principal, session, run, step, key, status,
+        first_segment, first_offset)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (effect) DO UPDATE SET
         status = COALESCE(excluded.status, status),
         key = COALESCE(key, excluded.key),
@@ -76,6 +80,10 @@ class Filter:
     effect: str | None = None
     key: str | None = None
     principal: str | None = None
+    session: str | None = None
+    run: str | None = None
+    step: str | None = None
+    tool: str | None = None
 
     def conditions(self) -> Iterator[tuple[str, Sequence[Any]]]:
         """SQL conditions, each with its values."""
@@ -86,13 +94,20 @@ class Filter:
             yield "skill = ?", (_text(skill),)
             if tool:
                 yield "tool = ?", (_text(tool),)
+        if self.tool is not None:
+            skill, _, tool = self.tool.rpartition(".")
+            yield "(tool = ? OR (skill = ? AND tool = ?))", (_text(self.tool), _text(skill), _text(tool))
+        if self.step is not None:
+            # Of a step's calls, `0.1`, the first character after the step is a dot; `/` is what follows on it.
+            step = _text(self.step)
+            yield "(step = ? OR (step > ? AND step < ?))", (step, f"{step}.", f"{step}/")
         if self.status is not None:
             yield ("status IS NULL", ()) if self.status == "open" else ("status = ?", (self.status,))
         if self.since is not None:
             yield "time >= ?", (self.since,)
         if self.until is not None:
             yield "time < ?", (self.until,)
-        for column in ("effect", "key", "principal"):
+        for column in ("effect", "key", "principal", "session", "run"):
             value = getattr(self, column)
             if value is not None:
                 yield f"{column} = ?", (_text(value),)
@@ -231,7 +246,7 @@ def _row(segment: int, start: int, raw: bytes) -> tuple[str | int | None, ...] |
             return None
         origin = fields.get("origin", {})
         said = [fields["effect"], fields["time"], fields["op"].partition(".")[0], fields["op"]]
-        said += [origin.get("skill"), origin.get("tool"), origin.get("principal")]
+        said += [origin.get(name) for name in ("skill", "tool", "principal", "session", "run", "step")]
         said += [fields.get("key"), fields.get("status")]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None

@@ -49,6 +49,10 @@ async def query(
     effect: str | None = None,
     key: str | None = None,
     principal: str | None = None,
+    session: str | None = None,
+    run: str | None = None,
+    step: str | None = None,
+    tool: str | None = None,
     text: str | None = None,
     limit: int = 100,
 ) -> tuple[EffectRecord, ...]:
@@ -67,6 +71,10 @@ async def query(
         effect: its id.
         key: its idempotency key.
         principal: on whose behalf.
+        session: an agent's session.
+        run: a run of an agent; the id of a call that no agent asked for.
+        step: a model step of a run (``0``) with all that it led to, or one call of it (``0.1``).
+        tool: a tool: as agents know it (``memory``, ``github.stars``), or as its skill does (``stars``).
         text: stands literally in one of its lines. This one reads the ledger from its end, not the index.
         limit: how many at most.
 
@@ -82,6 +90,10 @@ async def query(
         effect=effect,
         key=key,
         principal=principal,
+        session=session,
+        run=run,
+        step=step,
+        tool=tool,
     )
     if not await to_thread.run_sync(segment_numbers, folder):
         return ()

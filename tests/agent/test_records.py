@@ -1,0 +1,156 @@
+"""What the ledger says of tool calls: those that ran, those that were refused, and what guards said of them."""
+
+import pytest
+from pydantic import BaseModel
+from sideband import Plugin, StoreError
+from sideband.hooks import Allow, Ask, Deny, Replace, hookimpl
+from sideband.ledger import query
+from sideband.ops import Level, OpFamily, op
+from sideband.tools import tool
+from sideband_scripted import Turn
+
+pytestmark = pytest.mark.anyio
+
+
+class Nothing(BaseModel):
+    pass
+
+
+@op("bell.ring", level=Level.CONTROLLED)
+async def ring(params: Nothing, ctx) -> str:
+    """Ring."""
+    return "ding"
+
+
+class Bell:
+    """An op family."""
+
+    @staticmethod
+    def sideband_ops():
+        return OpFamily("bell", (ring,))
+
+
+def call(name="echo", **arguments):
+    return Turn(tool_calls=[(name, arguments or {"text": "ha"})])
+
+
+def guard(name, answer):
+    def tool_call(self, event):
+        return answer(event) if callable(answer) else answer
+
+    return Plugin("guard", name, type("Guard", (), {"tool_call": hookimpl(tool_call)}))
+
+
+async def calls_of(agent):
+    return await query(agent.host.ledger.folder, op="tool.call", session=agent.session.id)
+
+
+async def test_what_guards_said_of_a_call_is_recorded_with_it_in_order(stage, kit):
+    async def approve(question, event):
+        return True
+
+    guards = [
+        guard("a-watcher", Allow("seen before")),
+        guard("b-tamer", lambda event: Replace({"text": "tame"}) if event.arguments["text"] == "wild" else None),
+        guard("c-asker", Ask("Really?")),
+    ]
+    async with stage([call(text="wild"), "ok"], kit.echo, *guards, approver=approve) as agent:
+        await agent.invoke("hi")
+        (record,) = await calls_of(agent)
+    assert record.status == "done"
+    assert record.params == {"tool": "echo", "arguments": {"text": "tame"}, "call": record.params["call"]}
+    assert record.decisions == (
+        {"plugin": "b-tamer", "said": "replace"},
+        {"plugin": "c-asker", "said": "ask", "note": "Really?"},
+        {"plugin": "a-watcher", "said": "allow", "note": "seen before"},
+        {"by": "approver", "said": "approve"},
+    )
+
+
+async def test_a_denied_call_is_recorded_as_refused_with_its_arguments(stage, kit):
+    plugins = [kit.echo, guard("sentry", Deny("too loud"))]
+    async with stage([call(text="the value is canary-7f3a9c51"), "ok"], *plugins) as agent:
+        agent.host.redactor.protect("canary-7f3a9c51", "canary")
+        result = await agent.invoke("hi")
+        (record,) = await calls_of(agent)
+        (told,) = [message for message in agent.session.messages() if message.role == "tool"]
+    assert (record.status, record.error["code"]) == ("denied", "tool.denied")
+    assert record.params["arguments"] == {"text": "the value is [redacted:canary]"}
+    assert record.decisions == ({"plugin": "sentry", "said": "deny", "note": "too loud"},)
+    assert (record.origin.run, record.origin.step, record.origin.tool) == (result.run, "0.0", "echo")
+    assert [entry.kind for entry in record.entries] == ["outcome"]
+    assert told.metadata == {"code": "tool.denied", "effect": record.effect, "plugin": "sentry"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "last"),
+    [
+        (False, {"by": "approver", "said": "refuse"}),
+        (None, {"by": "nobody", "said": "refuse", "note": "nobody can be asked"}),
+    ],
+)
+async def test_what_a_person_said_no_to_is_told_from_what_nobody_could_be_asked(stage, kit, answer, last):
+    async def approve(question, event):
+        return answer
+
+    approver = None if answer is None else approve
+    async with stage([call(), "ok"], kit.echo, guard("asker", Ask("Really?")), approver=approver) as agent:
+        await agent.invoke("hi")
+        (record,) = await calls_of(agent)
+    assert record.status == "denied"
+    assert record.decisions == ({"plugin": "asker", "said": "ask", "note": "Really?"}, last)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "tool_name"), [("nothing", {"a": 1}, None), ("echo", {"text": ["no", "text"]}, "echo")]
+)
+async def test_a_call_that_can_not_be_run_as_written_is_recorded_as_failed(stage, kit, name, arguments, tool_name):
+    async with stage([call(name, **arguments), "ok"], kit.echo) as agent:
+        await agent.invoke("hi")
+        (record,) = await calls_of(agent)
+    assert (record.status, record.error["code"]) == ("failed", "tool.rejected")
+    assert (record.params["tool"], record.params["arguments"]) == (name, arguments)
+    assert (record.origin.tool, record.key) == (tool_name, None)
+
+
+async def test_what_a_tool_does_is_recorded_under_its_name(stage, kit):
+    @tool("bell")
+    async def bell(params: kit.Text, ctx) -> str:
+        """Ring the bell."""
+        return await ctx.dispatch("bell.ring", {})
+
+    plugins = [Plugin("op", "bell", Bell), Plugin("tool", "bell", bell)]
+    async with stage([call("bell"), "ok"], *plugins) as agent:
+        await agent.invoke("hi")
+        below, above = await query(agent.host.ledger.folder, session=agent.session.id, tool="bell")
+    assert (below.op, above.op) == ("bell.ring", "tool.call")
+    assert (below.origin.step, below.origin.plugin, below.status) == ("0.0", "bell", "done")
+
+
+async def test_an_answer_that_comes_from_the_record_says_so(stage, kit, monkeypatch):
+    async with stage([call(), "ok"], kit.echo) as agent:
+        store = type(agent.host.store)
+        append = store.append
+
+        async def full(self, stream, values):
+            if any(value.get("message", {}).get("role") == "tool" for value in values):
+                raise StoreError("the disk is full")
+            return await append(self, stream, values)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(store, "append", full)
+            assert (await agent.invoke("hi")).status == "failed"
+        assert (await agent.resume()).status == "completed"
+        (told,) = [message for message in agent.session.messages() if message.role == "tool"]
+        (record,) = await calls_of(agent)
+    assert told.metadata["replayed"] is True
+    assert (told.text, record.status) == ("ha", "done")
+
+
+async def test_an_answer_that_was_given_now_does_not_say_that_it_comes_from_the_record(stage, kit):
+    async with stage([call(), "ok"], kit.echo) as agent:
+        await agent.invoke("hi")
+        (told,) = [message for message in agent.session.messages() if message.role == "tool"]
+        (record,) = await calls_of(agent)
+    assert told.metadata["effect"] == record.effect
+    assert "replayed" not in told.metadata
