@@ -33,7 +33,8 @@ unit: $(VENV)/test.stamp services
 # Kills more hosts than `make test` does, at other moments each time.
 storm: $(VENV)/test.stamp
 	SIDEBAND_STORM_ROUNDS=200 SIDEBAND_STORM_SEED=$${SIDEBAND_STORM_SEED:-$$(date +%s)} \
-		$(BIN)/python -m pytest tests/security/crashes/test_crash_host.py -s
+		$(BIN)/python -m pytest tests/security/crashes/test_crash_host.py \
+		tests/agent/test_crashes.py -s
 
 bench: $(VENV)/test.stamp
 	$(BIN)/python -m benchmarks

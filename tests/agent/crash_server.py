@@ -1,4 +1,4 @@
-"""Forks hosts that can be killed: ``go HOME`` on standard input starts one, and its process id is answered.
+"""Forks hosts that can be killed: ``HOME LAST WINDOW`` on standard input starts one; its process id is answered.
 
 Each goes on with the one session there is: first with the run that was cut off, then with new ones. Everything is
 imported once, so that a host is at work a few milliseconds after it was asked for.
@@ -19,8 +19,6 @@ from sideband.messages import AssistantMessage, UserMessage
 from sideband.ops import Level, OpFamily, op
 from sideband.tools import tool
 from sideband_scripted import Scripted, Turn
-
-SESSION = "the-one"
 
 
 class Mark(BaseModel):
@@ -73,9 +71,14 @@ PLUGINS = (
 )
 
 
-async def main(home, last):
+def is_task(entry):
+    return entry.type == "message" and entry.message.role == "user" and entry.message.source == "user"
+
+
+async def main(home, last, window):
     provider = Plugin("provider", "scripted", Scripted([play], repeat=True))
-    settings = {"agent": {"model": "scripted:test", "context_window": 1_000_000}}
+    compaction = {"reserve": window // 2, "keep": window // 4}
+    settings = {"agent": {"model": "scripted:test", "context_window": window, "compaction": compaction}}
 
     def watch(event):
         if event.hook == "message_end" and event.message["role"] == "user":
@@ -88,7 +91,7 @@ async def main(home, last):
         async with agent:
             while True:
                 await agent.resume()
-                tasks = sum(one.role == "user" for one in agent.session.messages())
+                tasks = len({one.message.text for one in agent.session.path() if is_task(one)})
                 if tasks >= last:
                     break
                 await agent.invoke(f"task-{tasks}")
@@ -97,12 +100,12 @@ async def main(home, last):
 
 def serve():
     for line in sys.stdin:
-        home, last = line.split()
+        home, last, window = line.split()
         pid = os.fork()
         if pid == 0:
             os.close(0)
             try:
-                anyio.run(main, Path(home), int(last))
+                anyio.run(main, Path(home), int(last), int(window))
             except BaseException:  # noqa: BLE001  whatever it was, the test must hear of it
                 note(Path(home), "failures", traceback.format_exc())
             os._exit(0)

@@ -16,7 +16,7 @@ from sideband import Host, Plugin
 from sideband.agent.sessions import MessageEntry, Sessions
 from sideband.ledger import verify
 
-ROUNDS = int(os.environ.get("SIDEBAND_STORM_ROUNDS", "60"))
+ROUNDS = int(os.environ.get("SIDEBAND_STORM_ROUNDS", "50"))
 SEED = int(os.environ.get("SIDEBAND_STORM_SEED", "4711"))
 SERVER = Path(__file__).with_name("crash_server.py")
 
@@ -30,8 +30,8 @@ def server():
         process.stdin.close()
 
 
-def start(server, home, last):
-    server.stdin.write(f"{home} {last}\n")
+def start(server, home, last, window):
+    server.stdin.write(f"{home} {last} {window}\n")
     server.stdin.flush()
     return int(server.stdout.readline())
 
@@ -50,19 +50,21 @@ async def look(home):
         return tree, verdict
 
 
-def test_a_conversation_survives_kills_at_any_moment(tmp_path, server, kit):
+@pytest.mark.parametrize("window", [1_000_000, 4_000])
+def test_a_conversation_survives_kills_at_any_moment(tmp_path, server, kit, window):
+    """With the small window, it is also compacted every few runs."""
     home = tmp_path / "home"
     home.mkdir()
     dice = random.Random(SEED)
     killed = 0
     while killed < ROUNDS:
-        pid = start(server, home, 1_000_000)
+        pid = start(server, home, 1_000_000, window)
         # From before its first line of code to several runs later. Not waiting for anything: this is when it dies.
         time.sleep(dice.uniform(0, 0.5))
         os.kill(pid, signal.SIGKILL)
         killed += int(server.stdout.readline()) == signal.SIGKILL
     said = len(lines(home / "acknowledged"))
-    start(server, home, said + 2)
+    start(server, home, said + 2, window)
     assert int(server.stdout.readline()) == 0
     assert not lines(home / "failures")
     assert lines(home / "finished")
@@ -70,7 +72,9 @@ def test_a_conversation_survives_kills_at_any_moment(tmp_path, server, kit):
     tree, verdict = anyio.run(look, home)
     assert verdict.ok
     assert not tree.notices
-    messages = tree.context().messages
+    kit.assert_valid(tree.context().messages)
+    assert any(entry.type == "compaction" for entry in tree.entries) == (window < 1_000_000)
+    messages = [entry.message for entry in tree.path() if isinstance(entry, MessageEntry)]
     kit.assert_valid(messages)
     tasks = Counter(message.text for message in messages if message.role == "user")
     assert set(tasks.values()) == {1}
