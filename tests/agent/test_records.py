@@ -154,3 +154,23 @@ async def test_an_answer_that_was_given_now_does_not_say_that_it_comes_from_the_
         (record,) = await calls_of(agent)
     assert told.metadata["effect"] == record.effect
     assert "replayed" not in told.metadata
+
+
+async def test_what_a_child_does_names_the_call_that_it_works_for(stage, kit):
+    @tool("helper")
+    async def helper(params: kit.Text, ctx) -> str:
+        """Let a child do it."""
+        return (await ctx.spawn_child("do it")).text
+
+    turns = [call("helper"), call("echo"), "done by a child", "ok"]
+    async with stage(turns, kit.echo, Plugin("tool", "helper", helper)) as agent:
+        result = await agent.invoke("hi")
+        above = f"{agent.session.id}:{result.run}:0.0"
+        found = await query(agent.host.ledger.folder, parent=above)
+        own = await query(agent.host.ledger.folder, session=agent.session.id)
+    assert [(one.op, one.origin.step) for one in found] == [
+        ("llm.generate", "1"),
+        ("tool.call", "0.0"),
+        ("llm.generate", "0"),
+    ]
+    assert {one.origin.parent for one in own} == {None}

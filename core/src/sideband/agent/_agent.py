@@ -163,6 +163,11 @@ class Agent:
         return self.lineage.depth if self.lineage else 0
 
     @property
+    def parent_call(self) -> str | None:
+        """The tool call of its parent that it works for, ``session:run:step``, if it is a child."""
+        return self.lineage.call if self.lineage else None
+
+    @property
     def phase(self) -> Phase:
         """What it does."""
         return self._phase
@@ -302,11 +307,18 @@ class Agent:
         """Ask for a compaction at the next chance: between two turns, or after the run."""
         self._work.engine.compactor.ask(instructions)
 
-    async def spawn_child(self, prompt: str, *, tools: Sequence[str] | None = None, share: float = 0.5) -> RunResult:
-        """Let a child agent do a task, and wait for it. See ``AgentContext.spawn_child``."""
+    async def spawn_child(
+        self, prompt: str, *, tools: Sequence[str] | None = None, share: float = 0.5, call: str | None = None
+    ) -> RunResult:
+        """Let a child agent do a task, and wait for it. See ``AgentContext.spawn_child``.
+
+        Args:
+            prompt, tools, share: as there.
+            call: the tool call that it is done for, ``session:run:step``; the child's effects name it.
+        """
         from ._children import run_child  # noqa: PLC0415  a child is an agent, so that module imports this one
 
-        return await run_child(self, prompt, tools=tools, share=share)
+        return await run_child(self, prompt, tools=tools, share=share, call=call)
 
     # Sessions, models, and what they are made of
 

@@ -14,7 +14,9 @@ from .sessions import Sessions
 __all__ = ["run_child"]
 
 
-async def run_child(parent: Agent, prompt: str, *, tools: Sequence[str] | None, share: float) -> RunResult:
+async def run_child(
+    parent: Agent, prompt: str, *, tools: Sequence[str] | None, share: float, call: str | None = None
+) -> RunResult:
     """Let a child of ``parent`` do a task, and wait for it; it is cancelled with whoever waits.
 
     Args:
@@ -22,6 +24,7 @@ async def run_child(parent: Agent, prompt: str, *, tools: Sequence[str] | None, 
         prompt: the task.
         tools: the tools that it may call, of those that the parent may; ``None`` for all of them.
         share: how much of what is left of the parent's budget it may use.
+        call: the tool call of the parent that it is done for, ``session:run:step``.
 
     Raises:
         DepthReached: the parent is as deep as agents may be.
@@ -43,7 +46,7 @@ async def run_child(parent: Agent, prompt: str, *, tools: Sequence[str] | None, 
             guards=parent.guards,
             folder=parent.folder,
         )
-        child.lineage = Lineage(parent.depth + 1, allowance, parent.system_prompt, parent.offered)
+        child.lineage = Lineage(parent.depth + 1, call, allowance, parent.system_prompt, parent.offered)
         child.store = MemoryStore()
         child.sessions = Sessions(child.store, parent.host.home)
         async with child:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from .._plugin_context import HostPluginContext
 from ..broker import Progress
@@ -97,7 +97,7 @@ class AgentPluginContext:
     @property
     def origin(self) -> Origin:
         """Who causes what this context dispatches."""
-        return Origin(session=self.agent.session.id, run=self.agent.run_id or None)
+        return Origin(session=self.agent.session.id, run=self.agent.run_id or None, parent=self.agent.parent_call)
 
     @property
     def hooks(self) -> HookRegistry:
@@ -187,12 +187,16 @@ class ToolCallContext(AgentPluginContext):
     @property
     def origin(self) -> Origin:
         """Who causes what the tool dispatches."""
-        return Origin(session=self.agent.session.id, run=self.agent.run_id, step=self.step, tool=self.tool or None)
+        return evolve(super().origin, step=self.step, tool=self.tool or None)
 
     @property
     def key(self) -> str:
         """The idempotency key of the call."""
         return f"{self.agent.session.id}:{self.agent.run_id}:{self.step}"
+
+    async def spawn_child(self, prompt: str, *, tools: Sequence[str] | None = None, share: float = 0.5) -> RunResult:
+        """Let a child agent do a task for this call, and wait for it."""
+        return await self.agent.spawn_child(prompt, tools=tools, share=share, call=self.key)
 
     async def progress(
         self, *, current: float | None = None, total: float | None = None, message: str | None = None

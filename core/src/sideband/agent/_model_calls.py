@@ -43,6 +43,7 @@ class Question:
         messages: oldest first.
         options: ``system``, ``tools`` and everything else of a ``ModelRequest``.
         session, run, step: who asks.
+        parent: the tool call of another agent that this one works for.
         attempt: how often this step was asked before, and 1 more: each attempt is an effect of its own.
     """
 
@@ -52,6 +53,7 @@ class Question:
     session: str
     run: str
     step: str
+    parent: str | None = None
     attempt: int = 1
 
 
@@ -81,7 +83,7 @@ class ModelCalls:
             id=token_hex(16),
             grant=_GRANT,
             domain=f"agent:{question.session}",
-            origin=Origin(session=question.session, run=question.run, step=question.step),
+            origin=Origin(session=question.session, run=question.run, step=question.step, parent=question.parent),
             deadline=anyio.current_time() + _LONGEST,
             hooks=self.hooks,
             on_part=parts.take,

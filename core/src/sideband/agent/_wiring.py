@@ -43,12 +43,14 @@ class Lineage:
 
     Attributes:
         depth: how many agents stand above it.
+        call: the tool call that it works for, ``session:run:step`` of its parent; ``None`` if it is no tool's.
         allowance: its share of the parent's budget.
         system_prompt: the parent's, to the byte.
         offered: the tools that the parent's model is told about, to the byte.
     """
 
     depth: int
+    call: str | None
     allowance: Allowance
     system_prompt: str = field(repr=False)
     offered: ToolView = field(repr=False)
@@ -148,6 +150,7 @@ async def _question(agent: Agent, conversation: Conversation, tools: ToolCalls, 
         session=agent.session.id,
         run=run.id,
         step=step,
+        parent=agent.parent_call,
     )
 
 

@@ -15,7 +15,7 @@ __all__ = ["STATUSES", "EffectRecord", "Entry", "Intent", "Outcome", "Status"]
 
 Status = Literal["done", "failed", "denied", "cancelled", "unknown"]
 STATUSES: tuple[Status, ...] = ("done", "failed", "denied", "cancelled", "unknown")
-_ORIGIN = ("principal", "session", "run", "step", "skill", "tool", "plugin")
+_ORIGIN = ("principal", "session", "run", "step", "skill", "tool", "plugin", "parent")
 
 
 @frozen(kw_only=True)

@@ -32,7 +32,8 @@ _SCHEMA = f"""
         effect TEXT NOT NULL UNIQUE,
         time TEXT NOT NULL,
         family TEXT NOT NULL, op TEXT NOT NULL,
-        skill TEXT, tool TEXT, principal TEXT, session TEXT, run TEXT, step TEXT, key TEXT, status TEXT,
+        skill TEXT, tool TEXT, principal TEXT, session TEXT, run TEXT, step TEXT, parent TEXT, key TEXT,
+        status TEXT,
         first_segment INTEGER NOT NULL, first_offset INTEGER NOT NULL,
         last_segment INTEGER, last_offset INTEGER
     );
@@ -43,15 +44,16 @@ _SCHEMA = f"""
     CREATE INDEX IF NOT EXISTS effects_tool ON effects (tool, time) WHERE tool IS NOT NULL;
     CREATE INDEX IF NOT EXISTS effects_session ON effects (session, time) WHERE session IS NOT NULL;
     CREATE INDEX IF NOT EXISTS effects_run ON effects (run, step) WHERE run IS NOT NULL;
+    CREATE INDEX IF NOT EXISTS effects_parent ON effects (parent, time) WHERE parent IS NOT NULL;
     CREATE INDEX IF NOT EXISTS effects_principal ON effects (principal, time);
     CREATE INDEX IF NOT EXISTS effects_status ON effects (status, time);
     CREATE INDEX IF NOT EXISTS effects_key ON effects (key) WHERE key IS NOT NULL;
     PRAGMA user_version = {_FORMAT};
 """
 _INSERT = """
-    INSERT INTO effects (effect, time, family, op, skill, tool, principal, session, run, step, key, status,
+    INSERT INTO effects (effect, time, family, op, skill, tool, principal, session, run, step, parent, key, status,
         first_segment, first_offset)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (effect) DO UPDATE SET
         status = COALESCE(excluded.status, status),
         key = COALESCE(key, excluded.key),
@@ -83,6 +85,7 @@ class Filter:
     session: str | None = None
     run: str | None = None
     step: str | None = None
+    parent: str | None = None
     tool: str | None = None
 
     def conditions(self) -> Iterator[tuple[str, Sequence[Any]]]:
@@ -107,7 +110,7 @@ class Filter:
             yield "time >= ?", (self.since,)
         if self.until is not None:
             yield "time < ?", (self.until,)
-        for column in ("effect", "key", "principal", "session", "run"):
+        for column in ("effect", "key", "principal", "session", "run", "parent"):
             value = getattr(self, column)
             if value is not None:
                 yield f"{column} = ?", (_text(value),)
@@ -246,7 +249,7 @@ def _row(segment: int, start: int, raw: bytes) -> tuple[str | int | None, ...] |
             return None
         origin = fields.get("origin", {})
         said = [fields["effect"], fields["time"], fields["op"].partition(".")[0], fields["op"]]
-        said += [origin.get(name) for name in ("skill", "tool", "principal", "session", "run", "step")]
+        said += [origin.get(name) for name in ("skill", "tool", "principal", "session", "run", "step", "parent")]
         said += [fields.get("key"), fields.get("status")]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None

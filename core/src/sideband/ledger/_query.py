@@ -52,6 +52,7 @@ async def query(
     session: str | None = None,
     run: str | None = None,
     step: str | None = None,
+    parent: str | None = None,
     tool: str | None = None,
     text: str | None = None,
     limit: int = 100,
@@ -74,6 +75,7 @@ async def query(
         session: an agent's session.
         run: a run of an agent; the id of a call that no agent asked for.
         step: a model step of a run (``0``) with all that it led to, or one call of it (``0.1``).
+        parent: the tool call that a child agent works for, ``session:run:step``.
         tool: a tool: as agents know it (``memory``, ``github.stars``), or as its skill does (``stars``).
         text: stands literally in one of its lines. This one reads the ledger from its end, not the index.
         limit: how many at most.
@@ -93,6 +95,7 @@ async def query(
         session=session,
         run=run,
         step=step,
+        parent=parent,
         tool=tool,
     )
     if not await to_thread.run_sync(segment_numbers, folder):

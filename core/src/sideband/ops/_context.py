@@ -19,7 +19,16 @@ __all__ = ["Credential", "CredentialResolver", "OpContext", "Origin"]
 
 @frozen
 class Origin:
-    """Who caused an effect, as the host knows it. What a worker says about itself is not in here."""
+    """Who caused an effect, as the host knows it. What a worker says about itself is not in here.
+
+    Attributes:
+        principal: on whose behalf.
+        session, run: an agent's; without an agent, ``run`` is the id of the call.
+        step: the model step of the run, ``2``, or a tool call of it, ``2.0``.
+        skill, tool: the tool that wants it, and the skill that has it.
+        plugin: the plugin that wants it.
+        parent: the tool call that the agent itself works for, if it is a child: ``session:run:step`` of its parent.
+    """
 
     principal: str = "user"
     session: str | None = None
@@ -28,6 +37,7 @@ class Origin:
     skill: str | None = None
     tool: str | None = None
     plugin: str | None = None
+    parent: str | None = None
 
 
 @frozen
