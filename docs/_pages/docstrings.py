@@ -1,0 +1,25 @@
+"""What docstrings say, as Markdown."""
+
+from __future__ import annotations
+
+import re
+from inspect import cleandoc
+
+__all__ = ["attributes", "first_paragraph"]
+
+
+def first_paragraph(doc: str | None) -> str:
+    """What a docstring says first, on one line, its code marked as in Markdown."""
+    return re.sub(r"``+", "`", " ".join((doc or "").strip().partition("\n\n")[0].split()))
+
+
+def attributes(owner: type) -> dict[str, str]:
+    """What the docstring of a class says of each of its attributes or arguments."""
+    part = re.split(r"^(?:Attributes|Args):\n", cleandoc(owner.__doc__ or ""), maxsplit=1, flags=re.MULTILINE)
+    body = part[1].partition("\n\n")[0] if len(part) > 1 else ""
+    meanings: dict[str, str] = {}
+    for names, text in re.findall(r"^ {4}(\w[\w, ]*): (.+?)(?=^ {4}\w|\Z)", body, re.MULTILINE | re.DOTALL):
+        group = [name.strip() for name in names.split(",")]
+        together = f"{', '.join(f'`{name}`' for name in group)}: " if len(group) > 1 else ""
+        meanings.update(dict.fromkeys(group, together + first_paragraph(text)))
+    return meanings

@@ -1,0 +1,96 @@
+"""What ``sideband run --json`` prints: the events, and what stands in them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import attrs
+from pydantic import BaseModel
+from sideband.agent import RunResult
+from sideband.hooks import HOOK_SPECS, Kind
+from sideband.messages import (
+    AssistantMessage,
+    ImagePart,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolResultMessage,
+    Usage,
+    UserMessage,
+)
+from sideband.providers import TextDelta, ThinkingDelta, ToolCallDelta
+
+from .docstrings import attributes, first_paragraph
+from .tables import paragraph, table
+
+__all__ = ["EVENTS", "events_page"]
+
+_OF_HOST = ("effect",)
+EVENTS = {name: spec.event for name, spec in HOOK_SPECS.items() if spec.kind is Kind.OBSERVE and name not in _OF_HOST}
+_NOT_PRINTED = ("messages", "exit_code")
+_DELTAS = (TextDelta, ThinkingDelta, ToolCallDelta)
+_MESSAGES = (UserMessage, AssistantMessage, ToolResultMessage)
+_PARTS = (TextPart, ImagePart, ThinkingPart, ToolCallPart)
+
+
+def events_page() -> list[str]:
+    """The lines of the page."""
+    lines = [
+        "# Events",
+        "",
+        *paragraph(
+            "`sideband run --json` prints one JSON object a line, each at once. `event` says what it is; the other "
+            "keys are its own. An `Agent` calls `on_event` with the same events as objects, whose attributes "
+            "these are. What is done to the world is not among them: each effect is in the ledger (`sideband audit`), "
+            "and hooks get it as `effect`."
+        ),
+        "",
+        *paragraph(
+            "The order is that of [a run](../agents.md#a-run). The last line is the [result](#result), or one object "
+            "whose only key is `error` if there could be no run at all."
+        ),
+    ]
+    for name, event in EVENTS.items():
+        meanings = attributes(event)
+        rows = [[f"`{field.name}`", meanings[field.name]] for field in attrs.fields(event)]
+        lines += ["", f"## {name}", "", first_paragraph(event.__doc__), "", *table(["key", "meaning"], rows)]
+    lines += ["", "## result", "", "What the run came to.", "", *table(["key", "meaning"], _result())]
+    for title, models in (("Messages", _MESSAGES), ("Parts", _PARTS), ("Deltas", _DELTAS), ("Usage", (Usage,))):
+        lines += ["", f"## {title}", "", "What has no value is left out."]
+        for model in models:
+            lines += ["", *_model(model)]
+    return lines
+
+
+def _result() -> Iterator[tuple[str, str]]:
+    meanings = {**attributes(RunResult), "model": "the model, as provider:model"}
+    for name, meaning in meanings.items():
+        if name not in _NOT_PRINTED:
+            yield f"`{name}`", meaning
+
+
+def _model(model: type[BaseModel]) -> Iterator[str]:
+    kind = next((name for name in ("role", "type") if name in model.model_fields), None)
+    if kind is not None:
+        yield f"`{kind}` `{model.model_fields[kind].default}`: {first_paragraph(model.__doc__)}"
+    else:
+        yield first_paragraph(model.__doc__)
+    yield ""
+    meanings = attributes(model)
+    yield from table(
+        ["key", "default", "meaning"],
+        [
+            [
+                f"`{name}`",
+                "required" if field.is_required() else f"`{_shown(field.get_default(call_default_factory=True))}`",
+                meanings.get(name, ""),
+            ]
+            for name, field in model.model_fields.items()
+            if name != kind
+        ],
+    )
+
+
+def _shown(value: object) -> str:
+    return "{…}" if isinstance(value, BaseModel) else json.dumps(value)

@@ -1,0 +1,65 @@
+"""All ops of the default distribution, by family."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.metadata import entry_points
+from typing import Any
+
+from sideband.ops import OpFamily, OpSpec
+
+from .docstrings import first_paragraph
+from .tables import table
+
+__all__ = ["ops_page"]
+
+
+def ops_page() -> list[str]:
+    """The lines of the page."""
+    lines = ["# Ops", "", "What skills can ask the host for. `sideband ops show NAME` prints the same and the schemas."]
+    for family in sorted(_families(), key=lambda family: family.name):
+        lines += ["", f"## {family.name}", "", family.doc]
+        if family.scope is not None:
+            fields = ", ".join(f"`{name}`" for name in family.scope.field_names())
+            lines += ["", f"A capability of `{family.name}` may limit: {fields}."]
+        for spec in family.ops:
+            lines += ["", *_op(spec)]
+    return lines
+
+
+def _families() -> Iterator[OpFamily]:
+    for entry_point in entry_points(group="sideband.v1.op"):
+        yield entry_point.load().sideband_ops()
+
+
+def _op(spec: OpSpec) -> Iterator[str]:
+    traits = [spec.level.name.lower(), "idempotent" if spec.idempotent else "not idempotent"]
+    traits += ["on disk before it runs"] if spec.durable else []
+    traits += ["nobody waits for an answer"] if spec.fire_and_forget else []
+    yield f"### {spec.name}"
+    yield ""
+    yield first_paragraph(spec.doc)
+    yield ""
+    yield f"Level and traits: {', '.join(traits)}. Needs: {f'`{spec.requires}`' if spec.requires else 'nothing'}."
+    schema = spec.params.model_json_schema()
+    if schema.get("properties"):
+        required = set(schema.get("required", ()))
+        yield ""
+        yield from table(
+            ["parameter", "type", "default", "meaning"],
+            [
+                [
+                    f"`{name}`",
+                    _type(field),
+                    "required" if name in required else f"`{field.get('default')!r}`",
+                    str(field.get("description", "")),
+                ]
+                for name, field in schema["properties"].items()
+            ],
+        )
+
+
+def _type(field: dict[str, Any]) -> str:
+    if "anyOf" in field:
+        return " or ".join(dict.fromkeys(_type(one) for one in field["anyOf"]))
+    return str(field.get("type") or field.get("$ref", "any").rpartition("/")[2])

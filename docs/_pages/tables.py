@@ -1,0 +1,50 @@
+"""Paragraphs and tables in Markdown, and values as they are written in ``sideband.toml``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from textwrap import wrap
+from typing import Any
+
+__all__ = ["paragraph", "table", "toml"]
+
+
+def paragraph(text: str) -> list[str]:
+    """The lines of a paragraph."""
+    return wrap(text, 118, break_long_words=False, break_on_hyphens=False)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """The lines of a table."""
+    yield f"| {' | '.join(columns)} |"
+    yield "|" + "---|" * len(columns)
+    for row in rows:
+        yield f"| {' | '.join(_cell(one) for one in row)} |"
+
+
+def toml(value: Any) -> str:
+    """A value as it is written in ``sideband.toml``; ``absent`` for one that has no form there.
+
+    Example:
+        >>> toml(True), toml(None), toml({"a": ["b"]})
+        ('`true`', 'absent', '`{a = ["b"]}`')
+    """
+    return "absent" if value is None else f"`{_plain(value)}`"
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | Path):
+        return f'"{value}"'
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{name} = {_plain(one)}" for name, one in value.items()) + "}"
+    if isinstance(value, list | tuple | set | frozenset):
+        return f"[{', '.join(_plain(one) for one in value)}]"
+    return str(value)
+
+
+def _cell(text: str) -> str:
+    """A text that does not end its cell."""
+    return " ".join(text.split()).replace("|", "\\|")

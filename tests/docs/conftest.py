@@ -1,0 +1,90 @@
+"""What tests of documents share: their examples, and a folder in which a newcomer has followed the README."""
+
+import re
+import shlex
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"^    (\.venv/bin/sideband .*|mkdir .*)$", re.MULTILINE)
+
+
+class Page:
+    """One document."""
+
+    def __init__(self, path):
+        self.path = path
+        self.text = (ROOT / path).read_text()
+
+    def examples(self, language):
+        """The fenced examples in a language."""
+        return [text for kind, text in FENCE.findall(self.text) if kind == language]
+
+    def example(self, language, words):
+        """The one example that contains these words."""
+        (found,) = [text for text in self.examples(language) if words in text]
+        return found
+
+    def module(self, words):
+        """The Python example that contains these words, as a module."""
+        module = types.ModuleType("example")
+        exec(compile(self.example("python", words), self.path, "exec"), module.__dict__)
+        return module
+
+    def commands(self):
+        """The words of each indented command line, without the program."""
+        return [shlex.split(line)[1:] for line in COMMAND.findall(self.text) if not line.startswith("mkdir")]
+
+    def section(self, heading):
+        """What stands below a heading of the second level."""
+        return self.text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+
+
+@pytest.fixture
+def root():
+    return ROOT
+
+
+@pytest.fixture
+def page():
+    """Reads a document by its path."""
+    return Page
+
+
+@pytest.fixture
+def newcomer(tmp_path, page):
+    """A folder in which the README was followed up to its first command."""
+    readme = page("README.md")
+    folder = tmp_path / "skills" / "notes"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(readme.example("markdown", "name: notes"))
+    (folder / "notes.py").write_text(readme.example("python", "@tool"))
+    return tmp_path
+
+
+@pytest.fixture
+def talker(newcomer, page):
+    """The same, with the turns and the settings of the page about agents."""
+    agents = page("docs/agents.md")
+    (newcomer / "conversation.toml").write_text(agents.example("toml", "[models.demo]"))
+    (newcomer / "home").mkdir()
+    (newcomer / "home" / "sideband.toml").write_text(agents.example("toml", "[plugins.scripted]"))
+    return newcomer
+
+
+@pytest.fixture
+def run_program():
+    """Runs a Python example in a folder."""
+
+    def run(program, folder):
+        return subprocess.run(
+            [sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=False,
+            env={"HOME": str(folder), "SIDEBAND_HOME": str(folder / "home")},
+        )  # fmt: skip
+
+    return run

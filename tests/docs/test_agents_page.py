@@ -1,0 +1,145 @@
+"""What the page about agents says is true."""
+
+import ast
+import re
+from contextlib import asynccontextmanager
+
+import pytest
+import sideband_llm.plugin
+import sideband_sql.plugin
+import sideband_store_sqlite.plugin
+from pydantic import BaseModel
+from sideband import Agent, Host, Plugin
+from sideband.agent import RunResult
+from sideband.hooks import HOOK_SPECS, hookimpl
+from sideband.tools import Tool, tool
+from sideband_scripted import Scripted, Turn
+
+PAGE = "docs/agents.md"
+
+
+@pytest.fixture
+def stage(tmp_path):
+    """An agent whose model says what ``turns`` say."""
+
+    @asynccontextmanager
+    async def open_stage(turns, *plugins):
+        own = [
+            Plugin("op", "llm", sideband_llm.plugin),
+            Plugin("store", "sqlite", sideband_store_sqlite.plugin),
+            Plugin("provider", "scripted", Scripted(turns)),
+            *plugins,
+        ]
+        # A window that is known need not be asked for, which would be one more effect.
+        settings = {"agent": {"context_window": 100_000}}
+        host = Host(home=tmp_path / "home", plugins=own, autoload=False, settings=settings)
+        async with host, Agent(host, model="scripted:test") as agent:
+            yield agent
+
+    return open_stage
+
+
+def test_the_commands_do_what_the_page_says(talker, sideband, page):
+    printed = []
+    for words in page(PAGE).commands():
+        done = sideband(*words, folder=talker)
+        assert done.returncode == 0, (words, done.stderr)
+        printed.append(done.stdout)
+    assert printed[:2] == ["Noted.\n", "You wanted to water the plants.\n"]
+    assert "Remember to water the plants." in printed[2]
+    assert printed[3].count("tool.call") >= 2
+
+
+def test_the_program_talks_with_the_agent(talker, sideband, page, run_program):
+    first, *_ = page(PAGE).commands()
+    sideband(*first, folder=talker)  # so that the skill has its rights
+    done = run_program(page(PAGE).example("python", "anyio.run"), talker)
+    assert done.returncode == 0, done.stderr
+    first, second = done.stdout.splitlines()
+    assert first.startswith("completed Noted. ")
+    assert second == "You wanted to water the plants. 0.0"
+
+
+class Nothing(BaseModel):
+    """No parameters."""
+
+
+@tool("work")
+async def work(params: Nothing, ctx) -> str:
+    """Work."""
+    await ctx.progress(message="working")
+    return "worked"
+
+
+def listening(heard):
+    def make(name):
+        def listen(event):
+            heard.append(name)
+
+        listen.__name__ = name
+        return hookimpl(listen)
+
+    return type("Listening", (), {name: staticmethod(make(name)) for name in HOOK_SPECS})()
+
+
+@pytest.mark.anyio
+async def test_the_hooks_of_a_run_come_in_the_order_of_the_table(stage, page):
+    heard = []
+    plugins = [Plugin("tool", "work", work), Plugin("hook", "listening", listening(heard))]
+    async with stage([Turn(tool_calls=[("work", {})]), "done"], *plugins) as agent:
+        heard.clear()
+        await agent.invoke("work")
+    once = [name for n, name in enumerate(heard) if (name, heard[n - 1]) != ("message_update", "message_update")]
+    rows = re.findall(r"^\| [a-z].* \| (`[a-z_` ]+`) \|$", page(PAGE).section("A run"), re.MULTILINE)
+    steps = [re.findall(r"\w+", row) for row in rows]
+    begin, prompt, past, request, answer, call, results, end, settled = steps
+    last_turn = [*request, *answer, "turn_end"]
+    expected = [begin, prompt, past, request, answer, call, results, last_turn, end, settled, ["session_shutdown"]]
+    assert once == [name for step in expected for name in step]
+
+
+def test_every_hook_of_a_run_that_the_page_names_is_there(page):
+    named = set(re.findall(r"`((?:agent|turn|message|tool|session|retry|model|before|after)_\w+)`", page(PAGE).text))
+    assert named - {"tool_calls"} <= set(HOOK_SPECS)
+
+
+def test_the_page_names_the_attributes_of_a_result(page):
+    for name in RunResult.__annotations__:
+        assert f"`{name}`" in page(PAGE).text or name == "exit_code", name
+
+
+@pytest.mark.anyio
+async def test_the_tool_of_the_page_copies_tables_and_tells_how_far_it_is(stage, page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    backup = page(PAGE).module("BackupParams").backup
+    assert isinstance(backup, Tool)
+    turns = [Turn(tool_calls=[("backup", {"tables": ["notes"]})]), Turn(tool_calls=[("backup", {"tables": []})]), "ok"]
+    plugins = [Plugin("tool", "backup", backup), Plugin("op", "sql", sideband_sql.plugin)]
+    async with stage(turns, *plugins) as agent:
+        await agent.host.op("sql.execute", {"db": "notes.db", "sql": "CREATE TABLE notes (text TEXT)"})
+        await agent.invoke("make a copy")
+        done, refused = [one for one in agent.session.messages() if one.role == "tool"]
+        tables = await agent.host.op("sql.query", {"db": "notes.db", "sql": "SELECT name FROM sqlite_master"})
+    assert (done.text, done.is_error, done.metadata["tables"]) == ("copied notes", False, 1)
+    assert {"effect", "ms"} <= set(done.metadata)
+    assert (refused.is_error, refused.metadata["code"]) == (True, "tool.rejected")
+    assert {"name": "notes_backup"} in tables["rows"]
+
+
+def test_the_codes_of_results_are_those_of_the_agent(page, root):
+    found = set()
+    for path in (root / "core/src/sideband/agent").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found |= set(re.findall(r"^(?:tool|effect)\.(?!call$)[a-z]+$", node.value))
+    listed = re.findall(r"^\| `((?:tool|effect)\.\w+)` \|", page(PAGE).text, re.MULTILINE)
+    assert set(listed) == found | {"effect.unknown"}
+
+
+@pytest.mark.anyio
+async def test_a_chat_has_the_commands_that_the_page_names_and_no_other(stage, page):
+    from sideband_cli._chat_own_commands import own_commands
+
+    async with stage([]) as agent:
+        names = {command.name for command in own_commands(None, agent)}
+    assert set(re.findall(r"`/([a-z]+)`", page(PAGE).section("In a chat"))) == names

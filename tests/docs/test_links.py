@@ -1,0 +1,46 @@
+"""Links lead somewhere, and commands that are only shown can be typed."""
+
+import re
+import shlex
+
+import pytest
+
+PAGES = ["README.md", "SECURITY.md", "docs/**/*.md", "plugins/*/README.md"]
+SHELL = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def pages(root):
+    return [path for pattern in PAGES for path in root.glob(pattern)]
+
+
+def anchors(text):
+    """What the headings of a page are linked to by."""
+    headings = re.findall(r"^#+ (.+)$", re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_links_of_all_pages_lead_somewhere(pages):
+    for page in pages:
+        for target, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", page.read_text()):
+            file = page.parent / target if target else page
+            assert file.exists(), (page, target)
+            if anchor:
+                assert anchor in anchors(file.read_text()), (page, target, anchor)
+
+
+def test_the_options_of_commands_that_are_shown_exist(root, sideband):
+    """Those that need a model, a key or a network can't be run here."""
+    shown = {
+        tuple(shlex.split(line, comments=True)[1:])
+        for page in ["docs/agents.md"]
+        for block in SHELL.findall((root / page).read_text())
+        for line in block.splitlines()
+        if line.startswith("sideband ")
+    }
+    assert shown
+    for words in shown:
+        command = [word for word in words[:2] if re.fullmatch(r"[a-z]+", word)]
+        usage = sideband(*command, "--help").stdout
+        for option in (word for word in words if word.startswith("--")):
+            assert option in usage, words

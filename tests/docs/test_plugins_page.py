@@ -1,0 +1,162 @@
+"""The plugins of the page about plugins do what it says."""
+
+import importlib.util
+import sys
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+
+import pytest
+import sideband_llm.plugin
+import sideband_store_sqlite.plugin
+from sideband import Agent, Host, Level, Plugin
+from sideband.hooks import ChatCommands
+from sideband.ops import OpDenied
+from sideband.tools import tool
+from sideband_scripted import Scripted, Turn
+
+PAGE = "docs/plugins.md"
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def stage(tmp_path):
+    """An agent whose model says what ``turns`` say."""
+
+    @asynccontextmanager
+    async def open_stage(turns, *plugins, model="scripted:test", keep=20_000, approver=None):
+        own = [
+            Plugin("op", "llm", sideband_llm.plugin),
+            Plugin("store", "sqlite", sideband_store_sqlite.plugin),
+            Plugin("provider", "scripted", Scripted(turns)),
+            *plugins,
+        ]
+        settings = {"agent": {"compaction": {"keep": keep}}}
+        host = Host(home=tmp_path / "home", plugins=own, autoload=False, settings=settings)
+        async with host, Agent(host, model=model, approver=approver) as agent:
+            yield agent
+
+    return open_stage
+
+
+@pytest.mark.anyio
+async def test_the_op_family_of_the_tutorial_works_and_its_scope_holds(tmp_path, page):
+    path = tmp_path / "sideband_clock.py"
+    path.write_text(page(PAGE).example("python", "class NowParams"))
+    clock = load(path)
+    async with Host(home=tmp_path / "home", plugins=[Plugin("op", "clock", clock)]) as host:
+        assert "+0" in await host.op("clock.now", {"zone": "Europe/Vienna"}, grants=["clock:zone=Europe/Vienna"])
+        with pytest.raises(OpDenied):
+            await host.op("clock.now", {"zone": "UTC"}, grants=["clock:zone=Europe/Vienna"])
+
+
+@pytest.mark.anyio
+async def test_the_guard_of_the_tutorial_denies_at_night(tmp_path, page):
+    guard = page(PAGE).module("before six")
+    guard.datetime = SimpleNamespace(now=lambda: SimpleNamespace(hour=3))
+    async with Host(home=tmp_path / "home", plugins=[Plugin("hook", "night", guard)]) as host:
+        with pytest.raises(OpDenied, match="before six"):
+            await host.op("http.get", {"url": "http://127.0.0.1:9/"})
+
+
+@pytest.mark.anyio
+async def test_configuration_and_lifespan_of_the_tutorial_reach_an_op(tmp_path, page):
+    from pydantic import BaseModel
+    from sideband.ops import OpContext, OpFamily, op
+
+    class Nothing(BaseModel):
+        pass
+
+    @op("zone.tell")
+    async def tell(params: Nothing, ctx: OpContext) -> str:
+        return ctx.state
+
+    module = page(PAGE).module("lifespan")
+    module.sideband_ops = lambda: OpFamily(name="zone", ops=(tell,))
+    settings = {"plugins": {"zone": {"zone": "Mars"}}}
+    async with Host(home=tmp_path / "home", plugins=[Plugin("op", "zone", module)], settings=settings) as host:
+        assert await host.op("zone.tell", {}) == "the zone is Mars"
+
+
+def results(agent):
+    return [one for one in agent.session.messages() if one.role == "tool"]
+
+
+@pytest.mark.anyio
+async def test_the_tool_of_the_tutorial_runs_and_its_arguments_are_checked(stage, page):
+    turns = [Turn(tool_calls=[("dice__roll", {"sides": 2}), ("dice__roll", {"sides": 1})]), "done"]
+    async with stage(turns, Plugin("tool", "dice", page(PAGE).module("dice.roll"))) as agent:
+        await agent.invoke("roll")
+        rolled, refused = results(agent)
+    assert rolled.text in ('{"rolled": 1}', '{"rolled": 2}')
+    assert "greater than or equal to 2" in refused.text
+
+
+@pytest.mark.anyio
+async def test_the_guard_of_the_tutorial_asks_before_the_third_change_of_each_run(stage, page):
+    asked = []
+
+    async def approver(question, event):
+        asked.append(question)
+        return False
+
+    roll = page(PAGE).module("dice.roll")
+
+    @tool("change", level=Level.CONTROLLED)
+    async def change(params: roll.RollParams, ctx) -> str:
+        """Change something."""
+        return "changed"
+
+    changes = Turn(tool_calls=[("change", {})] * 3)
+    plugins = [Plugin("tool", "change", change), Plugin("guard", "changes", page(PAGE).module("class Changes"))]
+    async with stage([changes, "one", changes, "two"], *plugins, approver=approver) as agent:
+        await agent.invoke("first")
+        await agent.invoke("second")
+        assert [one.is_error for one in results(agent)] == [False, False, True] * 2
+    assert asked == ["this is change number 3"] * 2
+
+
+@pytest.mark.anyio
+async def test_the_provider_of_the_tutorial_answers_and_fails_as_it_says(stage, page):
+    async with stage([], Plugin("provider", "echo", page(PAGE).module("class Echo")), model="echo:twice") as agent:
+        result = await agent.invoke("hello")
+        assert (result.status, result.text) == ("completed", "hello hello")
+        assert (result.usage.output, result.usage.cost) == (10, 0)
+        failed = await agent.invoke("hello " * 1_000)
+    assert (failed.status, failed.error["code"], failed.error["status"]) == ("failed", "provider.refused", 413)
+
+
+@pytest.mark.anyio
+async def test_the_strategy_of_the_tutorial_keeps_what_the_user_said(stage, page):
+    strategy = Plugin("hook", "words", page(PAGE).module("async def compaction"))
+    async with stage(["one " * 200, "two " * 200, "three"], strategy, keep=10) as agent:
+        for text in ("first", "second", "third"):
+            await agent.invoke(text)
+        assert await agent.compact()
+        summary, *_ = agent.session.messages()
+    assert "The user said:\nfirst" in summary.text
+    assert "one one" not in summary.text
+
+
+@pytest.mark.anyio
+async def test_the_chat_command_of_the_tutorial_counts(stage, page):
+    event = ChatCommands()
+    async with stage(["one", "two"], Plugin("hook", "count", page(PAGE).module("chat_commands"))) as agent:
+        await agent.invoke("first")
+        (found,) = await agent.hooks.collect(event)
+        ctx = agent.hooks.context_of(found.plugin, event)
+        assert await found.value.run("", ctx) == "2 messages"
+        assert await found.value.run("first", ctx) == "1 messages"
+
+
+@pytest.mark.anyio
+async def test_the_trial_of_the_tutorial_rolls_a_die(page, monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("SIDEBAND_HOME", str(tmp_path / "home"))
+    monkeypatch.setitem(sys.modules, "sideband_dice", page(PAGE).module("dice.roll"))
+    await page(PAGE).module("sideband_dice").main()
+    assert capsys.readouterr().out.rstrip().endswith("There you are.")
