@@ -37,6 +37,8 @@ def repair(messages: Sequence[Message]) -> tuple[tuple[Message, ...], tuple[str,
     Args:
         messages: oldest first.
     """
+    if _is_whole(messages):
+        return tuple(messages), ()
     notices: list[str] = []
     items = _attach_results(_drop_empty(messages, notices), notices)
     taken = {call.id for item in items if isinstance(item, _Turn) for call in item.message.tool_calls}
@@ -48,6 +50,25 @@ def repair(messages: Sequence[Message]) -> tuple[tuple[Message, ...], tuple[str,
         else:
             repaired.append(item)
     return tuple(repaired), tuple(notices)
+
+
+def _is_whole(messages: Sequence[Message]) -> bool:
+    """Whether there is nothing to repair: the usual case, and told in a fraction of the time."""
+    waiting: list[str] = []
+    used: set[str] = set()
+    for message in messages:
+        if isinstance(message, ToolResultMessage):
+            if not waiting or waiting.pop(0) != message.call:
+                return False
+            continue
+        if waiting or not _has_content(message):
+            return False
+        if isinstance(message, AssistantMessage):
+            waiting = [call.id for call in message.tool_calls]
+            if message.stop == "error" or len(set(waiting)) < len(waiting) or not used.isdisjoint(waiting):
+                return False
+            used.update(waiting)
+    return not waiting
 
 
 def _drop_empty(messages: Iterable[Message], notices: list[str]) -> Iterable[Message]:

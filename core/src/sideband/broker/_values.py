@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel
+from pydantic_core import to_jsonable_python
 
 from ._redaction import Redactor
 
@@ -47,5 +48,5 @@ def shortened(value: Any) -> Any:
 
 def digest_of(params: BaseModel) -> str:
     """Names validated parameters: equal ones have equal digests."""
-    canonical = json.dumps(PLAIN.data(params.model_dump()), sort_keys=True, default=lambda raw: raw.hex())
-    return hashlib.sha256(canonical.encode()).hexdigest()
+    plain = to_jsonable_python(params, bytes_mode="base64", fallback=str, inf_nan_mode="strings")
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
