@@ -6,14 +6,29 @@ import json
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from ._output import format_table
+from ._agent_words import fitted, one_line
+from ._output import format_table, paragraph
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from sideband.ledger import EffectRecord, Entry, Verdict
 
-__all__ = ["describe_effect", "describe_verdict", "effects_table", "entries_table", "record_data", "verdict_data"]
+__all__ = [
+    "describe_decision",
+    "describe_effect",
+    "describe_verdict",
+    "effect_label",
+    "effects_table",
+    "entries_table",
+    "labelled",
+    "local_time",
+    "record_data",
+    "verdict_data",
+]
+
+_INDENT = 14
+_LONGEST_VALUE = 600
 
 
 def describe_verdict(verdict: Verdict) -> str:
@@ -46,7 +61,7 @@ def verdict_data(verdict: Verdict) -> dict[str, Any]:
 def entries_table(entries: Iterable[Entry]) -> str:
     """Entries, one a line."""
     rows = [
-        [entry.seq, _local(entry.time), entry.kind, entry.fields.get("effect", ""), *_what(entry.fields)]
+        [entry.seq, local_time(entry.time), entry.kind, entry.fields.get("effect", ""), *_what(entry.fields)]
         for entry in entries
     ]
     return format_table(["seq", "time", "kind", "effect", "op", "status", "by"], rows) if rows else "no entries"
@@ -61,7 +76,7 @@ def _what(fields: Any) -> list[str]:
 def effects_table(records: Iterable[EffectRecord]) -> str:
     """Effects, one a line."""
     rows = [
-        [record.effect, _local(record.time), record.op, record.status or "open", _by(record), _params(record)]
+        [record.effect, local_time(record.time), record.op, record.status or "open", _by(record), _params(record)]
         for record in records
     ]
     return format_table(["effect", "time", "op", "status", "by", "parameters"], rows) if rows else "no effects"
@@ -80,38 +95,54 @@ def describe_effect(record: EffectRecord) -> str:
     """One effect from who asked to how it ended."""
     origin = record.origin
     asked = [f"{name} {value}" for name in ("session", "run", "step") if (value := getattr(origin, name))]
-    lines = [
-        f"effect {record.effect}: {record.op}, {record.status or 'open: no outcome is recorded'}",
-        f"  asked by    {_by(record)}, for {origin.principal}" + (f" ({', '.join(asked)})" if asked else ""),
-        f"  parameters  {_params(record) or 'none that may be recorded'}",
-        _rights(record),
-        f"  level       {record.level.name.lower() if record.level is not None else '-'}",
-        f"  isolation   {record.isolation or 'no worker asked'}",
-    ]
-    lines += [
-        f"  decision    {one.get('plugin')}: {one.get('said')} {one.get('note', '')}".rstrip()
-        for one in record.decisions
-    ]
+    by = f"{_by(record)}, for {origin.principal}" + (f" ({', '.join(asked)})" if asked else "")
+    lines = [f"effect {record.effect}: {record.op}, {record.status or 'open: no outcome is recorded'}"]
+    lines += labelled("asked by", by)
+    lines += labelled("parameters", _params(record) or "none that may be recorded")
+    lines += _rights(record)
+    lines += labelled("level", record.level.name.lower() if record.level is not None else "-")
+    lines += labelled("isolation", record.isolation or "no worker asked")
+    lines += [line for one in record.decisions for line in labelled("decision", describe_decision(one))]
     if record.key:
-        lines.append(f"  key         {record.key}")
+        lines += labelled("key", record.key)
     if record.ms is not None:
-        lines.append(f"  took        {record.ms} ms, answered with {record.bytes or 0} bytes")
+        lines += labelled("took", f"{record.ms} ms, answered with {record.bytes or 0} bytes")
     if record.error:
-        lines.append(f"  error       {record.error.get('message')} [{record.error.get('code')}]")
+        lines += labelled("error", f"{record.error.get('message')} [{record.error.get('code')}]")
         if hint := record.error.get("hint"):
-            lines.append(f"  hint        {hint}")
-    lines += [f"  entry       {entry.seq} {_local(entry.time)} {entry.kind}" for entry in record.entries]
+            lines += labelled("hint", str(hint))
+    for entry in record.entries:
+        lines += labelled("entry", f"{entry.seq} {local_time(entry.time)} {entry.kind}")
     return "\n".join(lines)
 
 
-def _rights(record: EffectRecord) -> str:
+def labelled(label: str, text: str) -> list[str]:
+    """A value behind its name, on as many lines as the terminal needs; cut where it gets long."""
+    return paragraph(fitted(one_line(text), _LONGEST_VALUE), f"  {label:<11} ", " " * _INDENT).splitlines() or [
+        f"  {label}"
+    ]
+
+
+def effect_label(record: EffectRecord) -> str:
+    """An effect in a few words; a tool call by its tool."""
+    tool = record.params.get("tool") if record.op == "tool.call" else None
+    return f"{tool or record.op}, {record.status or 'open'}"
+
+
+def describe_decision(decision: Mapping[str, Any]) -> str:
+    """What a guard, or whoever it asked, said of an effect."""
+    note = decision.get("note")
+    return f"{decision.get('plugin') or decision.get('by')}: {decision.get('said')}" + (f", {note}" if note else "")
+
+
+def _rights(record: EffectRecord) -> list[str]:
     held = ", ".join(record.grant)
     if record.status == "denied":
-        return f"  held        {held or 'no capability'}"
-    return f"  allowed by  {held or 'no capability is needed, or none was held'}"
+        return labelled("held", held or "no capability")
+    return labelled("allowed by", held or "no capability is needed, or none was held")
 
 
-def _local(time: str) -> str:
+def local_time(time: str) -> str:
     """A time of the ledger, which is in UTC, as `--since` takes it: local, with the offset."""
     try:
         return datetime.fromisoformat(time).astimezone().isoformat(timespec="seconds")

@@ -10,7 +10,7 @@ from sideband.commands import Command
 
 from .._arguments import count, moment
 from .._hosting import add_host_options, make_host, run
-from .._ledger import describe_effect, describe_verdict, effects_table, entries_table, record_data, verdict_data
+from .._ledger import describe_verdict, effects_table, entries_table, record_data, verdict_data
 from .._output import print_data
 
 if TYPE_CHECKING:
@@ -20,7 +20,19 @@ if TYPE_CHECKING:
 
 __all__ = ["sideband_commands"]
 
-_FILTERS = ("op", "skill", "status", "effect", "key", "principal", "text")
+_FILTERS = {
+    "op": "an op, http.get, or a family, http",
+    "skill": "a skill, or a tool of it",
+    "tool": "a tool as agents know it, github.stars, or as its skill does, stars",
+    "session": "an agent's session, by its id",
+    "run": "a run of an agent",
+    "step": "a model step of a run, 2, with all that it led to, or one tool call of it, 2.0",
+    "status": "how it ended: done, failed, denied, cancelled, unknown or open",
+    "effect": "the id of an effect",
+    "key": "an idempotency key",
+    "principal": "on whose behalf",
+    "text": "stands literally in the record",
+}
 
 
 def sideband_commands() -> Command:
@@ -33,16 +45,18 @@ def _configure(parser: ArgumentParser) -> None:
     tail = actions.add_parser("tail", help="the last entries")
     tail.add_argument("-n", "--count", type=count, default=20)
     query = actions.add_parser("query", help="effects that fit all the given filters, the newest first")
-    for name in _FILTERS:
-        query.add_argument(f"--{name}")
+    for name, meaning in _FILTERS.items():
+        query.add_argument(f"--{name}", help=meaning)
     query.add_argument("--since", type=moment, metavar="TIME", help="ISO 8601; without a zone it is local time")
     query.add_argument("--until", type=moment, metavar="TIME")
     query.add_argument("--limit", type=count, default=100)
     verify = actions.add_parser(
         "verify", help="whether no entry was changed, removed, added or cut off; exit code 1 if one was"
     )
-    why = actions.add_parser("why", help="one effect, from who asked for it to how it ended")
-    why.add_argument("effect", metavar="ID")
+    why = actions.add_parser("why", help="one effect, from what the user asked for to how it ended")
+    why.add_argument(
+        "wanted", metavar="ID", help="of an effect or a tool call, or session:run:step, or another idempotency key"
+    )
     for action in (tail, query, verify, why):
         add_host_options(action)
 
@@ -86,10 +100,17 @@ def _verify(arguments: Namespace) -> int:
 
 
 def _why(arguments: Namespace) -> int:
-    from sideband.ledger import find
+    from sideband.agent.sessions import Sessions
 
-    record = _ask(arguments, lambda host: find(host.ledger.folder, arguments.effect))
-    if record is None:
-        raise UsageError(f"the ledger has no effect `{arguments.effect}`", hint="`sideband audit query` lists effects")
-    print_data(arguments, record_data(record), describe_effect(record))
+    from .._why import explain
+    from .._why_text import describe_why, why_data
+
+    wanted = arguments.wanted
+    why = _ask(arguments, lambda host: explain(host.ledger.folder, Sessions(host.store, host.home), wanted))
+    if why is None:
+        raise UsageError(
+            f"neither the ledger nor a session knows `{wanted}`",
+            hint="`sideband audit query` lists effects, `sideband sessions show` what was said",
+        )
+    print_data(arguments, why_data(why), describe_why(why))
     return 0

@@ -1,0 +1,64 @@
+"""``sideband audit``: what agents did is found by session, run, step and tool, and explained from prompt to effect."""
+
+import json
+
+import pytest
+
+CODE = (
+    "from sideband.skill import progress, tool\n@tool\nasync def greet(name: str) -> str:\n"
+    "    await progress.report(message='on it')\n    return f'hello {name}'\n"
+)
+GREETS = {"text": "Let me see.", "tool_calls": [{"name": "hello__greet", "arguments": {"name": "Ada"}}]}
+
+
+@pytest.fixture
+def run(sideband, turns, make_skill):
+    """Lets an agent greet; returns the session and the run."""
+    done = sideband(
+        "run", "greet Ada", "--skill-dir", make_skill("hello", CODE), *turns(GREETS, "It said hello."), "--json"
+    )
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout.splitlines()[-1])
+    return result["session"], result["run"]
+
+
+@pytest.fixture
+def found(sideband):
+    """The ops of the effects that fit, oldest first."""
+
+    def ask(*words):
+        done = sideband("audit", "query", *words, "--json")
+        assert done.returncode == 0, done.stderr
+        return [one["op"] for one in json.loads(done.stdout)][::-1]
+
+    return ask
+
+
+def test_effects_are_found_by_session_run_step_and_tool(run, found):
+    session, run_id = run
+    assert found("--session", session, "--op", "llm") == ["llm.generate", "llm.generate"]
+    assert found("--run", run_id, "--step", "0") == ["llm.generate", "tool.call", "progress.report"]
+    assert found("--run", run_id, "--step", "0.0") == ["tool.call", "progress.report"]
+    assert found("--session", session, "--tool", "hello.greet") == ["tool.call", "progress.report"]
+    assert found("--session", "nothing") == []
+
+
+def test_what_a_skill_did_is_explained_from_the_prompt(run, sideband):
+    session, run_id = run
+    effects = json.loads(sideband("audit", "query", "--op", "progress", "--run", run_id, "--json").stdout)
+    done = sideband("audit", "why", effects[0]["effect"], COLUMNS="80")
+    assert done.returncode == 0, done.stderr
+    position = 0
+    for part in (session, "  | greet Ada", "scripted:test", "  | Let me see.", "hello.greet", "  | hello Ada"):
+        position = done.stdout.index(part, position)
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    data = json.loads(sideband("audit", "why", f"{session}:{run_id}:0.0", "--json").stdout)
+    assert data["tool_call"]["arguments"] == {"name": "Ada"}
+    assert [one["op"] for one in data["effects"]] == ["progress.report"]
+
+
+def test_what_nobody_knows_is_a_usage_error_that_says_where_to_look(sideband):
+    done = sideband("audit", "why", "call_nothing")
+    assert done.returncode == 2
+    assert "`call_nothing`" in done.stderr
+    assert "sideband audit query" in done.stderr
