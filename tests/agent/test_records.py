@@ -127,7 +127,8 @@ async def test_what_a_tool_does_is_recorded_under_its_name(stage, kit):
     assert (below.origin.step, below.origin.plugin, below.status) == ("0.0", "bell", "done")
 
 
-async def test_an_answer_that_comes_from_the_record_says_so(stage, kit, monkeypatch):
+@pytest.mark.parametrize("go_on", [True, False], ids=["resumed", "given up"])
+async def test_an_answer_that_comes_from_the_record_says_so(stage, kit, monkeypatch, go_on):
     async with stage([call(), "ok"], kit.echo) as agent:
         store = type(agent.host.store)
         append = store.append
@@ -140,10 +141,12 @@ async def test_an_answer_that_comes_from_the_record_says_so(stage, kit, monkeypa
         with monkeypatch.context() as patch:
             patch.setattr(store, "append", full)
             assert (await agent.invoke("hi")).status == "failed"
-        assert (await agent.resume()).status == "completed"
+        result = await (agent.resume() if go_on else agent.invoke("something else"))
+        assert result.status == "completed"
         (told,) = [message for message in agent.session.messages() if message.role == "tool"]
         (record,) = await calls_of(agent)
     assert told.metadata["replayed"] is True
+    assert told.metadata["effect"] == record.effect
     assert (told.text, record.status) == ("ha", "done")
 
 

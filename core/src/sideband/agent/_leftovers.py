@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..broker import Broker
 from ..messages import ToolResultMessage
 from ._conversation import unanswered
-from ._tool_effects import REPLAYED, ToolAnswer
+from ._tool_effects import ToolAnswer
 from .sessions import MessageEntry, Session
 
 __all__ = ["settle_calls"]
@@ -43,8 +43,7 @@ async def _recalled(broker: Broker, key: str) -> ToolAnswer:
         return ToolAnswer.error("This call was not run, because its run ended before.", code="tool.skipped")
     state, result = found
     if state == "done":
-        answer = ToolAnswer.model_validate(result)
-        return answer.model_copy(update={"metadata": {**answer.metadata, **REPLAYED}})
+        return ToolAnswer.model_validate(result).noting(replayed=True)
     return ToolAnswer.error(
         "It is not known whether this call did its work: its run ended while it was under way, and it was not "
         "repeated. Find out how things stand before you decide what to do.",

@@ -22,16 +22,13 @@ from ..tools import Tool, ToolOutput
 from ._contexts import ToolCallContext
 from ._outputs import Outputs
 
-__all__ = ["REPLAYED", "Decisions", "ToolAnswer", "ToolEffects", "as_parts"]
+__all__ = ["Decisions", "ToolAnswer", "ToolEffects", "as_parts"]
 
 _OP = "tool.call"
 _LONGEST = 86_400.0
 
 Decisions = Sequence[Mapping[str, Any]]
 """What guards said of a call, as the record keeps it."""
-
-REPLAYED = {"replayed": True}
-"""What is known of an answer that was not given now: the call had run before, and its record has the answer."""
 
 
 class _Params(BaseModel):
@@ -63,6 +60,10 @@ class ToolAnswer(BaseModel):
     def error(cls, text: str, **metadata: Any) -> ToolAnswer:
         """An answer that says why there is no result."""
         return cls(content=[{"type": "text", "text": text}], is_error=True, metadata=metadata)
+
+    def noting(self, **metadata: Any) -> ToolAnswer:
+        """The same with more metadata: ``replayed``, for instance, if the call ran before and its record answers."""
+        return self.model_copy(update={"metadata": {**self.metadata, **metadata}})
 
 
 @define(eq=False)
@@ -137,19 +138,20 @@ class ToolEffects:
     async def _dispatch(
         self, tool: Tool, arguments: dict[str, Any], ctx: ToolCallContext, key: str, said: Decisions
     ) -> ToolAnswer:
-        effects: list[str] = []
+        ran = False
         call = self._call(ctx)
         call.deadline = anyio.current_time() + (tool.timeout or self.seconds)
-        call.on_effect = lambda report: effects.append(report.id)
 
-        async def handler(params: _Params, _: OpContext) -> dict[str, Any]:
-            return (await self._answer(tool, params.arguments, ctx)).model_dump()
+        async def handler(params: _Params, own: OpContext) -> dict[str, Any]:
+            nonlocal ran
+            ran = True
+            answer = await self._answer(tool, params.arguments, ctx)
+            return answer.noting(effect=own.effect).model_dump()
 
         params = {"tool": tool.name, "arguments": arguments, "call": ctx.call}
         result = await self.broker.dispatch(call, _OP, params, key=key, own=_bound(handler), decisions=said)
         answer = ToolAnswer.model_validate(result)
-        known = {"effect": effects[0]} if effects else REPLAYED
-        return answer.model_copy(update={"metadata": {**answer.metadata, **known}})
+        return answer if ran else answer.noting(replayed=True)
 
     async def _answer(self, tool: Tool, arguments: dict[str, Any], ctx: ToolCallContext) -> ToolAnswer:
         try:
