@@ -24,6 +24,8 @@ from .ops import OpFailed
 from .plugins import PluginContext
 
 __all__ = [
+    "ANSWER_LIMITS",
+    "AnswerLimits",
     "Finished",
     "ModelInfo",
     "ModelRequest",
@@ -101,6 +103,34 @@ class ModelInfo(_Frozen):
     thinking: bool = False
     tools: bool = True
     prices: Prices | None = None
+
+
+class AnswerLimits(_Frozen):
+    """How much a model may say in one answer. A server, or a model that has lost its way, may go on for ever.
+
+    Attributes:
+        characters: of the answer in all. A longer one is no answer.
+        parts: of which it is made. One of more parts is no answer.
+        calls: tool calls in it. Those beyond are left out, and the model is told.
+        arguments: characters of the arguments of all its calls, as JSON. A call beyond is not run.
+        values: in those arguments, at any depth. A call beyond is not run.
+        depth: how deep arguments may be nested. A call with deeper ones is not run.
+        name: characters of a tool's name. A call with a longer one is not run.
+        id: characters of a call's id. A longer one is replaced.
+    """
+
+    characters: int = 16 << 20
+    parts: int = 10_000
+    calls: int = 128
+    arguments: int = 1 << 19
+    values: int = 20_000
+    depth: int = 32
+    name: int = 64
+    id: int = 200
+
+
+ANSWER_LIMITS = AnswerLimits()
+"""The limits of every answer. No provider takes longer names of tools in what it is sent."""
 
 
 class ToolSchema(_Frozen):

@@ -20,10 +20,11 @@ from ..hooks import (
     MessageUpdate,
     thaw,
 )
-from ..messages import AssistantMessage, Message, ToolCallPart, parse_message, parse_messages, to_data
+from ..messages import AssistantMessage, Message, ToolResultMessage, parse_message, parse_messages, to_data
 from ..ops import Capability, EffectUnknown, Grant, Origin
 from ..providers import ProviderError
 from ._announcer import Announcer
+from ._fitting import fitted
 from ._repair import repair
 
 __all__ = ["ModelCalls", "Question"]
@@ -32,6 +33,8 @@ _log = logging.getLogger("sideband.agent")
 _OP = "llm.generate"
 _GRANT = Grant.of([Capability("llm")])
 _LONGEST = 86_400.0
+# Long conversations have many values. What a model can read limits them, and not what a worker may ask for.
+_MOST_VALUES = 5_000_000
 
 
 @define
@@ -87,6 +90,7 @@ class ModelCalls:
             deadline=anyio.current_time() + _LONGEST,
             hooks=self.hooks,
             on_part=parts.take,
+            most_values=_MOST_VALUES,
         )
         params = {"model": request.model, "messages": thaw(request.messages), **thaw(request.options)}
         key = f"{question.session}:{question.run}:{question.step}"
@@ -98,7 +102,7 @@ class ModelCalls:
             # It was asked before, with other words, by a host that is gone. A model call changes nothing: ask anew.
             answer = await self.broker.dispatch(call, _OP, params, key=f"{key}~{token_hex(4)}")
         await parts.begin()
-        return _with_unique_ids(await self._answer(request.model, answer), question.messages)
+        return fitted(await self._answer(request.model, answer), question.messages)
 
     async def _request(self, question: Question) -> BeforeProviderRequest:
         """What is sent: whole tool groups only, whatever plugins do."""
@@ -117,7 +121,7 @@ class ModelCalls:
             changed, (repaired, notices) = event, repair(question.messages)
         for notice in notices:
             _log.info("a request was repaired: %s", notice)
-        return BeforeProviderRequest(changed.model, [to_data(one) for one in repaired], changed.options)
+        return BeforeProviderRequest(changed.model, [_sent(one) for one in repaired], changed.options)
 
     async def _answer(self, model: str, data: Mapping[str, Any]) -> AssistantMessage:
         answer = _as_answer(data)
@@ -157,21 +161,15 @@ class _Parts:
             await self._announcer.tell(MessageStart({"role": "assistant", "model": self._model}))
 
 
+def _sent(message: Message) -> dict[str, Any]:
+    """A message as it is sent: what is known of a result besides concerns no model, and may be much."""
+    if isinstance(message, ToolResultMessage):
+        message = message.model_copy(update={"metadata": {}})
+    return to_data(message)
+
+
 def _as_answer(data: Mapping[str, Any]) -> AssistantMessage:
     answer = parse_message(data)
     if not isinstance(answer, AssistantMessage):
         raise ValueError(f"it is a message of the role `{answer.role}`")  # noqa: TRY004  the value is wrong, as in the rest
     return answer
-
-
-def _with_unique_ids(answer: AssistantMessage, before: Sequence[Message]) -> AssistantMessage:
-    """The same answer, without ids of calls that the conversation has already: small servers begin anew each time."""
-    used = {part.id for message in before if isinstance(message, AssistantMessage) for part in message.tool_calls}
-    content: list[Any] = []
-    for part in answer.content:
-        if isinstance(part, ToolCallPart):
-            if part.id in used:
-                part = part.model_copy(update={"id": f"call_{token_hex(8)}"})  # noqa: PLW2901  the part as it is stored
-            used.add(part.id)
-        content.append(part)
-    return answer.model_copy(update={"content": tuple(content)})

@@ -185,18 +185,20 @@ class ToolCalls:
         """Why the call can't be run as the model wrote it, or ``None``."""
         part = one.part
         one.tool = self.view.get(part.name)
+        if part.problem is not None:
+            return f"This call of {part.name} was not run: {part.problem}. Write arguments as one JSON object."
         if one.tool is None:
             if self.offered.get(part.name) is not None:
                 return (
                     f"The tool {part.name} may not be called here. Allowed are: {', '.join(self._known()) or 'none'}."
                 )
             return f"There is no tool {part.name}{closest(part.name, self._known())}."
-        if part.problem is not None:
-            return f"The arguments of {part.name} can't be read: {part.problem}. Write them as one JSON object."
         try:
             one.arguments = one.tool.validate(part.arguments)
         except ValueError as error:
             return f"The arguments of {part.name} don't fit: {error}. Nothing was run; correct them and call it again."
+        except Exception as error:  # noqa: BLE001  a tool that can't even look at arguments is not run with them
+            return f"{part.name} can't check its arguments ({type(error).__name__}). Nothing was run."
         return None
 
     def _known(self) -> list[str]:

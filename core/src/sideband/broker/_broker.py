@@ -53,8 +53,6 @@ _log = logging.getLogger("sideband.broker")
 
 _DEFAULT_TIMEOUT = 60.0
 _DEEPEST_CHILD = 8
-# Validating and recording each value costs the host microseconds, while other calls wait.
-_MOST_VALUES = 100_000
 # How many dispatches the current one is inside of, whether ops, hooks or lifespans made them.
 _depth: ContextVar[int] = ContextVar("sideband_dispatch_depth", default=0)
 
@@ -186,7 +184,7 @@ class Broker:
             bound=own,
             decisions=self.redactor.data(decisions),
         )
-        if has_at_most(_MOST_VALUES, params):
+        if has_at_most(call.most_values, params):
             dispatch.recorded = self._recordable(params, own.spec.record)
         await self._refuse(dispatch, error)
         return dispatch.effect
@@ -199,8 +197,8 @@ class Broker:
 
     def _validate(self, dispatch: Dispatch, params: Mapping[str, Any]) -> None:
         spec = dispatch.found.spec
-        if not has_at_most(_MOST_VALUES, params):
-            raise LimitExceeded("params", _MOST_VALUES, op=dispatch.op)
+        if not has_at_most(dispatch.call.most_values, params):
+            raise LimitExceeded("params", dispatch.call.most_values, op=dispatch.op)
         dispatch.recorded = self._recordable(params, spec.record)
         dispatch.params = self._parse(spec, params)
         dispatch.recorded = self._recordable(dispatch.params.model_dump(include=set(params)), spec.record)

@@ -71,6 +71,8 @@ class Call:
         on_effect: gets each effect when it has ended; must not block.
         on_part: gets parts of results before these are complete, redacted.
         hooks: who decides about its effects and is told of them; ``None``: the host's.
+        most_values: how many values the parameters of one of its effects may have, at any depth: validating and
+            recording each costs the host microseconds, while other calls wait.
     """
 
     id: str
@@ -84,6 +86,7 @@ class Call:
     on_effect: Callable[[EffectReport], None] | None = None
     on_part: Callable[[Mapping[str, Any]], Awaitable[None]] | None = None
     hooks: HookRegistry | None = None
+    most_values: int = 100_000
     _closers: list[Callable[[], Awaitable[None]]] = field(factory=list, init=False)
     _occurrences: Counter[str] = field(factory=Counter, init=False)
 

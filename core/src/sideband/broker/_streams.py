@@ -102,7 +102,7 @@ class TextRedactor:
 
     def _scan(self, index: FormIndex) -> None:
         text, heads, starts = self._text, index.heads, index.starts
-        for at in range(self._at, len(text)):
+        for at in range(self._at, len(text)) if heads else ():
             head = text[at : at + _HEAD]
             known = heads.get(head)
             if head in starts or (known and self._waits(at, known)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from sideband.hooks import AgentStart, Deny, Patch, ToolCall, ToolResult, hookimpl
-from sideband.plugins import PluginContext
+from sideband.plugins import AgentContext, PluginContext
 
 from ._config import Config
 from ._counters import Counters
@@ -59,14 +59,22 @@ class LoopGuard:
         return None
 
     @hookimpl
-    def tool_result(self, event: ToolResult, ctx: PluginContext) -> Patch | None:
+    def tool_result(self, event: ToolResult, ctx: AgentContext) -> Patch | None:
         """Count how it went, and tell the model when it begins to repeat itself."""
         limits: Config = ctx.config
-        call = self._calls.pop(event.id, _Call.CHANGING)
+        call = self._calls.pop(event.id, _Call.REJECTED)
         if call is _Call.REFUSED:  # counted when it was refused
             return None
         if event.is_error:
-            return self._failed(event, limits)
+            patch = self._failed(event, limits)
+            failures = self._counters.seen(event.tool, event.arguments).tool
+            if call is _Call.REJECTED and _reached(failures, limits.same_tool_failure_halt):
+                # Nobody asks about calls that can't be run as they are written, so there is no call to refuse.
+                ctx.abort(
+                    f"same_tool_failure_halt: `{event.tool}` failed {failures} times in this run, and the last call "
+                    f"could not be run as it was written"
+                )
+            return patch
         seen = self._counters.succeeded(event.tool, event.arguments, event.content, read_only=call is _Call.READING)
         if not _reached(seen.unchanged, limits.idempotent_no_progress_warning):
             return None
@@ -101,6 +109,7 @@ class _Call(Enum):
     READING = "reading"
     CHANGING = "changing"
     REFUSED = "refused"
+    REJECTED = "rejected"
 
 
 def _reached(count: int, threshold: int) -> bool:
