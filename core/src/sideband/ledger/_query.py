@@ -60,7 +60,7 @@ async def query(
     """The effects that fit all that is asked for, newest first.
 
     The first query after many effects takes a while, since it brings the index up to date, at some
-    10 µs a line.
+    20 µs a line.
 
     Args:
         folder: the ledger's folder.
