@@ -1,7 +1,6 @@
 """The agent: runs, turns, sessions, children and budgets. Nothing else in the core imports it."""
 
 from ._agent import Agent
-from ._announcer import Listener
 from ._budget import Allowance, Budget
 from ._compaction import sliding_window
 from ._errors import (
@@ -9,8 +8,10 @@ from ._errors import (
     AgentClosed,
     AgentError,
     BudgetSpent,
+    CallEnded,
     CostUnknown,
     DepthReached,
+    InputEmpty,
     ModelFailed,
     ModelMissing,
     RunHalted,
@@ -19,6 +20,7 @@ from ._errors import (
     ToolsUnknown,
 )
 from ._file_lists import with_file_lists, without_file_lists
+from ._listening import Listener
 from ._run import Phase, RunResult, RunStatus
 from ._tool_calls import Approver
 
@@ -31,8 +33,10 @@ __all__ = [
     "Approver",
     "Budget",
     "BudgetSpent",
+    "CallEnded",
     "CostUnknown",
     "DepthReached",
+    "InputEmpty",
     "Listener",
     "ModelFailed",
     "ModelMissing",

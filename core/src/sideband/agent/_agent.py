@@ -28,11 +28,12 @@ from ..messages import ImagePart, Usage
 from ..plugins import PluginContext
 from ..settings import AgentSettings
 from ..tools import ToolView
-from ._announcer import Announcer, Listener
+from ._announcer import Announcer
 from ._budget import Allowance, Budget
 from ._contexts import AgentPluginContext
-from ._errors import AgentBusy, AgentClosed, ModelMissing, StructureRefused
+from ._errors import AgentBusy, AgentClosed, InputEmpty, ModelMissing, StructureRefused
 from ._leftovers import settle_calls
+from ._listening import Listener, listening
 from ._outputs import Outputs
 from ._queues import Queued, Queues
 from ._run import Phase, RunResult
@@ -43,7 +44,10 @@ from .sessions import CustomEntry, ModelEntry, Session, Sessions
 if TYPE_CHECKING:
     from .._host import Host
 
-__all__ = ["Agent"]
+__all__ = ["MOST_CHILDREN", "Agent"]
+
+MOST_CHILDREN = 16
+"""How many children of one agent work at the same time. Others wait for their turn."""
 
 
 class Agent:
@@ -93,6 +97,7 @@ class Agent:
         self.guards = dict(guards or {})
         self.folder = (folder or Path.cwd()).absolute()
         self.store = host.store
+        self.places_for_children = anyio.Semaphore(MOST_CHILDREN)
         self.sessions = Sessions(self.store, host.home)
         self._model = model
         self._wanted_session = session
@@ -107,7 +112,7 @@ class Agent:
 
     async def __aenter__(self) -> Self:
         self.hooks = self._own_hooks()
-        self.announcer = Announcer(self.hooks, self._listener)
+        self.announcer = Announcer(self.hooks)
         reason = "startup" if self._wanted_session is None else "resume"
         await self._open_session(self._wanted_session, reason)
         return self
@@ -236,14 +241,19 @@ class Agent:
 
         Raises:
             AgentBusy: something else is under way.
+            InputEmpty: there is neither text nor an attachment.
             ModelMissing: no model is configured.
             StoreError: the input could not be stored.
         """
+        queued = Queued(text, attachments=tuple(attachments))
+        if not text.strip() and not queued.attachments:
+            raise InputEmpty
         with self._busy("begin a run", Phase.TURN):
             _ = self.model
-            result = await self._work.runs.begin(Queued(text, attachments=tuple(attachments)), source)
-            while result.status == "completed" and (queued := self.queues.next_input()) is not None:
-                result = await self._work.runs.begin(queued, "interactive" if queued.source == "user" else "plugin")
+            result = await self._work.runs.begin(queued, source)
+            while result.status == "completed" and (following := self.queues.next_input()) is not None:
+                source = "interactive" if following.source == "user" else "plugin"
+                result = await self._work.runs.begin(following, source)
         await self._settle()
         return result
 
@@ -460,6 +470,8 @@ class Agent:
         for name, guard in self.guards.items():
             own = AgentPluginContext(self.host.context_for(name), self)
             hooks.register(name, guard(), phase=HookPhase.GUARD, context=own, make=guard)
+        if self._listener is not None:
+            hooks.register("on_event", listening(self._listener), phase=HookPhase.OBSERVER)
         return hooks
 
     async def _switch(self, event: SessionBeforeSwitch, session: str | None, reason: str) -> str:

@@ -4,6 +4,8 @@ SidebandError
 └── AgentError                               agent.failed
     ├── AgentBusy(RuntimeError)              agent.busy        a run is under way
     ├── AgentClosed(RuntimeError)            agent.closed      it was not entered, or is left already
+    ├── CallEnded(RuntimeError)              agent.call        the tool call that wants it has ended
+    ├── InputEmpty(ValueError)               agent.input       there is nothing to begin a run with
     ├── ModelMissing(LookupError)            agent.model       no model is configured
     ├── StructureRefused(PermissionError)    agent.refused     a plugin keeps the user from switching or forking
     ├── DepthReached(RecursionError)         agent.depth       agents may not spawn agents any deeper
@@ -33,8 +35,10 @@ __all__ = [
     "AgentClosed",
     "AgentError",
     "BudgetSpent",
+    "CallEnded",
     "CostUnknown",
     "DepthReached",
+    "InputEmpty",
     "ModelFailed",
     "ModelMissing",
     "RunHalted",
@@ -72,6 +76,28 @@ class AgentClosed(AgentError, RuntimeError):
 
     def __init__(self) -> None:
         super().__init__("the agent is not open", hint="use it inside `async with Agent(host) as agent:`")
+
+
+class CallEnded(AgentError, RuntimeError):
+    """What a tool has left running wants to do something for a call that has ended."""
+
+    code = "agent.call"
+
+    def __init__(self, tool: str, call: str) -> None:
+        super().__init__(
+            f"the call `{call}` of {tool or 'a tool'} has ended, and its rights with it",
+            hint="do it before the tool returns, and wait for it",
+        )
+
+
+class InputEmpty(AgentError, ValueError):
+    """There is neither text nor an attachment to begin a run with. No provider takes an empty message."""
+
+    code = "agent.input"
+    exit_code = 2
+
+    def __init__(self) -> None:
+        super().__init__("the input is empty", hint="say something, or attach an image")
 
 
 class ModelMissing(AgentError, LookupError):

@@ -60,6 +60,15 @@ class Question:
     attempt: int = 1
 
 
+@define
+class _Request:
+    """What is sent, on its way through the plugins."""
+
+    model: str
+    messages: Sequence[Message]
+    options: Mapping[str, Any]
+
+
 @define(eq=False)
 class ModelCalls:
     """Asks models, through the broker.
@@ -92,7 +101,7 @@ class ModelCalls:
             on_part=parts.take,
             most_values=_MOST_VALUES,
         )
-        params = {"model": request.model, "messages": thaw(request.messages), **thaw(request.options)}
+        params = {"model": request.model, "messages": request.messages, **request.options}
         key = f"{question.session}:{question.run}:{question.step}"
         if question.attempt > 1:
             key = f"{key}~{question.attempt}"
@@ -104,24 +113,37 @@ class ModelCalls:
         await parts.begin()
         return fitted(await self._answer(request.model, answer), question.messages)
 
-    async def _request(self, question: Question) -> BeforeProviderRequest:
+    async def _request(self, question: Question) -> _Request:
         """What is sent: whole tool groups only, whatever plugins do."""
-        messages = [to_data(message) for message in question.messages]
-        for found in await self.hooks.collect(Ephemeral(messages)):
-            try:
-                messages.append(to_data(parse_message(found.value)))
-            except ValueError as error:
-                _log.warning("`%s` added what is no message, and it is left out: %s", found.plugin, error)
-        event = BeforeProviderRequest(question.model, messages, question.options)
-        changed = await self.hooks.update(event)
-        try:
-            repaired, notices = repair(parse_messages(changed.messages))
-        except ValueError as error:
-            _log.warning("what plugins made of a request is no list of messages, and is not used: %s", error)
-            changed, (repaired, notices) = event, repair(question.messages)
+        request = _Request(question.model, question.messages, question.options)
+        # A long conversation is not turned into data and back for nobody.
+        if self.hooks.has("ephemeral"):
+            request.messages = [*request.messages, *await self._ephemeral(request.messages)]
+        if self.hooks.has("before_provider_request"):
+            request = await self._changed(request)
+        repaired, notices = repair(request.messages)
         for notice in notices:
             _log.info("a request was repaired: %s", notice)
-        return BeforeProviderRequest(changed.model, [_sent(one) for one in repaired], changed.options)
+        request.messages = tuple(_sent(one) for one in repaired)
+        return request
+
+    async def _ephemeral(self, messages: Sequence[Message]) -> list[Message]:
+        added: list[Message] = []
+        for found in await self.hooks.collect(Ephemeral([to_data(message) for message in messages])):
+            try:
+                added.append(parse_message(found.value))
+            except ValueError as error:
+                _log.warning("`%s` added what is no message, and it is left out: %s", found.plugin, error)
+        return added
+
+    async def _changed(self, request: _Request) -> _Request:
+        messages = [to_data(message) for message in request.messages]
+        changed = await self.hooks.update(BeforeProviderRequest(request.model, messages, request.options))
+        try:
+            return _Request(changed.model, parse_messages(changed.messages), thaw(changed.options))
+        except ValueError as error:
+            _log.warning("what plugins made of a request is no list of messages, and is not used: %s", error)
+            return request
 
     async def _answer(self, model: str, data: Mapping[str, Any]) -> AssistantMessage:
         answer = _as_answer(data)
@@ -161,11 +183,9 @@ class _Parts:
             await self._announcer.tell(MessageStart({"role": "assistant", "model": self._model}))
 
 
-def _sent(message: Message) -> dict[str, Any]:
+def _sent(message: Message) -> Message:
     """A message as it is sent: what is known of a result besides concerns no model, and may be much."""
-    if isinstance(message, ToolResultMessage):
-        message = message.model_copy(update={"metadata": {}})
-    return to_data(message)
+    return message.model_copy(update={"metadata": {}}) if isinstance(message, ToolResultMessage) else message
 
 
 def _as_answer(data: Mapping[str, Any]) -> AssistantMessage:

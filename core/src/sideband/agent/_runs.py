@@ -64,7 +64,8 @@ class Runs:
                 await agent.announcer.tell(AgentEnd(run.id, "completed"))
                 return RunResult("completed", given.reply, session=agent.session.id)
             await agent.settle_calls()
-            message = user_message(given.text, queued.attachments, source=_speaker(queued, source))
+            text = given.text if given.text.strip() else queued.text  # no provider takes an empty message
+            message = user_message(text, queued.attachments, source=_speaker(queued, source))
             return await self._see_through(run, message)
         finally:
             self.current = None
@@ -97,7 +98,8 @@ class Runs:
             except Exception as raised:  # noqa: BLE001  the run ends in order, whatever it was; a defect is raised then
                 status, error = "failed", raised
         self._scope = None
-        if scope.cancelled_caught:
+        if scope.cancelled_caught or (scope.cancel_called and status == "failed"):
+            # What fails because it was ended is no failure of the run.
             status, error = "aborted", None
         self.charge_time()
         with anyio.CancelScope(shield=True):

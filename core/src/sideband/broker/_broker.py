@@ -201,7 +201,8 @@ class Broker:
             raise LimitExceeded("params", dispatch.call.most_values, op=dispatch.op)
         dispatch.recorded = self._recordable(params, spec.record)
         dispatch.params = self._parse(spec, params)
-        dispatch.recorded = self._recordable(dispatch.params.model_dump(include=set(params)), spec.record)
+        shown = dispatch.params.model_dump(include=set(params).intersection(spec.record))
+        dispatch.recorded = self._recordable({**dict.fromkeys(params), **shown}, spec.record)
 
     def _parse(self, spec: OpSpec, params: Mapping[str, Any]) -> BaseModel:
         try:

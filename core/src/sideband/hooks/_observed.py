@@ -207,7 +207,7 @@ class AgentError(ObserveEvent):
 
 @frozen
 class AgentEnd(ObserveEvent):
-    """A run has ended. Its messages are not durable yet: see ``save_point``.
+    """A run has ended, and all that was said in it is stored. ``save_point`` follows.
 
     Attributes:
         run: the id of the run.

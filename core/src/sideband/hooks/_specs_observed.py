@@ -200,7 +200,7 @@ def agent_error(event: AgentError, ctx: PluginContext) -> None:
 
 @spec(AgentEnd, Kind.OBSERVE, on_failure=Failure.REPORT, deadline=_DEADLINE)
 def agent_end(event: AgentEnd, ctx: PluginContext) -> None:
-    """A run has ended. Its messages are durable only after the ``save_point`` that follows.
+    """A run has ended, and all that was said in it is stored. ``save_point`` follows.
 
     Example:
         >>> from sideband.hooks import AgentEnd, hookimpl

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
     from sideband import Host
     from sideband.agent import Agent, Budget
+    from sideband.agent.sessions import Sessions
 
     from ._approvals import Questions
 
-__all__ = ["add_agent_options", "open_agent"]
+__all__ = ["add_agent_options", "open_agent", "session_meant"]
 
 
 def add_agent_options(parser: ArgumentParser) -> None:
@@ -95,18 +96,22 @@ async def open_agent(arguments: Namespace, questions: Questions, **options: Any)
 
 
 async def _session(host: Host, wanted: str | None) -> str | None:
+    from sideband.agent.sessions import Sessions
+
+    return None if wanted is None else await session_meant(Sessions(host.store, host.home), wanted)
+
+
+async def session_meant(sessions: Sessions, wanted: str) -> str:
     """The session that is meant: `last` is the one that was used last in this folder, or else anywhere."""
     from pathlib import Path
 
     from sideband import UsageError
-    from sideband.agent.sessions import Sessions
 
     if wanted != "last":
         return wanted
-    sessions = Sessions(host.store, host.home)
     found = await sessions.latest(Path()) or await sessions.latest()
     if found is None:
-        raise UsageError("there is no session yet", hint="leave out `--session last`")
+        raise UsageError("there is no session yet", hint="begin one with `sideband run` or `sideband chat`")
     return found.id
 
 

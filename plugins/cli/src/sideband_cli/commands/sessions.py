@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sideband.commands import Command
 
+from .._agent_options import session_meant
 from .._arguments import count
 from .._hosting import add_host_options, make_host, run
 from .._output import notice, print_data, print_json
@@ -50,7 +51,7 @@ def _configure(parser: ArgumentParser) -> None:
     export.add_argument("--output", type=Path, metavar="FILE", help="else to standard output")
     export.add_argument("--force", action="store_true", help="replace the file if it is there")
     for action in (show, tree, fork, export):
-        action.add_argument("session", help="its id, the beginning of its id, or its name")
+        action.add_argument("session", help="its id, the beginning of its id, its name, or `last`")
     import_ = actions.add_parser("import", help="store a session that was exported, here or by pi")
     import_.add_argument("file", help="the file; - for standard input")
     import_.add_argument("--name", help="what to call it")
@@ -69,7 +70,10 @@ def _ask(arguments: Namespace, question: Callable[[Sessions], Awaitable[Any]]) -
         from sideband.agent.sessions import Sessions
 
         async with make_host(arguments) as host:
-            return await question(Sessions(host.store, host.home))
+            sessions = Sessions(host.store, host.home)
+            if hasattr(arguments, "session"):
+                arguments.session = await session_meant(sessions, arguments.session)
+            return await question(sessions)
 
     return run(main)
 
