@@ -276,3 +276,31 @@ async def test_an_observer_that_hangs_does_not_hold_up_the_run_for_ever(stage, k
     with anyio.fail_after(20):
         async with stage(["ok"], plugin, settings=settings) as agent:
             assert (await agent.invoke("hi")).status == "completed"
+
+
+async def test_whoever_runs_an_agent_hears_what_plugins_hear_effects_included(stage, kit):
+    heard, told = [], []
+    turns = [Turn(tool_calls=[("echo", {"text": "x"})]), "ok"]
+    plugin = Plugin("hook", "ears", kit.listening(heard))
+    async with stage(turns, kit.echo, plugin, on_event=told.append) as agent:
+        await agent.invoke("hi")
+    assert told == heard
+    assert {event.op for event in told if event.hook == "effect"} == {"llm.generate", "tool.call"}
+
+
+async def test_a_listener_that_fails_changes_nothing(stage):
+    def listener(event):
+        raise RuntimeError("out of order")
+
+    async with stage(["ok"], on_event=listener) as agent:
+        assert (await agent.invoke("hi")).status == "completed"
+
+
+@pytest.mark.parametrize("text", ["", "  \n"])
+async def test_an_empty_input_is_refused(stage, text):
+    from sideband.agent import InputEmpty
+
+    async with stage([]) as agent:
+        with pytest.raises(InputEmpty):
+            await agent.invoke(text)
+        assert not agent.session.messages()
