@@ -205,7 +205,7 @@ async def test_a_long_result_is_shown_cut_and_can_be_read_whole(stage, kit):
 
 
 async def test_images_and_texts_reach_the_model(stage, kit):
-    picture = ImagePart(media_type="image/png", data="aGk=")
+    picture = ImagePart(media_type="image/png", data="iVBORw0KGgo=")
 
     @tool("look")
     async def look(params: kit.Text, ctx) -> list:

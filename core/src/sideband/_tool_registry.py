@@ -16,11 +16,13 @@ from .hooks import HookRegistry
 from .loading import SkillSpec, ToolSpec
 from .ops import Capability, Level, Origin
 from .plugins import PluginContext, PluginError, PluginHost
-from .tools import Tool, ToolContext, ToolOutput, ToolView
+from .tools import SCHEMA_LIMIT, Tool, ToolContext, ToolOutput, ToolView, is_tool_name
 
 __all__ = ["HostToolContext", "ToolRegistry"]
 
 _log = logging.getLogger("sideband")
+_MOST_EFFECTS = 100
+"""How many effects a result names. The record has all of them, under the step of the call."""
 
 
 class HostToolContext(ToolContext, Protocol):
@@ -54,19 +56,27 @@ class ToolRegistry:
         return self._contexts.get(tool.name)
 
     async def view(self) -> ToolView:
-        """All tools. Two of one name are both left out, and named in ``problems``: neither wins silently."""
+        """All tools, but for those that no model can be told of, and those that share a name: neither wins silently.
+
+        What is left out is named in ``problems``.
+        """
         found = [*await self._of_plugins(), *await self._of_skills()]
         by_name: dict[str, list[Tool]] = {}
         for one in found:
             by_name.setdefault(one.model_name, []).append(one)
+        faults = {one.name: fault for one in found if (fault := _fault(one))}
         clashes = {name: rivals for name, rivals in by_name.items() if len(rivals) > 1}
-        self.problems = tuple(
-            f"the tool `{name}` is left out: {' and '.join(one.source for one in rivals)} have it"
-            for name, rivals in sorted(clashes.items())
+        self.problems = (
+            *(
+                f"the tool `{name}` is left out: {' and '.join(one.source for one in rivals)} have it"
+                for name, rivals in sorted(clashes.items())
+            ),
+            *(f"the tool `{name}` is left out: {fault}" for name, fault in sorted(faults.items())),
         )
         for problem in self.problems:
             _log.warning("%s", problem)
-        return ToolView.of(rivals[0] for rivals in by_name.values() if len(rivals) == 1)
+        alone = (rivals[0] for rivals in by_name.values() if len(rivals) == 1)
+        return ToolView.of(one for one in alone if one.name not in faults)
 
     async def skills(self) -> tuple[Mapping[str, Any], ...]:
         """What models and prompts are told about skills."""
@@ -134,5 +144,18 @@ class ToolRegistry:
                 hooks=ctx.hooks,
             )
         )
-        effects = [effect.id for effect in result.effects]
+        effects = [effect.id for effect in result.effects[:_MOST_EFFECTS]]
         return ToolOutput(result.output, metadata={"effects": effects, "isolation": result.isolation})
+
+
+def _fault(one: Tool) -> str | None:
+    """Why no model can be told of a tool. One whole request fails for one tool of which a server can't read."""
+    if not is_tool_name(one.name):
+        return f"{one.source} gives it a name that models do not take"
+    try:
+        size = len(one.schema.model_dump_json())
+    except (ValueError, TypeError, RecursionError):
+        return f"{one.source} describes it with what is no JSON Schema"
+    if size > SCHEMA_LIMIT:
+        return f"{one.source} describes it in {size:,} characters, and {SCHEMA_LIMIT:,} are allowed"
+    return None

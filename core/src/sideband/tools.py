@@ -18,14 +18,49 @@ from .ops import Level
 from .plugins import AgentContext
 from .providers import ToolSchema
 
-__all__ = ["Tool", "ToolContext", "ToolOutput", "ToolView", "tool"]
+__all__ = [
+    "RESULT_LIMITS",
+    "SCHEMA_LIMIT",
+    "ResultLimits",
+    "Tool",
+    "ToolContext",
+    "ToolOutput",
+    "ToolView",
+    "is_tool_name",
+    "tool",
+]
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*(\.[a-z][a-z0-9]*(_[a-z0-9]+)*)?\Z")
 _LONGEST_NAME = 64
 
+SCHEMA_LIMIT = 65_536
+"""The most characters that the description and the parameters of a tool may have, as JSON: every request has them."""
+
+
+@frozen
+class ResultLimits:
+    """How much a tool may return. Of a longer text a model sees a part anyway; see ``output_tokens``.
+
+    Attributes:
+        characters: of the text that is kept under a handle. The middle of a longer one is left out.
+        images: how many. The others are left out.
+        image: bytes of one image. A larger one, one that is not what it says, and one of another kind than png, jpeg,
+            gif and webp is left out: models refuse it, again with each request.
+        metadata: characters of what it says besides, as JSON. If it is more, nothing of it is kept.
+    """
+
+    characters: int = 16 << 20
+    images: int = 20
+    image: int = 5 << 20
+    metadata: int = 16_384
+
+
+RESULT_LIMITS = ResultLimits()
+"""The limits of every result."""
+
 
 class ToolContext(AgentContext, Protocol):
-    """What a tool gets besides its arguments. ``dispatch`` makes effects of the call: keyed by it, recorded under it.
+    """What a tool gets besides its arguments. ``dispatch`` makes effects of the call, recorded under it.
 
     Attributes:
         call: the id of the call.
@@ -64,7 +99,8 @@ class ToolOutput:
         content: text, JSON data, or a list of message parts (``TextPart``, ``ImagePart``).
         is_error: whether the tool failed; the content says why.
         terminate: whether the run may end with this result instead of another model call.
-        metadata: data that is stored with the result, and not sent to the model.
+        metadata: data that is stored with the result, and not sent to the model. What the host says itself, ``effect``,
+            ``ms``, ``output``, ``code``, ``unknown`` and such, is not taken from here.
     """
 
     content: Any
@@ -165,6 +201,16 @@ def tool(
         )
 
     return declare
+
+
+def is_tool_name(name: str) -> bool:
+    """Whether a tool can have this name: one or two parts of lower-case words joined with ``_``, joined by a dot.
+
+    Example:
+        >>> is_tool_name("github.stars"), is_tool_name("github__stars"), is_tool_name("Stars")
+        (True, False, False)
+    """
+    return bool(_NAME.match(name)) and len(name.replace(".", "__")) <= _LONGEST_NAME
 
 
 def _model(name: str, function: Callable[..., Any]) -> type[BaseModel]:

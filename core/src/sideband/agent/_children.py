@@ -36,11 +36,16 @@ async def run_child(
     unknown = parent.tools.unknown(tools or ())
     if unknown:
         raise ToolsUnknown(unknown, parent.tools.names)
+    async with parent.places_for_children:
+        return await _run(parent, prompt, view.names, share, call)
+
+
+async def _run(parent: Agent, prompt: str, tools: Sequence[str], share: float, call: str | None) -> RunResult:
     with parent.allowance.share(share) as allowance:
         child = Agent(
             parent.host,
             model=parent.model,
-            tools=view.names,
+            tools=tools,
             channel=parent.channel,
             approver=parent.approver,
             guards=parent.guards,

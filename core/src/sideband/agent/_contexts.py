@@ -13,6 +13,7 @@ from ..broker import Progress
 from ..hooks import HookRegistry
 from ..messages import Usage, parse_message
 from ..ops import Credential, Origin
+from ._errors import CallEnded
 
 if TYPE_CHECKING:
     from ._agent import Agent
@@ -33,6 +34,9 @@ class AgentPluginContext:
 
     base: HostPluginContext = field(repr=False)
     agent: Agent = field(repr=False)
+
+    def _check_alive(self) -> None:
+        """Raise if it may not be used any more."""
 
     @property
     def plugin(self) -> str:
@@ -108,6 +112,7 @@ class AgentPluginContext:
         self, op: str, params: Mapping[str, Any], *, capabilities: Iterable[str] | None = None, key: str | None = None
     ) -> Any:
         """Run an op as an effect of this plugin. What a model call uses is charged to the session."""
+        self._check_alive()
         result = await self.base.dispatch_for(
             self.origin, op, params, capabilities=capabilities, key=key, hooks=self.hooks
         )
@@ -117,6 +122,7 @@ class AgentPluginContext:
 
     async def credential(self, handle: str, audience: str) -> Credential:
         """Resolve a handle for one audience."""
+        self._check_alive()
         return await self.base.credential(handle, audience)
 
     def protect(self, value: str | bytes, name: str = "secret") -> None:
@@ -125,26 +131,32 @@ class AgentPluginContext:
 
     def abort(self, reason: str = "") -> None:
         """End the run at its next wait."""
+        self._check_alive()
         self.agent.abort(reason or f"the plugin `{self.plugin}` ended it")
 
     def shutdown(self) -> None:
         """Ask whoever runs the agent to end it."""
+        self._check_alive()
         self.agent.shutdown()
 
     def steer(self, text: str) -> None:
         """Queue a message for the model."""
+        self._check_alive()
         self.agent.steer(text, source=self.plugin)
 
     def follow_up(self, text: str) -> None:
         """Queue a message that begins another run."""
+        self._check_alive()
         self.agent.follow_up(text, source="plugin")
 
     def compact(self, instructions: str = "") -> None:
         """Ask for a compaction at the next chance."""
+        self._check_alive()
         self.agent.ask_for_compaction(instructions)
 
     async def reload(self) -> None:
         """Read skills, prompts and tools anew."""
+        self._check_alive()
         await self.agent.reload()
 
     async def wait_for_idle(self) -> None:
@@ -153,18 +165,22 @@ class AgentPluginContext:
 
     async def new_session(self) -> str:
         """Leave the session for a new one."""
+        self._check_alive()
         return await self.agent.new_session()
 
     async def fork(self, entry: str | None = None, *, position: Literal["at", "before"] = "at") -> str:
         """Leave the session for a copy of its path up to an entry."""
+        self._check_alive()
         return await self.agent.fork(entry, position=position)
 
     async def switch_session(self, session: str) -> None:
         """Leave the session for another one."""
+        self._check_alive()
         await self.agent.switch_session(session)
 
     async def spawn_child(self, prompt: str, *, tools: Sequence[str] | None = None, share: float = 0.5) -> RunResult:
         """Let a child agent do a task, and wait for it."""
+        self._check_alive()
         return await self.agent.spawn_child(prompt, tools=tools, share=share)
 
 
@@ -183,6 +199,15 @@ class ToolCallContext(AgentPluginContext):
     call: str
     step: str
     on_progress: Callable[[Progress], None] = field(repr=False)
+    _ended: bool = field(default=False, init=False)
+
+    def end(self) -> None:
+        """Take its rights away: the call has ended."""
+        self._ended = True
+
+    def _check_alive(self) -> None:
+        if self._ended:
+            raise CallEnded(self.tool, self.call)
 
     @property
     def origin(self) -> Origin:
@@ -196,17 +221,21 @@ class ToolCallContext(AgentPluginContext):
 
     async def spawn_child(self, prompt: str, *, tools: Sequence[str] | None = None, share: float = 0.5) -> RunResult:
         """Let a child agent do a task for this call, and wait for it."""
+        self._check_alive()
         return await self.agent.spawn_child(prompt, tools=tools, share=share, call=self.key)
 
     async def progress(
         self, *, current: float | None = None, total: float | None = None, message: str | None = None
     ) -> None:
         """Tell whoever watches how far the call is."""
+        if self._ended:
+            return
         text = None if message is None else self.agent.host.redactor.text(message)
         self.on_progress(Progress(self.call, self.plugin, current, total, text))
 
     async def output(self, handle: str) -> str:
         """The whole text of a result of which the model saw only a part."""
+        self._check_alive()
         return await self.agent.outputs.read(handle)
 
     async def skills(self) -> tuple[Mapping[str, Any], ...]:

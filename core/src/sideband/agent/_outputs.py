@@ -7,6 +7,8 @@ from secrets import token_hex
 from attrs import define, field
 
 from ..store import Store
+from ..tools import RESULT_LIMITS
+from ._tokens import CHARACTERS_PER_TOKEN
 from ._truncation import cut
 
 __all__ = ["Outputs"]
@@ -39,14 +41,21 @@ class Outputs:
         """Show less than usual of what comes next, down to a few hundred tokens."""
         self._limit = min(self.tokens, max(tokens, _LEAST))
 
-    async def shown(self, text: str) -> tuple[str, str | None]:
-        """What a model sees of a text, and the handle of the whole, if that is more."""
-        if len(text) <= self._limit:  # a token has at least one character
+    async def shown(self, text: str, *, share: int = 1) -> tuple[str, str | None]:
+        """What a model sees of a text, and the handle of the whole, if that is more.
+
+        Args:
+            text: redacted.
+            share: among how many texts what may be shown is divided.
+        """
+        limit = max(self._limit // share, _LEAST)
+        if len(text) <= limit:  # a token has at least one character
             return text, None
         handle = token_hex(8)
-        part = cut(text, self._limit, handle=handle)
+        part = cut(text, limit, handle=handle)
         if not part.omitted:
             return part.text, None
+        text = cut(text, RESULT_LIMITS.characters // CHARACTERS_PER_TOKEN).text
         await self.store.put(f"session/{self.session}/outputs/{handle}", {"text": text})
         return part.text, handle
 

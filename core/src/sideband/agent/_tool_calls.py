@@ -28,7 +28,8 @@ from ..tools import Tool, ToolView
 from ._announcer import Announcer
 from ._contexts import ToolCallContext
 from ._errors import RunHalted, ToolDenied, ToolRejected
-from ._tool_effects import ToolAnswer, ToolEffects, as_parts
+from ._results import as_parts
+from ._tool_effects import ToolAnswer, ToolEffects
 
 __all__ = ["Answers", "Approver", "ToolCalls"]
 
@@ -249,6 +250,7 @@ class ToolCalls:
             except Exception as error:  # noqa: BLE001  raised again outside of the group, which would wrap it
                 failure = error
             finally:
+                ctx.end()
                 updates.close()
         if failure is not None:
             raise failure

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from secrets import token_hex
 from typing import Any
@@ -13,16 +12,18 @@ from pydantic import BaseModel, ConfigDict
 
 from .._errors import SidebandError
 from .._version import __version__
-from ..broker import BoundOp, Broker, Call
-from ..messages import ImagePart, TextPart
-from ..ops import EffectUnknown, Grant, Level, OpContext, OpError, OpFamily, OpSpec, OpTimeout
+from ..broker import BoundOp, Broker, Call, KeyReused
+from ..broker._errors import safe_text
+from ..messages import TextPart
+from ..ops import EffectInFlight, EffectUnknown, Grant, Level, OpContext, OpError, OpFamily, OpSpec, OpTimeout
 from ..plugins import LoadedPlugin, PluginRecord
 from ..plugins._bare_context import BareContext
 from ..tools import Tool, ToolOutput
 from ._contexts import ToolCallContext
 from ._outputs import Outputs
+from ._results import fitted_metadata, fitted_parts
 
-__all__ = ["Decisions", "ToolAnswer", "ToolEffects", "as_parts"]
+__all__ = ["Decisions", "ToolAnswer", "ToolEffects"]
 
 _OP = "tool.call"
 _LONGEST = 86_400.0
@@ -99,12 +100,14 @@ class ToolEffects:
         """
         try:
             return await self._dispatch(tool, arguments, ctx, ctx.key, said)
-        except EffectUnknown as error:
+        except (EffectInFlight, EffectUnknown, KeyReused) as error:
             if tool.read_only or tool.level is Level.SAFE:
                 return await self._dispatch(tool, arguments, ctx, f"{ctx.key}~{token_hex(4)}", said)
             return _unknown(tool, error)
         except OpTimeout as error:
             return ToolAnswer.error(_told(error) + " It may have done a part of its work.", code=error.code)
+        except OpError as error:
+            return ToolAnswer.error(_told(error), code=error.code)
 
     async def refuse(
         self, name: str, arguments: Mapping[str, Any], ctx: ToolCallContext, error: OpError, said: Decisions = ()
@@ -149,73 +152,52 @@ class ToolEffects:
             return answer.noting(effect=own.effect).model_dump()
 
         params = {"tool": tool.name, "arguments": arguments, "call": ctx.call}
-        result = await self.broker.dispatch(call, _OP, params, key=key, own=_bound(handler), decisions=said)
+        result = await self.broker.dispatch(call, _OP, params, key=key, own=_bound(handler, tool.level), decisions=said)
         answer = ToolAnswer.model_validate(result)
         return answer if ran else answer.noting(replayed=True)
 
     async def _answer(self, tool: Tool, arguments: dict[str, Any], ctx: ToolCallContext) -> ToolAnswer:
         try:
             output = await tool.run(arguments, ctx)
+            if not isinstance(output, ToolOutput):
+                output = ToolOutput(output)
+            return await self._shown(output, of_skill=tool.source.startswith("skill "))
         except SidebandError as error:
-            return ToolAnswer.error(_told(error), code=error.code)
-        except Exception as error:  # noqa: BLE001  a tool may raise anything
-            return ToolAnswer.error(f"{tool.name} failed: {type(error).__name__}: {error}", code="tool.failed")
-        if not isinstance(output, ToolOutput):
-            output = ToolOutput(output)
-        return await self._shown(output)
+            return await self._failed(_told(error), error.code)
+        except Exception as error:  # noqa: BLE001  a tool may raise anything, and return what can't be shown
+            return await self._failed(f"{tool.name} failed: {type(error).__name__}: {safe_text(error)}", "tool.failed")
 
-    async def _shown(self, output: ToolOutput) -> ToolAnswer:
+    async def _failed(self, text: str, code: str) -> ToolAnswer:
+        answer = await self._shown(ToolOutput(text, is_error=True), of_skill=False)
+        return answer.model_copy(update={"metadata": {**answer.metadata, "code": code}})
+
+    async def _shown(self, output: ToolOutput, *, of_skill: bool) -> ToolAnswer:
         """The answer, with texts that are too long cut, and the whole kept."""
         content: list[dict[str, Any]] = []
         handles: list[str] = []
-        for part in as_parts(output.content):
+        parts = fitted_parts(output.content)
+        texts = sum(isinstance(part, TextPart) for part in parts)
+        for part in parts:
             if isinstance(part, TextPart):
-                text, handle = await self.outputs.shown(self.broker.redactor.text(part.text))
+                text, handle = await self.outputs.shown(self.broker.redactor.text(part.text), share=texts)
                 handles += [handle] if handle else []
                 content.append({"type": "text", "text": text})
             else:
                 content.append(part.model_dump())
-        metadata = {**output.metadata, **({"output": handles[0]} if handles else {})}
+        known = {"output": handles[0]} if handles else {}
         return ToolAnswer(
-            content=content, is_error=output.is_error, terminate=output.terminate, metadata=_plain(metadata)
+            content=content,
+            is_error=bool(output.is_error),
+            terminate=bool(output.terminate),
+            metadata={**fitted_metadata(output.metadata, of_skill=of_skill), **known},
         )
-
-
-def as_parts(content: Any) -> Sequence[TextPart | ImagePart]:
-    """What a tool returned, or a plugin put in its place, as message parts."""
-    if isinstance(content, str):
-        return [TextPart(text=content)]
-    if isinstance(content, TextPart | ImagePart):
-        return [content]
-    if isinstance(content, list | tuple) and content:
-        parts = [_as_part(one) for one in content]
-        if None not in parts:
-            return [part for part in parts if part is not None]
-    return [TextPart(text=json.dumps(content, ensure_ascii=False, default=str))]
-
-
-def _as_part(value: Any) -> TextPart | ImagePart | None:
-    if isinstance(value, TextPart | ImagePart):
-        return value
-    if isinstance(value, Mapping) and value.get("type") in ("text", "image"):
-        kind = TextPart if value["type"] == "text" else ImagePart
-        try:
-            return kind.model_validate(dict(value))
-        except ValueError:
-            return None
-    return None
-
-
-def _plain(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(json.dumps(dict(metadata), default=str))
-    return found
 
 
 def _told(error: SidebandError) -> str:
     return f"{error.message}. {error.hint}" if error.hint else error.message
 
 
-def _unknown(tool: Tool, error: EffectUnknown) -> ToolAnswer:
+def _unknown(tool: Tool, error: OpError) -> ToolAnswer:
     return ToolAnswer.error(
         f"It is not known whether {tool.name} did its work: the process ended while it was under way, and it was not "
         f"repeated. Find out how things stand before you decide what to do. ({_told(error)})",
@@ -224,13 +206,13 @@ def _unknown(tool: Tool, error: EffectUnknown) -> ToolAnswer:
     )
 
 
-def _bound(handler: Callable[[Any, OpContext], Awaitable[Any]]) -> BoundOp:
+def _bound(handler: Callable[[Any, OpContext], Awaitable[Any]], level: Level = Level.SAFE) -> BoundOp:
     spec = OpSpec(
         name=_OP,
         handler=handler,
         params=_Params,
         result=dict[str, Any],
-        level=Level.SAFE,
+        level=level,
         timeout=_LONGEST,
         idempotent=False,
         record=("tool", "arguments", "call"),
