@@ -282,7 +282,8 @@ async def test_whoever_runs_an_agent_hears_what_plugins_hear_effects_included(st
     heard, told = [], []
     turns = [Turn(tool_calls=[("echo", {"text": "x"})]), "ok"]
     plugin = Plugin("hook", "ears", kit.listening(heard))
-    async with stage(turns, kit.echo, plugin, on_event=told.append) as agent:
+    settings = {"agent": {"model": "scripted:test", "context_window": 100_000}}
+    async with stage(turns, kit.echo, plugin, settings=settings, on_event=told.append) as agent:
         await agent.invoke("hi")
     assert told == heard
     assert {event.op for event in told if event.hook == "effect"} == {"llm.generate", "tool.call"}
