@@ -48,5 +48,5 @@ def shortened(value: Any) -> Any:
 
 def digest_of(params: BaseModel) -> str:
     """Names validated parameters: equal ones have equal digests."""
-    plain = to_jsonable_python(params, bytes_mode="base64", fallback=str, inf_nan_mode="strings")
-    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+    plain = to_jsonable_python(params, bytes_mode="base64", inf_nan_mode="constants")
+    return hashlib.sha256(json.dumps(plain, sort_keys=True, allow_nan=False).encode()).hexdigest()
