@@ -27,6 +27,9 @@ __all__ = [
     "to_data",
 ]
 
+_MOST = 10**15
+"""Of tokens, and of dollars: nobody uses as much, and what a server or a file makes up can still be added."""
+
 StopReason = Literal["end", "tool_calls", "length", "refusal", "aborted", "error"]
 """Why a model stopped: it was done, wants tools, ran into its limit, refuses; or it was stopped, or failed."""
 
@@ -99,12 +102,12 @@ class Usage(_Frozen):
         cost: US dollars; ``None`` if the prices are not known.
     """
 
-    input: int = Field(0, ge=0)
-    output: int = Field(0, ge=0)
-    cache_read: int = Field(0, ge=0)
-    cache_write: int = Field(0, ge=0)
-    reasoning: int = Field(0, ge=0)
-    cost: float | None = Field(None, ge=0, allow_inf_nan=False)
+    input: int = Field(0, ge=0, le=_MOST)
+    output: int = Field(0, ge=0, le=_MOST)
+    cache_read: int = Field(0, ge=0, le=_MOST)
+    cache_write: int = Field(0, ge=0, le=_MOST)
+    reasoning: int = Field(0, ge=0, le=_MOST)
+    cost: float | None = Field(None, ge=0, le=_MOST, allow_inf_nan=False)
 
     @property
     def context(self) -> int:
@@ -114,12 +117,12 @@ class Usage(_Frozen):
     def __add__(self, other: Usage) -> Usage:
         costs = [cost for cost in (self.cost, other.cost) if cost is not None]
         return Usage(
-            input=self.input + other.input,
-            output=self.output + other.output,
-            cache_read=self.cache_read + other.cache_read,
-            cache_write=self.cache_write + other.cache_write,
-            reasoning=self.reasoning + other.reasoning,
-            cost=sum(costs) if costs else None,
+            input=min(self.input + other.input, _MOST),
+            output=min(self.output + other.output, _MOST),
+            cache_read=min(self.cache_read + other.cache_read, _MOST),
+            cache_write=min(self.cache_write + other.cache_write, _MOST),
+            reasoning=min(self.reasoning + other.reasoning, _MOST),
+            cost=min(sum(costs), _MOST) if costs else None,
         )
 
 

@@ -13,7 +13,7 @@ from attrs import define, field
 from ..messages import AssistantMessage, Message, ToolCallPart
 from ..providers import ANSWER_LIMITS
 
-__all__ = ["fitted"]
+__all__ = ["fitted", "with_plain_names"]
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _ID = re.compile(r"[!-~]+")
@@ -47,6 +47,15 @@ def fitted(answer: AssistantMessage, before: Sequence[Message]) -> AssistantMess
     if left_out:
         content[place] = fitting.stand_in(first, left_out)
     return answer if content == list(answer.content) else answer.model_copy(update={"content": tuple(content)})
+
+
+def with_plain_names(message: AssistantMessage) -> AssistantMessage:
+    """The same message, with names of tools that every provider takes: one from a file may have others."""
+    content = [
+        part.model_copy(update={"name": _name(part.name)[0]}) if isinstance(part, ToolCallPart) else part
+        for part in message.content
+    ]
+    return message if content == list(message.content) else message.model_copy(update={"content": tuple(content)})
 
 
 @define

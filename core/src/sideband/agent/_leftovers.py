@@ -23,7 +23,9 @@ async def settle_calls(session: Session, broker: Broker) -> None:
     results = []
     for call in calls:
         step = f"{asked.step}.{message.tool_calls.index(call)}"
-        answer = await _recalled(broker, f"{session.id}:{asked.run}:{step}")
+        answer = _ELSEWHERE
+        if not session.tree.is_copied(asked.id):
+            answer = await _recalled(broker, f"{session.id}:{asked.run}:{step}")
         result = ToolResultMessage.model_validate(
             {
                 "call": call.id,
@@ -35,6 +37,15 @@ async def settle_calls(session: Session, broker: Broker) -> None:
         )
         results.append(MessageEntry(message=result, run=asked.run, step=step))
     await session.append(*results)
+
+
+# What a file says of a run finds no record here, whatever names it gives: that could be another session's.
+_ELSEWHERE = ToolAnswer.error(
+    "This call was made in another session, from which this one was copied. Whether it did its work is not known here: "
+    "find out how things stand before you decide what to do.",
+    code="effect.unknown",
+    unknown=True,
+)
 
 
 async def _recalled(broker: Broker, key: str) -> ToolAnswer:

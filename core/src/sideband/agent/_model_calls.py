@@ -24,7 +24,7 @@ from ..messages import AssistantMessage, Message, ToolResultMessage, parse_messa
 from ..ops import Capability, EffectUnknown, Grant, Origin
 from ..providers import ProviderError
 from ._announcer import Announcer
-from ._fitting import fitted
+from ._fitting import fitted, with_plain_names
 from ._repair import repair
 
 __all__ = ["ModelCalls", "Question"]
@@ -185,7 +185,9 @@ class _Parts:
 
 def _sent(message: Message) -> Message:
     """A message as it is sent: what is known of a result besides concerns no model, and may be much."""
-    return message.model_copy(update={"metadata": {}}) if isinstance(message, ToolResultMessage) else message
+    if isinstance(message, ToolResultMessage):
+        return message.model_copy(update={"metadata": {}})
+    return with_plain_names(message) if isinstance(message, AssistantMessage) else message
 
 
 def _as_answer(data: Mapping[str, Any]) -> AssistantMessage:

@@ -163,13 +163,20 @@ def _spent(session: Session) -> tuple[Usage, Budget]:
             usage += entry.message.usage
         elif isinstance(entry, MessageEntry) and isinstance(entry.message, ToolResultMessage):
             calls += "ms" in entry.message.metadata
-        elif isinstance(entry, CustomEntry) and entry.kind == "usage" and isinstance(entry.data, dict):
-            usage += Usage.model_validate(entry.data)
+        elif isinstance(entry, CustomEntry) and entry.kind == "usage":
+            usage += _usage(entry.data)
         elif isinstance(entry, RunEntry) and entry.status == "started":
             began[entry.run] = entry.time
         elif isinstance(entry, RunEntry) and entry.run in began:
             seconds += _seconds(began.pop(entry.run), entry.time)
     return usage, Budget(usage.cost or 0.0, float(usage.context), float(calls), seconds)
+
+
+def _usage(data: object) -> Usage:
+    try:
+        return Usage.model_validate(data)
+    except ValueError:  # what a file says
+        return Usage()
 
 
 def _seconds(began: str, ended: str) -> float:

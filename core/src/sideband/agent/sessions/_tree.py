@@ -86,6 +86,7 @@ class SessionTree:
         self.labels: dict[str, str] = {}
         self._reader = EntryReader()
         self._entries: dict[str, Entry] = {}
+        self._copied: set[str] = set()
         self._children: dict[str | None, list[str]] = {}
         self._standings: dict[str | None, _Standing] = {None: _BEGINNING}
 
@@ -161,6 +162,10 @@ class SessionTree:
             raise EntryAmbiguous(self.id, entry, found)
         return found[0]
 
+    def is_copied(self, entry: str) -> bool:
+        """Whether an entry came from elsewhere, with a fork or an import."""
+        return entry in self._copied
+
     def children(self, entry: str | None) -> tuple[Entry, ...]:
         """The entries that follow this one; those that follow none for ``None``."""
         return tuple(self._entries[child] for child in self._children.get(entry, ()))
@@ -195,7 +200,7 @@ class SessionTree:
 
     def _carried(self, compaction: CompactionEntry) -> list[tuple[str, Message]]:
         """The requests that a compaction keeps in sight, though they are older than what it keeps."""
-        entries = [self._entries[one] for one in compaction.carried if one in self._entries]
+        entries = [self._entries[one] for one in dict.fromkeys(compaction.carried) if one in self._entries]
         found = [(one.id, message) for one in entries if isinstance(message := _message_of(one), UserMessage)]
         return list(found)
 
@@ -227,6 +232,8 @@ class SessionTree:
 
     def _add(self, entry: Entry) -> None:
         self._entries[entry.id] = entry
+        if len(self._entries) <= self.header.copied:
+            self._copied.add(entry.id)
         self._children.setdefault(entry.parent, []).append(entry.id)
         self._standings[entry.id] = self._standing_at(entry)
         if isinstance(entry, NameEntry):
@@ -246,7 +253,7 @@ class SessionTree:
             return evolve(before, thinking=entry.level)
         if isinstance(entry, CompactionEntry):
             return evolve(before, compaction=entry)
-        if isinstance(entry, RunEntry) and len(self._entries) > self.header.copied:
+        if isinstance(entry, RunEntry) and entry.id not in self._copied:
             return evolve(before, run=entry)
         return before
 
