@@ -35,7 +35,8 @@ StopReason = Literal["end", "tool_calls", "length", "refusal", "aborted", "error
 
 
 class _Frozen(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # What is wrong with a message is logged, and what it says is not.
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
 class TextPart(_Frozen):
@@ -217,7 +218,9 @@ class ToolResultMessage(_Frozen):
 Message = Annotated[UserMessage | AssistantMessage | ToolResultMessage, Field(discriminator="role")]
 """Any message, told apart by its ``role``."""
 
-_ONE: TypeAdapter[UserMessage | AssistantMessage | ToolResultMessage] = TypeAdapter(Message)
+_ONE: TypeAdapter[UserMessage | AssistantMessage | ToolResultMessage] = TypeAdapter(
+    Message, config=ConfigDict(hide_input_in_errors=True)
+)
 
 
 def parse_message(data: Mapping[str, Any]) -> UserMessage | AssistantMessage | ToolResultMessage:

@@ -98,7 +98,7 @@ class Agent:
         self.folder = (folder or Path.cwd()).absolute()
         self.store = host.store
         self.places_for_children = anyio.Semaphore(MOST_CHILDREN)
-        self.sessions = Sessions(self.store, host.home)
+        self.sessions = Sessions(self.store, host.home, redact=host.redactor.text)
         self._model = model
         self._wanted_session = session
         self._wanted_tools = tools if tools is not None else self.settings.tools

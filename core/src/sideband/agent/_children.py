@@ -53,7 +53,7 @@ async def _run(parent: Agent, prompt: str, tools: Sequence[str], share: float, c
         )
         child.lineage = Lineage(parent.depth + 1, call, allowance, parent.system_prompt, parent.offered)
         child.store = MemoryStore()
-        child.sessions = Sessions(child.store, parent.host.home)
+        child.sessions = Sessions(child.store, parent.host.home, redact=parent.host.redactor.text)
         async with child:
             try:
                 return await child.invoke(prompt, source="agent")

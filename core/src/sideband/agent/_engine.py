@@ -89,7 +89,8 @@ class Engine:
         if pending is not None:
             return pending
         for queued in self.agent.queues.take_steering():
-            await self._add(run, user_message(queued.text, queued.attachments, source=queued.source))
+            text = self.agent.host.redactor.text(queued.text)
+            await self._add(run, user_message(text, queued.attachments, source=queued.source))
         await self.compactor.compact_if_due()
         message = await self.steps.step(run, str(run.step))
         self.agent.charge(message.usage)

@@ -146,11 +146,16 @@ class ModelCalls:
             return request
 
     async def _answer(self, model: str, data: Mapping[str, Any]) -> AssistantMessage:
-        answer = _as_answer(data)
+        try:
+            answer = _as_answer(data)
+        except ValueError as error:  # a count may be a known value by chance, and is one no more
+            raise ProviderError(
+                model.partition(":")[0], f"the answer can't be read: {error}", retryable=True
+            ) from error
         if self.hooks.has("after_provider_response"):
             changed = await self.hooks.update(AfterProviderResponse(model, to_data(answer)))
             try:
-                answer = _as_answer(changed.response)
+                answer = _as_answer(self.broker.redactor.data(thaw(changed.response), sensitive_keys=False))
             except ValueError as error:
                 _log.warning("what plugins made of an answer is none, and is not used: %s", error)
         if answer.stop in ("end", "tool_calls") and not answer.text.strip() and not answer.tool_calls:

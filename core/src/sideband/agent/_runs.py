@@ -9,6 +9,7 @@ import anyio
 from attrs import define, field
 
 from .._errors import SidebandError
+from ..broker import Redactor
 from ..hooks import AgentEnd, AgentError, AgentStart, BeforeAgentStart, Handled, Input, SavePoint
 from ..messages import AssistantMessage, Message, UserMessage, to_data
 from ._errors import RunParked
@@ -65,6 +66,7 @@ class Runs:
                 return RunResult("completed", given.reply, session=agent.session.id)
             await agent.settle_calls()
             text = given.text if given.text.strip() else queued.text  # no provider takes an empty message
+            text = agent.host.redactor.text(text)
             message = user_message(text, queued.attachments, source=_speaker(queued, source))
             return await self._see_through(run, message)
         finally:
@@ -128,7 +130,7 @@ class Runs:
     async def _close(self, run: Run, status: RunStatus, error: Exception | None) -> RunResult:
         agent = self.agent
         interrupted = self.engine.tools.interrupted()
-        data = _as_data(error)
+        data = _as_data(error, agent.host.redactor)
         if status == "aborted":
             data = {"code": "agent.aborted", "message": self._aborted, "hint": ""}
         until = error.until if isinstance(error, RunParked) else None
@@ -167,12 +169,14 @@ def _speaker(queued: Queued, source: str) -> str:
     return "agent" if source == "agent" else "user"
 
 
-def _as_data(error: Exception | None) -> dict[str, Any] | None:
+def _as_data(error: Exception | None, redactor: Redactor) -> dict[str, Any] | None:
     if error is None:
         return None
     if isinstance(error, SidebandError):
+        redactor.error(error)
         return error.as_dict()
-    return {"code": "agent.defect", "message": f"{type(error).__name__}: {error}", "hint": "report it"}
+    message = redactor.text(f"{type(error).__name__}: {error}")
+    return {"code": "agent.defect", "message": message, "hint": "report it"}
 
 
 def _exit_code(status: RunStatus, error: Exception | None) -> int:

@@ -277,10 +277,11 @@ class ToolCalls:
             [part.model_dump() for part in as_parts(thaw(after.content))] if after.content != before else answer.content
         )
         notes = [TextPart(text=f"[{note.plugin}] {note.text}").model_dump() for note in after.notes]
+        content = [*parts, *notes]
+        if content != answer.content:  # plugins know things that the answer did not say
+            content = self.effects.broker.redactor.data(content, sensitive_keys=False)
         metadata = {**answer.metadata, **({"withheld_by": after.withheld_by} if after.withheld_by else {})}
-        return ToolAnswer(
-            content=[*parts, *notes], is_error=after.is_error, terminate=after.terminate, metadata=metadata
-        )
+        return ToolAnswer(content=content, is_error=after.is_error, terminate=after.terminate, metadata=metadata)
 
 
 class _Updates:

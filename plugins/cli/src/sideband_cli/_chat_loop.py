@@ -81,6 +81,10 @@ class Chat:
         """Show an event of the agent."""
         self._activity.take(event)
 
+    def redact(self, text: str) -> str:
+        """A text without what the host knows to be secret."""
+        return text if self.agent is None else self.agent.host.redactor.text(text)
+
     def status(self) -> str:
         """The line above the prompt."""
         if self.agent is None:

@@ -44,6 +44,7 @@ class ChatTerminal:
 
     Args:
         history: the file of what was typed before.
+        redact: takes what is secret out of what is kept there.
         status: makes the line above the prompt.
         words: the slash commands, for completion.
         interrupt: called for Ctrl-C; whether there was something to interrupt.
@@ -58,6 +59,7 @@ class ChatTerminal:
         self,
         *,
         history: Path,
+        redact: Callable[[str], str],
         status: Callable[[], str],
         words: Callable[[], Iterable[str]],
         interrupt: Callable[[], bool],
@@ -80,7 +82,7 @@ class ChatTerminal:
         self._turn = Lock()
         self._questions = 0
         self._left = False
-        self._session: PromptSession[Any] = self._make_session(history, words)
+        self._session: PromptSession[Any] = self._make_session(history, redact, words)
         self._app = self._session.app
 
     @asynccontextmanager
@@ -190,7 +192,9 @@ class ChatTerminal:
         if app.is_running and not app.is_done:
             app.exit(**how)
 
-    def _make_session(self, history: Path, words: Callable[[], Iterable[str]]) -> PromptSession[Any]:
+    def _make_session(
+        self, history: Path, redact: Callable[[str], str], words: Callable[[], Iterable[str]]
+    ) -> PromptSession[Any]:
         from prompt_toolkit.completion import WordCompleter
         from prompt_toolkit.enums import DEFAULT_BUFFER
         from prompt_toolkit.filters import has_focus
@@ -200,6 +204,10 @@ class ChatTerminal:
         from prompt_toolkit.shortcuts import CompleteStyle, PromptSession
         from prompt_toolkit.styles import Style
 
+        class History(FileHistory):
+            def store_string(self, string: str) -> None:
+                super().store_string(redact(string))
+
         keys = KeyBindings()
         keys.add("enter", filter=has_focus(DEFAULT_BUFFER))(_send_or_continue)
         keys.add("escape", "enter", filter=has_focus(DEFAULT_BUFFER))(_continue)
@@ -208,7 +216,7 @@ class ChatTerminal:
         return PromptSession(
             self._message,
             output=self._output,
-            history=FileHistory(history),
+            history=History(history),
             key_bindings=keys,
             multiline=True,
             prompt_continuation="  ",

@@ -6,12 +6,13 @@ The stream is the session: its header, then its entries. The document, which lis
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from attrs import field, frozen
 
 from ...store import Store
+from ._entries import Entry, entry_of, record_of
 from ._header import SessionHeader, header_of
 from ._info import SessionInfo, info_of, read_info, texts_of, update_info
 from ._tree import SessionTree
@@ -19,6 +20,7 @@ from ._tree import SessionTree
 __all__ = ["SessionRecords", "Stored"]
 
 _KEYS = "sessions/"
+_IMAGE = {"type", "media_type", "data"}
 
 
 @frozen
@@ -38,9 +40,15 @@ class Stored:
 
 @frozen
 class SessionRecords:
-    """Reads and writes the streams and documents of sessions."""
+    """Reads and writes the streams and documents of sessions.
+
+    Args:
+        store: where they are.
+        redact: takes what is secret out of a text; ``None`` if nothing is known to be.
+    """
 
     store: Store = field(repr=False)
+    redact: Callable[[str], str] | None = field(default=None, repr=False)
 
     async def create(self, header: SessionHeader, entries: Sequence[Mapping[str, Any]]) -> Stored:
         """Store a new session, all or nothing."""
@@ -68,6 +76,17 @@ class SessionRecords:
     async def since(self, session: str, start: int) -> list[Mapping[str, Any]]:
         """The records of a session from a position on, as they are stored; the header is at 0."""
         return [record.value for record in await self.store.read(self._stream(session), start=start)]
+
+    def redacted(self, entry: Entry) -> Entry:
+        """The entry without what is secret in its texts, as it is to be stored, and as models are to see it.
+
+        Images stay as they are.
+        """
+        if self.redact is None:
+            return entry
+        record = record_of(entry)
+        clean = _redacted(record, self.redact)
+        return entry if clean == record else entry_of(clean)[0]
 
     async def append(self, session: str, records: Sequence[Mapping[str, Any]]) -> None:
         """Add to the end, all or nothing; durable when it returns."""
@@ -132,6 +151,16 @@ class SessionRecords:
 def _texts(record: Mapping[str, Any]) -> list[str]:
     message = record.get("message")
     return texts_of(message) if isinstance(message, Mapping) else []
+
+
+def _redacted(value: Any, redact: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, list):
+        return [_redacted(one, redact) for one in value]
+    if isinstance(value, dict) and value.keys() != _IMAGE:
+        return {redact(name): _redacted(one, redact) for name, one in value.items()}
+    return value
 
 
 def _document(info: SessionInfo, records: int, *, settled: bool) -> dict[str, Any]:

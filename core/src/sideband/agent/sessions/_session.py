@@ -219,7 +219,7 @@ class Session:
             if self._closed:
                 raise SessionClosed(self.id)
             await self._catch_up()
-            entries = self._chained(bodies())
+            entries = [self._records.redacted(entry) for entry in self._chained(bodies())]
             if not entries:
                 return ()
             await self._announce()

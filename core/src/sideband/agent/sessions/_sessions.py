@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from anyio import to_thread
@@ -29,6 +29,7 @@ class Sessions:
     Args:
         store: where they are.
         home: the folder for all state; who writes a session holds a lock below it.
+        redact: takes what is secret out of a text. Nothing is stored, or shown to a model later, that did not pass it.
 
     Example:
         >>> async def last(host):
@@ -39,8 +40,8 @@ class Sessions:
     _records: SessionRecords = field(repr=False)
     _locks: Path
 
-    def __init__(self, store: Store, home: Path) -> None:
-        self._records = SessionRecords(store)
+    def __init__(self, store: Store, home: Path, *, redact: Callable[[str], str] | None = None) -> None:
+        self._records = SessionRecords(store, redact)
         self._locks = home / "sessions" / "locks"
 
     async def create(

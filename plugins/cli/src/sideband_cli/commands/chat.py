@@ -53,7 +53,9 @@ def _conversation(chat: Chat) -> Conversation:
         return ChatPlain()
     from .._chat_terminal import ChatTerminal
 
-    return ChatTerminal(history=_history(), status=chat.status, words=chat.words, interrupt=chat.interrupt)
+    return ChatTerminal(
+        history=_history(), redact=chat.redact, status=chat.status, words=chat.words, interrupt=chat.interrupt
+    )
 
 
 def _history() -> Path:

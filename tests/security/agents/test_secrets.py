@@ -1,0 +1,216 @@
+"""A known secret value reaches no file, no event and no log, whoever says it: user, model, server, tool or plugin."""
+
+import json
+import logging
+
+import pytest
+from attrs import asdict
+from sideband import Plugin
+from sideband.hooks import Patch, hookimpl
+from sideband.messages import ToolCallPart, Usage
+from sideband.providers import ProviderRefused, TextDelta, ThinkingDelta, ToolCallDelta
+from sideband.tools import ToolOutput, tool
+from sideband_scripted import Scripted, Turn
+
+pytestmark = pytest.mark.anyio
+
+SECRET = "s3cr3t-c4n4ry-v4lu3"
+MASK = "[redacted:canary]"
+
+
+@pytest.fixture
+def leaks(tmp_path):
+    """The files below the home that hold the value."""
+
+    def find():
+        files = [path for path in (tmp_path / "home").rglob("*") if path.is_file()]
+        assert files
+        return [path.name for path in files if SECRET.encode() in path.read_bytes()]
+
+    return find
+
+
+@pytest.fixture
+def watched(stage, kit, caplog):
+    """An agent whose host knows the value, and everything that its events say."""
+    caplog.set_level(logging.DEBUG)
+
+    def open_stage(turns, *plugins, **options):
+        heard = []
+        made = stage(turns, kit.echo, *plugins, on_event=heard.append, **options)
+        return made, heard
+
+    return open_stage
+
+
+def told(heard):
+    return json.dumps([asdict(event) for event in heard], default=str)
+
+
+async def watch(watched, leaks, caplog, turns, *plugins, prompt="hi", **options):
+    made, heard = watched(turns, *plugins, **options)
+    async with made as agent:
+        agent.host.redactor.protect(SECRET, "canary")
+        result = await agent.invoke(prompt)
+        name, sessions = agent.session.id, agent.sessions
+        exported = "".join(await sessions.export(name))
+        requests = str(agent.scripted.requests)
+    assert [type(event).__name__ for event in heard if SECRET in told([event])] == []
+    assert SECRET not in exported
+    assert SECRET not in str(result)
+    assert SECRET not in caplog.text
+    assert leaks() == []
+    return result, requests, heard
+
+
+async def test_what_a_user_says(watched, leaks, caplog):
+    result, requests, _ = await watch(watched, leaks, caplog, ["ok"], prompt=f"use {SECRET} for it")
+    assert result.status == "completed"
+    assert SECRET not in requests
+    assert f"use {MASK} for it" in requests
+
+
+async def test_what_a_user_adds_while_it_works(watched, leaks, caplog, kit):
+    @tool("nudge")
+    async def nudge(params: kit.Text, ctx) -> str:
+        """Steer."""
+        ctx.steer(f"and {SECRET}")
+        return "done"
+
+    turns = [Turn(tool_calls=[("nudge", {})]), "ok"]
+    _, requests, _ = await watch(watched, leaks, caplog, turns, Plugin("tool", "nudge", nudge))
+    assert f"and {MASK}" in requests
+
+
+async def test_what_a_model_says_thinks_and_calls_tools_with(watched, leaks, caplog):
+    turn = Turn(f"it is {SECRET}", thinking=f"hm, {SECRET}", tool_calls=[("echo", {"text": f"x{SECRET}y"})])
+    result, _, heard = await watch(watched, leaks, caplog, [turn, f"again {SECRET}"])
+    parts = [event.delta for event in heard if type(event).__name__ == "MessageUpdate"]
+    assert result.text == f"again {MASK}"
+    for kind in ("text", "thinking", "tool_call"):
+        texts = "".join(part.get("text", part.get("arguments")) for part in parts if part["type"] == kind)
+        assert MASK in texts
+        assert SECRET not in texts
+
+
+async def test_what_a_model_says_letter_by_letter(watched, leaks, caplog):
+    class Slow(Scripted):
+        async def stream(self, request, ctx):
+            for one in f"a {SECRET} b":
+                yield TextDelta(text=one)
+            for one in SECRET:
+                yield ThinkingDelta(text=one)
+            yield ToolCallDelta(index=0, name="echo")
+            for one in f'{{"text": "{SECRET}"}}':
+                yield ToolCallDelta(index=0, arguments=one)
+            async for event in super().stream(request, ctx):
+                if event.type == "finished":
+                    yield event
+
+    _, _, heard = await watch(watched, leaks, caplog, [], scripted=Slow([f"a {SECRET} b"]))
+    parts = [event.delta for event in heard if type(event).__name__ == "MessageUpdate"]
+    joined = "".join(part.get("text", part.get("arguments")) for part in parts)
+    assert joined == f'a {MASK} b{MASK}{{"text": "{MASK}"}}'
+
+
+async def test_what_a_tool_returns_and_says_besides(watched, leaks, caplog, kit):
+    @tool("leak")
+    async def leak(params: kit.Text, ctx) -> ToolOutput:
+        """Leak."""
+        await ctx.progress(message=f"now {SECRET}")
+        return ToolOutput({"token": SECRET, SECRET: 1}, metadata={"said": SECRET})
+
+    turns = [Turn(tool_calls=[("leak", {})]), "ok"]
+    await watch(watched, leaks, caplog, turns, Plugin("tool", "leak", leak))
+
+
+async def test_long_results_that_are_kept(watched, leaks, caplog, kit):
+    @tool("leak")
+    async def leak(params: kit.Text, ctx) -> str:
+        """Leak."""
+        return f"{'x' * 100_000} {SECRET} {'y' * 100_000}"
+
+    turns = [Turn(tool_calls=[("leak", {})]), "ok"]
+    await watch(watched, leaks, caplog, turns, Plugin("tool", "leak", leak))
+
+
+async def test_what_a_tool_fails_with(watched, leaks, caplog, kit):
+    @tool("leak")
+    async def leak(params: kit.Text, ctx) -> str:
+        """Leak."""
+        raise ValueError(f"{'x' * 40}{SECRET}")
+
+    turns = [Turn(tool_calls=[("leak", {})]), "ok"]
+    await watch(watched, leaks, caplog, turns, Plugin("tool", "leak", leak))
+
+
+async def test_arguments_that_do_not_fit(watched, leaks, caplog):
+    turns = [Turn(tool_calls=[("echo", {"text": [SECRET]})]), Turn(tool_calls=[(SECRET, {"a": SECRET})]), "ok"]
+    await watch(watched, leaks, caplog, turns)
+
+
+async def test_arguments_that_can_not_be_read(watched, leaks, caplog):
+    part = ToolCallPart(id="c1", name="echo", problem=f"the arguments are no JSON object: {SECRET}")
+    await watch(watched, leaks, caplog, [Turn(tool_calls=[part]), "ok"])
+
+
+async def test_what_a_server_answers_an_error_with(watched, leaks, caplog, retry):
+    refusal = ProviderRefused(
+        "scripted",
+        f"status 401: incorrect key {SECRET}",
+        status=401,
+        body=json.dumps({"error": {"message": f"{'x' * 3_990}{SECRET}"}}),
+        headers={"x-request-id": SECRET},
+        hint=f"not {SECRET}",
+    )
+    result, _, _ = await watch(watched, leaks, caplog, [refusal], retry)
+    assert result.status == "failed"
+    assert SECRET[:8] not in str(result.error)
+
+
+async def test_what_plugins_make_of_results(watched, leaks, caplog):
+    class Chatty:
+        @hookimpl
+        def tool_result(self, event):
+            return Patch(content=f"{event.content} {SECRET}", note=f"see {SECRET}")
+
+    turns = [Turn(tool_calls=[("echo", {"text": "ha"})]), "ok"]
+    await watch(watched, leaks, caplog, turns, Plugin("guard", "chatty", Chatty))
+
+
+async def test_what_plugins_make_of_answers_and_requests(watched, leaks, caplog, kit):
+    def after_provider_response(event):
+        return {**event.response, "content": f"changed {SECRET}"}
+
+    def ephemeral(event):
+        return [{"role": "nobody", "content": SECRET}]
+
+    def before_provider_request(event):
+        return {"messages": [{"role": "user", "content": {"x": SECRET}}]}
+
+    for function in (after_provider_response, ephemeral, before_provider_request):
+        hooks = kit.hooks(**{function.__name__: function})
+        await watch(watched, leaks, caplog, ["ok"], Plugin("hook", "chatty", hooks))
+
+
+async def test_what_plugins_store_in_a_session(watched, leaks, caplog, kit):
+    @tool("note")
+    async def note(params: kit.Text, ctx) -> str:
+        """Note."""
+        await ctx.session.append_custom("note", {"said": [SECRET]})
+        await ctx.session.rename(f"about {SECRET}")
+        return "done"
+
+    turns = [Turn(tool_calls=[("note", {})]), "ok"]
+    await watch(watched, leaks, caplog, turns, Plugin("tool", "note", note))
+
+
+async def test_a_count_that_is_a_known_value_by_chance_breaks_nothing(stage, kit):
+    turns = [Turn("a", usage=Usage(input=31_415_926)), "b"]
+    async with stage(turns, kit.echo) as agent:
+        agent.host.redactor.protect("31415926", "pin")
+        first = await agent.invoke("hi")
+        kit.assert_valid(agent.session.messages())
+        second = await agent.invoke("hi")
+    assert first.status in ("completed", "failed")
+    assert second.status == "completed"
