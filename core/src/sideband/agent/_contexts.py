@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import anyio
 from attrs import define, evolve, field
 
 from .._plugin_context import HostPluginContext
@@ -200,10 +202,33 @@ class ToolCallContext(AgentPluginContext):
     step: str
     on_progress: Callable[[Progress], None] = field(repr=False)
     _ended: bool = field(default=False, init=False)
+    _under_way: set[anyio.CancelScope] = field(factory=set, init=False, repr=False)
 
     def end(self) -> None:
-        """Take its rights away: the call has ended."""
+        """Take its rights away: the call has ended. What it has left under way is cancelled."""
         self._ended = True
+        for scope in self._under_way:
+            scope.cancel()
+
+    async def dispatch(
+        self, op: str, params: Mapping[str, Any], *, capabilities: Iterable[str] | None = None, key: str | None = None
+    ) -> Any:
+        """Run an op as an effect of the call."""
+        async with self._of_the_call():
+            return await AgentPluginContext.dispatch(self, op, params, capabilities=capabilities, key=key)
+
+    @asynccontextmanager
+    async def _of_the_call(self) -> AsyncIterator[None]:
+        """What is done here ends with the call."""
+        self._check_alive()
+        with anyio.CancelScope() as scope:
+            self._under_way.add(scope)
+            try:
+                yield
+            finally:
+                self._under_way.discard(scope)
+        if scope.cancelled_caught:
+            raise CallEnded(self.tool, self.call)
 
     def _check_alive(self) -> None:
         if self._ended:
@@ -221,8 +246,8 @@ class ToolCallContext(AgentPluginContext):
 
     async def spawn_child(self, prompt: str, *, tools: Sequence[str] | None = None, share: float = 0.5) -> RunResult:
         """Let a child agent do a task for this call, and wait for it."""
-        self._check_alive()
-        return await self.agent.spawn_child(prompt, tools=tools, share=share, call=self.key)
+        async with self._of_the_call():
+            return await self.agent.spawn_child(prompt, tools=tools, share=share, call=self.key)
 
     async def progress(
         self, *, current: float | None = None, total: float | None = None, message: str | None = None
