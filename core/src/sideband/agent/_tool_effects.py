@@ -86,8 +86,9 @@ class ToolEffects:
     ) -> ToolAnswer:
         """Run a tool, or say again what it answered when it ran under this key before.
 
-        What a tool raises is an answer, told to the model. A call that was under way when its host ended is not
-        repeated: whether it has done something is not known, and the answer says so.
+        What a tool raises is an answer, told to the model, and so is what the broker says against this one call. A call
+        that was under way when its host ended is not repeated: whether it has done something is not known, and the
+        answer says so.
 
         Args:
             tool: the tool.

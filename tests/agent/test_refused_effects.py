@@ -1,0 +1,65 @@
+"""What the broker says against one call is the answer to that call, and never the end of the run."""
+
+import anyio
+import pytest
+from sideband import Plugin
+from sideband.hooks import Deny, hookimpl
+from sideband.tools import tool
+from sideband_scripted import Turn
+
+pytestmark = pytest.mark.anyio
+
+CALL = Turn(tool_calls=[("echo", {"text": "ha"})])
+
+
+class Denying:
+    """A guard that is against every tool, as an effect."""
+
+    @hookimpl
+    def op_call(self, event):
+        return Deny("not this one") if event.op == "tool.call" else None
+
+
+class Failing:
+    """A guard that can't check what it is asked about."""
+
+    @hookimpl
+    def op_call(self, event):
+        if event.op == "tool.call":
+            raise ValueError("what is this?")
+
+
+@pytest.mark.parametrize("guard", [Denying, Failing])
+async def test_a_guard_of_effects_blocks_that_call_only(stage, kit, guard):
+    async with stage([CALL, "fine"], kit.echo, guards={"strict": guard}) as agent:
+        result = await agent.invoke("hi")
+        (answer,) = [message for message in agent.session.messages() if message.role == "tool"]
+    assert (result.status, result.text) == ("completed", "fine")
+    assert answer.is_error
+    assert "strict" in answer.text or "not this one" in answer.text
+
+
+@pytest.mark.parametrize("ending", [SystemExit, GeneratorExit])
+async def test_a_tool_can_not_end_the_host(stage, kit, ending):
+    @tool("leave")
+    async def leave(params: kit.Text, ctx) -> str:
+        """Leave."""
+        raise ending
+
+    async with stage([Turn(tool_calls=[("leave", {})]), "fine"], Plugin("tool", "leave", leave)) as agent:
+        result = await agent.invoke("hi")
+        (answer,) = [message for message in agent.session.messages() if message.role == "tool"]
+    assert result.text == "fine"
+    assert ending.__name__ in answer.text
+
+
+async def test_a_tool_that_is_too_slow_is_told_and_the_run_goes_on(stage, kit):
+    @tool("slow", timeout=0.01)
+    async def slow(params: kit.Text, ctx) -> str:
+        """Take too long."""
+        await anyio.sleep_forever()
+
+    async with stage([Turn(tool_calls=[("slow", {})]), "fine"], Plugin("tool", "slow", slow)) as agent:
+        assert (await agent.invoke("hi")).text == "fine"
+        (answer,) = [message for message in agent.session.messages() if message.role == "tool"]
+    assert "may have done a part of its work" in answer.text
