@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from attrs import define, field, frozen
 
-from ..messages import Message, Usage
+from ..messages import Message, Usage, UserMessage
 
 __all__ = ["Phase", "Run", "RunResult", "RunStatus"]
 
@@ -35,6 +35,8 @@ class Run:
         step: the number of answers that models gave in it.
         usage: what its model calls used, children excluded.
         messages: what it has added to the conversation, oldest first.
+        input: what it begins with, while that is not stored.
+        is_stored: whether the session knows of it.
     """
 
     id: str
@@ -45,6 +47,8 @@ class Run:
     step: int = 0
     usage: Usage = field(factory=Usage)
     messages: list[Message] = field(factory=list)
+    input: UserMessage | None = None
+    is_stored: bool = False
 
 
 @frozen

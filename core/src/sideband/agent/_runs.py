@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from ..messages import AssistantMessage, Message, UserMessage, to_data
 from ._errors import RunParked
 from ._queues import Queued, user_message
 from ._run import Run, RunResult, RunStatus
-from .sessions import MessageEntry, RunEntry
+from .sessions import Entry, MessageEntry, RunEntry
 
 if TYPE_CHECKING:
     from ._agent import Agent
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Runs"]
 
+_log = logging.getLogger("sideband.agent")
 _REASONS = {"completed": "completed", "aborted": "aborted", "failed": "error", "parked": "parked"}
 
 
@@ -56,111 +58,141 @@ class Runs:
 
     async def begin(self, queued: Queued, source: str) -> RunResult:
         """Begin a run with an input, and see it through."""
-        agent = self.agent
-        self.current = run = Run(token_hex(8), source, agent.model)
-        try:
-            await agent.announcer.tell(AgentStart(run.id, source))
-            given = await agent.hooks.update(Input(queued.text, source))
-            if isinstance(given, Handled):
-                await agent.announcer.tell(AgentEnd(run.id, "completed"))
-                return RunResult("completed", given.reply, session=agent.session.id)
-            await agent.settle_calls()
-            text = given.text if given.text.strip() else queued.text  # no provider takes an empty message
-            text = agent.host.redactor.text(text)
-            message = user_message(text, queued.attachments, source=_speaker(queued, source))
-            return await self._see_through(run, message)
-        finally:
-            self.current = None
+        return await self._see_through(Run(token_hex(8), source, self.agent.model), queued)
 
     async def resume(self, entry: RunEntry) -> RunResult:
         """Go on with a run that has not ended, from the last step that is stored."""
-        agent = self.agent
-        self.current = run = Run(entry.run, entry.source or "interactive", agent.model)
-        entries = [one for one in agent.session.path() if isinstance(one, MessageEntry) and one.run == entry.run]
+        run = Run(entry.run, entry.source or "interactive", self.agent.model)
+        entries = [one for one in self.agent.session.path() if isinstance(one, MessageEntry) and one.run == entry.run]
         run.messages = [one.message for one in entries]
         run.step = sum(isinstance(message, AssistantMessage) for message in run.messages)
-        try:
-            await agent.announcer.tell(AgentStart(run.id, run.source))
-            return await self._see_through(run, None)
-        finally:
-            self.current = None
+        return await self._see_through(run, None)
 
-    async def _see_through(self, run: Run, message: UserMessage | None) -> RunResult:
+    async def _see_through(self, run: Run, queued: Queued | None) -> RunResult:
         status: RunStatus = "completed"
         error: Exception | None = None
+        handled: str | None = None
         self._charged_until = anyio.current_time()
         self._aborted = ""
-        with anyio.CancelScope() as scope:
-            self._scope = scope
-            try:
-                await self._prepare(run, message)
-                await self.engine.go(run)
-            except RunParked as raised:
-                status, error = "parked", raised
-            except Exception as raised:  # noqa: BLE001  the run ends in order, whatever it was; a defect is raised then
-                status, error = "failed", raised
-        self._scope = None
-        if scope.cancelled_caught or (scope.cancel_called and status == "failed"):
-            # What fails because it was ended is no failure of the run.
-            status, error = "aborted", None
-        self.charge_time()
-        with anyio.CancelScope(shield=True):
-            result = await self._close(run, status, error)
+        self.current = run
+        try:
+            with anyio.CancelScope() as scope:
+                self._scope = scope
+                try:
+                    handled = await self._go(run, queued)
+                except RunParked as raised:
+                    status, error = "parked", raised
+                except Exception as raised:  # noqa: BLE001  the run ends in order, whatever it was; a defect is raised then
+                    status, error = "failed", raised
+            self._scope = None
+            if scope.cancelled_caught or (scope.cancel_called and status == "failed"):
+                # What fails because it was ended is no failure of the run.
+                status, error = "aborted", None
+            self.charge_time()
+            with anyio.CancelScope(shield=True):
+                result = await self._close(run, status, error)
+            if status == "completed" and handled is None:
+                await self._compact_at_end()
+        finally:
+            # Whoever cancels from outside gets here too: nothing of this run may be taken for a part of the next one.
+            self._scope = None
+            self.charge_time()
+            self.engine.tools.settle()
+            self.current = None
         if error is not None and not isinstance(error, SidebandError):
             raise error
-        return result
+        return result if handled is None else RunResult("completed", handled, session=self.agent.session.id)
 
-    async def _prepare(self, run: Run, message: UserMessage | None) -> None:
+    async def _go(self, run: Run, queued: Queued | None) -> str | None:
+        """Take the input in, if there is one, and run turns. The reply, if a plugin has handled the input."""
+        agent = self.agent
+        await agent.announcer.tell(AgentStart(run.id, run.source))
+        if queued is not None:
+            given = await agent.hooks.update(Input(queued.text, run.source))
+            if isinstance(given, Handled):
+                return given.reply
+            text = given.text if given.text.strip() else queued.text  # no provider takes an empty message
+            text = agent.host.redactor.text(text)
+            run.input = user_message(text, queued.attachments, source=_speaker(queued, run.source))
+            await agent.settle_calls()
+        else:
+            run.is_stored = True
+        await self._prepare(run)
+        await self.engine.go(run)
+        return None
+
+    async def _prepare(self, run: Run) -> None:
         """The system prompt, what the model sees of the past, and the input, stored once."""
         agent = self.agent
-        coming = () if message is None else (message,)
-        prompt = message.text if message else _last_text(agent.session.messages())
+        coming = () if run.input is None else (run.input,)
+        prompt = run.input.text if run.input else _last_text(agent.session.messages())
         run.system_prompt = await agent.build_system_prompt()
         changed = await agent.hooks.update(BeforeAgentStart(prompt, run.system_prompt))
         run.system_prompt = changed.system_prompt
         await self.engine.conversation.begin(*coming)
-        await agent.session.append(
-            RunEntry(run=run.id, status="started", source=run.source),
-            *(MessageEntry(message=one, run=run.id, step="") for one in coming),
-        )
-        run.messages.extend(coming)
-        for one in coming:
-            await agent.announcer.tell_message(one)
+        with anyio.CancelScope(
+            shield=True
+        ):  # it must be known whether it is stored: it may be neither lost nor doubled
+            await agent.session.append(*self._beginning(run))
+        await self._begun(run)
+
+    def _beginning(self, run: Run) -> tuple[Entry, ...]:
+        """What is stored when a run begins, or goes on."""
+        started = RunEntry(run=run.id, status="started", source=run.source)
+        return (started,) if run.input is None else (started, MessageEntry(message=run.input, run=run.id, step=""))
+
+    async def _begun(self, run: Run) -> None:
+        """Note that the input is stored, and tell of it."""
+        message, run.input, run.is_stored = run.input, None, True
+        if message is not None:
+            run.messages.append(message)
+            await self.agent.announcer.tell_message(message)
 
     async def _close(self, run: Run, status: RunStatus, error: Exception | None) -> RunResult:
         agent = self.agent
-        interrupted = self.engine.tools.interrupted()
-        data = _as_data(error, agent.host.redactor)
-        if status == "aborted":
-            data = {"code": "agent.aborted", "message": self._aborted, "hint": ""}
+        data = (
+            {"code": "agent.aborted", "message": self._aborted, "hint": ""}
+            if status == "aborted"
+            else _as_data(error, agent.host.redactor)
+        )
         until = error.until if isinstance(error, RunParked) else None
         ended = RunEntry(run=run.id, status=status, source=run.source, error=data, resume_at=until)
-        if status == "aborted":
-            # What was going on is answered, so that the conversation is whole and can go on.
-            await agent.session.append(*(MessageEntry(message=one, run=run.id) for one in interrupted), ended)
-            run.messages.extend(interrupted)
-        else:
-            await agent.session.append(ended)
+        # What was going on is answered, so that the conversation is whole and can go on.
+        interrupted = self.engine.tools.interrupted() if status == "aborted" else ()
+        answers = [MessageEntry(message=one, run=run.id) for one in interrupted]
+        if run.input is not None:
+            # It was cut off before the input was stored: what a user has said stays, whatever became of it.
+            await agent.session.append(*self._beginning(run), ended)
+            await self._begun(run)
+        elif run.is_stored:
+            await agent.session.append(*answers, ended)
+        run.messages.extend(interrupted)
         self.engine.tools.settle()
         if status in ("failed", "parked") and data is not None:
             await agent.announcer.tell(AgentError(run.id, data))
         messages = [to_data(message) for message in run.messages]
         await agent.announcer.tell(AgentEnd(run.id, _REASONS[status], messages))
-        await agent.announcer.tell(SavePoint(agent.session.id, agent.session.leaf or ""))
-        if status == "completed":
-            await self.engine.compactor.compact_if_due(at_end=True)
+        if run.is_stored:
+            await agent.announcer.tell(SavePoint(agent.session.id, agent.session.leaf or ""))
         return RunResult(
             status=status,
             text=_last_said(run.messages),
             messages=tuple(run.messages),
             usage=run.usage,
-            error=data
-            or ({"code": "agent.aborted", "message": self._aborted, "hint": ""} if status == "aborted" else None),
+            error=data,
             run=run.id,
             session=agent.session.id,
             resume_at=until,
             exit_code=_exit_code(status, error),
         )
+
+    async def _compact_at_end(self) -> None:
+        """Make the conversation shorter if it is due. The run has ended, and whatever happens here can't undo that."""
+        with anyio.CancelScope() as self._scope:
+            try:
+                await self.engine.compactor.compact_if_due(at_end=True)
+            except SidebandError as error:
+                _log.warning("the conversation was not compacted: %s", error.message)
 
 
 def _speaker(queued: Queued, source: str) -> str:
