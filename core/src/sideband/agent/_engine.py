@@ -11,7 +11,7 @@ import anyio
 from attrs import define, field
 
 from ..hooks import MessageEnd, TurnEnd, TurnStart
-from ..messages import AssistantMessage, Message, ToolCallPart, to_data
+from ..messages import AssistantMessage, ToolCallPart, to_data
 from ._conversation import Conversation, unanswered
 from ._errors import RunParked
 from ._queues import user_message
@@ -88,9 +88,7 @@ class Engine:
         pending = unanswered(self.conversation.stored())
         if pending is not None:
             return pending
-        for queued in self.agent.queues.take_steering():
-            text = self.agent.host.redactor.text(queued.text)
-            await self._add(run, user_message(text, queued.attachments, source=queued.source))
+        await self._take_steering(run)
         await self.compactor.compact_if_due()
         message = await self.steps.step(run, str(run.step))
         self.agent.charge(message.usage)
@@ -121,7 +119,14 @@ class Engine:
             await self.agent.announcer.tell_message(one)
         return answers
 
-    async def _add(self, run: Run, message: Message) -> None:
-        await self.agent.session.append_message(message, run=run.id, step=str(run.step))
-        run.messages.append(message)
-        await self.agent.announcer.tell_message(message)
+    async def _take_steering(self, run: Run) -> None:
+        """Store what is queued now. A message leaves the queue once it is stored, and not before: none may be lost."""
+        steering = self.agent.queues.steering
+        for _ in range(len(steering)):
+            text = self.agent.host.redactor.text(steering[0].text)
+            message = user_message(text, steering[0].attachments, source=steering[0].source)
+            with anyio.CancelScope(shield=True):
+                await self.agent.session.append_message(message, run=run.id, step=str(run.step))
+            steering.popleft()
+            run.messages.append(message)
+            await self.agent.announcer.tell_message(message)

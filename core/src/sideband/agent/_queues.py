@@ -42,12 +42,6 @@ class Queues:
     def __bool__(self) -> bool:
         return bool(self.steering or self.following)
 
-    def take_steering(self) -> list[Queued]:
-        """All that wait for the next step."""
-        taken = list(self.steering)
-        self.steering.clear()
-        return taken
-
     def next_input(self) -> Queued | None:
         """What begins the next run. What came too late for the last step begins one too."""
         if self.following:
