@@ -1,5 +1,6 @@
 """Budgets: what is spent parks the run, and the run goes on when there is more."""
 
+import anyio
 import pytest
 from sideband import Agent, Budget, Plugin
 from sideband.providers import Prices
@@ -117,3 +118,30 @@ def test_a_share_is_a_part(fraction):
 
     with pytest.raises(ValueError, match="share"), Allowance().share(fraction):
         pass
+
+
+async def test_what_a_child_used_that_was_cut_off_is_stored_with_its_parent(stage, kit):
+    begun = anyio.Event()
+
+    @tool("wait")
+    async def wait(params: kit.Text, ctx) -> str:
+        """Wait for ever."""
+        begun.set()
+        await anyio.sleep_forever()
+        return ""
+
+    @tool("delegate")
+    async def delegate(params: kit.Text, ctx) -> str:
+        """Let a child do it."""
+        return (await ctx.spawn_child("wait")).text
+
+    turns = [Turn(tool_calls=[("delegate", {})]), Turn(tool_calls=[("wait", {})])]
+    async with stage(turns, Plugin("tool", "wait", wait), Plugin("tool", "delegate", delegate)) as agent:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(agent.invoke, "hi")
+            await begun.wait()
+            agent.abort()
+        before, name = agent.usage, agent.session.id
+        await agent.new_session()
+        await agent.switch_session(name)
+        assert agent.usage == before

@@ -195,3 +195,21 @@ async def test_what_a_server_says_of_a_key_reaches_nobody(stage, kit):
     for text in (json.dumps(result.error), *stored, json.dumps(heard[0].error), recorded):
         assert "sk-very" not in text
     assert "provider.refused" in recorded
+
+
+async def test_the_window_is_that_of_the_model_that_answers(stage, kit):
+    windows = []
+
+    def turn_end(event, ctx):
+        windows.append((ctx.model, ctx.agent.context_window))
+
+    small = Plugin(
+        "provider", "other", Scripted([Turn(tool_calls=[("echo", {})]), "ok"], name="other", context_window=9_000)
+    )
+    settings = {"agent": {"model": "scripted:test", "fallbacks": ["other:test"]}}
+    plugins = [answering(GiveUp("auth"), kit), small, kit.echo, Plugin("hook", "looking", kit.hooks(turn_end=turn_end))]
+    turns = [Turn(tool_calls=[("echo", {"text": "long " * 2_000})]), refused(401)]
+    async with stage(turns, *plugins, settings=settings) as agent:
+        assert (await agent.invoke("hi")).text == "ok"
+        assert agent.context_window == 200_000
+    assert windows == [("scripted:test", 200_000), ("other:test", 9_000), ("other:test", 9_000)]

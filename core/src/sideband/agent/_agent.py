@@ -250,20 +250,17 @@ class Agent:
             raise InputEmpty
         with self._busy("begin a run", Phase.TURN):
             _ = self.model
-            result = await self._work.runs.begin(queued, source)
-            while result.status == "completed" and (following := self.queues.next_input()) is not None:
-                source = "interactive" if following.source == "user" else "plugin"
-                result = await self._work.runs.begin(following, source)
+            result = await self._follow_up(await self._work.runs.begin(queued, source))
         await self._settle()
         return result
 
     async def resume(self) -> RunResult | None:
         """Go on with the session's last run if it has not completed, from the last step that is stored.
 
-        What is recorded of it is not done again.
+        What is recorded of it is not done again. Inputs that were queued meanwhile are runs after it, as in ``invoke``.
 
         Returns:
-            What it came to; ``None`` if there is nothing to go on with.
+            What the last run came to; ``None`` if there is nothing to go on with.
 
         Raises:
             AgentBusy: something else is under way.
@@ -274,7 +271,7 @@ class Agent:
             if entry is None:
                 return None
             _ = self.model
-            result = await self._work.runs.resume(entry)
+            result = await self._follow_up(await self._work.runs.resume(entry))
         await self._settle()
         return result
 
@@ -340,9 +337,8 @@ class Agent:
         """
         with self._busy("change the model", Phase.TURN):
             previous = self._model or self.session.context().model or self.settings.model
-            self._model = model
             await self.session.append(ModelEntry(model=model))
-            self._work.engine.compactor.forget_window()
+            self._model = model
             await self.announcer.tell(ModelSelect(model, previous=previous, source=source))
 
     async def new_session(self) -> str:
@@ -433,7 +429,8 @@ class Agent:
         """Store what was used beside the conversation, and is charged already."""
         self._work.usage += usage
         data = usage.model_dump(mode="json", exclude_none=True)
-        await self.session.append(CustomEntry(plugin=plugin, kind="usage", data=data))
+        with anyio.CancelScope(shield=True):  # it was paid for, also by who is cancelled: a budget must know of it
+            await self.session.append(CustomEntry(plugin=plugin, kind="usage", data=data))
 
     @contextmanager
     def _busy(self, wish: str, phase: Phase) -> Iterator[None]:
@@ -457,6 +454,12 @@ class Agent:
             yield
         finally:
             self._phase = before
+
+    async def _follow_up(self, result: RunResult) -> RunResult:
+        """Run what was queued meanwhile, each input a run, as long as they complete."""
+        while result.status == "completed" and (queued := self.queues.next_input()) is not None:
+            result = await self._work.runs.begin(queued, "interactive" if queued.source == "user" else "plugin")
+        return result
 
     async def _settle(self) -> None:
         if not self.queues and self.is_idle:

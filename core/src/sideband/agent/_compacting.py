@@ -11,6 +11,7 @@ from .._errors import SidebandError
 from ..hooks import Cancel, Compacted, SavePoint, SessionCompact
 from ._compaction import Preparation, carried_requests, fresh_messages, is_due, prepare, sliding_window
 from ._conversation import Conversation
+from ._errors import ModelMissing
 from ._tokens import CHARACTERS_PER_TOKEN, context_tokens
 from .sessions import CompactionEntry
 
@@ -33,23 +34,24 @@ class Compactor:
     Args:
         agent: whose.
         conversation: what its model sees.
-
-    Attributes:
-        window: the context window of the model, in tokens; ``None`` while it was not asked for.
     """
 
     agent: Agent = field(repr=False)
     conversation: Conversation = field(repr=False)
-    window: int | None = field(default=None, init=False)
+    _windows: dict[str, int] = field(factory=dict, init=False)
     _wanted: str | None = field(default=None, init=False)
 
     def ask(self, instructions: str) -> None:
         """Compact at the next chance."""
         self._wanted = instructions
 
-    def forget_window(self) -> None:
-        """Another model answers from now on."""
-        self.window = None
+    @property
+    def window(self) -> int | None:
+        """The context window of the model that answers now, in tokens; ``None`` while it was not asked for."""
+        try:
+            return self._windows.get(self.agent.model)
+        except ModelMissing:
+            return None
 
     def tokens(self) -> int:
         """About how many tokens the conversation has, the system prompt and the tools included."""
@@ -112,14 +114,14 @@ class Compactor:
         return True
 
     async def known_window(self) -> int:
-        """The context window of the model; asked for once."""
-        if self.window is None:
-            self.window = self.agent.settings.context_window or await self._asked() or _USUAL_WINDOW
-        return self.window
-
-    async def _asked(self) -> int | None:
-        """The window as the model's provider knows it."""
+        """The context window of the model that answers now; asked for once for each."""
         model = self.agent.model
+        if model not in self._windows:
+            self._windows[model] = self.agent.settings.context_window or await self._asked(model) or _USUAL_WINDOW
+        return self._windows[model]
+
+    async def _asked(self, model: str) -> int | None:
+        """The window as the model's provider knows it."""
         try:
             listed = await self.agent.host.context_for("agent").dispatch(
                 "llm.models", {"provider": model.partition(":")[0]}
