@@ -408,7 +408,7 @@ class Agent:
 
     async def settle_calls(self) -> None:
         """Answer the calls that a run which was given up has left, with what is recorded of them."""
-        await settle_calls(self.session, self.host.broker)
+        await settle_calls(self.session, self._work.engine.tools)
 
     def charge(self, usage: Usage) -> None:
         """Note what a model call of the session used."""

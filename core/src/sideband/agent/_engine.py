@@ -74,8 +74,9 @@ class Engine:
         self.agent.allowance.check("money", "tokens", "seconds")
         index, run.turn = run.turn, run.turn + 1
         await self.agent.announcer.tell(TurnStart(run.id, index))
-        message, calls = await self._said(run)
-        answers = await self._answer(run, message, calls) if calls else None
+        pending = unanswered(self.conversation.stored())
+        message, calls = pending or await self._said(run)
+        answers = await self._answer(run, message, calls, asked_before=pending is not None) if calls else None
         results = [to_data(one) for one in answers.messages] if answers else []
         await self.agent.announcer.tell(TurnEnd(run.id, index, to_data(message), results))
         if answers is not None and answers.halt is not None:
@@ -84,10 +85,7 @@ class Engine:
         return goes_on or bool(self.agent.queues.steering)
 
     async def _said(self, run: Run) -> tuple[AssistantMessage, tuple[ToolCallPart, ...]]:
-        """What the model says, and which of its tool calls need an answer."""
-        pending = unanswered(self.conversation.stored())
-        if pending is not None:
-            return pending
+        """What the model says now, and which tool calls it makes."""
         await self._take_steering(run)
         await self.compactor.compact_if_due()
         message = await self.steps.step(run, str(run.step))
@@ -100,12 +98,14 @@ class Engine:
         await self.agent.announcer.tell(MessageEnd(to_data(message)))
         return message, message.tool_calls
 
-    async def _answer(self, run: Run, message: AssistantMessage, calls: tuple[ToolCallPart, ...]) -> Answers:
+    async def _answer(
+        self, run: Run, message: AssistantMessage, calls: tuple[ToolCallPart, ...], *, asked_before: bool
+    ) -> Answers:
         # All results together must fit the window: what was just answered can't be compacted.
         self.agent.outputs.limit(await self.compactor.known_window() // 2 // len(calls))
         step = str(run.step - 1)
         numbered = [(message.tool_calls.index(call), call) for call in calls]
-        answers = await self.tools.answer(numbered, step)
+        answers = await self.tools.answer(numbered, step, asked_before=asked_before)
         with anyio.CancelScope(shield=True):
             await self.agent.session.append(
                 *(

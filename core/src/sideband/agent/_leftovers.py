@@ -2,40 +2,30 @@
 
 from __future__ import annotations
 
-from ..broker import Broker
-from ..messages import ToolResultMessage
+from ..messages import AssistantMessage
 from ._conversation import unanswered
+from ._tool_calls import ToolCalls
 from ._tool_effects import ToolAnswer
 from .sessions import MessageEntry, Session
 
 __all__ = ["settle_calls"]
 
 
-async def settle_calls(session: Session, broker: Broker) -> None:
-    """Store a result for each call that the last answer of the session still waits for."""
+async def settle_calls(session: Session, tools: ToolCalls) -> None:
+    """Store a result for each call that the last answer of the session still waits for.
+
+    A record is told as plugins leave it, like the result of a call that is made now.
+    """
     pending = unanswered(session.messages())
     if pending is None:
         return
     message, calls = pending
-    asked = next(
-        entry for entry in reversed(session.path()) if isinstance(entry, MessageEntry) and entry.message == message
-    )
+    asked = _asked(session, message)
     results = []
     for call in calls:
         step = f"{asked.step}.{message.tool_calls.index(call)}"
-        answer = _ELSEWHERE
-        if not session.tree.is_copied(asked.id):
-            answer = await _recalled(broker, f"{session.id}:{asked.run}:{step}")
-        result = ToolResultMessage.model_validate(
-            {
-                "call": call.id,
-                "tool": call.name,
-                "content": answer.content,
-                "is_error": answer.is_error,
-                "metadata": answer.metadata,
-            }
-        )
-        results.append(MessageEntry(message=result, run=asked.run, step=step))
+        answer = await _recorded(session, asked, step, tools, call.name)
+        results.append(MessageEntry(message=await tools.recalled(call, answer), run=asked.run, step=step))
     await session.append(*results)
 
 
@@ -48,16 +38,14 @@ _ELSEWHERE = ToolAnswer.error(
 )
 
 
-async def _recalled(broker: Broker, key: str) -> ToolAnswer:
-    found = await broker.recall(key)
-    if found is None:
-        return ToolAnswer.error("This call was not run, because its run ended before.", code="tool.skipped")
-    state, result = found
-    if state == "done":
-        return ToolAnswer.model_validate(result).noting(replayed=True)
-    return ToolAnswer.error(
-        "It is not known whether this call did its work: its run ended while it was under way, and it was not "
-        "repeated. Find out how things stand before you decide what to do.",
-        code="effect.unknown",
-        unknown=True,
-    )
+def _asked(session: Session, message: AssistantMessage) -> MessageEntry:
+    found = (one for one in reversed(session.path()) if isinstance(one, MessageEntry) and one.message == message)
+    return next(found)
+
+
+async def _recorded(session: Session, asked: MessageEntry, step: str, tools: ToolCalls, name: str) -> ToolAnswer:
+    """What became of a call."""
+    if session.tree.is_copied(asked.id):
+        return _ELSEWHERE
+    answer = await tools.effects.recall(f"{session.id}:{asked.run}:{step}", name)
+    return answer or ToolAnswer.error("This call was not run, because its run ended before.", code="tool.skipped")

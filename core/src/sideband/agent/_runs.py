@@ -62,11 +62,23 @@ class Runs:
 
     async def resume(self, entry: RunEntry) -> RunResult:
         """Go on with a run that has not ended, from the last step that is stored."""
-        run = Run(entry.run, entry.source or "interactive", self.agent.model)
+        source = entry.source or "interactive"
+        if self._went_on_elsewhere(entry.run):
+            # What is recorded of it belongs to the branch that was left. Another way to go on is a run of its own.
+            return await self._see_through(Run(token_hex(8), source, self.agent.model), None)
+        run = Run(entry.run, source, self.agent.model)
         entries = [one for one in self.agent.session.path() if isinstance(one, MessageEntry) and one.run == entry.run]
         run.messages = [one.message for one in entries]
         run.step = sum(isinstance(message, AssistantMessage) for message in run.messages)
         return await self._see_through(run, None)
+
+    def _went_on_elsewhere(self, run: str) -> bool:
+        """Whether a run has entries on a branch that the conversation has come back from."""
+        path = {one.id for one in self.agent.session.path()}
+        entries = self.agent.session.tree.entries
+        return any(
+            isinstance(one, (MessageEntry, RunEntry)) and one.run == run and one.id not in path for one in entries
+        )
 
     async def _see_through(self, run: Run, queued: Queued | None) -> RunResult:
         status: RunStatus = "completed"
@@ -114,9 +126,10 @@ class Runs:
             text = given.text if given.text.strip() else queued.text  # no provider takes an empty message
             text = agent.host.redactor.text(text)
             run.input = user_message(text, queued.attachments, source=_speaker(queued, run.source))
-            await agent.settle_calls()
         else:
             run.is_stored = True
+        if not run.messages:  # it is a new one: what an earlier one has left is not its own
+            await agent.settle_calls()
         await self._prepare(run)
         await self.engine.go(run)
         return None

@@ -29,7 +29,7 @@ from ._announcer import Announcer
 from ._contexts import ToolCallContext
 from ._errors import RunHalted, ToolDenied, ToolRejected
 from ._results import as_parts
-from ._tool_effects import ToolAnswer, ToolEffects
+from ._tool_effects import ToolAnswer, ToolEffects, is_repeatable
 
 __all__ = ["Answers", "Approver", "ToolCalls"]
 
@@ -105,12 +105,15 @@ class ToolCalls:
     _limiter: anyio.CapacityLimiter | None = field(default=None, init=False)
     _current: list[_Planned] = field(factory=list, init=False)
 
-    async def answer(self, calls: Sequence[tuple[int, ToolCallPart]], step: str) -> Answers:
+    async def answer(
+        self, calls: Sequence[tuple[int, ToolCallPart]], step: str, *, asked_before: bool = False
+    ) -> Answers:
         """Answer all calls of a turn.
 
         Args:
             calls: as the model made them, each with its number in the model's answer.
             step: the step of the model's answer in its run.
+            asked_before: whether they were being answered before, so that some may have happened.
 
         Raises:
             BudgetSpent: no call is left. Nothing of what follows on the last group that ran was begun.
@@ -120,7 +123,8 @@ class ToolCalls:
         halt: RunHalted | None = None
         for group in self._groups(planned):
             for one in group:
-                halt = halt or await self._plan(one)
+                if not (asked_before and await self._recall(one)):
+                    halt = await self._plan(one)
                 if halt is not None:
                     break
             if halt is not None:
@@ -151,6 +155,23 @@ class ToolCalls:
             group = []
         if group:
             yield group
+
+    async def recalled(self, part: ToolCallPart, answer: ToolAnswer) -> ToolResultMessage:
+        """The result of a call that is not made any more: what is recorded of it, as plugins leave it."""
+        one = _Planned(part, "", self.view.get(part.name))
+        one.answer = await self._after(one, answer)
+        return one.message
+
+    async def _recall(self, one: _Planned) -> bool:
+        """Whether the call has happened, and is answered by its record: nobody can decide about it any more."""
+        tool = self.view.get(one.part.name)
+        key = self.context(tool, one.part.id, one.step, _ignore).key
+        answer = await self.effects.recall(key, one.part.name)
+        if answer is None or ("unknown" in answer.metadata and tool is not None and is_repeatable(tool)):
+            return False
+        one.tool = tool
+        one.answer = await self._after(one, answer)
+        return True
 
     async def _plan(self, one: _Planned) -> RunHalted | None:
         """Find the tool, check the arguments, and ask whether it may run."""

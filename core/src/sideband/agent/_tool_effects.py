@@ -23,7 +23,7 @@ from ._contexts import ToolCallContext
 from ._outputs import Outputs
 from ._results import fitted_metadata, fitted_parts
 
-__all__ = ["Decisions", "ToolAnswer", "ToolEffects"]
+__all__ = ["Decisions", "ToolAnswer", "ToolEffects", "is_repeatable"]
 
 _OP = "tool.call"
 _LONGEST = 86_400.0
@@ -102,13 +102,33 @@ class ToolEffects:
         try:
             return await self._dispatch(tool, arguments, ctx, ctx.key, said)
         except (EffectInFlight, EffectUnknown, KeyReused) as error:
-            if tool.read_only or tool.level is Level.SAFE:
+            if is_repeatable(tool):
                 return await self._dispatch(tool, arguments, ctx, f"{ctx.key}~{token_hex(4)}", said)
             return _unknown(tool, error)
         except OpTimeout as error:
             return ToolAnswer.error(_told(error) + " It may have done a part of its work.", code=error.code)
         except OpError as error:
             return ToolAnswer.error(_told(error), code=error.code)
+
+    async def recall(self, key: str, name: str) -> ToolAnswer | None:
+        """What is recorded of the call under a key, without running it; ``None`` if nothing happened.
+
+        Args:
+            key: the key.
+            name: the tool, as the model knows it.
+        """
+        found = await self.broker.recall(key)
+        if found is None:
+            return None
+        state, result = found
+        if state == "done":
+            return ToolAnswer.model_validate(result).noting(replayed=True)
+        return ToolAnswer.error(
+            f"It is not known whether {name} did its work: its run ended while it was under way, and it was not "
+            "repeated. Find out how things stand before you decide what to do.",
+            code="effect.unknown",
+            unknown=True,
+        )
 
     async def refuse(
         self, name: str, arguments: Mapping[str, Any], ctx: ToolCallContext, error: OpError, said: Decisions = ()
@@ -192,6 +212,11 @@ class ToolEffects:
             terminate=bool(output.terminate),
             metadata={**fitted_metadata(output.metadata, of_skill=of_skill), **known},
         )
+
+
+def is_repeatable(tool: Tool) -> bool:
+    """Whether a call of the tool does no harm if it was made before."""
+    return tool.read_only or tool.level is Level.SAFE
 
 
 def _told(error: SidebandError) -> str:

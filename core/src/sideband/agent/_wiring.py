@@ -162,7 +162,7 @@ def _spent(session: Session) -> tuple[Usage, Budget]:
         if isinstance(entry, MessageEntry) and isinstance(entry.message, AssistantMessage):
             usage += entry.message.usage
         elif isinstance(entry, MessageEntry) and isinstance(entry.message, ToolResultMessage):
-            calls += "ms" in entry.message.metadata
+            calls += not entry.message.metadata.keys().isdisjoint(("ms", "replayed", "unknown"))
         elif isinstance(entry, CustomEntry) and entry.kind == "usage":
             usage += _usage(entry.data)
         elif isinstance(entry, RunEntry) and entry.status == "started":
