@@ -222,3 +222,51 @@ async def test_a_disk_that_is_full_loses_nothing_that_was_stored(tmp_path):
         assert agent.is_idle
         assert [message.text for message in agent.session.messages()] == ["first", "one"]
         assert (await agent.invoke("third")).text == "two"
+
+
+@pytest.mark.parametrize("way", ["new", "switch", "fork", "reload"])
+async def test_a_session_is_left_only_once_the_other_one_can_be_used(stage, monkeypatch, way):
+    heard = []
+    async with stage(["one", "two"], on_event=heard.append) as agent:
+        await agent.invoke("hi")
+        first = agent.session.id
+        second = await agent.new_session()
+        await agent.switch_session(first)
+        heard.clear()
+
+        async def broken():
+            raise OSError("the tools can't be read")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(agent.host.tools, "view", broken)
+            ways = {
+                "new": agent.new_session,
+                "switch": lambda: agent.switch_session(second),
+                "fork": agent.fork,
+                "reload": agent.reload,
+            }
+            with pytest.raises(OSError, match="the tools"):
+                await ways[way]()
+        assert heard == []
+        assert agent.session.id == first
+        assert (await agent.invoke("go on")).text == "two"
+        await agent.switch_session(second)  # nobody holds what could not be used
+
+
+async def test_reloading_finds_skills_that_were_written_since(stage, monkeypatch):
+    from sideband.loading import LoadedSkills
+
+    async with stage(["one"]) as agent:
+        catalog = agent.host.catalog
+        loads = []
+
+        async def load():
+            loads.append(1)
+            return LoadedSkills((), ())
+
+        monkeypatch.setattr(catalog, "_load", load)
+        await agent.skills()
+        assert loads == []
+        await agent.reload()
+        await agent.skills()
+        assert loads == [1]

@@ -15,7 +15,7 @@ __all__ = ["SkillCatalog"]
 
 
 class SkillCatalog:
-    """Loads skills once, when they are first asked for."""
+    """Loads skills when they are first asked for, and keeps them until they are to be forgotten."""
 
     def __init__(self, plugins: PluginHost, folders: Iterable[Path]) -> None:
         self._plugins = plugins
@@ -29,6 +29,10 @@ class SkillCatalog:
             if self._loaded is None:
                 self._loaded = await self._load()
             return self._loaded
+
+    def forget(self) -> None:
+        """Load them anew when they are asked for next."""
+        self._loaded = None
 
     async def tool(self, name: str) -> tuple[SkillSpec, ToolSpec]:
         """The tool called ``skill.tool`` or ``skill__tool``.

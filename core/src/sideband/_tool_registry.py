@@ -78,6 +78,10 @@ class ToolRegistry:
         alone = (rivals[0] for rivals in by_name.values() if len(rivals) == 1)
         return ToolView.of(one for one in alone if one.name not in faults)
 
+    def forget_skills(self) -> None:
+        """Look for skills anew when they are asked for next."""
+        self._catalog.forget()
+
     async def skills(self) -> tuple[Mapping[str, Any], ...]:
         """What models and prompts are told about skills."""
         return tuple(

@@ -114,15 +114,19 @@ class Agent:
         self.hooks = self._own_hooks()
         self.announcer = Announcer(self.hooks)
         reason = "startup" if self._wanted_session is None else "resume"
-        await self._open_session(self._wanted_session, reason)
+        self._wiring = await self._wired(await self._opened(self._wanted_session))
+        await self.announcer.tell(SessionStart(self.session.id, reason))
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if self._wiring is not None:
+            session = self.session
             with anyio.CancelScope(shield=True):
-                await self._leave_session("quit")
+                await self.announcer.tell(SessionShutdown(session.id, "quit"))
+                self._wiring = None
+                await session.aclose()
 
     # What it is
 
@@ -365,10 +369,8 @@ class Agent:
             place = entry or self.session.leaf or ""
             await self._ask(SessionBeforeFork(self.session.id, place, position), "fork the session")
             copy = await self.sessions.fork(self.session.id, entry, position=position)
-            name = copy.id
-            await copy.aclose()
-            await self._replace_session(name, "fork")
-            return name
+            await self._replace_session(copy, "fork", target=copy.id)
+            return copy.id
 
     async def rewind(self, entry: str | None, *, summary: str = "") -> None:
         """Take the conversation back to an entry: what comes next follows it. Nothing is deleted.
@@ -385,10 +387,10 @@ class Agent:
             await self.session.rewind(entry, summary=summary)
 
     async def reload(self) -> None:
-        """Read skills, prompts and tools anew."""
+        """Read skills, prompts and tools anew. The session stays, and stays open."""
         with self._busy("reload", Phase.TURN):
-            name = self.session.id
-            await self._replace_session(name, "reload")
+            self.host.tools.forget_skills()
+            await self._replace_session(self.session, "reload", target=self.session.id)
 
     async def skills(self) -> tuple[Mapping[str, Any], ...]:
         """The skills that its model is told about: those with a tool that it is told about, or without any."""
@@ -480,7 +482,7 @@ class Agent:
     async def _switch(self, event: SessionBeforeSwitch, session: str | None, reason: str) -> str:
         with self._busy("switch sessions", Phase.TURN):
             await self._ask(event, "leave the session")
-            await self._replace_session(session, reason)
+            await self._replace_session(await self._opened(session), reason, target=session)
             return self.session.id
 
     async def _ask(self, event: SessionBeforeSwitch | SessionBeforeFork, wish: str) -> None:
@@ -488,24 +490,28 @@ class Agent:
         if decision.verdict is Verdict.DENY:
             raise StructureRefused(wish, decision.reason, decision.plugin)
 
-    async def _replace_session(self, session: str | None, reason: str) -> None:
-        previous = self.session.id
-        if session is not None and reason != "reload":
-            # Whether the other one can be had is found out before this one is left.
-            await (await self.sessions.open(session)).aclose()
-        await self._leave_session(reason, target=session)
-        await self._open_session(session, reason, previous=previous)
+    async def _replace_session(self, session: Session, reason: str, *, target: str | None) -> None:
+        """Go over to an open session, or begin anew with this one. If that fails, nothing has changed."""
+        previous = self.session
+        wiring = await self._wired(session)
+        with anyio.CancelScope(shield=True):
+            await self.announcer.tell(SessionShutdown(previous.id, reason, target=target))
+            self._wiring = wiring
+            if session is not previous:
+                await previous.aclose()
+            await self.announcer.tell(SessionStart(session.id, reason, previous=previous.id))
 
-    async def _open_session(self, session: str | None, reason: str, *, previous: str | None = None) -> None:
+    async def _opened(self, session: str | None) -> Session:
         if session is None:
-            opened = await self.sessions.create(folder=self.folder, channel=self.channel)
-        else:
-            opened = await self.sessions.open(session)
-        self._wiring = await wire(self, opened, self._limit, self._wanted_tools)
-        await self.announcer.tell(SessionStart(opened.id, reason, previous=previous))
+            return await self.sessions.create(folder=self.folder, channel=self.channel)
+        return await self.sessions.open(session)
 
-    async def _leave_session(self, reason: str, *, target: str | None = None) -> None:
-        session = self.session
-        await self.announcer.tell(SessionShutdown(session.id, reason, target=target))
-        self._wiring = None
-        await session.aclose()
+    async def _wired(self, session: Session) -> Wiring:
+        """What the agent needs for a session. If it can't be had, the session is given back."""
+        try:
+            return await wire(self, session, self._limit, self._wanted_tools)
+        except BaseException:
+            if self._wiring is None or session is not self._wiring.session:
+                with anyio.CancelScope(shield=True):
+                    await session.aclose()
+            raise
