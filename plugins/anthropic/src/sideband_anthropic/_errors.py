@@ -14,8 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sideband.providers import ProviderRefused, ProviderTimeout, ProviderUnconfigured, ProviderUnreachable, StreamBroken
-
-from ._json import parse_object
+from sideband.strict_json import parse_object
 
 __all__ = [
     "address_unusable",

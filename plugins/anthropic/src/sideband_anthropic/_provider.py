@@ -11,10 +11,10 @@ from attrs import define, field
 from sideband.messages import Usage
 from sideband.plugins import PluginContext
 from sideband.providers import Finished, ModelInfo, ModelRequest, ProviderRefused, StreamEvent
+from sideband.strict_json import compact, parse_object
 
 from ._config import Config
 from ._errors import broken, refused, stream_error
-from ._json import compact, parse_object
 from ._keys import Access, find_access
 from ._messages import has_thoughts
 from ._models import Model, described, known_model, known_models, with_aliases

@@ -12,9 +12,9 @@ from pydantic import ValidationError
 from sideband.event_streams import EventStreamError, read_events
 from sideband.messages import AssistantMessage, StopReason, TextPart, ThinkingPart, ToolCallPart, Usage
 from sideband.providers import ProviderError, StreamEvent, TextDelta, ThinkingDelta, ToolCallDelta
+from sideband.strict_json import parse_object, whole_characters
 
 from ._errors import broken, stream_error
-from ._json import parse_object, whole_characters
 
 __all__ = ["Answer"]
 

@@ -10,8 +10,7 @@ from pydantic import ValidationError
 from sideband.event_streams import ServerSentEvent
 from sideband.messages import Message, ToolCallPart, Usage
 from sideband.providers import ModelRequest
-
-from ._json import parse_json, parse_object, whole_characters
+from sideband.strict_json import parse_json, parse_object, whole_characters
 
 __all__ = [
     "CallIds",

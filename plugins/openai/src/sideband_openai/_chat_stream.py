@@ -14,9 +14,9 @@ from attrs import define, field
 from sideband.event_streams import ServerSentEvent
 from sideband.messages import AssistantMessage, StopReason, TextPart, ThinkingPart, ToolCallPart, Usage
 from sideband.providers import ModelRequest, StreamEvent, TextDelta, ThinkingDelta, ToolCallDelta
+from sideband.strict_json import compact, whole_characters
 
 from ._answer import CallIds, ErrorInside, Malformed, Pieces, Room, as_text, event_data, offered, tool_call, usage_of
-from ._json import compact, whole_characters
 from ._tool_text import find_calls
 
 __all__ = ["ChatReader"]

@@ -22,9 +22,9 @@ from sideband.providers import (
     ProviderUnreachable,
     StreamBroken,
 )
+from sideband.strict_json import parse_json, whole_characters
 
 from ._access import Access
-from ._json import parse_json, whole_characters
 
 __all__ = [
     "broken",

@@ -9,8 +9,7 @@ from typing import Any
 
 from sideband.messages import AssistantMessage, ImagePart, Message
 from sideband.providers import ModelRequest
-
-from ._json import compact
+from sideband.strict_json import compact
 
 __all__ = ["arguments_text", "call_id", "data_url", "is_strict", "sendable"]
 

@@ -12,6 +12,7 @@ from sideband.event_streams import EventStreamCut, EventStreamError, ServerSentE
 from sideband.messages import AssistantMessage
 from sideband.plugins import PluginContext
 from sideband.providers import Finished, ModelInfo, ModelRequest, ProviderError, StreamEvent
+from sideband.strict_json import compact, parse_json, whole_characters
 
 from ._access import Access
 from ._answer import ErrorInside, Malformed
@@ -19,7 +20,6 @@ from ._chat_request import chat_body
 from ._chat_stream import ChatReader
 from ._config import Service
 from ._errors import broken, not_a_model, not_supported, refused, refused_inside
-from ._json import compact, parse_json, whole_characters
 from ._keys import find_access
 from ._model_list import listed_models
 from ._responses_request import responses_body

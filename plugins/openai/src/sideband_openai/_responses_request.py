@@ -7,8 +7,8 @@ from typing import Any
 
 from sideband.messages import AssistantMessage, ImagePart, Message, TextPart, ThinkingPart, ToolCallPart, UserMessage
 from sideband.providers import ModelRequest
+from sideband.strict_json import parse_json
 
-from ._json import parse_json
 from ._known import known
 from ._messages import arguments_text, call_id, data_url, is_strict, sendable
 

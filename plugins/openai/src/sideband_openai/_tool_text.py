@@ -12,8 +12,7 @@ from json import JSONDecoder
 from typing import Any, NoReturn
 
 from attrs import frozen
-
-from ._json import compact, parse_object
+from sideband.strict_json import compact, parse_object
 
 __all__ = ["FoundCall", "find_calls"]
 

@@ -1,4 +1,7 @@
-"""Reads JSON that a server or a model wrote: strictly, and without ever raising something else than ``ValueError``."""
+"""Reads JSON that a server or a model wrote: strictly, and without ever raising something else than ``ValueError``.
+
+For providers: what they read was written by nobody who can be trusted to write JSON.
+"""
 
 from __future__ import annotations
 
@@ -22,18 +25,30 @@ def parse_json(text: str) -> Any:
         raise ValueError("it is nested too deeply") from None
 
 
-def parse_object(text: str) -> dict[str, Any]:
-    """The object, with whole characters only.
+def parse_object(text: str, *, halves: bool = False) -> dict[str, Any]:
+    """The object that a text holds.
+
+    Args:
+        text: JSON.
+        halves: whether its texts may hold halves of characters, which JSON can escape. They can't be stored or sent.
 
     Raises:
-        ValueError: it is no JSON object, or nested deeper than 64 levels; the message says what it is.
+        ValueError: it is no JSON object, is nested deeper than 64 levels, or holds half of a character; the message
+            says what it is.
+
+    Example:
+        >>> parse_object('{"a": [1, 2]}')
+        {'a': [1, 2]}
+        >>> parse_object("[1, 2]")
+        Traceback (most recent call last):
+            ...
+        ValueError: it is no JSON object but a list
     """
     value = parse_json(whole_characters(text))
     if not isinstance(value, dict):
         raise ValueError(f"it is no JSON object but {_described(value)}")  # noqa: TRY004  it is a text that is wrong
     _check_depth(value)
-    if "\\u" in text:
-        # Half a character, which JSON can escape, could not be stored or sent.
+    if not halves and "\\u" in text:
         try:
             compact(value).encode()
         except UnicodeEncodeError:
