@@ -55,3 +55,22 @@ async def test_a_run_that_never_ends_parks_and_says_so(stage, kit):
         kit.assert_valid(agent.session.messages())
     assert (result.status, result.error["code"]) == ("parked", "agent.turns")
     assert len(scripted.requests) == 5
+
+
+async def test_a_turn_looks_at_nothing_that_was_compacted(stage):
+    looked_at = []
+    async with stage(["ok"] * 40, settings={"agent": {"model": "scripted:test", "context_window": 2_500}}) as agent:
+        for _ in range(40):
+            await agent.invoke("word " * 100)
+        tree = agent.session.tree
+        back = tree.newest_first
+
+        def counting():
+            for entry in back():
+                looked_at.append(entry.id)
+                yield entry
+
+        tree.newest_first = counting
+        assert agent.context_tokens > 0
+        assert any(entry.type == "compaction" for entry in agent.session.path())
+    assert 0 < len(looked_at) < len(tree.path()) / 2

@@ -72,7 +72,7 @@ class Conversation:
 
     def tokens(self):
         messages = self.tree.context().messages
-        return context_tokens(messages, trusted_from=len(messages) - fresh_messages(self.tree.path()))
+        return context_tokens(messages, trusted_from=len(messages) - fresh_messages(self.tree.newest_first()))
 
     @property
     def messages(self):

@@ -56,7 +56,7 @@ class Compactor:
     def tokens(self) -> int:
         """About how many tokens the conversation has, the system prompt and the tools included."""
         messages = self.conversation.messages()
-        trusted = len(messages) - fresh_messages(self.agent.session.path())
+        trusted = len(messages) - fresh_messages(self.agent.session.newest_first())
         prompt = sum(len(one.model_dump_json()) for one in self.agent.offered.schemas()) + len(self.agent.system_prompt)
         return context_tokens(messages, trusted_from=trusted, overhead=prompt // CHARACTERS_PER_TOKEN)
 

@@ -125,7 +125,7 @@ def prepare(
     """
     placed = _placed(entries)
     previous = next((one for one in reversed(entries) if isinstance(one, CompactionEntry)), None)
-    if not overflow and not fresh_messages(entries):
+    if not overflow and not fresh_messages(reversed(entries)):
         return None
     start = _start(entries, previous)
     keep = _keep(placed[start:], settings, window, overflow=overflow)
@@ -162,13 +162,14 @@ def carried_requests(entries: Sequence[Entry], first_kept: str) -> tuple[str, ..
     return tuple(placed[index].entry for index in carried_indexes([one.message for one in placed], cut))
 
 
-def fresh_messages(entries: Sequence[Entry]) -> int:
+def fresh_messages(newest_first: Iterable[Entry]) -> int:
     """How many messages that models see were stored since the last compaction; without one, all count.
 
-    The token counts in them are right; those in older messages count what is not there any more.
+    The token counts in them are right; those in older messages count what is not there any more. Nothing older than
+    the compaction is looked at: this is asked at each turn, and a session grows for ever.
     """
     count = 0
-    for entry in reversed(entries):
+    for entry in newest_first:
         if isinstance(entry, CompactionEntry):
             break
         count += _message(entry) is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -122,6 +122,10 @@ class Session:
             EntryNotFound: there is no such entry.
         """
         return self.tree.path(leaf)
+
+    def newest_first(self) -> Iterable[Entry]:
+        """The entries of the path from where the conversation stands back to the first one, one after the other."""
+        return self.tree.newest_first()
 
     def context(self) -> SessionContext:
         """What a model sees now, and how it is asked."""

@@ -178,6 +178,10 @@ class SessionTree:
         """
         return tuple(reversed(list(self._back_from(self._at(leaf)))))
 
+    def newest_first(self) -> Iterable[Entry]:
+        """The entries from where the conversation stands back to the first one, looked up one after the other."""
+        return self._back_from(self.leaf)
+
     def context(self, leaf: str | None = None) -> SessionContext:
         """What a model sees at an entry, or where the conversation stands.
 
