@@ -145,3 +145,12 @@ async def test_what_a_child_used_that_was_cut_off_is_stored_with_its_parent(stag
         await agent.new_session()
         await agent.switch_session(name)
         assert agent.usage == before
+
+
+async def test_time_is_counted_once_and_only_while_a_run_goes_on(stage, kit):
+    async with stage([Turn(tool_calls=[("echo", {})]), "one", "two"], kit.echo) as agent:
+        began = anyio.current_time()
+        await agent.invoke("hi")
+        await anyio.sleep(0.3)
+        await agent.invoke("again")
+        assert 0 < agent.allowance.used.seconds <= anyio.current_time() - began - 0.3

@@ -142,3 +142,26 @@ async def test_a_compaction_that_can_not_be_stored_takes_nothing_from_the_run(st
         result = await agent.invoke("please " * 500)
     assert result.status == "completed"
     assert "the disk is full" in caplog.text
+
+
+async def test_the_result_of_an_aborted_run_has_all_that_was_stored_of_it(stage, kit):
+    begun = anyio.Event()
+    results = []
+
+    @tool("wait")
+    async def wait(params: kit.Text, ctx) -> str:
+        """Wait for ever."""
+        begun.set()
+        await anyio.sleep_forever()
+        return ""
+
+    async with stage([Turn(tool_calls=[("wait", {})])], Plugin("tool", "wait", wait)) as agent:
+
+        async def run():
+            results.append(await agent.invoke("hi"))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(run)
+            await begun.wait()
+            agent.abort()
+        assert results[0].messages == agent.session.messages()

@@ -36,3 +36,16 @@ async def test_what_was_queued_runs_after_a_run_that_was_resumed(stage, kit):
         assert (await agent.resume()).text == "and more"
         assert not agent.has_pending_messages
     assert [event.hook for event in heard].count("settled") == 1
+
+
+async def test_who_said_it_is_stored_with_each_message(stage, kit):
+    def turn_start(event, ctx):
+        if event.index == 0 and not ctx.has_pending_messages and ctx.agent.scripted.requests == []:
+            ctx.steer("look here")
+            ctx.follow_up("one more thing")
+
+    async with stage(["one", "two", "three"], Plugin("hook", "helper", kit.hooks(turn_start=turn_start))) as agent:
+        await agent.invoke("hi")
+        await agent.invoke("do it", source="agent")
+        said = {message.text: message.source for message in agent.session.messages() if message.role == "user"}
+    assert said == {"hi": "user", "look here": "helper", "one more thing": "plugin", "do it": "agent"}

@@ -85,7 +85,6 @@ class Runs:
         error: Exception | None = None
         handled: str | None = None
         self._charged_until = anyio.current_time()
-        self._aborted = ""
         self.current = run
         try:
             with anyio.CancelScope() as scope:
@@ -180,7 +179,6 @@ class Runs:
         elif run.is_stored:
             await agent.session.append(*answers, ended)
         run.messages.extend(interrupted)
-        self.engine.tools.settle()
         if status in ("failed", "parked") and data is not None:
             await agent.announcer.tell(AgentError(run.id, data))
         messages = [to_data(message) for message in run.messages]
