@@ -199,6 +199,8 @@ def test_rights_that_nobody_can_be_asked_for_are_denied_with_a_hint(sideband, tu
     done = sideband("run", "look", "--skill-dir", skill, *turns(call, "I may not."))
     assert "modest.look" in done.stderr
     assert "failed" in done.stderr
+    told = " ".join(done.stderr.split())
+    assert "with --yes; for one `sideband call`, --grant 'sql:path=notes.db'; for good" in told
     done = sideband("run", "look", "--yes", "--skill-dir", skill, *turns(call, "I did."))
     assert re.search(r"^\* modest\.look: ok", done.stderr, re.MULTILINE)
 

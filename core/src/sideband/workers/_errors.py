@@ -84,9 +84,11 @@ class GrantRequired(CallError, PermissionError):
         self.skill = skill
         self.missing = tuple(missing)
         flags = " ".join(f"--grant '{capability}'" for capability in self.missing)
+        # Not every command has --grant: an agent may use many skills, and rights are those of one.
         super().__init__(
             f"the skill `{skill}` asks for rights that it was not granted: {' '.join(self.missing)}",
-            hint=f"grant them with {flags}, or all that it asks for with --yes",
+            hint=f"grant all that it asks for with --yes; for one `sideband call`, {flags}; for good, its line under "
+            "`[grants]` in sideband.toml",
         )
 
 
