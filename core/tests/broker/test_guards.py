@@ -102,7 +102,9 @@ async def test_a_question_that_nobody_can_answer_is_a_refusal(make_host, count, 
         return Ask("Really?")
 
     async with make_host(count, hook("asker", op_call)) as host:
-        with pytest.raises(OpDenied, match=r"nobody approved it: Really\?"):
+        with pytest.raises(
+            OpDenied, match=r"it was not approved \(nobody can be asked: that takes a terminal, or --yes\): Really\?"
+        ):
             await host.op("count.up", {"n": 1})
 
 

@@ -27,6 +27,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .._errors import SidebandError
+from ..broker._decisions import disapproval
 from ..hooks import Decision, Verdict
 from ..ops import OpDenied, OpError
 
@@ -220,15 +221,23 @@ class BudgetSpent(RunParked):
 
 
 class ToolDenied(OpDenied):
-    """A guard does not let a tool run, or whoever was asked does not. Nothing was run."""
+    """A guard does not let a tool run, or whoever was asked does not. Nothing was run.
+
+    Args:
+        tool: its name.
+        decision: what the guards said.
+        asked: whether there was somebody to ask, if they wanted that.
+    """
 
     code = "tool.denied"
 
-    def __init__(self, tool: str, decision: Decision) -> None:
-        asked = decision.verdict is Verdict.ASK
-        super().__init__(tool, decision.question if asked else decision.reason, plugin=decision.plugin)
-        said = "was not approved" if asked else f"was refused by `{decision.plugin}`"
-        self.message = f"{tool} {said}: {self.reason}"
+    def __init__(self, tool: str, decision: Decision, *, asked: bool = True) -> None:
+        question = decision.question if decision.verdict is Verdict.ASK else None
+        super().__init__(tool, decision.reason if question is None else question, plugin=decision.plugin)
+        if question is None:
+            self.message = f"{tool} was refused by `{decision.plugin}`: {self.reason}"
+        else:
+            self.message = f"{tool} was {disapproval(question, asked=asked)}"
 
 
 class ToolRejected(OpError, ValueError):

@@ -193,7 +193,7 @@ class ToolCalls:
             approved = await self._approved(decision.question, event, one)
             one.said.append(reply(approved=approved))
             if not approved:
-                one.answer = await self._refuse(one, ToolDenied(tool.name, decision))
+                one.answer = await self._refuse(one, ToolDenied(tool.name, decision, asked=approved is not None))
         return None
 
     async def _refuse(self, one: _Planned, error: OpError) -> ToolAnswer:

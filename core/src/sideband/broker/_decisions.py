@@ -8,7 +8,7 @@ from typing import Any
 from ..hooks import Decision, HookRegistry, OpCall, Validate, Verdict
 from ..ops import OpDenied
 
-__all__ = ["Approver", "decide", "reply", "trail"]
+__all__ = ["Approver", "decide", "disapproval", "reply", "trail"]
 
 Approver = Callable[[str, OpCall], Awaitable[bool]]
 """Puts a question about an effect to a person; whether the person said yes."""
@@ -36,9 +36,8 @@ async def decide(
     said = [*trail(decision), reply(approved=approved)]
     if approved:
         return decision, said, None
-    reason = f"nobody approved it: {decision.question}"
-    refusal = OpDenied(event.op, reason, plugin=decision.plugin, hint="approve it when you are asked")
-    return decision, said, refusal
+    reason = f"it was {disapproval(decision.question, asked=approved is not None)}"
+    return decision, said, OpDenied(event.op, reason, plugin=decision.plugin)
 
 
 def trail(decision: Decision) -> list[dict[str, Any]]:
@@ -46,6 +45,12 @@ def trail(decision: Decision) -> list[dict[str, Any]]:
     return [
         {"plugin": one.plugin, "said": one.answer, **({"note": one.text} if one.text else {})} for one in decision.said
     ]
+
+
+def disapproval(question: str, *, asked: bool) -> str:
+    """Why something may not happen that a guard asked about; if there was nobody to ask, what it takes to be asked."""
+    nobody = "" if asked else " (nobody can be asked: that takes a terminal, or --yes)"
+    return f"not approved{nobody}: {question}"
 
 
 def reply(*, approved: bool | None) -> dict[str, Any]:
