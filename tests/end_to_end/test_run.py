@@ -131,11 +131,23 @@ def test_a_failed_run_goes_on_where_it_stands_with_the_model_that_it_had(sideban
     assert "hello.greet" not in done.stderr  # it had run, and does not again
 
 
+def test_another_model_is_told_with_the_one_before(sideband, turns):
+    options = turns("one", "two", "three")
+    events = []
+    for model in (["--model", "scripted:test"], ["--model", "scripted:test"], ["--model", "scripted:other"]):
+        session = ["--session", "last"] if events else ["--new"]
+        lines = sideband("run", "hello", *options, *session, *model, "--json").stdout.splitlines()
+        events.append([event for event in map(json.loads, lines) if event["event"] == "model_select"])
+    named = [[(event["previous"], event["model"]) for event in told] for told in events]
+    assert named == [[(None, "scripted:test")], [], [("scripted:test", "scripted:other")]]
+
+
 def test_there_is_nothing_to_resume_after_a_run_that_ended(sideband, turns):
     sideband("run", "hello", *turns("yes"))
     done = sideband("run", "--resume", *turns("yes"))
     assert done.returncode == 2
     assert "nothing to resume" in done.stderr
+    assert "sideband run --session " in done.stderr
 
 
 def test_resume_takes_no_prompt(sideband):

@@ -77,7 +77,6 @@ async def open_agent(arguments: Namespace, questions: Questions, **options: Any)
     async with host:
         agent = Agent(
             host,
-            model=arguments.model,
             session=await _session(host, arguments.session),
             tools=_named(arguments.tools),
             channel="cli",
@@ -86,12 +85,12 @@ async def open_agent(arguments: Namespace, questions: Questions, **options: Any)
             **options,
         )
         async with agent:
+            if arguments.model is not None and agent.session.context().model != arguments.model:
+                await agent.select_model(arguments.model)  # kept, so that the session goes on with it
             try:
                 _ = agent.model
             except ModelMissing:
                 raise await unconfigured(host) from None
-            if arguments.model is not None and agent.session.context().model != arguments.model:
-                await agent.select_model(arguments.model)  # kept, so that the session goes on with it
             yield agent
 
 

@@ -67,7 +67,8 @@ async def _show(arguments: Namespace, do: Callable[[Agent], Awaitable[RunResult 
             async with aborting_on_interrupt(agent) as interrupts:
                 result = await do(agent)
             if result is None:
-                raise UsageError("there is nothing to resume: the last run of this session has ended")
+                hint = f'say what to do next: sideband run --session {agent.session.id} "…"'
+                raise UsageError("there is nothing to resume: the last run of this session has ended", hint=hint)
             last_line = result_line(result, agent)
             if not arguments.json:
                 output.answer(result)
