@@ -131,6 +131,15 @@ def test_a_failed_run_goes_on_where_it_stands_with_the_model_that_it_had(sideban
     assert "hello.greet" not in done.stderr  # it had run, and does not again
 
 
+@pytest.mark.parametrize("model", ["nobody:test", "nothing"])
+def test_a_run_whose_model_does_not_exist_can_go_on_with_another(sideband, turns, model):
+    done = sideband("run", "hello", *turns("yes"), "--model", model)
+    assert done.returncode in (4, 5)
+    assert f"--session {session_of(done)} --model PROVIDER:MODEL\n" in done.stderr
+    done = sideband("run", "--resume", "--session", session_of(done), *turns("yes"))
+    assert (done.returncode, done.stdout) == (0, "yes\n")
+
+
 def test_another_model_is_told_with_the_one_before(sideband, turns):
     options = turns("one", "two", "three")
     events = []

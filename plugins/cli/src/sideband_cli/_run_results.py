@@ -61,10 +61,13 @@ def describe_problem(result: RunResult, *, resume: str = "") -> list[str]:
     if result.status in ("failed", "parked"):
         when = f"from {describe_moment(result.resume_at)} on " if result.resume_at else ""
         how = resume or f"sideband run --resume --session {result.session}"
+        if error.get("code") in _OTHER_MODEL or error.get("kind") == "model_not_found":
+            how = f"/model PROVIDER:MODEL, then {resume}" if resume else f"{how} --model PROVIDER:MODEL"
         if error.get("code") == "budget.spent":
             how += ", and a higher --max-cost or --max-tokens-total"
         lines.append(f"it can go on {when}with: {how}")
     return lines
 
 
+_OTHER_MODEL = ("llm.model", "llm.provider", "llm.unable")  # it would end the same way again
 _WORDS = {"completed": "done", "aborted": "aborted", "failed": "error", "parked": "parked"}
