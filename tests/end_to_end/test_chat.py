@@ -261,6 +261,14 @@ def test_a_terminal_that_can_not_be_edited_is_read_line_by_line(terminal, turns)
     assert b"\x1b" not in chat.written
 
 
+def test_no_prompt_follows_who_leaves_a_terminal_that_can_not_be_edited(terminal, turns):
+    chat = terminal("chat", *turns("one"), TERM="dumb")
+    chat.wait_for("/help")
+    chat.type("/quit\n")
+    assert chat.wait() == 0
+    assert chat.text.count("> ") == 1
+
+
 def test_a_chat_that_waits_for_a_line_can_be_ended_from_outside(terminal, turns):
     chat = terminal("chat", *turns("one"), TERM="dumb")
     chat.wait_for("/help")

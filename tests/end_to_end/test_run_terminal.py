@@ -11,6 +11,7 @@ def test_text_appears_as_it_comes_and_an_interrupt_ends_the_run(terminal, turns)
     run.type("\x03")
     run.wait_for("ending the run", "aborted")
     assert run.wait() == 130
+    assert re.search(r"^ending the run", run.text, re.MULTILINE)
 
 
 def test_a_second_interrupt_leaves_at_once(terminal, turns, gate):

@@ -77,7 +77,7 @@ class ChatPlain(RunOutput):
         """Nothing: no status is shown."""
 
     async def _line(self, prompt: str) -> str:
-        if sys.stdin.isatty():
+        if sys.stdin.isatty() and not self._left:
             sys.stderr.write(prompt)
             sys.stderr.flush()
         with CancelScope() as self._waiting:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from attrs import define
-
-from ._output import notice
 
 if TYPE_CHECKING:
     from sideband.agent import Agent
@@ -25,8 +23,12 @@ class Interrupts:
 
 
 @asynccontextmanager
-async def aborting_on_interrupt(agent: Agent) -> AsyncIterator[Interrupts]:
+async def aborting_on_interrupt(agent: Agent, tell: Callable[[str], None]) -> AsyncIterator[Interrupts]:
     """Let the first interrupt end the run, whose messages are kept, and the second one the command.
+
+    Args:
+        agent: whose run it is.
+        tell: shows a line, below the text that the model may be in the middle of.
 
     Raises:
         KeyboardInterrupt: there was a second one.
@@ -43,7 +45,7 @@ async def aborting_on_interrupt(agent: Agent) -> AsyncIterator[Interrupts]:
                 if interrupts.count > 1:
                     tasks.cancel_scope.cancel()
                     return
-                notice("ending the run; once more, and it is left as it is")
+                tell("ending the run; once more, and it is left as it is")
                 agent.abort("interrupted")
 
     async with create_task_group() as tasks:

@@ -53,7 +53,7 @@ async def _show(arguments: Namespace, do: Callable[[Agent], Awaitable[RunResult 
     from .._agent_events import print_event, print_line
     from .._approvals import Questions, ask_at_terminal
     from .._interrupts import aborting_on_interrupt
-    from .._output import Progressbar
+    from .._output import Progressbar, notice
     from .._run_output import RunOutput
     from .._run_results import exit_code, result_line, tell_end
 
@@ -64,7 +64,7 @@ async def _show(arguments: Namespace, do: Callable[[Agent], Awaitable[RunResult 
     on_event = print_event if arguments.json else activity.take
     try:
         async with open_agent(arguments, questions, on_event=on_event) as agent:
-            async with aborting_on_interrupt(agent) as interrupts:
+            async with aborting_on_interrupt(agent, notice if arguments.json else output.line) as interrupts:
                 result = await do(agent)
             if result is None:
                 hint = f'say what to do next: sideband run --session {agent.session.id} "…"'
