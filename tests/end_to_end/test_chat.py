@@ -100,6 +100,17 @@ def test_an_interrupt_ends_the_run_and_the_chat_goes_on(chat, turns):
     leave(chat)  # which ends the run
 
 
+def test_a_command_that_has_to_wait_says_what_can_be_done_here(chat, turns, gate):
+    chat = chat("--yes", "--skill-dir", gate.folder, *turns(GATE))
+    chat.say("wait")
+    assert gate.reached.wait(20)
+    chat.say("/rewind")
+    chat.wait_for("[agent.busy]", "end its run with Ctrl-C")
+    assert "wait_for_idle" not in chat.text
+    chat.type("\x03\x03")
+    assert chat.wait() == 0
+
+
 def test_a_second_interrupt_leaves(chat, turns, gate):
     chat = chat("--yes", "--skill-dir", gate.folder, *turns(GATE))
     chat.say("wait")

@@ -101,6 +101,7 @@ def test_a_session_is_written_to_a_file_that_is_not_overwritten(chat, tmp_path):
     assert "out.jsonl" in done.stdout
     assert "hello" in (tmp_path / "out.jsonl").read_text()
     assert "error:" in done.stderr
+    assert "--force" not in done.stderr
 
 
 def test_a_plugin_adds_a_command_that_gets_the_agents_context(chat, plugin):

@@ -27,6 +27,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Chat", "Conversation"]
 
+# Where an error's own hint speaks of a call or an option that can't be typed here.
+_HINTS = {
+    "agent.busy": "wait until the agent is done, or end its run with Ctrl-C",
+    "session.exists": "name another file",
+    "session.missing": "`/sessions` shows what there is",
+}
+
 
 class Conversation(Sink, Protocol):
     """Where a chat takes place."""
@@ -200,8 +207,8 @@ class Chat:
 
     def _tell_error(self, error: SidebandError) -> None:
         self.conversation.line(f"error: {error.message} [{error.code}]")
-        if error.hint:
-            self.conversation.line(f"hint: {error.hint}")
+        if hint := _HINTS.get(error.code, error.hint):
+            self.conversation.line(f"hint: {hint}")
 
     async def _run_command(self, line: str) -> None:
         with CancelScope() as self._command:
