@@ -26,8 +26,7 @@ from .tables import paragraph, table
 
 __all__ = ["EVENTS", "events_page"]
 
-_OF_HOST = ("effect",)
-EVENTS = {name: spec.event for name, spec in HOOK_SPECS.items() if spec.kind is Kind.OBSERVE and name not in _OF_HOST}
+EVENTS = {name: spec.event for name, spec in HOOK_SPECS.items() if spec.kind is Kind.OBSERVE}
 _NOT_PRINTED = ("messages", "exit_code")
 _DELTAS = (TextDelta, ThinkingDelta, ToolCallDelta)
 _MESSAGES = (UserMessage, AssistantMessage, ToolResultMessage)
@@ -42,8 +41,8 @@ def events_page() -> list[str]:
         *paragraph(
             "`sideband run --json` prints one JSON object a line, each at once. `event` says what it is; the other "
             "keys are its own. An `Agent` calls `on_event` with the same events as objects, whose attributes "
-            "these are. What is done to the world is not among them: each effect is in the ledger (`sideband audit`), "
-            "and hooks get it as `effect`."
+            "these are. What is done to the world is among them as `effect`, as it stands in the ledger (`sideband "
+            "audit`)."
         ),
         "",
         *paragraph(
