@@ -140,6 +140,17 @@ def test_a_run_whose_model_does_not_exist_can_go_on_with_another(sideband, turns
     assert (done.returncode, done.stdout) == (0, "yes\n")
 
 
+def test_skills_that_can_not_be_used_are_named(sideband, turns, make_skill):
+    bad = make_skill("torn", "async def (:\n")
+    done = sideband("run", "hello", "--skill-dir", "nowhere", "--skill-dir", bad, *turns("yes"))
+    assert (done.returncode, done.stdout) == (0, "yes\n")
+    assert "notice: nowhere: the folder `nowhere` does not exist" in done.stderr
+    assert "`tools.py` is no valid Python" in done.stderr
+    folders = [word for number in range(7) for word in ("--skill-dir", f"nowhere{number}")]
+    done = sideband("run", "hello", *folders, *turns("yes"))
+    assert "2 more problems with skills; `sideband skills list` shows them" in done.stderr
+
+
 def test_another_model_is_told_with_the_one_before(sideband, turns):
     options = turns("one", "two", "three")
     events = []

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["add_agent_options", "open_agent", "session_meant"]
 
+_SHOWN_PROBLEMS = 5
+
 
 def add_agent_options(parser: ArgumentParser) -> None:
     """The options that choose session, model, tools and limits, and those of the host."""
@@ -91,7 +93,23 @@ async def open_agent(arguments: Namespace, questions: Questions, **options: Any)
                 _ = agent.model
             except ModelMissing:
                 raise await unconfigured(host) from None
+            await _tell_missing_skills(host)
             yield agent
+
+
+async def _tell_missing_skills(host: Host) -> None:
+    """Name the skills and tools that can't be used: a model without them looks like one that is not able to do it."""
+    import logging
+
+    loaded = await host.skills()
+    of_skills = [problem for skill in loaded.skills for problem in skill.problems]
+    found = dict.fromkeys([*loaded.problems, *of_skills])
+    problems = [problem for problem in found if problem.fatal or problem.code.startswith("skill.python.")]
+    for problem in problems[:_SHOWN_PROBLEMS]:
+        logging.getLogger(__name__).warning("%s: %s", problem.source, problem.reason)
+    if len(problems) > _SHOWN_PROBLEMS:
+        hidden = len(problems) - _SHOWN_PROBLEMS
+        logging.getLogger(__name__).warning("%d more problems with skills; `sideband skills list` shows them", hidden)
 
 
 async def _session(host: Host, wanted: str | None) -> str | None:
