@@ -52,7 +52,7 @@ def stage(tmp_path):
     """Opens a host whose model says what ``turns`` say, and an agent on it."""
 
     @asynccontextmanager
-    async def open_stage(turns, *plugins, settings=None, home=None, scripted=None, **options):
+    async def open_stage(turns, *plugins, settings=None, home=None, scripted=None, skill_dirs=(), **options):
         provider = scripted or Scripted(turns)
         own = [
             Plugin("op", "llm", sideband_llm.plugin),
@@ -61,7 +61,9 @@ def stage(tmp_path):
             *plugins,
         ]
         settings = {"agent": {"model": "scripted:test"}, **(settings or {})}
-        host = Host(home=home or tmp_path / "home", settings=settings, plugins=own, autoload=False)
+        host = Host(
+            home=home or tmp_path / "home", settings=settings, plugins=own, autoload=False, skill_dirs=skill_dirs
+        )
         async with host, Agent(host, **options) as agent:
             agent.scripted = provider
             yield agent

@@ -21,6 +21,8 @@ from .tools import SCHEMA_LIMIT, Tool, ToolContext, ToolOutput, ToolView, is_too
 __all__ = ["HostToolContext", "ToolRegistry"]
 
 _log = logging.getLogger("sideband")
+_NOT_FOR_MODELS = "disable-model-invocation"
+"""The key of SKILL.md that others use too."""
 _MOST_EFFECTS = 100
 """How many effects a result names. The record has all of them, under the step of the call."""
 
@@ -91,8 +93,12 @@ class ToolRegistry:
                 "location": str(skill.source / "SKILL.md"),
                 "tools": [one.model_name for one in skill.tools],
             }
-            for skill in (await self._catalog.all()).skills
+            for skill in await self._skills()
         )
+
+    async def _skills(self) -> list[SkillSpec]:
+        """Those that models may use: a skill can say that it is for people only."""
+        return [skill for skill in (await self._catalog.all()).skills if skill.metadata.get(_NOT_FOR_MODELS) != "true"]
 
     async def _of_plugins(self) -> list[Tool]:
         found: list[Tool] = []
@@ -108,7 +114,7 @@ class ToolRegistry:
 
     async def _of_skills(self) -> list[Tool]:
         found: list[Tool] = []
-        for skill in (await self._catalog.all()).skills:
+        for skill in await self._skills():
             level = await self._level(skill)
             found += [self._tool(skill, one, level) for one in skill.tools]
         return found
