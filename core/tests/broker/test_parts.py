@@ -20,7 +20,7 @@ class Nothing(BaseModel):
 async def tell(params: Nothing, ctx) -> str:
     """Tell a story in parts."""
     ctx.protect("hush-hush", "secret")
-    for part in ("once", "hush-hush", "end"):
+    for part in ("once", "hush-hush", "end, hus"):
         await ctx.emit({"text": part})
     return "told"
 
@@ -40,7 +40,7 @@ async def test_parts_reach_whoever_asked_for_them_redacted_and_in_order(make_hos
 
     async with make_host(family("story", tell)) as host:
         assert await host.broker.dispatch(call(host, on_part=take), "story.tell", {}) == "told"
-    assert "".join(got) == "once[redacted:secret]end"
+    assert "".join(got) == "once[redacted:secret]end, hus"
 
 
 async def test_without_anybody_who_asks_parts_go_nowhere(make_host, family):

@@ -4,9 +4,9 @@ import json
 import logging
 
 import pytest
-from attrs import asdict
+from attrs import asdict, evolve
 from sideband import Plugin
-from sideband.hooks import Patch, hookimpl
+from sideband.hooks import Deny, Patch, hookimpl
 from sideband.messages import ToolCallPart, Usage
 from sideband.providers import ProviderRefused, TextDelta, ThinkingDelta, ToolCallDelta
 from sideband.tools import ToolOutput, tool
@@ -180,17 +180,28 @@ async def test_what_plugins_make_of_results(watched, leaks, caplog):
 
 async def test_what_plugins_make_of_answers_and_requests(watched, leaks, caplog, kit):
     def after_provider_response(event):
-        return {**event.response, "content": f"changed {SECRET}"}
+        return evolve(event, response={**event.response, "content": f"changed {SECRET}"})
 
     def ephemeral(event):
         return [{"role": "nobody", "content": SECRET}]
 
     def before_provider_request(event):
-        return {"messages": [{"role": "user", "content": {"x": SECRET}}]}
+        return evolve(event, messages=[{"role": "user", "content": {"x": SECRET}}])
 
     for function in (after_provider_response, ephemeral, before_provider_request):
         hooks = kit.hooks(**{function.__name__: function})
         await watch(watched, leaks, caplog, ["ok"], Plugin("hook", "chatty", hooks))
+
+
+async def test_what_a_guard_ends_a_run_with(watched, leaks, caplog):
+    class Strict:
+        @hookimpl
+        def tool_call(self, event):
+            return Deny(f"it holds {SECRET}", halt=True)
+
+    turns = [Turn(tool_calls=[("echo", {"text": "ha"})]), "ok"]
+    result, _, _ = await watch(watched, leaks, caplog, turns, Plugin("guard", "strict", Strict))
+    assert result.error["code"] == "agent.halted"
 
 
 async def test_what_plugins_store_in_a_session(watched, leaks, caplog, kit):
