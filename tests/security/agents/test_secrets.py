@@ -6,7 +6,7 @@ import logging
 import pytest
 from attrs import asdict, evolve
 from sideband import Plugin
-from sideband.hooks import Deny, Patch, hookimpl
+from sideband.hooks import Deny, Patch, Replace, hookimpl
 from sideband.messages import ToolCallPart, Usage
 from sideband.providers import ProviderRefused, TextDelta, ThinkingDelta, ToolCallDelta
 from sideband.tools import ToolOutput, tool
@@ -191,6 +191,25 @@ async def test_what_plugins_make_of_answers_and_requests(watched, leaks, caplog,
     for function in (after_provider_response, ephemeral, before_provider_request):
         hooks = kit.hooks(**{function.__name__: function})
         await watch(watched, leaks, caplog, ["ok"], Plugin("hook", "chatty", hooks))
+
+
+async def test_what_a_guard_puts_in_the_place_of_arguments(watched, leaks, caplog, kit):
+    used = []
+
+    @tool("use")
+    async def use(params: kit.Text, ctx) -> str:
+        """Use it."""
+        used.append(params.text)
+        return "done"
+
+    class Filling:
+        @hookimpl
+        def tool_call(self, event):
+            return Replace({"text": SECRET})
+
+    turns = [Turn(tool_calls=[("use", {"text": "$token"})]), "ok"]
+    await watch(watched, leaks, caplog, turns, Plugin("guard", "filling", Filling), Plugin("tool", "use", use))
+    assert used == [SECRET]
 
 
 async def test_what_a_guard_ends_a_run_with(watched, leaks, caplog):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
 import anyio
 from attrs import define, evolve, field, frozen
 
-from ..broker import Progress
+from ..broker import Progress, Unserializable
 from ..broker._decisions import reply, trail
 from ..hooks import (
     HookRegistry,
@@ -259,7 +259,7 @@ class ToolCalls:
         assert one.tool is not None  # noqa: S101  only planned calls get here
         tool, part = one.tool, one.part
         started = perf_counter()
-        await self.announcer.tell(ToolExecutionStart(part.id, tool.name, one.arguments))
+        await self.announcer.tell(ToolExecutionStart(part.id, tool.name, self._told(one.arguments)))
         updates = _Updates(part.id, tool.name)
         ctx = self.context(tool, part.id, one.step, updates.take)
         answer, failure = ToolAnswer.error(""), None
@@ -281,6 +281,14 @@ class ToolCalls:
         await self.announcer.tell(
             ToolExecutionEnd(part.id, tool.name, _content(answer), is_error=answer.is_error, ms=ms)
         )
+
+    def _told(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Arguments as everybody may see them: a guard may have put something secret in their place."""
+        try:
+            told: Mapping[str, Any] = self.effects.broker.redactor.data(arguments, sensitive_keys=False)
+        except Unserializable:
+            return {}
+        return told
 
     async def _after(self, one: _Planned, answer: ToolAnswer) -> ToolAnswer:
         """The answer as plugins have left it, their notes at its end."""
