@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from inspect import signature
 
+from sideband.agent._agent import MOST_CHILDREN
 from sideband.agent._compacting import _USUAL_WINDOW
 from sideband.agent._model_steps import _MOST_CALLS
+from sideband.providers import ANSWER_LIMITS
 from sideband.settings import AgentSettings, Policy
+from sideband.tools import RESULT_LIMITS, SCHEMA_LIMIT
 from sideband.workers import WorkerLimits, WorkerPool
 from sideband.workers._dispatching import _MAX_HELD, _MAX_IN_FLIGHT, _MAX_UNREAD
 from sideband.workers._logs import MAX_LINES, MAX_TEXT
@@ -134,6 +137,21 @@ def _agent(settings: AgentSettings) -> list[str]:
                     f"{settings.output_tokens:,}",
                     "it sees head and tail; `output` reads the rest",
                 ],
+                ["children of one agent at the same time", f"{MOST_CHILDREN}", "the others wait"],
+                ["characters of an answer", f"{ANSWER_LIMITS.characters:,}", "`provider.stream`"],
+                ["tool calls in an answer", f"{ANSWER_LIMITS.calls}", "the model is told; the others are not run"],
+                [
+                    "characters of a call's arguments",
+                    f"{ANSWER_LIMITS.arguments:,}, {ANSWER_LIMITS.values:,} values, {ANSWER_LIMITS.depth} levels",
+                    "the model is told; the call is not run",
+                ],
+                ["characters of a tool's result", f"{RESULT_LIMITS.characters:,}", "the rest is left out"],
+                [
+                    "images in a tool's result",
+                    f"{RESULT_LIMITS.images}, each {_bytes(RESULT_LIMITS.image)}",
+                    "the others are left out",
+                ],
+                ["description and schema of a tool", f"{SCHEMA_LIMIT:,} characters", "it is left out, and named"],
                 ["calls of one model in one step", f"{_MOST_CALLS}", "the next model of `fallbacks`, or the run fails"],
                 [
                     "tokens of a conversation, if nobody knows the model's window",
