@@ -15,7 +15,12 @@ __all__ = ["Activity", "Sink"]
 
 
 _LONGEST_OUTCOME = 400
-_NOT_RUN = {"tool.denied": "denied", "tool.rejected": "rejected", "tool.stopped": "stopped"}
+_NOT_RUN = {
+    "effect.unknown": "not known",
+    "tool.denied": "denied",
+    "tool.rejected": "rejected",
+    "tool.stopped": "stopped",
+}
 
 
 class Sink(Protocol):
@@ -104,11 +109,13 @@ class Activity:
             self._sink.aside("".join(part["text"] for part in parts if part["type"] == "text"))
 
     def _answered(self, message: Mapping[str, Any]) -> None:
-        """Tell of a call that never ran: a guard refused it, there is no such tool, or its arguments don't fit."""
+        """Tell of a call that did not run now: it was refused, can't be run as it is, or has run before."""
         if message["call"] in self._ended:
             return
-        running = self._asked.get(message["call"]) or _Running(message["tool"], "")
-        outcome = _NOT_RUN.get(message.get("metadata", {}).get("code", ""), "not run")
+        running = self._asked.get(message["call"]) or _Running(message["tool"].replace("__", "."), "")
+        metadata = message.get("metadata", {})
+        otherwise = "told again" if metadata.get("replayed") else "not run"
+        outcome = _NOT_RUN.get(metadata.get("code", ""), otherwise)
         self._tool_line(running, f"{outcome}: {_beginning(message.get('content', ''))}")
 
     def _tool_starts(self, event: hooks.ToolExecutionStart) -> None:
