@@ -6,11 +6,14 @@ Names are imported when they are first used, so that ``import sideband`` costs n
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from ._version import __version__
 
+# As type checkers know it. `typing` itself takes longer to import than `sideband --version` takes otherwise.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from ._errors import ConfigurationError, SidebandError, StoreConflict, StoreError, UsageError
     from ._host import CallRequest, CallResult, Host
     from .agent import Agent, Budget, RunResult
