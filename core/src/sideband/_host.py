@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,23 @@ from ._plugin_context import HostPluginContext
 from ._temporary_folders import remove_leftovers
 from ._tool_registry import ToolRegistry
 from ._worker_reports import WorkerReports
-from .broker import Approver, Broker, Call, Claims, EffectReport, Ops, Progress, Recovered, Redactor, recover
+from .blobs import BlobStore
+from .broker import (
+    Approver,
+    Broker,
+    Call,
+    Claims,
+    EffectReport,
+    Ops,
+    Progress,
+    Recovered,
+    Redactor,
+    UndoneStep,
+    UndoPlan,
+    carry_out,
+    plan_undo,
+    recover,
+)
 from .hooks import HookRegistry, HookReport, Redactors
 from .ledger import Ledger
 from .loading import LoadedSkills
@@ -118,6 +134,9 @@ class Host:
         self.store = await enter(stack, await self._open_store())
         self.ledger = await enter(stack, Ledger(self.home / "ledger", self.store))
         claims = Claims(self.store, self.ledger)
+        self.blobs = BlobStore(self.home / "blobs")
+        self.sandbox = ChosenSandbox(self.plugins, policy.tier, self._make_worker_folders(), alone=policy.alone)
+        stack.push_async_callback(self.sandbox.close)
         self.broker = Broker(
             ops=Ops(self.plugins),
             hooks=self.hooks,
@@ -125,10 +144,10 @@ class Host:
             claims=claims,
             redactor=self.redactor,
             home=self.home,
+            blobs=self.blobs,
+            launch=self.sandbox.launch_command,
             approver=self._approver,
         )
-        self.sandbox = ChosenSandbox(self.plugins, policy.tier, self._make_worker_folders(), alone=policy.alone)
-        stack.push_async_callback(self.sandbox.close)
         self._broker = self.broker
         stack.callback(setattr, self, "_broker", None)
         self.environments = Environments(self.home)
@@ -205,19 +224,72 @@ class Host:
         Raises:
             OpError: there is no result.
         """
-        call = Call(
-            id=token_hex(16),
-            grant=self._all_rights() if grants is None else await self.broker.ops.grant(grants),
-            domain=f"op:{principal}:{token_hex(8)}",
-            origin=Origin(principal=principal),
-            deadline=anyio.current_time() + (deadline or _OP_DEADLINE),
-            on_progress=on_progress,
-            on_effect=on_effect,
-        )
+        call = self._own_call("op", principal, deadline)
+        call.on_progress, call.on_effect = on_progress, on_effect
+        if grants is not None:
+            call.grant = await self.broker.ops.grant(grants)
         try:
             return await self.broker.dispatch(call, name, params, key=key)
         finally:
             await call.end(self._report)
+
+    async def plan_undo(self, effect: str, *, principal: str = "user") -> UndoPlan:
+        """What would be done to take an effect back, and what can't be. Changes nothing.
+
+        Args:
+            effect: its id in the ledger; of a tool call, all that it did.
+            principal: on whose behalf.
+
+        Raises:
+            EffectMissing: there is no such effect.
+            OpError: the op's plugin can't be used, or its plan failed.
+
+        Example:
+            >>> async def take_back(host: Host, effect: str) -> None:
+            ...     plan = await host.plan_undo(effect)
+            ...     for sentence in plan.remains:
+            ...         print(sentence)
+            ...     await host.undo(plan)
+        """
+        call = self._own_call("undo", principal)
+        try:
+            return await plan_undo(self.broker, self.ledger, call, effect)
+        finally:
+            await call.end(self._report)
+
+    async def undo(
+        self,
+        plan: UndoPlan,
+        *,
+        principal: str = "user",
+        on_effect: Callable[[EffectReport], None] | None = None,
+    ) -> Sequence[UndoneStep]:
+        """Do what a plan says, in order, until a step fails. Each step is an effect of its own; none is done twice.
+
+        Args:
+            plan: from ``plan_undo``.
+            principal: on whose behalf.
+            on_effect: told of each effect; must not block.
+
+        Returns:
+            How each step that was tried went.
+        """
+        call = self._own_call("undo", principal)
+        call.on_effect = on_effect
+        try:
+            return await carry_out(self.broker, call, plan)
+        finally:
+            await call.end(self._report)
+
+    def _own_call(self, what: str, principal: str, deadline: float | None = None) -> Call:
+        """A call of the user's own, with all rights."""
+        return Call(
+            id=token_hex(16),
+            grant=self._all_rights(),
+            domain=f"{what}:{principal}:{token_hex(8)}",
+            origin=Origin(principal=principal),
+            deadline=anyio.current_time() + (deadline or _OP_DEADLINE),
+        )
 
     async def skills(self) -> LoadedSkills:
         """The skills that could be loaded, and the problems of the others."""

@@ -8,7 +8,18 @@ from pathlib import Path
 import anyio
 
 from .plugins import PluginError, PluginHost
-from .workers import Isolation, IsolationUnavailable, LaunchRequest, PlainSandbox, Probe, Sandbox, WorkerProcess
+from .workers import (
+    CommandProcess,
+    CommandRequest,
+    CommandSandbox,
+    Isolation,
+    IsolationUnavailable,
+    LaunchRequest,
+    PlainSandbox,
+    Probe,
+    Sandbox,
+    WorkerProcess,
+)
 
 __all__ = ["ChosenSandbox"]
 
@@ -55,6 +66,25 @@ class ChosenSandbox:
                 await worker.close()
             raise self._unavailable(worker.isolation, probe)
         return worker
+
+    async def launch_command(self, request: CommandRequest) -> CommandProcess:
+        """Start a command, isolated as workers are.
+
+        Raises:
+            IsolationUnavailable: the required tier can't be had here for commands.
+            WorkerStartFailed: the system refused.
+        """
+        await self.require()
+        sandbox, probe = await self._choose()
+        if not isinstance(sandbox, CommandSandbox):
+            hint = f"the sandbox `{sandbox.name}` isolates workers only"
+            raise IsolationUnavailable(self._required.label, Isolation.NONE.label, (hint,))
+        command = await sandbox.launch_command(request)
+        if command.isolation < self._required:
+            with anyio.CancelScope(shield=True):
+                await command.close()
+            raise self._unavailable(command.isolation, probe)
+        return command
 
     async def require(self) -> Isolation:
         """The tier that workers get. Raises ``IsolationUnavailable`` if it is weaker than what is required."""

@@ -77,9 +77,9 @@ class HostPluginContext:
             context.end()
             await call.end(_ignore)
 
-    def protect(self, value: str | bytes, name: str = "secret") -> None:
+    def protect(self, value: str | bytes, name: str = "secret", *, origins: Iterable[str] = ()) -> None:
         """See ``PluginContext.protect``."""
-        self._redactor.protect(value, name)
+        self._redactor.protect(value, name, origins=origins)
 
     def _call(self, grant: Grant, origin: Origin = _NOBODY) -> Call:
         return Call(

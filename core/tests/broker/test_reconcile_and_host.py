@@ -44,7 +44,7 @@ def mail(family):
 async def test_a_reconcile_that_hangs_leaves_the_effect_unknown_and_the_host_starts(make_host, mail, monkeypatch):
     monkeypatch.setattr(_recovery, "_RECONCILE_SECONDS", 0.05)
 
-    async def reconcile(params, ctx):
+    async def reconcile(recorded, ctx):
         await anyio.sleep_forever()
 
     ledger = Ledger()
@@ -56,7 +56,7 @@ async def test_a_reconcile_that_hangs_leaves_the_effect_unknown_and_the_host_sta
 
 @pytest.mark.parametrize("answer", [True, Reconciled(happened=True, result=object()), Reconciled(True, float("nan"))])
 async def test_a_reconcile_that_answers_nonsense_leaves_the_host_starting(make_host, mail, answer):
-    async def reconcile(params, ctx):
+    async def reconcile(recorded, ctx):
         return answer
 
     ledger = Ledger()
@@ -68,7 +68,7 @@ async def test_a_reconcile_that_answers_nonsense_leaves_the_host_starting(make_h
 async def test_what_a_reconcile_opens_is_closed(make_host, mail):
     closed = []
 
-    async def reconcile(params, ctx):
+    async def reconcile(recorded, ctx):
         async def close():
             closed.append(1)
 

@@ -58,8 +58,8 @@ def mail(family):
 async def test_it_is_asked_with_what_the_ledger_knows_and_with_the_rights_of_the_effect(make_host, mail):
     seen = []
 
-    async def reconcile(params, ctx):
-        seen.append((dict(params), ctx.effect, ctx.domain, ctx.origin.skill))
+    async def reconcile(recorded, ctx):
+        seen.append((dict(recorded.params), ctx.effect, ctx.domain, ctx.origin.skill))
         await ctx.dispatch("mail.send", {})
         return Reconciled(happened=True)
 
@@ -71,7 +71,7 @@ async def test_it_is_asked_with_what_the_ledger_knows_and_with_the_rights_of_the
 
 
 async def test_its_answer_is_redacted_and_on_disk_and_kept_for_the_key(make_host, mail):
-    async def reconcile(params, ctx):
+    async def reconcile(recorded, ctx):
         return Reconciled(happened=True, result=f"sent with {CANARY}")
 
     ledger = Ledger(intent())
@@ -85,7 +85,7 @@ async def test_its_answer_is_redacted_and_on_disk_and_kept_for_the_key(make_host
 
 
 async def test_without_a_key_no_answer_is_kept(make_host, mail):
-    async def reconcile(params, ctx):
+    async def reconcile(recorded, ctx):
         return Reconciled(happened=True, result="sent")
 
     ledger = Ledger(intent(key=None))
@@ -96,7 +96,7 @@ async def test_without_a_key_no_answer_is_kept(make_host, mail):
 
 
 async def test_what_did_not_happen_has_failed_and_its_key_is_free(make_host, mail):
-    async def reconcile(params, ctx):
+    async def reconcile(recorded, ctx):
         return Reconciled(happened=False)
 
     ledger = Ledger(intent())
@@ -107,7 +107,7 @@ async def test_what_did_not_happen_has_failed_and_its_key_is_free(make_host, mai
 
 
 async def test_what_can_not_be_told_is_unknown_and_its_key_stays_taken(make_host, mail):
-    async def reconcile(params, ctx):
+    async def reconcile(recorded, ctx):
         return None
 
     ledger = Ledger(intent())

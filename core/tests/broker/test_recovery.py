@@ -105,8 +105,8 @@ async def test_an_effect_that_was_under_way_is_unknown_and_not_repeated(home_of_
 async def test_an_op_that_can_ask_the_world_settles_it(home_of_a_dead_host, make_host, family):
     asked = []
 
-    async def reconcile(params, ctx):
-        asked.append(params["name"])
+    async def reconcile(recorded, ctx):
+        asked.append(recorded.params["name"])
         return Reconciled(happened=True, result="sent before")
 
     async with make_host(mail(family, reconcile=reconcile)) as host:
@@ -117,7 +117,7 @@ async def test_an_op_that_can_ask_the_world_settles_it(home_of_a_dead_host, make
 
 @pytest.mark.anyio
 async def test_an_op_that_fails_to_ask_leaves_it_unknown(home_of_a_dead_host, make_host, family):
-    async def reconcile(params, ctx):
+    async def reconcile(recorded, ctx):
         raise ConnectionError("the world is away")
 
     async with make_host(mail(family, reconcile=reconcile)) as host:

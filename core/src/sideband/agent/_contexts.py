@@ -127,9 +127,9 @@ class AgentPluginContext:
         self._check_alive()
         return await self.base.credential(handle, audience)
 
-    def protect(self, value: str | bytes, name: str = "secret") -> None:
+    def protect(self, value: str | bytes, name: str = "secret", *, origins: Iterable[str] = ()) -> None:
         """Make a value known to the redactor."""
-        self.base.protect(value, name)
+        self.base.protect(value, name, origins=origins)
 
     def abort(self, reason: str = "") -> None:
         """End the run at its next wait."""

@@ -4,10 +4,11 @@ from ._broker import Broker
 from ._call import Call, EffectReport, Progress
 from ._claims import Claims
 from ._decisions import Approver
-from ._errors import KeyReused
+from ._errors import EffectMissing, KeyReused
 from ._lookup import BoundOp, Ops
 from ._recovery import Recovered, recover
 from ._redaction import Redactor, Unserializable
+from ._undo import PlannedStep, UndoneStep, UndoPlan, carry_out, plan_undo
 
 __all__ = [
     "Approver",
@@ -15,12 +16,18 @@ __all__ = [
     "Broker",
     "Call",
     "Claims",
+    "EffectMissing",
     "EffectReport",
     "KeyReused",
     "Ops",
+    "PlannedStep",
     "Progress",
     "Recovered",
     "Redactor",
+    "UndoPlan",
+    "UndoneStep",
     "Unserializable",
+    "carry_out",
+    "plan_undo",
     "recover",
 ]

@@ -18,6 +18,7 @@ from attrs import evolve
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
+from ..blobs import BlobStore
 from ..hooks import Effect, HookRegistry, OpCall
 from ..ledger import Intent, Ledger, LedgerError, Outcome, Status
 from ..ops import (
@@ -36,6 +37,7 @@ from ..ops import (
     Origin,
 )
 from ..plugins import LoadedPlugin
+from ..workers import CommandProcess, CommandRequest
 from ._call import Call, EffectReport
 from ._claims import Claims, Replay
 from ._context import CredentialScope, DispatchContext
@@ -48,6 +50,8 @@ from ._redaction import Redactor, Unserializable
 from ._values import PLAIN, digest_of, has_at_most, shortened
 
 __all__ = ["Broker"]
+
+CommandLauncher = Callable[[CommandRequest], Awaitable[CommandProcess]]
 
 _log = logging.getLogger("sideband.broker")
 
@@ -69,10 +73,14 @@ class Broker:
         claims: Claims,
         redactor: Redactor,
         home: Path,
+        blobs: BlobStore,
+        launch: CommandLauncher,
         approver: Approver | None = None,
     ) -> None:
         self.ops = ops
         self.redactor = redactor
+        self.blobs = blobs
+        self.launch = launch
         self._hooks = hooks
         self._ledger = ledger
         self._claims = claims
@@ -147,6 +155,10 @@ class Broker:
     async def recall(self, key: str) -> tuple[str, Any] | None:
         """What became of the effect of a key: ``done`` with its result, or ``unknown``. ``None``: nothing happened."""
         return await self._claims.recall(key)
+
+    async def record_note(self, effect: str, op: str, note: Mapping[str, Any]) -> None:
+        """Record what an op notes of an effect that is under way."""
+        await self._ledger.note(effect, op, note)
 
     async def record_refusal(self, op: str, origin: Origin, code: str, message: str) -> None:
         """Record something that a worker tried and that never became a dispatch."""
@@ -352,6 +364,7 @@ class Broker:
             effect=dispatch.effect,
             deadline=deadline,
             grant=dispatch.grant,
+            note=dispatch.note if dispatch.intended else None,
         )
 
     def context(
@@ -363,8 +376,13 @@ class Broker:
         effect: str,
         deadline: float,
         grant: Grant | None = None,
+        note: dict[str, Any] | None = None,
     ) -> DispatchContext:
-        """The context for code of ``plugin``, with the call's rights or the narrower ``grant``."""
+        """The context for code of ``plugin``, with the call's rights or the narrower ``grant``.
+
+        Args:
+            note: what was noted so far; ``None`` if nothing can be, since no effect is under way.
+        """
         return DispatchContext(
             op=op,
             effect=effect,
@@ -376,6 +394,7 @@ class Broker:
             call=call,
             grant=call.grant if grant is None else grant,
             broker=self,
+            note=note,
         )
 
     async def credential(self, context: DispatchContext, handle: str, audience: str) -> Credential:
@@ -392,7 +411,7 @@ class Broker:
             raise OpDenied(context.op, f"the family `{CredentialScope.family}` keeps no credentials")
         credential = await resolver.resolve(handle, audience, context.for_plugin(plugin))
         for value in (credential.value, *credential.headers.values()):
-            self.redactor.protect(value, handle)
+            self.redactor.protect(value, handle, origins=(audience, *credential.origins))
         return credential
 
     async def _answer(self, dispatch: Dispatch, result: Any) -> Any:
@@ -456,6 +475,7 @@ class Broker:
             ms=milliseconds,
             bytes=size,
             result=result,
+            note=dispatch.note,
         )
         if not dispatch.intended:
             # Nothing was said of it before: a refusal is an outcome without intent.

@@ -68,7 +68,7 @@ class Claims:
                 state = "unknown"
         if state == "done":
             return "done", revive(result)
-        return ("unknown", None) if state == "unknown" else None
+        return ("unknown", None) if state in {"unknown", "repeatable"} else None
 
     async def _take_over(self, key: str, claim: dict[str, Any]) -> Replay | None:
         found = await self._store.get(_path(key))
@@ -80,7 +80,7 @@ class Claims:
         state, effect, result = found.value["state"], found.value["effect"], found.value.get("result")
         if state == "running":
             state, result = await self._abandoned(key, claim["op"], effect)
-        # A key whose effect never happened is free for whatever is tried next.
+        # A key whose effect never happened is free for whatever is tried next; one that may be repeated, for the same.
         if state != "failed" and (found.value["op"], found.value["digest"]) != (claim["op"], claim["digest"]):
             raise KeyReused(claim["op"], key)
         if state == "done":
@@ -110,7 +110,7 @@ class Claims:
         return "unknown", None
 
     async def settle(self, key: str, state: str, result: Any = None) -> None:
-        """Say what became of the effect: ``done`` (with its result), ``failed``, or ``unknown``."""
+        """Say what became of the effect: ``done`` (with its result), ``failed``, ``unknown``, or ``repeatable``."""
         found = await self._store.get(_path(key))
         claim = dict(found.value) if found else {"effect": "", "op": "", "digest": ""}
         storable = json.loads(json.dumps(result, default=bytes_as_json))

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from anyio.lowlevel import checkpoint
 from attrs import define, evolve, field, frozen
+from pydantic_core import to_json
 
-from ..ops import Credential, Grant, OpDenied, Origin, Scope
+from ..blobs import BlobStore
+from ..ops import Credential, EgressRefused, Grant, OpDenied, Origin, Scope
 from ..plugins import LoadedPlugin, PluginContext
 from ..providers import Provider
+from ..workers import CommandProcess, CommandRequest
 from ._call import Call, Progress
 from ._gate import check_scope
 from ._streams import PartRedactor
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["CredentialScope", "DispatchContext"]
 
 _LONGEST_MESSAGE = 2_000
+_LARGEST_NOTE = 65_536
 
 
 @frozen
@@ -46,8 +50,14 @@ class DispatchContext:
     _call: Call = field(repr=False)
     _grant: Grant = field(repr=False)
     _broker: Broker = field(repr=False)
+    _note: dict[str, Any] | None = field(default=None, repr=False)
     _ended: bool = field(default=False, init=False, repr=False)
     _parts: PartRedactor | None = field(default=None, init=False, repr=False)
+
+    @property
+    def blobs(self) -> BlobStore:
+        """The host's store of large bytes."""
+        return self._broker.blobs
 
     @property
     def call(self) -> str:
@@ -84,7 +94,7 @@ class DispatchContext:
     def require(self, scope: Scope) -> None:
         """See ``OpContext.require``."""
         self._check_alive()
-        check_scope(self._grant, self.op, scope.family, scope.fields())
+        check_scope(self._grant, self.op, scope)
 
     async def progress(
         self, *, current: float | None = None, total: float | None = None, message: str | None = None
@@ -115,6 +125,22 @@ class DispatchContext:
                 await checkpoint()  # a part that is long enough to be divided must not keep others waiting
             await self._call.on_part(part)
 
+    async def note(self, data: Mapping[str, Any]) -> None:
+        """See ``OpContext.note``."""
+        self._check_alive()
+        if self._note is None:
+            raise OpDenied(self.op, "only an effect that runs can be noted", hint="note it in the op's handler")
+        added = self._broker.redactor.data(data)
+        if len(to_json({**self._note, **added})) > _LARGEST_NOTE:
+            raise ValueError(f"a note has at most {_LARGEST_NOTE:,} bytes; keep what is larger in a blob")
+        self._note.update(added)
+        await self._broker.record_note(self.effect, self.op, self._note)
+
+    async def launch(self, request: CommandRequest) -> CommandProcess:
+        """See ``OpContext.launch``."""
+        self._check_alive()
+        return await self._broker.launch(request)
+
     async def provider(self, name: str) -> tuple[Provider, PluginContext]:
         """See ``OpContext.provider``."""
         return await self._broker.ops.provider(name)
@@ -142,9 +168,16 @@ class DispatchContext:
         """See ``OpContext.credential``."""
         return await self._broker.credential(self, handle, audience)
 
-    def protect(self, value: str | bytes, name: str = "secret") -> None:
+    def protect(self, value: str | bytes, name: str = "secret", *, origins: Iterable[str] = ()) -> None:
         """See ``OpContext.protect``."""
-        self._broker.redactor.protect(value, name)
+        self._broker.redactor.protect(value, name, origins=origins)
+
+    def check_egress(self, audience: str | None, parts: Mapping[str, str | bytes]) -> None:
+        """See ``OpContext.check_egress``."""
+        for part, content in parts.items():
+            name = self._broker.redactor.unbound(content, audience)
+            if name is not None:
+                raise EgressRefused(self.op, name, part, audience)
 
     def on_call_end(self, close: Callable[[], Awaitable[None]]) -> None:
         """See ``OpContext.on_call_end``."""

@@ -25,6 +25,7 @@ class Dispatch:
         covering: the capabilities that allowed it.
         intended: whether its intent is in the ledger.
         decisions: what the guards said.
+        note: what the op has noted so far.
     """
 
     call: Call
@@ -40,6 +41,7 @@ class Dispatch:
     covering: list[str] = field(factory=list)
     intended: bool = False
     decisions: list[dict[str, Any]] = field(factory=list)
+    note: dict[str, Any] = field(factory=dict)
 
     @property
     def found(self) -> BoundOp:

@@ -1,7 +1,8 @@
 """The broker raises the errors of ``sideband.ops``; this module turns whatever a handler raised into one of them.
 
-OpError(SidebandError)      see ops/_errors.py
-└── KeyReused(ValueError)   effect.key
+OpError(SidebandError)              see ops/_errors.py
+├── KeyReused(ValueError)           effect.key
+└── EffectMissing(LookupError)      effect.missing
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from .._errors import SidebandError
 from ..ops import OpError, OpFailed
 from ..ops._errors import closest
 
-__all__ = ["KeyReused", "as_op_error", "safe_text", "validation_problems"]
+__all__ = ["EffectMissing", "KeyReused", "as_op_error", "safe_text", "validation_problems"]
 
 # Each one that pydantic lists costs microseconds and half a kilobyte, and a skill can cause millions of them.
 _MOST_LISTED, _MOST_TOLD = 1_000, 10
@@ -32,6 +33,18 @@ class KeyReused(OpError, ValueError):
             f"{op}: the key `{key}` belongs to another effect",
             hint="a key names one op with one set of parameters; use a new one",
             op=op,
+        )
+
+
+class EffectMissing(OpError, LookupError):
+    """The ledger knows no effect of this id."""
+
+    code = "effect.missing"
+    exit_code = 2
+
+    def __init__(self, effect: str) -> None:
+        super().__init__(
+            f"the ledger has no effect `{effect[:80]}`", hint="`sideband audit query` lists the effects with their ids"
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from ..ops import Capability, Grant, OpDenied, OpSpec, Scope
@@ -26,16 +26,23 @@ def check_op(grant: Grant, spec: OpSpec, params: Any) -> Iterator[Capability]:
         return
     wanted = spec.scope(params)
     for scope in (wanted,) if isinstance(wanted, Scope) else tuple(wanted):
-        yield check_scope(grant, spec.name, scope.family, scope.fields())
+        yield check_scope(grant, spec.name, scope, known_later=scope.known_later)
 
 
-def check_scope(grant: Grant, op: str, family: str, fields: Mapping[str, str]) -> Capability:
-    """The capability that allows a request with these field values.
+def check_scope(grant: Grant, op: str, scope: Scope, *, known_later: Collection[str] = ()) -> Capability:
+    """The capability that allows a request within this scope.
+
+    Args:
+        grant: what is held.
+        op: who asks, for the message.
+        scope: what is asked for.
+        known_later: fields that are compared another time if the scope leaves them open.
 
     Raises:
         OpDenied: the grant has none; the message says what is missing and what there is.
     """
-    if (capability := grant.match(family, fields)) is not None:
+    family, fields = scope.family, scope.fields()
+    if (capability := grant.match(family, fields, known_later=known_later)) is not None:
         return capability
     longest = max(fields, key=lambda name: len(fields[name]), default="")
     if longest and len(fields[longest]) > _LONGEST_QUOTED:

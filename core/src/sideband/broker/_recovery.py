@@ -10,7 +10,7 @@ from anyio import current_time, fail_after
 from attrs import frozen
 
 from ..ledger import Intent, Ledger, Outcome, Status
-from ..ops import Grant, OpError, Reconciled
+from ..ops import Grant, OpError, Reconciled, Recorded
 from ._broker import Broker
 from ._call import Call
 from ._claims import Claims
@@ -39,21 +39,21 @@ async def recover(broker: Broker, ledger: Ledger, claims: Claims) -> Sequence[Re
     """Settle the intents without outcome of hosts that are gone: asked about where the op can, else ``unknown``."""
     recovered = []
     for intent in await ledger.orphans():
-        status, result = await _reconcile(broker, intent)
+        status, result, repeatable = await _reconcile(broker, intent)
         await ledger.outcome(_outcome(intent, status, result), durable=True)
         if intent.key is not None:
-            await claims.settle(intent.key, status, result)
+            await claims.settle(intent.key, "repeatable" if repeatable else status, result)
         recovered.append(Recovered(intent.effect, intent.op, status))
     return recovered
 
 
-async def _reconcile(broker: Broker, intent: Intent) -> tuple[Status, Any]:
-    """What became of it, and the answer to keep for its key."""
+async def _reconcile(broker: Broker, intent: Intent) -> tuple[Status, Any, bool]:
+    """What became of it, the answer to keep for its key, and whether it may be done again with that key."""
     try:
         with fail_after(_RECONCILE_SECONDS):
             reconciled = await _ask(broker, intent)
-        if reconciled is None:
-            return "unknown", None
+        if reconciled is None or reconciled.repeatable:
+            return "unknown", None, reconciled is not None
         status: Status = "done" if reconciled.happened else "failed"
         result = broker.redactor.data(reconciled.result) if intent.key else None
     except OpError as error:
@@ -62,8 +62,8 @@ async def _reconcile(broker: Broker, intent: Intent) -> tuple[Status, Any]:
     except Exception as error:  # noqa: BLE001  a plugin that can't tell must not keep the host from starting
         _log.warning("asking what became of effect %s failed: %s", intent.effect, type(error).__name__)
     else:
-        return status, result
-    return "unknown", None
+        return status, result, False
+    return "unknown", None, False
 
 
 async def _ask(broker: Broker, intent: Intent) -> Reconciled | None:
@@ -79,10 +79,21 @@ async def _ask(broker: Broker, intent: Intent) -> Reconciled | None:
     )
     context = broker.context(bound.plugin, call, op=intent.op, effect=intent.effect, deadline=call.deadline)
     try:
-        return await bound.spec.reconcile(intent.params, context)
+        return await bound.spec.reconcile(_recorded(intent), context)
     finally:
         context.end()
         await call.end(lambda error: _log.warning("closing what asking left open failed: %s", type(error).__name__))
+
+
+def _recorded(intent: Intent) -> Recorded:
+    return Recorded(
+        effect=intent.effect,
+        op=intent.op,
+        params=intent.params,
+        key=intent.key,
+        note=intent.note,
+        time=intent.time,
+    )
 
 
 def _outcome(intent: Intent, status: Status, result: object) -> Outcome:
@@ -90,4 +101,12 @@ def _outcome(intent: Intent, status: Status, result: object) -> Outcome:
     if status != "done":
         known = "it did not happen" if status == "failed" else "whether it happened is not known"
         error = {"code": f"effect.{status}", "message": f"the host ended while it was under way; {known}", "hint": ""}
-    return Outcome(effect=intent.effect, op=intent.op, status=status, key=intent.key, error=error, result=result)
+    return Outcome(
+        effect=intent.effect,
+        op=intent.op,
+        status=status,
+        key=intent.key,
+        error=error,
+        result=result,
+        note=intent.note,
+    )

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, quote_plus
@@ -82,6 +82,8 @@ class Redactor:
 
     def __init__(self) -> None:
         self._names: dict[bytes, str] = {}
+        self._origins: dict[bytes, frozenset[str]] = {}
+        self._searched: list[tuple[bytes, bytes]] = []
         self._texts: list[tuple[str, str]] = []
         self._bytes: list[tuple[bytes, bytes]] = []
         self._patterns: list[tuple[re.Pattern[str], str]] = []
@@ -95,10 +97,19 @@ class Redactor:
             self._index = FormIndex.of(form for form, _ in self._texts)
         return self._index
 
-    def protect(self, value: str | bytes, name: str) -> None:
-        """Make a value known. Values under 4 bytes are not looked for: they occur by chance."""
+    def protect(self, value: str | bytes, name: str, *, origins: Iterable[str] = ()) -> None:
+        """Make a value known. Values under 4 bytes are not looked for: they occur by chance.
+
+        Args:
+            value: the secret.
+            name: what is written in its place.
+            origins: where it may be sent to, besides those that are known already.
+        """
         raw = value.encode() if isinstance(value, str) else bytes(value)
-        if len(raw) < _SHORTEST or raw in self._names:
+        if len(raw) < _SHORTEST:
+            return
+        self._origins[raw] = self._origins.get(raw, frozenset()).union(origins)
+        if raw in self._names:
             return
         self._names[raw] = name
         mask = f"[redacted:{name}]"
@@ -108,6 +119,20 @@ class Redactor:
         self._index = None
         as_bytes = {*((form.encode(), mask.encode()) for form in forms), (raw, mask.encode())}
         self._bytes = sorted({*self._bytes, *as_bytes}, key=lambda pair: -len(pair[0]))
+        self._searched += [(form, raw) for form, _ in as_bytes]
+
+    def unbound(self, content: str | bytes, audience: str | None) -> str | None:
+        """The name of a known value that stands in ``content`` and must not be sent to ``audience``.
+
+        Args:
+            content: what is about to be sent.
+            audience: the origin that would get it; ``None`` for a place that is for no secret at all.
+        """
+        found = content.encode("utf-8", "replace") if isinstance(content, str) else content
+        for form, raw in self._searched:
+            if form in found and (audience is None or audience not in self._origins[raw]):
+                return self._names[raw]
+        return None
 
     def add_pattern(self, pattern: str, name: str) -> None:
         """Replace what the regular expression ``pattern`` matches too, in text and in bytes."""

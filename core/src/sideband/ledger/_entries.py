@@ -32,6 +32,8 @@ class Intent:
         key: the idempotency key, if it has one.
         decisions: what guards and the grant check decided, in order, as plain data.
         isolation: what isolates the worker that asked; ``None`` if no worker did.
+        note: what the op noted while it ran. Only there when it is read back: it has lines of its own.
+        time: when it was written; only there when it is read back.
     """
 
     effect: str
@@ -43,6 +45,8 @@ class Intent:
     key: str | None = None
     decisions: tuple[Mapping[str, Any], ...] = ()
     isolation: str | None = None
+    note: Mapping[str, Any] = field(factory=dict)
+    time: str = ""
 
 
 @frozen(kw_only=True)
@@ -61,6 +65,7 @@ class Outcome:
         bytes: how large the answer was.
         decisions: all decisions, if there were any after the intent; else those of the intent stand.
         result: the redacted result, for the next dispatch with the same key. Only written when there is a ``key``.
+        note: what the op noted while it ran, once more, so that two lines tell everything.
     """
 
     effect: str
@@ -72,6 +77,7 @@ class Outcome:
     bytes: int | None = None
     decisions: tuple[Mapping[str, Any], ...] = ()
     result: Any = None
+    note: Mapping[str, Any] = field(factory=dict)
     params: Mapping[str, Any] | None = None
     grant: tuple[str, ...] | None = None
     origin: Origin | None = None
@@ -86,7 +92,7 @@ class Entry:
     Attributes:
         seq: its number, from 1.
         time: when it was written, in UTC (ISO 8601).
-        kind: ``open``, ``close``, ``intent``, ``outcome``, ``rotate``, ``recovery`` or ``mismatch``.
+        kind: ``open``, ``close``, ``intent``, ``note``, ``outcome``, ``rotate``, ``recovery`` or ``mismatch``.
         fields: everything that the line says.
     """
 
@@ -126,6 +132,7 @@ class EffectRecord:
     ms: float | None
     bytes: int | None
     result: Any
+    note: Mapping[str, Any]
     entries: tuple[Entry, ...] = field(repr=False)
 
     @classmethod
@@ -151,6 +158,7 @@ class EffectRecord:
             ms=said.get("ms"),
             bytes=said.get("bytes"),
             result=revive(said.get("result")),
+            note=intent.note,
             entries=entries,
         )
 
@@ -174,6 +182,11 @@ def intent_fields(intent: Intent) -> dict[str, Any]:
     if intent.isolation is not None:
         fields["isolation"] = intent.isolation
     return fields
+
+
+def note_fields(effect: str, op: str, note: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of the line for what an op notes of an effect before it changes anything."""
+    return {"kind": "note", "effect": effect, "op": op, "note": note}
 
 
 def outcome_fields(outcome: Outcome, *, follows: bool) -> dict[str, Any]:
@@ -201,6 +214,8 @@ def outcome_fields(outcome: Outcome, *, follows: bool) -> dict[str, Any]:
         fields["bytes"] = outcome.bytes
     if outcome.key is not None and outcome.result is not None:
         fields["result"] = outcome.result
+    if outcome.note:
+        fields["note"] = outcome.note
     if not follows:
         _add_identity(fields, outcome)
     return fields
@@ -220,6 +235,8 @@ def intent_of(fields: Mapping[str, Any]) -> Intent:
         key=fields.get("key"),
         decisions=tuple(fields.get("decisions", ())),
         isolation=fields.get("isolation"),
+        note=revive(fields.get("note", {})),
+        time=str(fields.get("time", "")),
     )
 
 

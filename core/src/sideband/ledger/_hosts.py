@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from ._entries import Intent, intent_of
 from ._lines import LineInvalid, parse
@@ -135,6 +135,8 @@ def _note(dead: DeadHost, raw: bytes) -> None:
         return
     if line.kind == "intent":
         dead.unsettled[effect] = intent_of(line.fields)
+    elif line.kind == "note" and effect in dead.unsettled:
+        dead.unsettled[effect] = evolve(dead.unsettled[effect], note=intent_of(line.fields).note)
     elif line.kind == "outcome":
         dead.unsettled.pop(effect, None)
 

@@ -245,7 +245,7 @@ def _row(segment: int, start: int, raw: bytes) -> tuple[str | int | None, ...] |
     """What the index holds of a line; ``None`` if it says nothing about an effect, or can't be read."""
     try:
         fields = json.loads(raw)
-        if fields["kind"] not in {"intent", "outcome"}:
+        if fields["kind"] not in {"intent", "note", "outcome"}:
             return None
         origin = fields.get("origin", {})
         said = [fields["effect"], fields["time"], fields["op"].partition(".")[0], fields["op"]]

@@ -16,7 +16,7 @@ from anyio import to_thread
 from ..store import Store
 from ._chain import Chain
 from ._commit import GroupCommit
-from ._entries import Intent, Outcome, intent_fields, outcome_fields
+from ._entries import Intent, Outcome, intent_fields, note_fields, outcome_fields
 from ._errors import LedgerClosed, LedgerError, LedgerUnwritable
 from ._head import load_head, save_head
 from ._hosts import DeadHost, HostFile, Mark, adopt_dead_hosts, find_unsettled, is_alive, new_host_id
@@ -124,6 +124,14 @@ class Ledger:
             # Cancelled, or not written: whoever asked will not run it. If a line is there, it stays without outcome.
             self._running.pop(entry.effect, None)
             raise
+
+    async def note(self, effect: str, op: str, note: Mapping[str, Any]) -> None:
+        """Record what an op notes of its effect before it changes anything. On disk when this returns.
+
+        Raises:
+            LedgerUnwritable: it could not be recorded: nothing must be changed.
+        """
+        await self._append(note_fields(effect, op, note), durable=True)
 
     async def outcome(self, entry: Outcome, *, durable: bool = False) -> None:
         """Record how a dispatch ended.

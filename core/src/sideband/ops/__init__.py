@@ -6,6 +6,7 @@ from ._errors import (
     CapabilityInvalid,
     EffectInFlight,
     EffectUnknown,
+    EgressRefused,
     LimitExceeded,
     OpCancelled,
     OpDenied,
@@ -18,10 +19,11 @@ from ._errors import (
     OpUnavailable,
 )
 from ._levels import Level
+from ._recorded import Reconciled, Recorded, Undo, UndoStep
 from ._scope import Scope
 from ._sdk import render_family, write_sdk
 from ._sdk_render import SdkInvalid
-from ._spec import OpFamily, OpSpec, Reconciled, op
+from ._spec import OpFamily, OpSpec, op
 
 __all__ = [
     "Capability",
@@ -30,6 +32,7 @@ __all__ = [
     "CredentialResolver",
     "EffectInFlight",
     "EffectUnknown",
+    "EgressRefused",
     "Grant",
     "Level",
     "LimitExceeded",
@@ -47,8 +50,11 @@ __all__ = [
     "OpUnavailable",
     "Origin",
     "Reconciled",
+    "Recorded",
     "Scope",
     "SdkInvalid",
+    "Undo",
+    "UndoStep",
     "op",
     "render_family",
     "write_sdk",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from urllib.parse import quote, unquote
 
 from attrs import frozen
@@ -40,6 +40,10 @@ class _Pattern:
 
     def __str__(self) -> str:
         return quote(self.text, safe=_PLAIN) + ("*" if self.prefix else "")
+
+    @property
+    def written(self) -> str:
+        return self.text + ("*" if self.prefix else "")
 
     def matches(self, value: str) -> bool:
         return value.startswith(self.text) if self.prefix else value == self.text
@@ -117,17 +121,19 @@ class Capability:
                 raise CapabilityInvalid(
                     str(self), f"`{self.family}` has no field `{name}`{closest(name, known)}; {fields}"
                 )
-        defaults = scope.defaults if scope else {}
+        written = {name: tuple(pattern.written for pattern in patterns) for name, patterns in self.fields}
+        defaults = scope.complete(written) if scope else {}
         added = {name: _minimal(map(_Pattern, values)) for name, values in defaults.items()}
         return Capability(self.family, tuple(sorted({**added, **dict(self.fields)}.items())))
 
-    def allows(self, values: Mapping[str, str]) -> bool:
+    def allows(self, values: Mapping[str, str], *, known_later: Collection[str] = ()) -> bool:
         """Whether a request with these field values lies within this capability.
 
-        A field that the capability limits and the request leaves open is not allowed: open means any value.
+        A field that the capability limits and the request leaves open is not allowed: open means any value. Unless it
+        is one of ``known_later``, which are compared once their values are known.
         """
         return all(
-            name in values and any(pattern.matches(values[name]) for pattern in patterns)
+            any(pattern.matches(values[name]) for pattern in patterns) if name in values else name in known_later
             for name, patterns in self.fields
         )
 
@@ -213,9 +219,10 @@ class Grant:
         """Whether one capability of ``family`` allows a request with these field values."""
         return self.match(family, values) is not None
 
-    def match(self, family: str, values: Mapping[str, str]) -> Capability | None:
+    def match(self, family: str, values: Mapping[str, str], *, known_later: Collection[str] = ()) -> Capability | None:
         """The capability that allows a request with these field values, or ``None``."""
-        return next((one for one in self.capabilities if one.family == family and one.allows(values)), None)
+        mine = (one for one in self.capabilities if one.family == family)
+        return next((one for one in mine if one.allows(values, known_later=known_later)), None)
 
     def covers(self, other: Grant) -> bool:
         """Whether each capability of ``other`` lies within one of this grant."""

@@ -11,8 +11,10 @@ from attrs import field, frozen
 from ._scope import Scope
 
 if TYPE_CHECKING:  # they know ops
+    from ..blobs import BlobStore
     from ..plugins import PluginContext
     from ..providers import Provider
+    from ..workers import CommandProcess, CommandRequest
 
 __all__ = ["Credential", "CredentialResolver", "OpContext", "Origin"]
 
@@ -49,11 +51,13 @@ class Credential:
         value: the secret itself.
         headers: the headers to send, if it was registered with a form of its own; empty means that the op decides
             (``Authorization: Bearer`` for http).
+        origins: where it may be sent to, besides the audience that it was resolved for.
     """
 
     handle: str
     value: str = field(repr=False)
     headers: Mapping[str, str] = field(factory=dict, repr=False)
+    origins: tuple[str, ...] = ()
 
 
 class CredentialResolver(Protocol):
@@ -111,6 +115,10 @@ class OpContext(Protocol):
     def home(self) -> Path:
         """The host's folder for state (``SIDEBAND_HOME``)."""
 
+    @property
+    def blobs(self) -> BlobStore:
+        """The host's store of bytes that are too large for a message. Check ``BlobScope`` before a skill gets at it."""
+
     def require(self, scope: Scope) -> None:
         """Check a scope that was not known before the handler ran (the target of a redirect).
 
@@ -129,6 +137,27 @@ class OpContext(Protocol):
         Nothing happens if nobody asked for parts. Waits until the part was taken. The strings under ``text`` and
         ``arguments`` of parts that are equal otherwise are one text: a secret that is split over them is found too, so
         that some characters may arrive with the next part, or at the end.
+        """
+
+    async def note(self, data: Mapping[str, Any]) -> None:
+        """Add to the effect's record what ``reconcile`` and ``undo`` will need. On disk when this returns.
+
+        To be called before the world is changed: a digest of what is there and of what will be, a blob that keeps it.
+
+        Args:
+            data: JSON data of at most 64 KiB. It is redacted; what is noted later under the same name replaces it.
+
+        Raises:
+            ValueError: it is larger, or no JSON.
+            LedgerError: it could not be recorded; the world must not be changed then.
+        """
+
+    async def launch(self, request: CommandRequest) -> CommandProcess:
+        """Start a command in the isolation that the host demands for workers. Whoever launches it closes it.
+
+        Raises:
+            IsolationUnavailable: it can't be had here for commands.
+            WorkerStartFailed: the system refused.
         """
 
     async def provider(self, name: str) -> tuple[Provider, PluginContext]:
@@ -159,8 +188,27 @@ class OpContext(Protocol):
             OpFailed: there is no such credential, or it is bound to other origins.
         """
 
-    def protect(self, value: str | bytes, name: str = "secret") -> None:
-        """Make a value known to the redactor, for the rest of the host's life."""
+    def protect(self, value: str | bytes, name: str = "secret", *, origins: Iterable[str] = ()) -> None:
+        """Make a value known to the redactor, for the rest of the host's life.
+
+        Args:
+            value: the secret.
+            name: what stands in its place.
+            origins: where it may be sent to (``check_egress``); none: nowhere.
+        """
+
+    def check_egress(self, audience: str | None, parts: Mapping[str, str | bytes]) -> None:
+        """Make sure that no known secret leaves for where it must not go. Ask before anything is sent or stored.
+
+        Args:
+            audience: the origin that gets it, ``https://api.github.com``; ``None`` for places where no secret belongs
+                at all (a URL, a file, a command line).
+            parts: what is about to go there, by what a person calls it: ``{"header `x-token`": …, "body": …}``.
+
+        Raises:
+            EgressRefused: a part holds a secret, in any form that the redactor knows, that is not bound to
+                ``audience``.
+        """
 
     def on_call_end(self, close: Callable[[], Awaitable[None]]) -> None:
         """Run ``close`` when the call that this dispatch belongs to has ended, whichever way."""

@@ -5,6 +5,7 @@ OpError(SidebandError)                        op.failed
 ├── OpUnavailable(RuntimeError)               what is wrong with its plugin
 ├── OpParamsInvalid(ValueError)               op.params
 ├── OpDenied(PermissionError)                 op.denied
+│   └── EgressRefused                         op.egress      a secret was on its way to where it must not go
 ├── OpFailed(RuntimeError)                    op.failed      what a handler raises, or a subclass of it
 ├── OpResultInvalid(TypeError)                op.result
 ├── OpTimeout(TimeoutError)                   op.timeout
@@ -26,6 +27,7 @@ __all__ = [
     "CapabilityInvalid",
     "EffectInFlight",
     "EffectUnknown",
+    "EgressRefused",
     "LimitExceeded",
     "OpCancelled",
     "OpDenied",
@@ -111,6 +113,20 @@ class OpDenied(OpError, PermissionError):
     def __init__(self, op: str, reason: str, *, hint: str = "", plugin: str | None = None) -> None:
         super().__init__(f"{op} was refused: {reason}", hint=hint, op=op, plugin=plugin)
         self.reason = reason
+
+
+class EgressRefused(OpDenied):
+    """A known secret stood in what was about to be sent to somebody who must not have it. Nothing was sent."""
+
+    code = "op.egress"
+
+    def __init__(self, op: str, name: str, part: str, audience: str | None) -> None:
+        where = f"the {part}, on its way to {audience}," if audience else f"the {part}"
+        super().__init__(
+            op,
+            f"{where} holds the secret `{name}`, which must not go there",
+            hint="let the host add it: pass its handle in `auth`, and bind it to the origins that it is meant for",
+        )
 
 
 class OpResultInvalid(OpError, TypeError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -13,26 +13,17 @@ from pydantic import BaseModel, TypeAdapter
 
 from ._context import CredentialResolver, OpContext
 from ._levels import Level
+from ._recorded import Reconciled, Recorded, Undo
 from ._scope import Scope
 
-__all__ = ["OpFamily", "OpSpec", "Reconciled", "op"]
+__all__ = ["OpFamily", "OpSpec", "op"]
 
 _OP_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\.[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
 
 Handler = Callable[[Any, OpContext], Awaitable[Any]]
-
-
-@frozen
-class Reconciled:
-    """What the world says about an effect whose outcome was lost.
-
-    Args:
-        happened: whether it did.
-        result: what the op would have answered, if that can still be told.
-    """
-
-    happened: bool
-    result: Any = None
+Preview = Callable[[Any, OpContext], Awaitable[str]]
+Reconcile = Callable[[Recorded, OpContext], Awaitable[Reconciled | None]]
+PlanUndo = Callable[[Recorded, OpContext], Awaitable[Undo]]
 
 
 @frozen
@@ -56,9 +47,9 @@ class OpSpec:
             (records of it are).
         foreign_names: whether the names in its reply are somebody else's, such as those of a tool's arguments: then a
             value is not removed for being called ``password``. Known secret values are removed all the same.
-        preview: what would happen, as text, without doing it.
-        reconcile: asks the world whether a lost effect happened, from its recorded parameters.
-        undo: takes a done effect back.
+        preview: what would happen, as text for people, without doing it.
+        reconcile: asks the world whether a lost effect happened.
+        undo: plans how an effect can be taken back, without doing it.
     """
 
     name: str
@@ -74,11 +65,9 @@ class OpSpec:
     record: tuple[str, ...] = ()
     reveals: bool = False
     foreign_names: bool = False
-    preview: Callable[[Any, OpContext], Awaitable[str]] | None = field(default=None, repr=False)
-    reconcile: Callable[[Mapping[str, Any], OpContext], Awaitable[Reconciled | None]] | None = field(
-        default=None, repr=False
-    )
-    undo: Callable[[Any, Any, OpContext], Awaitable[None]] | None = field(default=None, repr=False)
+    preview: Preview | None = field(default=None, repr=False)
+    reconcile: Reconcile | None = field(default=None, repr=False)
+    undo: PlanUndo | None = field(default=None, repr=False)
     result_adapter: TypeAdapter[Any] = field(init=False, repr=False, eq=False)
 
     @result_adapter.default
@@ -122,9 +111,9 @@ def op(
     record: Iterable[str] = (),
     reveals: bool = False,
     foreign_names: bool = False,
-    preview: Callable[[Any, OpContext], Awaitable[str]] | None = None,
-    reconcile: Callable[[Mapping[str, Any], OpContext], Awaitable[Reconciled | None]] | None = None,
-    undo: Callable[[Any, Any, OpContext], Awaitable[None]] | None = None,
+    preview: Preview | None = None,
+    reconcile: Reconcile | None = None,
+    undo: PlanUndo | None = None,
 ) -> Callable[[Handler], OpSpec]:
     """Declare an op. The arguments are the attributes of ``OpSpec``; the models come from the handler's annotations.
 

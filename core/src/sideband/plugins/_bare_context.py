@@ -39,7 +39,7 @@ class BareContext:
         """Refuse."""
         raise self._refusal(f"get the credential `{handle}`")
 
-    def protect(self, value: str | bytes, name: str = "secret") -> None:
+    def protect(self, value: str | bytes, name: str = "secret", *, origins: Iterable[str] = ()) -> None:
         """Do nothing: nothing of it is recorded anywhere."""
 
     def _refusal(self, wish: str) -> PluginError:

@@ -55,7 +55,7 @@ class PluginContext(Protocol):
     async def credential(self, handle: str, audience: str) -> Credential:
         """Resolve a handle for one audience, an origin such as ``https://api.github.com``."""
 
-    def protect(self, value: str | bytes, name: str = "secret") -> None:
+    def protect(self, value: str | bytes, name: str = "secret", *, origins: Iterable[str] = ()) -> None:
         """Make a value known to the redactor, for the rest of the host's life."""
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._calls import CallAnswer, LogLine, WorkerCall, WorkerReport
+    from ._commands import CommandLimits, CommandProcess, CommandRequest, CommandSandbox, Place, launch_plain
     from ._errors import (
         AboveMaximum,
         ArgumentsInvalid,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "_calls": ("CallAnswer", "LogLine", "WorkerCall", "WorkerReport"),
+    "_commands": ("CommandLimits", "CommandProcess", "CommandRequest", "CommandSandbox", "Place", "launch_plain"),
     "_errors": (
         "AboveMaximum",
         "ArgumentsInvalid",
@@ -70,11 +72,16 @@ __all__ = [
     "CallCancelled",
     "CallError",
     "CallTimeout",
+    "CommandLimits",
+    "CommandProcess",
+    "CommandRequest",
+    "CommandSandbox",
     "GrantRequired",
     "Isolation",
     "IsolationUnavailable",
     "LaunchRequest",
     "LogLine",
+    "Place",
     "PlainSandbox",
     "Probe",
     "ProtocolViolation",
@@ -96,6 +103,7 @@ __all__ = [
     "WorkerStartFailed",
     "WorkerUsage",
     "launch",
+    "launch_plain",
     "read_usage",
     "runtime_files",
     "snapshot",

@@ -14,6 +14,7 @@ from typing import Any
 
 import anyio
 
+from ._commands import CommandProcess, CommandRequest, launch_plain
 from ._errors import WorkerStartFailed
 from ._pipes import WorkerPipes
 from ._sandbox import Isolation, LaunchRequest, Probe, WorkerProcess
@@ -46,6 +47,10 @@ class PlainSandbox:
     async def launch(self, request: LaunchRequest) -> WorkerProcess:
         """Start a worker."""
         return await launch(request, isolation=Isolation.NONE, python=self._python)
+
+    async def launch_command(self, request: CommandRequest) -> CommandProcess:
+        """Start a command."""
+        return await launch_plain(request)
 
     async def close(self) -> None:
         """Do nothing: nothing is kept."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Any
 
 from sideband.messages import AssistantMessage
-from sideband.ops import Level, OpContext, Reconciled, op
+from sideband.ops import Level, OpContext, Reconciled, Recorded, op
 
 from ._abilities import ability, check_abilities
 from ._answers import read_answer
@@ -23,7 +21,7 @@ __all__ = ["OPS"]
 _CALL_SECONDS = 1_800.0
 
 
-async def _did_not_happen(params: Mapping[str, Any], ctx: OpContext) -> Reconciled:  # noqa: ARG001  the signature of `reconcile`
+async def _did_not_happen(recorded: Recorded, ctx: OpContext) -> Reconciled:  # noqa: ARG001  the signature of `reconcile`
     """A lost model call changed nothing but the bill, so it may be repeated."""
     return Reconciled(happened=False)
 

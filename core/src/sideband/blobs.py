@@ -1,0 +1,392 @@
+"""Blobs: bytes that are too large for a message, kept by their content in the host's state.
+
+A blob is found by its SHA-256 and never changes. It is there whole or not at all, for the host's user only.
+
+OpFailed
+└── BlobError                                 blob.failed
+    ├── BlobMissing(LookupError)              blob.missing     there is none with this digest
+    ├── BlobDamaged(ValueError)               blob.damaged     what is there is something else
+    ├── BlobTooLarge(ValueError)              blob.too_large
+    └── BlobStorage(OSError)                  blob.storage     the file system refuses
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from secrets import token_hex
+
+import anyio
+from anyio import to_thread
+from attrs import define, field, frozen
+
+from .ops import OpFailed, Scope
+
+__all__ = [
+    "Blob",
+    "BlobDamaged",
+    "BlobError",
+    "BlobMissing",
+    "BlobReader",
+    "BlobScope",
+    "BlobStorage",
+    "BlobStore",
+    "BlobTooLarge",
+    "NewBlob",
+]
+
+_PIECE = 1024 * 1024
+_DIGEST = re.compile(r"[0-9a-f]{64}\Z")
+_TEMPORARY = ".part-"
+_ABANDONED_SECONDS = 24 * 3_600.0
+_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_WRITE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@frozen
+class BlobScope(Scope, family="blobs"):
+    """What a grant must allow for a skill to get at blobs, through whichever op.
+
+    Args:
+        mode: ``read`` or ``write``.
+    """
+
+    mode: str | None = None
+
+
+@frozen
+class Blob:
+    """A blob that is there.
+
+    Args:
+        sha256: the digest of its content, 64 lower-case hexadecimal digits; its name.
+        size: in bytes.
+    """
+
+    sha256: str
+    size: int
+
+
+class BlobError(OpFailed):
+    """A blob could not be kept or had."""
+
+    code = "blob.failed"
+
+
+class BlobMissing(BlobError, LookupError):
+    """There is no blob with this digest."""
+
+    code = "blob.missing"
+
+    def __init__(self, sha256: str) -> None:
+        super().__init__(
+            f"there is no blob `{sha256[:80]}`",
+            hint="a blob is named by the SHA-256 of its content, 64 lower-case hexadecimal digits; keep it again",
+        )
+        self.nothing_happened = True
+
+
+class BlobDamaged(BlobError, ValueError):
+    """What is stored under this digest has another one."""
+
+    code = "blob.damaged"
+
+    def __init__(self, sha256: str) -> None:
+        super().__init__(
+            f"the blob `{sha256}` is damaged: its content has another digest",
+            hint="keep the same content again, which mends it, or delete it",
+        )
+
+
+class BlobTooLarge(BlobError, ValueError):
+    """It is larger than it may be. Nothing of it is kept."""
+
+    code = "blob.too_large"
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"the blob is larger than {limit:,} bytes", hint="raise the limit, or take a part of it")
+        self.nothing_happened = True
+
+
+class BlobStorage(BlobError, OSError):
+    """The file system refuses. Nothing is half-written."""
+
+    code = "blob.storage"
+
+    def __init__(self, folder: Path, error: OSError) -> None:
+        super().__init__(
+            f"a blob in `{folder}` can't be read or written: {error.strerror or type(error).__name__}",
+            hint="look at free space and permissions",
+        )
+
+
+@define(eq=False)
+class NewBlob:
+    """A blob that is being written. Without a commit nothing is left of it."""
+
+    _store: BlobStore
+    _descriptor: int
+    _temporary: Path
+    _limit: int
+    size: int = field(default=0, init=False)
+    _digest: hashlib._Hash = field(factory=hashlib.sha256, init=False)
+    _pending: bytearray = field(factory=bytearray, init=False)
+
+    async def write(self, piece: bytes) -> None:
+        """Add to the end.
+
+        Raises:
+            BlobTooLarge: it has more bytes now than it may have.
+            BlobStorage: the disk is full, for instance.
+        """
+        self.size += len(piece)
+        if self.size > self._limit:
+            raise BlobTooLarge(self._limit)
+        self._pending += piece
+        if len(self._pending) >= _PIECE:
+            await to_thread.run_sync(self._flush)
+
+    async def commit(self) -> Blob:
+        """Keep it, durably.
+
+        Raises:
+            BlobStorage: the file system refuses.
+        """
+        return await to_thread.run_sync(self._commit)
+
+    def _flush(self) -> None:
+        self._digest.update(self._pending)
+        view = memoryview(bytes(self._pending))
+        self._pending.clear()
+        with self._store.failures():
+            while view:
+                view = view[os.write(self._descriptor, view) :]
+
+    def _commit(self) -> Blob:
+        self._flush()
+        blob = Blob(self._digest.hexdigest(), self.size)
+        with self._store.failures():
+            os.fsync(self._descriptor)
+            path = self._store.path(blob.sha256)
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            # Over one that is there already: it might be damaged.
+            self._temporary.replace(path)
+            _sync_folder(path.parent)
+        return blob
+
+    def discard(self) -> None:
+        """Let go of it; what was not committed is gone."""
+        self._temporary.unlink(missing_ok=True)
+        os.close(self._descriptor)
+
+
+@define(eq=False)
+class BlobReader:
+    """A blob that is being read, piece by piece.
+
+    Attributes:
+        blob: which one.
+    """
+
+    blob: Blob
+    _store: BlobStore
+    _descriptor: int
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        digest = hashlib.sha256()
+        while piece := await to_thread.run_sync(self._read):
+            digest.update(piece)
+            yield piece
+        if digest.hexdigest() != self.blob.sha256:
+            raise BlobDamaged(self.blob.sha256)
+
+    def _read(self) -> bytes:
+        with self._store.failures():
+            return os.read(self._descriptor, _PIECE)
+
+
+@define(eq=False)
+class BlobStore:
+    """The blobs of one host. Several hosts may share the folder.
+
+    Args:
+        folder: where they are; made when the first is kept.
+
+    Example:
+        >>> store = BlobStore(home / "blobs")
+        >>> async with store.create(max_bytes=1 << 30) as new:
+        ...     await new.write(b"some of it, ")
+        ...     await new.write(b"and the rest")
+        ...     blob = await new.commit()
+        >>> async with store.open(blob.sha256) as reader:
+        ...     async for piece in reader:
+        ...         print(len(piece), "of", reader.blob.size)
+    """
+
+    folder: Path
+    _prepared: bool = field(default=False, init=False)
+
+    @asynccontextmanager
+    async def create(self, *, max_bytes: int) -> AsyncIterator[NewBlob]:
+        """A new blob of at most ``max_bytes``, to be written and committed.
+
+        Raises:
+            BlobStorage: the file system refuses.
+        """
+        new = await to_thread.run_sync(self._create, max_bytes)
+        try:
+            yield new
+        finally:
+            with anyio.CancelScope(shield=True):
+                await to_thread.run_sync(new.discard)
+
+    async def put(self, data: bytes) -> Blob:
+        """Keep these bytes.
+
+        Raises:
+            BlobStorage: the file system refuses.
+        """
+        async with self.create(max_bytes=len(data)) as new:
+            await new.write(data)
+            return await new.commit()
+
+    @asynccontextmanager
+    async def open(self, sha256: str) -> AsyncIterator[BlobReader]:
+        """A reader of a blob. Whoever reads to the end knows that it was whole.
+
+        Raises:
+            BlobMissing: there is none.
+            BlobDamaged: at the end of reading: the digest is another one.
+            BlobStorage: the file system refuses.
+        """
+        descriptor, blob = await to_thread.run_sync(self._open, sha256)
+        try:
+            yield BlobReader(blob, self, descriptor)
+        finally:
+            os.close(descriptor)
+
+    async def read(self, sha256: str, *, max_bytes: int) -> bytes:
+        """The whole content.
+
+        Raises:
+            BlobMissing: there is none.
+            BlobTooLarge: it has more than ``max_bytes``.
+            BlobDamaged: the digest is another one.
+        """
+        async with self.open(sha256) as reader:
+            if reader.blob.size > max_bytes:
+                raise BlobTooLarge(max_bytes)
+            return b"".join([piece async for piece in reader])
+
+    async def find(self, sha256: str) -> Blob | None:
+        """The blob, if it is there."""
+        return await to_thread.run_sync(self._find, sha256)
+
+    async def delete(self, sha256: str) -> bool:
+        """Remove a blob, and tell whether it was there.
+
+        Raises:
+            BlobStorage: the file system refuses.
+        """
+        return await to_thread.run_sync(self._delete, sha256)
+
+    async def list(self, *, limit: int = 1_000) -> tuple[Blob, ...]:
+        """The blobs, by digest, ``limit`` of them at most."""
+        return await to_thread.run_sync(self._list, limit)
+
+    def path(self, sha256: str) -> Path:
+        """Where the blob is, or would be.
+
+        Raises:
+            BlobMissing: this is no digest.
+        """
+        if not _DIGEST.match(sha256):
+            raise BlobMissing(sha256)
+        return self.folder / sha256[:2] / sha256[2:]
+
+    def failures(self) -> _Failures:
+        """Raise as ``BlobStorage`` what the file system raises inside."""
+        return _Failures(self.folder)
+
+    def _create(self, max_bytes: int) -> NewBlob:
+        with self.failures():
+            if not self._prepared:
+                self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._remove_abandoned()
+                self._prepared = True
+            temporary = self.folder / f"{_TEMPORARY}{token_hex(16)}"
+            return NewBlob(self, os.open(temporary, _WRITE_FLAGS, 0o600), temporary, max_bytes)
+
+    def _remove_abandoned(self) -> None:
+        """What hosts have left that were killed while they wrote."""
+        before = time.time() - _ABANDONED_SECONDS
+        for path in self.folder.glob(f"{_TEMPORARY}*"):
+            with suppress(FileNotFoundError):
+                if path.lstat().st_mtime < before:
+                    path.unlink()
+
+    def _open(self, sha256: str) -> tuple[int, Blob]:
+        try:
+            descriptor = os.open(self.path(sha256), _READ_FLAGS)
+        except FileNotFoundError:
+            raise BlobMissing(sha256) from None
+        except OSError as error:
+            raise BlobStorage(self.folder, error) from error
+        return descriptor, Blob(sha256, os.fstat(descriptor).st_size)
+
+    def _find(self, sha256: str) -> Blob | None:
+        try:
+            return Blob(sha256, self.path(sha256).stat(follow_symlinks=False).st_size)
+        except (FileNotFoundError, NotADirectoryError, BlobMissing):
+            return None
+        except OSError as error:
+            raise BlobStorage(self.folder, error) from error
+
+    def _delete(self, sha256: str) -> bool:
+        with self.failures():
+            try:
+                self.path(sha256).unlink()
+            except (FileNotFoundError, BlobMissing):
+                return False
+        return True
+
+    def _list(self, limit: int) -> tuple[Blob, ...]:
+        with self.failures():
+            found: list[Blob] = []
+            for path in self._files():
+                if len(found) == limit:
+                    break
+                with suppress(FileNotFoundError):
+                    found.append(Blob(path.parent.name + path.name, path.lstat().st_size))
+            return tuple(found)
+
+    def _files(self) -> Iterator[Path]:
+        if not self.folder.is_dir():
+            return
+        for folder in sorted(path for path in self.folder.iterdir() if len(path.name) == 2):
+            yield from (path for path in sorted(folder.iterdir()) if _DIGEST.match(folder.name + path.name))
+
+
+@define
+class _Failures:
+    folder: Path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, OSError) and not isinstance(error, BlobError):
+            raise BlobStorage(self.folder, error) from error
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
