@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 
 __all__ = ["normal_origin"]
 
-_DEFAULT_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
+# `op://crypto.sign` is no place in a network but an op of this host, which has no port
+_DEFAULT_PORTS = {"http": 80, "https": 443, "op": None, "ws": 80, "wss": 443}
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*\Z")
 _HOST = re.compile(r"(?!-)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\Z")
 
@@ -17,7 +18,8 @@ def normal_origin(text: str) -> str:
     """Scheme, host and port; a port that the scheme implies is left out.
 
     Args:
-        text: ``https://api.github.com``, ``http://127.0.0.1:8080``, ``postgres://db.internal:5432``.
+        text: ``https://api.github.com``, ``http://127.0.0.1:8080``, ``postgres://db.internal:5432``; an op that uses
+            the value in the host itself is ``op://crypto.sign``.
 
     Raises:
         ValueError: it is no origin; the message says why.
