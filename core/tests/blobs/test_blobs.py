@@ -1,0 +1,200 @@
+"""Blobs are there whole or not at all, under the digest of their content, and for their owner only."""
+
+import hashlib
+import os
+import signal
+import stat
+import sys
+import time
+
+import anyio
+import pytest
+from sideband.blobs import Blob, BlobDamaged, BlobMissing, BlobStorage, BlobStore, BlobTooLarge
+from sideband.ops import OpFailed
+
+pytestmark = pytest.mark.anyio
+
+WORDS = b"some words, kept by what they say"
+DIGEST = hashlib.sha256(WORDS).hexdigest()
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request):
+    return request.param
+
+
+@pytest.fixture
+def store(tmp_path):
+    return BlobStore(tmp_path / "blobs")
+
+
+def files(store):
+    return [path for path in store.folder.rglob("*") if path.is_file()]
+
+
+async def test_what_is_put_is_found_by_its_digest_and_read_whole(store):
+    assert await store.put(WORDS) == Blob(DIGEST, len(WORDS))
+    assert await store.find(DIGEST) == Blob(DIGEST, len(WORDS))
+    assert await store.read(DIGEST, max_bytes=1_000) == WORDS
+
+
+async def test_what_is_put_twice_is_there_once(store):
+    await store.put(WORDS)
+    await store.put(WORDS)
+    assert await store.list() == (Blob(DIGEST, len(WORDS)),)
+
+
+async def test_what_is_written_in_pieces_is_one_blob_and_comes_in_pieces(store):
+    pieces = [bytes([number]) * 700_000 for number in range(5)]
+    async with store.create(max_bytes=10_000_000) as new:
+        for piece in pieces:
+            await new.write(piece)
+        blob = await new.commit()
+    assert blob == Blob(hashlib.sha256(b"".join(pieces)).hexdigest(), 3_500_000)
+    async with store.open(blob.sha256) as reader:
+        read = [piece async for piece in reader]
+    assert reader.blob.size == 3_500_000
+    assert len(read) > 1
+    assert b"".join(read) == b"".join(pieces)
+
+
+async def test_without_a_commit_nothing_is_left(store):
+    async with store.create(max_bytes=100) as new:
+        await new.write(WORDS)
+    assert files(store) == []
+
+
+async def test_what_is_larger_than_it_may_be_is_refused_and_nothing_is_left(store):
+    with pytest.raises(BlobTooLarge) as caught:
+        async with store.create(max_bytes=8) as new:
+            await new.write(WORDS)
+    assert (caught.value.code, isinstance(caught.value, OpFailed)) == ("blob.too_large", True)
+    assert "8 bytes" in str(caught.value)
+    assert caught.value.hint
+    assert files(store) == []
+
+
+async def test_what_may_not_be_read_whole_is_not_read(store):
+    await store.put(WORDS)
+    with pytest.raises(BlobTooLarge):
+        await store.read(DIGEST, max_bytes=len(WORDS) - 1)
+
+
+@pytest.mark.parametrize(
+    "name", ["0" * 64, "", "../../etc/passwd", DIGEST.upper(), DIGEST + "\n", "g" * 64, "/" + DIGEST[1:]]
+)
+async def test_a_name_that_nothing_has_is_missing(store, name):
+    await store.put(WORDS)
+    with pytest.raises(BlobMissing) as caught:
+        await store.read(name, max_bytes=100)
+    assert caught.value.code == "blob.missing"
+    assert "64" in caught.value.hint
+    assert await store.find(name) is None
+    assert not await store.delete(name)
+
+
+async def test_what_was_changed_on_disk_is_not_handed_out_and_putting_it_again_mends_it(store):
+    await store.put(WORDS)
+    store.path(DIGEST).write_bytes(WORDS[::-1])
+    with pytest.raises(BlobDamaged) as caught:
+        await store.read(DIGEST, max_bytes=100)
+    assert caught.value.code == "blob.damaged"
+    assert caught.value.hint
+    await store.put(WORDS)
+    assert await store.read(DIGEST, max_bytes=100) == WORDS
+
+
+async def test_a_link_in_the_place_of_a_blob_is_not_followed(store, tmp_path):
+    await store.put(WORDS)
+    (tmp_path / "elsewhere").write_bytes(WORDS)
+    store.path(DIGEST).unlink()
+    store.path(DIGEST).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(BlobStorage):
+        await store.read(DIGEST, max_bytes=100)
+
+
+async def test_a_pipe_in_the_place_of_a_blob_holds_nobody_up(store):
+    await store.put(WORDS)
+    store.path(DIGEST).unlink()
+    os.mkfifo(store.path(DIGEST))
+    with pytest.raises(BlobDamaged):
+        await store.read(DIGEST, max_bytes=100)
+
+
+async def test_deleting_tells_whether_it_was_there(store):
+    await store.put(WORDS)
+    assert await store.delete(DIGEST)
+    assert not await store.delete(DIGEST)
+    assert await store.list() == ()
+
+
+async def test_the_list_is_sorted_and_bounded(store):
+    blobs = sorted([await store.put(bytes([number])) for number in range(20)], key=lambda blob: blob.sha256)
+    assert await store.list() == tuple(blobs)
+    assert await store.list(limit=3) == tuple(blobs[:3])
+
+
+async def test_nobody_else_can_read_them(store):
+    await store.put(WORDS)
+    assert stat.S_IMODE(store.path(DIGEST).stat().st_mode) == 0o600
+    assert {stat.S_IMODE(path.stat().st_mode) for path in (store.folder, store.path(DIGEST).parent)} == {0o700}
+
+
+async def test_a_folder_that_can_not_be_made_is_a_typed_error(tmp_path):
+    (tmp_path / "blobs").write_text("a file")
+    with pytest.raises(BlobStorage) as caught:
+        await BlobStore(tmp_path / "blobs").put(WORDS)
+    assert caught.value.code == "blob.storage"
+    assert "free space" in caught.value.hint
+
+
+FULL_DISK = """
+import resource, signal, sys
+from pathlib import Path
+import anyio
+from sideband.blobs import BlobStorage, BlobStore
+
+async def main():
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, resource.RLIM_INFINITY))
+    store = BlobStore(Path(sys.argv[1]))
+    try:
+        await store.put(b"x" * 20_000)
+    except BlobStorage as error:
+        print(error.code)
+
+anyio.run(main)
+"""
+
+
+async def test_a_full_disk_is_a_typed_error_and_nothing_is_left(store):
+    done = await anyio.run_process([sys.executable, "-c", FULL_DISK, str(store.folder)])
+    assert done.stdout == b"blob.storage\n"
+    assert files(store) == []
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+import anyio
+from sideband.blobs import BlobStore
+
+async def main():
+    async with BlobStore(Path(sys.argv[1])).create(max_bytes=10_000_000) as new:
+        await new.write(b"x" * 2_000_000)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+anyio.run(main)
+"""
+
+
+async def test_what_a_killed_host_was_writing_is_no_blob_and_goes_after_a_day(store):
+    done = await anyio.run_process([sys.executable, "-c", KILLED, str(store.folder)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    (left,) = files(store)
+    assert await store.list() == ()
+    await store.put(WORDS)
+    assert left.exists()
+    os.utime(left, (time.time() - 100_000, time.time() - 100_000))
+    await BlobStore(store.folder).put(WORDS)
+    assert not left.exists()

@@ -1,0 +1,212 @@
+"""An effect is taken back by other effects, planned by its op, gated and recorded like any, and never twice."""
+
+import pytest
+from pydantic import BaseModel
+from sideband import hookimpl
+from sideband.broker import EffectMissing
+from sideband.hooks import Deny
+from sideband.ledger import find, verify
+from sideband.ops import Level, OpContext, OpFailed, Undo, UndoStep, op
+
+pytestmark = pytest.mark.anyio
+
+
+class Setting(BaseModel):
+    value: int = 0
+
+
+class Light:
+    """A light that ops switch."""
+
+    def __init__(self):
+        self.value = 0
+        self.broken = False
+
+
+@pytest.fixture
+def light():
+    return Light()
+
+
+@pytest.fixture
+def lamp(family, light):
+    """An op that can be taken back, one that can't, and one that only reads."""
+
+    async def undo(recorded, ctx):
+        if recorded.status != "done":
+            return Undo(remains=(f"it ended as {recorded.status}",))
+        before = recorded.note["before"]
+        step = UndoStep("lamp.set", {"value": before}, f"set it back to {before}")
+        return Undo(steps=(step,), remains=("whoever has seen it has seen it",))
+
+    @op("lamp.set", level=Level.CONTROLLED, record=["value"], undo=undo)
+    async def set_lamp(params: Setting, ctx: OpContext) -> int:
+        if light.broken:
+            raise OpFailed("the lamp is broken")
+        await ctx.note({"before": light.value})
+        light.value = params.value
+        return params.value
+
+    @op("lamp.flash", level=Level.RESTRICTED)
+    async def flash(params: Setting, ctx: OpContext) -> None:
+        pass
+
+    @op("lamp.read", level=Level.MONITORED)
+    async def read(params: Setting, ctx: OpContext) -> int:
+        return light.value
+
+    return family("lamp", set_lamp, flash, read)
+
+
+async def run(host, op, **params):
+    """Run an op and answer the id of its effect."""
+    effects = []
+    await host.op(op, params, on_effect=lambda report: effects.append(report.id))
+    return effects[-1]
+
+
+async def test_a_plan_says_what_would_be_done_and_what_stays_and_changes_nothing(make_host, lamp, light):
+    async with make_host(lamp) as host:
+        plan = await host.plan_undo(await run(host, "lamp.set", value=5))
+    assert [(step.op, step.params, step.text) for step in plan.steps] == [
+        ("lamp.set", {"value": 0}, "set it back to 0")
+    ]
+    assert plan.remains == ("whoever has seen it has seen it",)
+    assert light.value == 5
+
+
+async def test_carrying_it_out_takes_it_back_as_an_effect_of_its_own(make_host, lamp, light):
+    async with make_host(lamp) as host:
+        effect = await run(host, "lamp.set", value=5)
+        plan = await host.plan_undo(effect)
+        reports = []
+        (done,) = await host.undo(plan, on_effect=reports.append)
+        record = await find(host.ledger.folder, reports[0].id)
+        assert (await verify(host.ledger.folder, host.store)).ok
+    assert (light.value, done.result, done.error) == (0, 0, None)
+    assert (record.op, record.key, record.status) == ("lamp.set", f"undo:{effect}:0", "done")
+
+
+async def test_what_was_taken_back_is_not_taken_back_again(make_host, lamp, light):
+    async with make_host(lamp) as host:
+        effect = await run(host, "lamp.set", value=5)
+        first = await host.plan_undo(effect)
+        await host.undo(first)
+        await run(host, "lamp.set", value=7)
+        second = await host.plan_undo(effect)
+        assert [step.state for step in second.steps] == ["done"]
+        assert await host.undo(second) == []
+        # A plan that is out of date does no harm either.
+        await host.undo(first)
+    assert light.value == 7
+
+
+async def test_taking_back_can_be_taken_back(make_host, lamp, light):
+    async with make_host(lamp) as host:
+        reports = []
+        await host.undo(await host.plan_undo(await run(host, "lamp.set", value=5)), on_effect=reports.append)
+        assert light.value == 0
+        await host.undo(await host.plan_undo(reports[0].id))
+    assert light.value == 5
+
+
+async def test_a_step_that_fails_is_told_with_its_error(make_host, lamp, light):
+    async with make_host(lamp) as host:
+        plan = await host.plan_undo(await run(host, "lamp.set", value=5))
+        light.broken = True
+        (gone,) = await host.undo(plan)
+    assert gone.error.message == "the lamp is broken"
+
+
+async def test_steps_after_one_that_failed_are_not_tried(make_host, family, light):
+    async def undo(recorded, ctx):
+        steps = [UndoStep("lamp.fail", {}, "first"), UndoStep("lamp.set", {"value": 9}, "second")]
+        return Undo(steps=tuple(steps))
+
+    @op("lamp.set", level=Level.CONTROLLED, undo=undo)
+    async def set_lamp(params: Setting, ctx: OpContext) -> None:
+        light.value = params.value
+
+    @op("lamp.fail", level=Level.CONTROLLED)
+    async def fail(params: Setting, ctx: OpContext) -> None:
+        raise OpFailed("no")
+
+    async with make_host(family("lamp", set_lamp, fail)) as host:
+        plan = await host.plan_undo(await run(host, "lamp.set", value=5))
+        assert len(await host.undo(plan)) == 1
+    assert light.value == 5
+
+
+async def test_guards_decide_about_steps(make_host, lamp, hook, light):
+    @hookimpl
+    async def op_call(event, ctx):
+        return Deny("not now") if event.key and event.key.startswith("undo:") else None
+
+    async with make_host(lamp, hook("watch", op_call)) as host:
+        (gone,) = await host.undo(await host.plan_undo(await run(host, "lamp.set", value=5)))
+    assert gone.error.code == "op.denied"
+    assert light.value == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("lamp.flash", "knows no way to take lamp.flash back"), ("lamp.read", "changes nothing")]
+)
+async def test_what_knows_no_way_back_says_so(make_host, lamp, name, said):
+    async with make_host(lamp) as host:
+        plan = await host.plan_undo(await run(host, name))
+    assert plan.steps == ()
+    assert said in plan.remains[0]
+
+
+async def test_what_was_refused_did_not_happen(make_host, lamp, hook):
+    @hookimpl
+    async def op_call(event, ctx):
+        return Deny("no")
+
+    async with make_host(lamp, hook("watch", op_call)) as host:
+        effects = []
+        with pytest.raises(PermissionError):
+            await host.op("lamp.set", {}, on_effect=lambda report: effects.append(report.id))
+        plan = await host.plan_undo(effects[0])
+    assert plan.remains == ("it was refused: nothing happened",)
+
+
+async def test_an_effect_that_nobody_knows_is_missing(make_host, lamp):
+    async with make_host(lamp) as host:
+        with pytest.raises(EffectMissing) as caught:
+            await host.plan_undo("nothing-1")
+    assert (caught.value.code, caught.value.exit_code) == ("effect.missing", 2)
+    assert "audit query" in caught.value.hint
+
+
+async def test_a_plan_that_fails_is_a_typed_error_of_its_op_without_secrets(make_host, family):
+    async def undo(recorded, ctx):
+        raise KeyError("canary-7f3a9c51")
+
+    @op("lamp.set", level=Level.CONTROLLED, undo=undo)
+    async def set_lamp(params: Setting, ctx: OpContext) -> None:
+        pass
+
+    async with make_host(family("lamp", set_lamp)) as host:
+        host.redactor.protect("canary-7f3a9c51", "canary")
+        effect = await run(host, "lamp.set")
+        with pytest.raises(OpFailed) as caught:
+            await host.plan_undo(effect)
+    assert (caught.value.op, caught.value.plugin) == ("lamp.set", "lamp")
+    assert "canary-7f3a9c51" not in str(caught.value)
+
+
+async def test_what_a_plan_says_holds_no_secrets(make_host, family):
+    async def undo(recorded, ctx):
+        step = UndoStep("lamp.set", {}, "canary-7f3a9c51 goes back")
+        return Undo(steps=(step,), remains=("canary-7f3a9c51 stays",))
+
+    @op("lamp.set", level=Level.CONTROLLED, undo=undo)
+    async def set_lamp(params: Setting, ctx: OpContext) -> None:
+        pass
+
+    async with make_host(family("lamp", set_lamp)) as host:
+        host.redactor.protect("canary-7f3a9c51", "canary")
+        plan = await host.plan_undo(await run(host, "lamp.set"))
+    assert plan.remains == ("[redacted:canary] stays",)
+    assert plan.steps[0].text == "[redacted:canary] goes back"
