@@ -1,0 +1,90 @@
+"""What is known about the names in a folder. Blocks."""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+import os
+import stat
+from collections.abc import Iterator
+from typing import Literal
+
+from anyio import from_thread
+from attrs import frozen
+
+__all__ = ["Entry", "Kind", "Listing", "entry_of", "list_folder"]
+
+_LOOK_AFTER = 1_000
+
+Kind = Literal["file", "folder", "link", "other"]
+
+
+@frozen
+class Entry:
+    """What is known about one name in a folder.
+
+    Attributes:
+        name: the last part of its path.
+        kind: a link is never followed: it is a ``link`` whatever it leads to; ``other`` is a pipe or a device.
+        size: bytes of a file, 0 for anything else.
+        modified: when its content was last changed, in seconds since 1970.
+        permissions: the lower nine bits of its mode.
+    """
+
+    name: str
+    kind: Kind
+    size: int
+    modified: float
+    permissions: int
+
+
+@frozen
+class Listing:
+    """Some entries of a folder.
+
+    Attributes:
+        entries: in the order of their names.
+        truncated: whether there are more after them.
+        left_out: how many names were left out since they are hidden, or can't be written as text.
+    """
+
+    entries: tuple[Entry, ...]
+    truncated: bool
+    left_out: int
+
+
+def entry_of(name: str, found: os.stat_result) -> Entry:
+    """What a name stands for, from what the system says about it."""
+    kinds: dict[int, Kind] = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "link"}
+    kind = kinds.get(stat.S_IFMT(found.st_mode), "other")
+    size = found.st_size if kind == "file" else 0
+    return Entry(name, kind, size, found.st_mtime, stat.S_IMODE(found.st_mode) & 0o777)
+
+
+def list_folder(folder: int, limit: int, after: str, *, hidden: bool) -> Listing:
+    """See ``ConfinedFolder.list``. However many names there are, only ``limit`` are kept in mind."""
+    left_out = 0
+
+    def names() -> Iterator[str]:
+        nonlocal left_out
+        with os.scandir(folder) as found:
+            for number, one in enumerate(found):
+                if number % _LOOK_AFTER == 0:
+                    from_thread.check_cancelled()
+                if not _is_text(one.name) or (one.name.startswith(".") and not hidden):
+                    left_out += 1
+                elif one.name > after:
+                    yield one.name
+
+    chosen = heapq.nsmallest(limit + 1, names())
+    entries = []
+    for name in chosen[:limit]:
+        # it may have gone meanwhile
+        with contextlib.suppress(FileNotFoundError):
+            entries.append(entry_of(name, os.stat(name, dir_fd=folder, follow_symlinks=False)))
+    return Listing(tuple(entries), len(chosen) > limit, left_out)
+
+
+def _is_text(name: str) -> bool:
+    """Whether it can be told: names on a disk are bytes, which need not be UTF-8."""
+    return not any("\ud800" <= character <= "\udfff" for character in name)

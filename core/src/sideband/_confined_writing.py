@@ -1,0 +1,240 @@
+"""A new file that is there whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import secrets
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+from anyio import CapacityLimiter, from_thread, to_thread
+from attrs import define, field
+
+from ._confined_errors import FileChanged, FileRefused, FileTaken, FileTooLarge
+from ._confined_steps import PIECE, digest_of, locked, opened, ordinary, settle, translating
+
+__all__ = ["NewFile", "check_expected", "open_new"]
+
+_NAMED = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_NAMELESS = getattr(os, "O_TMPFILE", 0) | os.O_WRONLY | os.O_CLOEXEC
+_DESCRIPTORS = Path("/proc/self/fd")
+
+
+@define
+class NewFile:
+    """A file that is being written, without a name that anybody would read until it is complete.
+
+    Where the system can do it, it has no name at all until then, so that nothing stays if the process is killed.
+
+    Attributes:
+        path: how messages call it.
+        size: how many bytes were written.
+    """
+
+    path: str
+    _folder: int
+    _name: str
+    _descriptor: int
+    _temporary: str | None
+    _max_bytes: int | None
+    _limiter: CapacityLimiter | None
+    size: int = field(default=0, init=False)
+    _digest: hashlib._Hash = field(factory=hashlib.sha256, init=False)
+    _pending: bytearray = field(factory=bytearray, init=False)
+
+    @property
+    def sha256(self) -> str:
+        """The digest of what was written, in hexadecimal; of all of it once ``complete`` or ``commit`` was called."""
+        return self._digest.hexdigest()
+
+    async def write(self, data: bytes) -> None:
+        """Add to the end.
+
+        Raises:
+            FileTooLarge: it grows over its limit.
+            FileFailed: the disk is full, for instance.
+        """
+        self.size += len(data)
+        if self._max_bytes is not None and self.size > self._max_bytes:
+            raise FileTooLarge(self.path, self.size, self._max_bytes)
+        self._pending += data
+        if len(self._pending) >= PIECE:
+            await self._in_thread(self._flush)
+
+    async def complete(self) -> str:
+        """Have all that was written on the disk, still without a name.
+
+        Returns:
+            Its SHA-256, in hexadecimal.
+
+        Raises:
+            FileFailed: the system refuses.
+        """
+        await self._in_thread(self._complete)
+        return self.sha256
+
+    async def commit(
+        self, *, overwrite: bool = False, expected: str | None = None, permissions: int | None = None
+    ) -> None:
+        """Give it its name.
+
+        Args:
+            overwrite: whether an ordinary file with this name may be replaced.
+            expected: the SHA-256 that the file which is replaced must have; ``overwrite`` goes without saying then.
+            permissions: the lower nine bits of its mode. By default those of the file that is replaced, or the
+                owner's to read and write.
+
+        Raises:
+            FileTaken: there is something with this name by now, and it must not be replaced.
+            FileChanged: what is there is not what was expected.
+            FileRefused: there is a folder or a link with this name.
+            FileFailed: the system refuses.
+        """
+
+        def work() -> None:
+            self._complete()
+            with translating(self.path), locked(self._folder):
+                self._place(overwrite or expected is not None, expected, permissions)
+
+        await self._in_thread(work)
+
+    def discard(self) -> None:
+        """Let go of it; what was not committed is gone. Blocks."""
+        with contextlib.suppress(FileNotFoundError):
+            if self._temporary is not None:
+                os.unlink(self._temporary, dir_fd=self._folder)
+        os.close(self._descriptor)
+
+    async def _in_thread(self, work: Callable[[], None]) -> None:
+        await to_thread.run_sync(work, limiter=self._limiter)
+
+    def _flush(self) -> None:
+        piece = bytes(self._pending)
+        self._pending.clear()
+        self._digest.update(piece)
+        view = memoryview(piece)
+        with translating(self.path):
+            while view:
+                from_thread.check_cancelled()
+                view = view[os.write(self._descriptor, view) :]
+
+    def _complete(self) -> None:
+        self._flush()
+        with translating(self.path):
+            os.fsync(self._descriptor)
+
+    def _place(self, overwrite: bool, expected: str | None, permissions: int | None) -> None:
+        try:
+            found = os.stat(self._name, dir_fd=self._folder, follow_symlinks=False)
+        except FileNotFoundError:
+            found = None
+        if found is not None:
+            self._check_replaceable(found, overwrite)
+        check_expected(self._folder, self._name, self.path, expected)
+        _dress(self._descriptor, found, permissions)
+        from_thread.check_cancelled()
+        if overwrite:
+            temporary = self._temporary or self._named()
+            os.replace(temporary, self._name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+        else:
+            self._link(self._name)
+            if self._temporary is not None:
+                os.unlink(self._temporary, dir_fd=self._folder)
+        self._temporary = None
+        settle(self._folder, self.path)
+
+    def _check_replaceable(self, found: os.stat_result, overwrite: bool) -> None:
+        if not stat.S_ISREG(found.st_mode):
+            raise FileRefused(self.path, "what is there is no ordinary file")
+        if not overwrite:
+            raise FileTaken(self.path)
+
+    def _named(self) -> str:
+        """Give a file without a name a temporary one: only what has a name can take another's place."""
+        name = _temporary_name()
+        self._link(name)
+        self._temporary = name
+        return name
+
+    def _link(self, name: str) -> None:
+        """Give it a name that nobody has."""
+        if self._temporary is not None:
+            os.link(self._temporary, name, src_dir_fd=self._folder, dst_dir_fd=self._folder, follow_symlinks=False)
+        else:
+            os.link(_DESCRIPTORS / str(self._descriptor), name, dst_dir_fd=self._folder, follow_symlinks=True)
+
+
+def check_expected(folder: int, name: str, path: str, expected: str | None) -> None:
+    """Make sure that an ordinary file has this digest; with ``None``, whatever is there will do.
+
+    Raises:
+        FileChanged: it has another one, or is gone.
+        FileRefused: it is no ordinary file.
+    """
+    if expected is None:
+        return
+    try:
+        ordinary(folder, name, path)
+    except FileNotFoundError:
+        raise FileChanged(path, gone=True) from None
+    with opened(folder, name, path) as (descriptor, _):
+        if digest_of(descriptor) != expected:
+            raise FileChanged(path)
+
+
+def open_new(
+    folder: int, name: str, path: str, *, overwrite: bool, max_bytes: int | None, limiter: CapacityLimiter | None
+) -> NewFile:
+    """A new file for this folder. Its descriptor is the file's own; that of the folder stays the caller's.
+
+    Raises:
+        FileTaken: there is one already, and it must not be replaced.
+        FileRefused: what is there is no ordinary file.
+        FileFailed: the system refuses.
+    """
+    with translating(path):
+        with contextlib.suppress(FileNotFoundError):
+            ordinary(folder, name, path)
+            if not overwrite:
+                raise FileTaken(path)
+        descriptor, temporary = _open_nameless(folder) or _open_named(folder)
+    return NewFile(path, folder, name, descriptor, temporary, max_bytes, limiter)
+
+
+def _open_nameless(folder: int) -> tuple[int, None] | None:
+    """Where the system and this file system can do it."""
+    if not hasattr(os, "O_TMPFILE") or not _DESCRIPTORS.exists():
+        return None
+    try:
+        return os.open(".", _NAMELESS, mode=0o600, dir_fd=folder), None
+    except (IsADirectoryError, OSError):
+        # whatever is wrong with the folder itself, creating a file by name says it better
+        return None
+
+
+def _open_named(folder: int) -> tuple[int, str]:
+    name = _temporary_name()
+    return os.open(name, _NAMED, mode=0o600, dir_fd=folder), name
+
+
+def _temporary_name() -> str:
+    return f".{secrets.token_hex(8)}.part"
+
+
+def _dress(descriptor: int, replaced: os.stat_result | None, permissions: int | None) -> None:
+    """Give the new file the rights of the one that it replaces, and nobody more than had them."""
+    mode = permissions
+    if replaced is not None:
+        mine = os.fstat(descriptor)
+        mode = stat.S_IMODE(replaced.st_mode) & 0o777 if mode is None else mode
+        if (mine.st_uid, mine.st_gid) != (replaced.st_uid, replaced.st_gid):
+            try:
+                os.fchown(descriptor, replaced.st_uid, replaced.st_gid)
+            except PermissionError:
+                # what its group could do would now be another group's
+                mode &= 0o707
+    if mode is not None:
+        os.fchmod(descriptor, mode & 0o777)

@@ -1,0 +1,72 @@
+"""A folder whose files are named by others, and one beside it that none of them may reach."""
+
+import contextlib
+import os
+
+import pytest
+from sideband.confined_files import ConfinedFolder
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request):
+    return request.param
+
+
+@pytest.fixture
+def root(tmp_path):
+    folder = tmp_path / "root"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def outside(tmp_path):
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    (folder / "secret").write_text("not yours")
+    return folder
+
+
+@pytest.fixture
+def folder(root):
+    return ConfinedFolder(root)
+
+
+@pytest.fixture
+def names():
+    """The names in a folder, in order."""
+
+    def names_of(path):
+        return sorted(one.name for one in path.iterdir())
+
+    return names_of
+
+
+@pytest.fixture
+def save():
+    """Writes a whole file."""
+
+    async def write(folder, path, data, **options):
+        async with folder.writing(path, overwrite=options.get("overwrite", "expected" in options)) as file:
+            await file.write(data)
+            await file.commit(**options)
+        return file
+
+    return write
+
+
+@pytest.fixture
+def as_nobody():
+    """Without the rights over files that root has, for the thread that runs it and those that it starts."""
+
+    @contextlib.contextmanager
+    def dropped():
+        before = os.geteuid()
+        if before == 0:
+            os.seteuid(65534)
+        try:
+            yield
+        finally:
+            os.seteuid(before)
+
+    return dropped

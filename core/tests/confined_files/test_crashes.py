@@ -1,0 +1,73 @@
+"""Processes that are killed while they write, and a disk without room."""
+
+import hashlib
+import random
+import subprocess
+import sys
+import time
+
+# Replaces one file again and again by whole contents of one letter, and says when it has begun.
+WRITER = """
+import anyio
+from pathlib import Path
+from sideband.confined_files import ConfinedFolder
+
+async def main():
+    folder = ConfinedFolder(Path(ROOT))
+    for number in range(1_000_000):
+        async with folder.writing("x", overwrite=True) as file:
+            await file.write(b"ab"[number % 2 : number % 2 + 1] * 3_000_000)
+            await file.commit(overwrite=True)
+        print(number, flush=True)
+
+anyio.run(main)
+"""
+
+# Fills a disk of its own, which only it sees.
+FILLER = """
+import anyio, sys
+from pathlib import Path
+from sideband.confined_files import ConfinedFolder, FileFailed
+
+async def main():
+    root = Path(sys.argv[1])
+    folder = ConfinedFolder(root)
+    async with folder.writing("kept") as file:
+        await file.write(b"old")
+        await file.commit()
+    for size in (3_000_000, 600_000):
+        try:
+            async with folder.writing("kept", overwrite=True) as file:
+                await file.write(b"x" * size)
+                await file.commit(overwrite=True)
+        except FileFailed as error:
+            assert error.nothing_happened
+            print(error.message)
+    print(sorted(one.name for one in root.iterdir()), (root / "kept").read_bytes())
+
+anyio.run(main)
+"""
+
+
+def test_whoever_is_killed_while_writing_leaves_the_old_or_the_new_and_nothing_else(root, names):
+    whole = {hashlib.sha256(letter * 3_000_000).hexdigest() for letter in (b"a", b"b")}
+    chance = random.Random(7)
+    for _ in range(6):
+        with subprocess.Popen(
+            [sys.executable, "-c", WRITER.replace("ROOT", repr(str(root)))], stdout=subprocess.PIPE
+        ) as process:
+            process.stdout.readline()
+            time.sleep(chance.random() * 0.1)  # a moment that nobody has chosen
+            process.kill()
+        assert hashlib.sha256((root / "x").read_bytes()).hexdigest() in whole
+        assert [one for one in names(root) if not one.endswith(".part")] == ["x"]
+
+
+def test_a_full_disk_leaves_what_was_there(root):
+    mount = 'mount -t tmpfs -o size=512k none "$1" && exec "$2" -c "$3" "$1"'
+    done = subprocess.run(
+        ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mount, "sh", root, sys.executable, FILLER],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout.count("No space left on device") == 2, done.stderr
+    assert done.stdout.endswith("['kept'] b'old'\n"), done.stdout

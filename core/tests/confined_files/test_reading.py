@@ -1,0 +1,166 @@
+import contextlib
+import hashlib
+import os
+import socket
+import threading
+from pathlib import Path
+
+import anyio
+import pytest
+from sideband.confined_files import ConfinedFolder, FileFailed, FileMissing, FileRefused, FileTooLarge
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_file_is_read_whole(folder, root):
+    (root / "a").mkdir()
+    (root / "a" / "x").write_bytes(b"content")
+    assert await folder.read("a/x", max_bytes=7) == b"content"
+
+
+async def test_a_file_over_the_limit_is_not_read(folder, root):
+    (root / "x").write_bytes(b"content")
+    with pytest.raises(FileTooLarge, match="7 bytes, more than 6") as caught:
+        await folder.read("x", max_bytes=6)
+    assert (caught.value.code, caught.value.nothing_happened) == ("file.too_large", True)
+    assert "offset" in caught.value.hint
+
+
+async def test_a_file_of_a_terabyte_costs_nothing(folder, root):
+    with (root / "x").open("wb") as file:
+        file.truncate(2**40)
+    with pytest.raises(FileTooLarge):
+        await folder.read("x", max_bytes=2**20)
+    with pytest.raises(FileTooLarge):
+        await folder.digest("x", max_bytes=2**20)
+    async with folder.reading("x") as reader:
+        assert reader.entry.size == 2**40
+        reader.seek(2**40 - 1)
+        assert await reader.read() == b"\0"
+        assert await reader.read() == b""
+
+
+async def test_a_digest_that_nobody_waits_for_any_more_is_not_calculated(folder, root):
+    with (root / "x").open("wb") as file:
+        file.truncate(2**40)
+    with anyio.move_on_after(0.05) as scope:
+        await folder.digest("x")
+    assert scope.cancelled_caught
+
+
+async def test_a_file_is_read_in_pieces_with_its_digest(folder, root):
+    (root / "x").write_bytes(b"0123456789")
+    async with folder.reading("x") as reader:
+        assert await reader.read(4) == b"0123"
+        assert await reader.digest() == hashlib.sha256(b"0123456789").hexdigest()
+        assert await reader.read(4) == b"4567"
+        assert (reader.path, reader.entry.name, reader.entry.kind) == ("x", "x", "file")
+    assert await folder.digest("x") == hashlib.sha256(b"0123456789").hexdigest()
+
+
+async def test_what_is_not_there_is_missing(folder):
+    for path in ("x", "a/x"):
+        with pytest.raises(FileMissing) as caught:
+            await folder.read(path, max_bytes=1)
+        assert caught.value.code == "file.missing"
+        assert caught.value.hint
+
+
+async def test_a_root_that_is_not_there_is_not_made_by_reading(tmp_path):
+    with pytest.raises(FileMissing):
+        await ConfinedFolder(tmp_path / "none").read("x", max_bytes=1)
+    assert not (tmp_path / "none").exists()
+
+
+async def test_no_symbolic_link_is_followed(folder, root, outside):
+    (root / "file").symlink_to(outside / "secret")
+    (root / "folder").symlink_to(outside)
+    (root / "inside").symlink_to("target")
+    (root / "target").write_text("")
+    for path in ("file", "folder/secret", "inside"):
+        with pytest.raises(FileRefused):
+            await folder.read(path, max_bytes=100)
+
+
+async def test_a_link_as_root_is_refused(tmp_path, outside):
+    (tmp_path / "link").symlink_to(outside)
+    with pytest.raises(FileRefused):
+        await ConfinedFolder(tmp_path / "link").read("secret", max_bytes=100)
+
+
+async def test_a_pipe_does_not_hang_its_reader(folder, root):
+    os.mkfifo(root / "pipe")
+    with pytest.raises(FileRefused, match="no ordinary file"):
+        await folder.read("pipe", max_bytes=1)
+
+
+async def test_a_socket_and_a_folder_are_no_files(folder, root):
+    with socket.socket(socket.AF_UNIX) as one:
+        with contextlib.chdir(root):
+            one.bind("socket")
+        with pytest.raises(FileRefused):
+            await folder.read("socket", max_bytes=1)
+    (root / "sub").mkdir()
+    for path in ("sub", "."):
+        with pytest.raises(FileRefused):
+            await folder.read(path, max_bytes=1)
+
+
+@pytest.mark.parametrize(
+    "path", ["dev/zero", "dev/null", f"proc/{os.getpid()}/environ", "proc/version", "sys/kernel/notes"]
+)
+async def test_devices_and_what_the_kernel_shows_of_itself_are_no_files(path):
+    with pytest.raises(FileRefused, match=r"no ordinary file|kernel"):
+        await ConfinedFolder(Path("/")).read(path, max_bytes=100)
+
+
+async def test_the_kernels_folders_are_not_listed():
+    with pytest.raises(FileRefused, match="kernel"):
+        await ConfinedFolder(Path("/")).list(f"proc/{os.getpid()}", limit=1)
+
+
+async def test_what_is_excluded_is_not_entered_under_any_path(tmp_path, root, outside):
+    whole = ConfinedFolder(tmp_path, excluded=(outside, tmp_path / "none"))
+    for path in ("outside/secret", "outside/deeper/secret"):
+        with pytest.raises(FileRefused, match="belongs to the host"):
+            await whole.read(path, max_bytes=100)
+    with pytest.raises(FileRefused, match="belongs to the host"):
+        await whole.list("outside", limit=10)
+    with pytest.raises(FileRefused, match="belongs to the host"):
+        await ConfinedFolder(outside, excluded=(outside,)).list(limit=10)
+
+
+async def test_a_link_that_is_swapped_in_meanwhile_leads_nowhere(folder, root, outside):
+    (root / "real").mkdir()
+    (root / "real" / "secret").write_text("mine")
+    ended = threading.Event()
+
+    def swap():
+        while not ended.is_set():
+            (root / "real").rename(root / "sub")
+            (root / "sub").rename(root / "real")
+            (root / "sub").symlink_to(outside)
+            (root / "sub").unlink()
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    seen = set()
+    try:
+        for _ in range(1_500):
+            try:
+                seen.add(await folder.read("sub/secret", max_bytes=100))
+            except (FileRefused, FileMissing) as error:
+                seen.add(type(error))
+    finally:
+        ended.set()
+        thread.join()
+    assert FileRefused in seen
+    assert b"not yours" not in seen
+
+
+async def test_what_the_system_refuses_is_said(folder, root, as_nobody):
+    (root / "x").write_text("")
+    (root / "x").chmod(0)
+    with as_nobody(), pytest.raises(FileFailed, match="ermission") as caught:
+        await folder.read("x", max_bytes=1)
+    assert (caught.value.code, caught.value.nothing_happened) == ("file.failed", True)

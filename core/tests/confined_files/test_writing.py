@@ -1,0 +1,212 @@
+import fcntl
+import hashlib
+import os
+import resource
+import stat
+from pathlib import Path
+
+import anyio
+import pytest
+from sideband.confined_files import ConfinedFolder, FileChanged, FileFailed, FileRefused, FileTaken, FileTooLarge
+
+pytestmark = pytest.mark.anyio
+
+
+def descriptors():
+    return sorted(one.name for one in Path("/proc/self/fd").iterdir())
+
+
+def digest(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+async def test_a_file_appears_whole_with_its_digest(folder, root, names):
+    async with folder.writing("a/b/x.bin") as file:
+        await file.write(b"one")
+        await file.write(b"two" * 1_000_000)
+        assert await file.complete() == digest(b"one" + b"two" * 1_000_000)
+        assert list(root.rglob("x.bin")) == []
+        await file.commit()
+    content = (root / "a/b/x.bin").read_bytes()
+    assert content == b"one" + b"two" * 1_000_000
+    assert (file.sha256, file.size) == (digest(content), len(content))
+    assert names(root / "a/b") == ["x.bin"]
+
+
+async def test_what_is_written_is_its_owners_only(tmp_path, save):
+    await save(ConfinedFolder(tmp_path / "new/root"), "a/x", b"")
+    modes = [stat.S_IMODE((tmp_path / one).stat().st_mode) for one in ("new/root", "new/root/a", "new/root/a/x")]
+    assert modes == [0o700, 0o700, 0o600]
+
+
+async def test_without_a_commit_nothing_is_left(folder, root, names):
+    async with folder.writing("x.bin") as file:
+        await file.write(b"x" * 2_000_000)
+    assert names(root) == []
+
+
+async def test_a_file_that_is_there_is_kept(folder, root):
+    (root / "x").write_text("mine")
+    with pytest.raises(FileTaken) as caught:
+        async with folder.writing("x"):
+            pass
+    assert (caught.value.code, caught.value.nothing_happened) == ("file.taken", True)
+    assert (root / "x").read_text() == "mine"
+
+
+async def test_a_file_that_comes_meanwhile_is_kept(folder, root, names):
+    async with folder.writing("x") as file:
+        (root / "x").write_text("mine")
+        with pytest.raises(FileTaken):
+            await file.commit()
+    assert (root / "x").read_text() == "mine"
+    assert names(root) == ["x"]
+
+
+async def test_a_file_may_be_replaced_when_asked_for_and_keeps_its_mode(folder, root, names, save):
+    (root / "x").write_text("old")
+    (root / "x").chmod(0o6754)
+    await save(folder, "x", b"new", overwrite=True)
+    assert (root / "x").read_text() == "new"
+    assert stat.S_IMODE((root / "x").stat().st_mode) == 0o754
+    assert names(root) == ["x"]
+
+
+async def test_the_mode_may_be_given(folder, root, save):
+    await save(folder, "x", b"", permissions=0o4750)
+    assert stat.S_IMODE((root / "x").stat().st_mode) == 0o750
+
+
+async def test_writing_changes_no_other_name_of_the_same_file(folder, root, outside, save):
+    os.link(outside / "secret", root / "x")
+    await save(folder, "x", b"new", overwrite=True)
+    assert (outside / "secret").read_text() == "not yours"
+
+
+async def test_a_file_is_replaced_if_it_is_what_was_expected(folder, root, save):
+    (root / "x").write_text("old")
+    await save(folder, "x", b"new", expected=digest(b"old"))
+    assert (root / "x").read_text() == "new"
+
+
+async def test_a_file_that_has_changed_is_not_replaced(folder, root, names, save):
+    (root / "x").write_text("changed")
+    with pytest.raises(FileChanged) as caught:
+        await save(folder, "x", b"new", expected=digest(b"old"))
+    assert (caught.value.code, caught.value.nothing_happened) == ("file.changed", True)
+    assert (root / "x").read_text() == "changed"
+    assert names(root) == ["x"]
+
+
+async def test_a_file_that_is_gone_is_not_replaced(folder, root, names, save):
+    with pytest.raises(FileChanged, match="gone"):
+        await save(folder, "x", b"new", expected=digest(b"old"))
+    assert names(root) == []
+
+
+async def test_of_two_who_expect_the_same_one_wins(folder, root, save):
+    (root / "x").write_text("old")
+    outcomes = []
+
+    async def replace(data):
+        try:
+            await save(folder, "x", data, expected=digest(b"old"))
+            outcomes.append(data)
+        except FileChanged:
+            outcomes.append(None)
+
+    async with anyio.create_task_group() as group:
+        for number in range(8):
+            group.start_soon(replace, b"%d" % number)
+    (won,) = [one for one in outcomes if one is not None]
+    assert (root / "x").read_bytes() == won
+
+
+async def test_no_symbolic_link_is_followed(folder, root, outside, names):
+    (root / "folder").symlink_to(outside)
+    (root / "file").symlink_to(outside / "target")
+    for path in ("folder/x", "file", "folder/secret"):
+        with pytest.raises(FileRefused):
+            async with folder.writing(path, overwrite=True):
+                pass
+    assert names(outside) == ["secret"]
+
+
+async def test_a_link_that_comes_meanwhile_is_not_followed(folder, root, outside, names):
+    async with folder.writing("x", overwrite=True) as file:
+        (root / "x").symlink_to(outside / "secret")
+        with pytest.raises(FileRefused):
+            await file.commit(overwrite=True)
+    assert (outside / "secret").read_text() == "not yours"
+
+
+async def test_a_link_as_root_is_refused(tmp_path, outside, names):
+    (tmp_path / "link").symlink_to(outside)
+    with pytest.raises(FileRefused):
+        async with ConfinedFolder(tmp_path / "link").writing("x"):
+            pass
+    assert names(outside) == ["secret"]
+
+
+async def test_a_file_where_a_folder_should_be_is_refused(folder, root):
+    (root / "a").write_text("")
+    with pytest.raises(FileRefused):
+        async with folder.writing("a/x"):
+            pass
+
+
+async def test_a_folder_where_the_file_should_be_is_refused(folder, root):
+    (root / "a").mkdir()
+    for path in ("a", "."):
+        with pytest.raises(FileRefused):
+            async with folder.writing(path, overwrite=True):
+                pass
+
+
+async def test_a_file_grows_to_its_limit_only(folder, root, names):
+    async with folder.writing("x", max_bytes=10) as file:
+        await file.write(b"0123456789")
+        with pytest.raises(FileTooLarge):
+            await file.write(b"0")
+    assert names(root) == []
+
+
+async def test_a_disk_that_takes_no_more_leaves_no_file(folder, root, names):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_500_000, hard))
+    try:
+        async with folder.writing("x") as file:
+            await file.write(b"x" * 1_100_000)
+            with pytest.raises(FileFailed) as caught:
+                await file.write(b"x" * 1_100_000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert (caught.value.code, caught.value.nothing_happened) == ("file.failed", True)
+    assert names(root) == []
+
+
+async def test_who_waits_for_another_writer_can_be_cancelled(folder, root, names):
+    holder = os.open(root, os.O_RDONLY)
+    fcntl.flock(holder, fcntl.LOCK_EX)
+    try:
+        with anyio.move_on_after(0.05) as scope:
+            async with folder.writing("x") as file:
+                await file.commit()
+    finally:
+        os.close(holder)
+    assert scope.cancelled_caught
+    assert names(root) == []
+
+
+async def test_nothing_stays_open(folder, root, save):
+    await save(folder, "x", b"first")
+    before = descriptors()
+    await save(folder, "x", b"second", overwrite=True)
+    await folder.read("x", max_bytes=10)
+    await folder.list(limit=1)
+    await folder.move("x", "y")
+    with pytest.raises(FileRefused):
+        await folder.read("y/z/z", max_bytes=1)
+    with pytest.raises(FileTaken):
+        await save(folder, "y", b"")
+    assert descriptors() == before
