@@ -36,7 +36,7 @@ storm: $(VENV)/test.stamp
 		$(BIN)/python -m pytest tests/security/crashes/test_crash_host.py \
 		tests/agent/test_crashes.py -s
 
-bench: $(VENV)/test.stamp
+bench: $(VENV)/test.stamp $(VENV)/peers.stamp
 	$(BIN)/python -m benchmarks
 
 # The keyring that the tests of sideband-secrets store into: a real one.
@@ -63,9 +63,15 @@ $(VENV)/test.stamp: $(VENV)/run.stamp requirements/test.txt
 	$(UV) pip install --quiet --python $(BIN)/python --require-hashes --requirement requirements/test.txt
 	touch $@
 
+# What others do as well as it can be done, for the benchmarks to be measured beside: apart from all that is ours.
+$(VENV)/peers.stamp: $(UV) requirements/bench.txt
+	$(UV) venv --quiet --allow-existing --python $(PYTHON) $(VENV)/peers
+	$(UV) pip install --quiet --python $(VENV)/peers/bin/python --require-hashes --requirement requirements/bench.txt
+	touch $@
+
 # Hashed pins without the address of any index, for all platforms.
 requirements: $(UV)
-	for name in uv run test; do $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	for name in uv run test bench; do $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 		--no-header --no-annotate --upgrade requirements/$$name.in -o requirements/$$name.txt; done
 
 clean:

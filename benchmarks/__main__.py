@@ -1,19 +1,50 @@
-"""Runs every benchmark, each in a process of its own: ``make bench``."""
+"""Runs every benchmark, each in a process of its own, and sums up which bounds are kept: ``make bench``.
+
+Run: ``python -m benchmarks [--only NAME]… [--json]``.
+"""
 
 from __future__ import annotations
 
+import argparse
+import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+from ._rows import table
+
+HERE = Path(__file__).parent
+NAMES = tuple(sorted(script.stem for script in HERE.glob("[a-z]*.py")))
 
 
 def main() -> int:
-    """Print what each prints, under its name."""
+    """Print what each prints, and the summary."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure, beside a floor or a peer.")
+    parser.add_argument("--only", action="append", choices=NAMES, help="this one; can be given again")
+    parser.add_argument("--json", action="store_true", help="one JSON object with all rows and figures")
+    options = parser.parse_args()
+    rows: list[dict[str, Any]] = []
+    figures: dict[str, list[Any]] = {}
     worst = 0
-    for script in sorted(Path(__file__).parent.glob("[a-z]*.py")):
-        print(f"{script.stem}:", flush=True)
-        worst = max(worst, subprocess.run([sys.executable, script], check=False).returncode)
+    for name in options.only or NAMES:
+        print(f"{name} …", file=sys.stderr, flush=True)
+        code, found = run(name)
+        worst = max(worst, code)
+        rows += [row for line in found for row in line.pop("rows", ())]
+        figures[name] = [line for line in found if line]
+        if not options.json:
+            for line in figures[name]:
+                print(f"{name}: {json.dumps(line)}", flush=True)
+    print(json.dumps({"rows": rows, "figures": figures}) if options.json else f"\n{table(rows)}")
     return worst
+
+
+def run(name: str) -> tuple[int, list[dict[str, Any]]]:
+    """One script: its exit code, and the objects that it prints."""
+    command = [sys.executable, "-m", f"benchmarks.{name}"]
+    done = subprocess.run(command, check=False, cwd=HERE.parent, stdout=subprocess.PIPE, text=True)
+    return abs(done.returncode), [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ ledger and store, in the same run; the model and the tool of the turn do nothing
 with much in the session: all of that is sent with each model call, so the cost may grow with it, each message costing
 the same, and no faster. Then: the memory of an open agent, and the time to open a session beside reading its records.
 
-Run: ``PYTHONPATH=core/src python benchmarks/agent_turn.py [FOLDER]``, with a folder on the disk that is meant. Prints
+Run: ``python -m benchmarks.agent_turn [FOLDER]``, with a folder on the disk that is meant. Prints
 one line of JSON.
 """
 

@@ -1,12 +1,11 @@
 """What a dispatch costs, as a ratio to the least that keeps one deadline: a loop over a tuple in one cancel scope.
 
-Run: ``PYTHONPATH=core/src python benchmarks/hooks.py``. Prints one line of JSON for each backend; DESIGN's bound for
+Run: ``python -m benchmarks.hooks``. Prints one line of JSON for each backend; DESIGN's bound for
 five async implementations is 1.5 x the floor.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable
 from statistics import median
 from time import perf_counter
@@ -15,6 +14,8 @@ from types import SimpleNamespace
 import anyio
 from sideband.hooks import HookRegistry, OpCall, Phase, Settled, hookimpl
 from sideband.ops import Level, Origin
+
+from ._rows import Row, ratio_of, report
 
 IMPLEMENTATIONS = 5
 CALLS = 2_000
@@ -41,7 +42,7 @@ async def microseconds(call: Callable[[], Awaitable[object]]) -> float:
     return (perf_counter() - started) / CALLS * 1e6
 
 
-async def measure() -> dict[str, float]:
+async def measure() -> dict[str, list[float]]:
     hooks, empty = HookRegistry(), HookRegistry()
     for number in range(IMPLEMENTATIONS):
         plugin = SimpleNamespace(settled=hookimpl(implementation), op_call=hookimpl(implementation))
@@ -56,13 +57,20 @@ async def measure() -> dict[str, float]:
     for _ in range(ROUNDS):  # interleaved, so that other load on the machine hits all of them
         for name, call in calls.items():
             rounds[name].append(await microseconds(call))
-    found = {f"{name}_us": round(median(times), 2) for name, times in rounds.items()}
-    for name in ("observe", "decide"):
-        ratios = [ours / least for ours, least in zip(rounds[name], rounds["floor"], strict=True)]
-        found[f"{name}_ratio"] = round(median(ratios), 2)
-    return found
+    return rounds
+
+
+def main() -> None:
+    for backend in ("asyncio", "trio"):
+        rounds = anyio.run(measure, backend=backend)
+        middle = {name: median(times) for name, times in rounds.items()}
+        rows = [
+            Row(f"hook dispatch, {name}, {backend}", middle[name], "µs", middle["floor"], bound=1.5,
+                ratio=ratio_of(rounds[name], rounds["floor"]))
+            for name in ("observe", "decide")
+        ]  # fmt: skip
+        report(rows, backend=backend, **{f"{name}_us": round(value, 2) for name, value in middle.items()})
 
 
 if __name__ == "__main__":
-    for backend in ("asyncio", "trio"):
-        print(json.dumps({"backend": backend, **anyio.run(measure, backend=backend)}))
+    main()

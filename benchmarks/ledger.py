@@ -2,7 +2,7 @@
 
 The floor uses the standard library only, for one process, one file and nothing else: no lock, no recovery, no segments.
 
-Run: ``PYTHONPATH=core/src python benchmarks/ledger.py [FOLDER]``, with a folder on the disk that is meant. Prints one
+Run: ``python -m benchmarks.ledger [FOLDER]``, with a folder on the disk that is meant. Prints one
 line of JSON. DESIGN's bounds: a line of a SAFE or MONITORED effect below 30 µs; durable lines at 70 % or more of the
 floor.
 """
@@ -26,6 +26,8 @@ from anyio import to_thread
 from sideband.ledger import Intent, Ledger, Outcome, query, verify
 from sideband.ops import Level, Origin
 from sideband.store import Document
+
+from ._rows import Row, ratio_of, report
 
 Recorder = Callable[[], Awaitable[None]]
 
@@ -132,8 +134,9 @@ async def measure(folder: Path) -> dict[str, float]:
                 rounds.setdefault(name, []).append(await microseconds(record, waiting, lines) / each)
     found = {f"{name}_us": round(median(times), 2) for name, times in rounds.items()}
     for waiting in WAITING:
-        ratio = found[f"durable_{waiting}_floor_us"] / found[f"durable_{waiting}_us"]
-        found[f"durable_{waiting}_of_floor"] = round(ratio, 2)
+        found[f"durable_{waiting}_of_floor"] = round(
+            ratio_of(rounds[f"durable_{waiting}_floor"], rounds[f"durable_{waiting}"]), 2
+        )
     return found | await measure_reading(folder / "ledger")
 
 
@@ -156,7 +159,16 @@ def main() -> None:
     with TemporaryDirectory(dir=sys.argv[1] if len(sys.argv) > 1 else None) as folder:
         for backend in ("asyncio", "trio"):
             Path(folder, backend).mkdir()
-            print(json.dumps({"backend": backend, **anyio.run(measure, Path(folder, backend), backend=backend)}))
+            found = anyio.run(measure, Path(folder, backend), backend=backend)
+            rows = [Row(f"a ledger line, {backend}", found["written_us"], "µs", found["written_floor_us"], bound=30,
+                        is_absolute=True)]  # fmt: skip
+            rows += [
+                Row(f"durable ledger lines, {waiting:,} waiting, {backend}", 1e6 / found[f"durable_{waiting}_us"],
+                    "lines/s", 1e6 / found[f"durable_{waiting}_floor_us"], bound=0.7,
+                    ratio=found[f"durable_{waiting}_of_floor"])
+                for waiting in WAITING[1:]
+            ]  # fmt: skip
+            report(rows, backend=backend, **found)
 
 
 if __name__ == "__main__":

@@ -3,13 +3,12 @@
 Each hostile skill goes on for as long as the quiet one is measured; whenever the host ends its worker, it is called
 again. Every gate, redaction and ledger line is there. Isolation is not: what the host has to bear is the same with it.
 
-Run: ``PYTHONPATH=core/src python benchmarks/neighbours.py [KIND…]``. Prints one line of JSON a kind of neighbour.
+Run: ``python -m benchmarks.neighbours [KIND…]``. Prints one line of JSON a kind of neighbour.
 The bound: ``p50_ratio`` at most 1.5 beside one that burns a core, where there are two.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from statistics import median, quantiles
@@ -23,6 +22,8 @@ from anyio.lowlevel import checkpoint
 from pydantic import BaseModel
 from sideband import Host, OpContext, OpFamily, SidebandError, op
 from sideband.plugins import Plugin
+
+from ._rows import Row, report
 
 SECONDS = 1.5
 ROUNDS = 3
@@ -197,7 +198,8 @@ async def measure(folder: Path, kinds: list[str]) -> None:
                 "p95_ratio": round(p95_beside / p95, 2),
                 "slowest_ms": round(max(together) / 1e3, 1),
             }
-            print(json.dumps(found), flush=True)
+            bound = 1.5 if kind == "endless_loop" else None
+            report([Row(f"a call beside {kind}", p50_beside, "µs", p50, bound=bound)], **found)
 
 
 def main() -> None:

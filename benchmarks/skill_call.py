@@ -2,10 +2,11 @@
 
 The floor (A in DESIGN section 16) is two processes, two pipes and the standard library's codec; nothing is looked up,
 checked or recorded. ``worker`` is the conversation of host and worker alone; ``host`` has every gate, redaction and the
-ledger lines of a MONITORED op.
+ledger lines of a MONITORED op; ``durable`` has a CONTROLLED op, whose intent is on the disk before it runs. With many
+in flight the peer is the MCP SDK: a tool that asks its client once, which is the same four messages.
 
-Run: ``PYTHONPATH=core/src python benchmarks/skill_call.py``. Prints one line of JSON. DESIGN's bound: ``host_ratio`` at
-most 2.
+Run: ``python -m benchmarks.skill_call [FOLDER]``, with a folder on the disk that is meant. Prints one line of JSON.
+DESIGN's bounds: twice the floor; 1.3 times that and an fdatasync; 30 times the calls of the MCP SDK.
 """
 
 from __future__ import annotations
@@ -25,13 +26,16 @@ from typing import Any
 
 import anyio
 from pydantic import BaseModel
-from sideband import Host, OpContext, OpFamily, op
+from sideband import Host, Level, OpContext, OpFamily, op
 from sideband.plugins import Plugin
 from sideband.workers import LaunchRequest, PlainSandbox, WorkerCall, WorkerPool, runtime_files
 
-CALLS = 300
-ROUNDS = 9
-AT_ONCE = 64
+from ._peers import MISSING, peer
+from ._rows import Row, ratio_of, report
+
+CALLS = 40
+ROUNDS = 60
+TOGETHER = {64: 1_920, 1_000: 2_000}
 URL = "https://api.github.com/repos/pytest-dev/pluggy"
 ANSWER = {"status": 200, "body": "ok"}
 SKILL = f'''
@@ -41,6 +45,11 @@ from sideband.skill import echo, tool
 async def one(n: int) -> dict:
     """One op."""
     return await echo.get(url="{URL}", n=n)
+
+@tool
+async def durable(n: int) -> dict:
+    """One op that is on the disk before it runs."""
+    return await echo.put(url="{URL}", n=n)
 '''
 MESSAGES = [
     {
@@ -92,7 +101,13 @@ async def get(params: EchoParams, ctx: OpContext) -> dict[str, Any]:  # noqa: AR
     return ANSWER
 
 
-ECHO = Plugin(kind="op", name="echo", value=SimpleNamespace(sideband_ops=lambda: OpFamily("echo", (get,))))
+@op("echo.put", record=["url", "n"], level=Level.CONTROLLED)
+async def put(params: EchoParams, ctx: OpContext) -> dict[str, Any]:  # noqa: ARG001  an op's signature
+    """Answer at once, after it is on the disk that it was asked for."""
+    return ANSWER
+
+
+ECHO = Plugin(kind="op", name="echo", value=SimpleNamespace(sideband_ops=lambda: OpFamily("echo", (get, put))))
 
 Call = Callable[[], Awaitable[object]]
 
@@ -152,12 +167,14 @@ async def median_us(call: Call) -> float:
     return median(times) * 1e6
 
 
-async def per_second(call: Call) -> float:
+async def per_second(call: Call, waiting: int) -> float:
+    """Calls in a second, with so many in flight."""
+    times = TOGETHER[waiting] // waiting
     started = perf_counter()
     async with anyio.create_task_group() as tasks:
-        for _ in range(AT_ONCE):
-            tasks.start_soon(_repeat, call, CALLS // 10)
-    return AT_ONCE * (CALLS // 10) / (perf_counter() - started)
+        for _ in range(waiting):
+            tasks.start_soon(_repeat, call, times)
+    return waiting * times / (perf_counter() - started)
 
 
 async def _repeat(call: Call, times: int) -> None:
@@ -165,11 +182,25 @@ async def _repeat(call: Call, times: int) -> None:
         await call()
 
 
-async def measure(folder: Path) -> dict[str, float]:
+class Disk:
+    """One line appended, and brought to disk: what a durable call can't avoid."""
+
+    def __init__(self, path: Path) -> None:
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    async def call(self) -> None:
+        os.write(self._descriptor, b"x" * 600)
+        os.fdatasync(self._descriptor)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+async def measure(folder: Path) -> None:
     (folder / "skill").mkdir()
     (folder / "skill" / "tools.py").write_text(SKILL)
-    (folder / "skill" / "SKILL.md").write_text("---\nname: skill\ndescription: One op.\n---\n")
-    make, floor = worker_call(folder), Floor()
+    (folder / "skill" / "SKILL.md").write_text("---\nname: skill\ndescription: Calls with one op.\n---\n")
+    make, floor, disk = worker_call(folder), Floor(), Disk(folder / "floor")
     host = Host(
         home=folder / "home",
         settings={"policy": {"isolation": "none"}},
@@ -181,22 +212,46 @@ async def measure(folder: Path) -> dict[str, float]:
             "floor": floor.call,
             "worker": lambda: pool.call(make()),
             "host": lambda: host.call("skill.one", n=1),
+            "durable": lambda: host.call("skill.durable", n=1),
+            "disk": disk.call,
         }
         rounds: dict[str, list[float]] = {name: [] for name in calls}
         for _ in range(ROUNDS):  # interleaved, so that other load on the machine hits all of them
             for name, call in calls.items():
                 rounds[name].append(await median_us(call))
-        found = {f"{name}_us": round(median(times[1:]), 1) for name, times in rounds.items()}
-        for name in ("worker", "host"):
-            found[f"{name}_ratio"] = round(found[f"{name}_us"] / found["floor_us"], 2)
-            found[f"{name}_{AT_ONCE}_calls_per_second"] = round(await per_second(calls[name]))
+        together = {waiting: await per_second(calls["host"], waiting) for waiting in TOGETHER}
+        durable_together = await per_second(calls["durable"], 64)
     floor.close()
-    return found
+    disk.close()
+    middle = {name: median(times[1:]) for name, times in rounds.items()}
+    lines = [call + sync for call, sync in zip(rounds["host"], rounds["disk"], strict=True)]
+    sdk = peer("mcp_callback") or {}
+    report(
+        [
+            Row("skill call with one op", middle["host"], "µs", middle["floor"], bound=2,
+                ratio=ratio_of(rounds["host"][1:], rounds["floor"][1:])),
+            Row("the same, the worker's part of it", middle["worker"], "µs", middle["floor"],
+                ratio=ratio_of(rounds["worker"][1:], rounds["floor"][1:])),
+            Row("the same, durable (the call and fdatasync)", middle["durable"], "µs", median(lines), bound=1.3,
+                ratio=ratio_of(rounds["durable"][1:], lines[1:])),
+            Row("skill call (the MCP SDK with a callback)", 1e6 / middle["host"], "calls/s",
+                1e6 / sdk["call_us"] if sdk else None, bound=10, note=MISSING),
+            *(
+                Row(f"skill calls, {waiting:,} in flight (the MCP SDK)", figure, "calls/s",
+                    sdk.get(f"{waiting}_per_second"), bound=30, note=MISSING)
+                for waiting, figure in together.items()
+            ),
+            Row("durable skill calls, 64 in flight (the MCP SDK)", durable_together, "calls/s",
+                sdk.get("64_per_second"), bound=30, note=MISSING),
+        ],
+        **{f"{name}_us": round(value, 1) for name, value in middle.items()},
+        **{f"{name}_least_us": round(min(times), 1) for name, times in rounds.items()},
+    )  # fmt: skip
 
 
 def main() -> None:
-    with TemporaryDirectory() as folder:
-        print(json.dumps(anyio.run(measure, Path(folder))))
+    with TemporaryDirectory(dir=sys.argv[1] if len(sys.argv) > 1 else None) as folder:
+        anyio.run(measure, Path(folder))
 
 
 if __name__ == "__main__":

@@ -25,6 +25,8 @@ from sideband_sandbox._paths import inspect_interpreter
 from sideband_sandbox._plan import Ground, worker_orders, worker_plan, zygote_plan
 from sideband_sandbox._probe import fresh_uid, inspect_machine
 
+from ._rows import Row, report
+
 ROUNDS = 60
 TOGETHER = 20
 
@@ -138,14 +140,13 @@ def main() -> None:
         floor = median(_floor(request)) * 1000
         times, private, proved = anyio.run(_ours, request)
     ours = median(times) * 1000
-    found = {
-        "floor_ms": round(floor, 1),
-        "ready_ms": round(ours, 1),
-        "ready_x_floor": round(ours / floor, 2),
-        "private_mb": round(private, 1),
-        "first_with_proof_ms": round(proved * 1000),
-    }
-    print(json.dumps(found))
+    report(
+        [
+            Row("isolated worker, from request to ready", ours, "ms", floor, bound=2),
+            Row("memory of its own of a worker", private, "MB", bound=5, is_absolute=True),
+        ],
+        first_with_proof_ms=round(proved * 1000),
+    )
 
 
 if __name__ == "__main__":

@@ -1,0 +1,166 @@
+"""Whole runs of an agent beside those of agno, which stores nothing: ours keep session and ledger, durably.
+
+In the process, a run with ten tool calls; over HTTP, runs with one tool call in 100 sessions at once, against a server
+that answers at once; and the memory of that. Each in a process of its own, in turn with agno's.
+
+Run: ``python -m benchmarks.agent_runs``. Prints one line of JSON. DESIGN's bounds: a run takes at most as long as
+agno's; over HTTP five times its runs in a second; 70 MB.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import resource
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from types import SimpleNamespace
+from typing import Any
+
+import anyio
+import sideband_llm.plugin
+import sideband_openai.plugin
+import sideband_store_sqlite.plugin
+from pydantic import BaseModel
+from sideband import Agent, Host
+from sideband.messages import AssistantMessage, ToolCallPart, ToolResultMessage
+from sideband.plugins import Plugin, PluginContext
+from sideband.providers import Finished, ModelInfo, ModelRequest, StreamEvent
+from sideband.tools import ToolContext, tool
+
+from ._peers import MISSING, model_server, peer
+from ._rows import Row, report
+
+TOOLS = 10
+SESSIONS = 100
+RUNS = 3
+ROUNDS = 3
+REPEATED = 12
+
+
+class Numbers(BaseModel):
+    """What is added."""
+
+    a: int
+    b: int
+
+
+@tool("add", read_only=True)
+async def add(params: Numbers, ctx: ToolContext) -> int:  # noqa: ARG001  a tool's signature
+    """Add two numbers."""
+    return params.a + params.b
+
+
+class QuietModel:
+    """Asks for the tool ten times, and then ends."""
+
+    name = "quiet"
+
+    async def models(self, ctx: PluginContext) -> tuple[ModelInfo, ...]:  # noqa: ARG002  a provider's signature
+        return (ModelInfo(id="one", context_window=1_000_000),)
+
+    async def stream(self, request: ModelRequest, ctx: PluginContext) -> AsyncIterator[StreamEvent]:  # noqa: ARG002
+        # As each run begins a session, what was said before is all of this run.
+        done = sum(isinstance(one, ToolResultMessage) for one in request.messages)
+        call = ToolCallPart(id=f"call_{done}", name="add", arguments={"a": done, "b": 1})
+        content, stop = ((call,), "tool_calls") if done < TOOLS else ("All is done.", "end")
+        yield Finished(message=AssistantMessage.model_validate({"content": content, "stop": stop}))
+
+
+PLUGINS = [
+    Plugin("op", "llm", sideband_llm.plugin),
+    Plugin("tool", "add", add),
+    Plugin("provider", "quiet", SimpleNamespace(sideband_providers=lambda: (QuietModel(),))),
+    Plugin("provider", "openai", sideband_openai.plugin),
+    Plugin("store", "sqlite", sideband_store_sqlite.plugin),
+]
+
+
+def make_host(home: Path, model: str, port: int = 0) -> Host:
+    openai = {"base_url": f"http://127.0.0.1:{port}/v1", "api": "chat", "local": False}
+    settings = {"agent": {"model": model, "context_window": 1_000_000}, "plugins": {"openai": openai}}
+    return Host(home=home, settings=settings, plugins=PLUGINS, autoload=False)
+
+
+async def in_process(home: Path) -> dict[str, float]:
+    """Milliseconds of a run with ten tool calls."""
+    times = []
+    async with make_host(home, "quiet:one") as host:
+        for _ in range(REPEATED):
+            async with Agent(host) as agent:
+                began = perf_counter()
+                result = await agent.invoke("go on")
+                times.append(perf_counter() - began)
+                assert result.text == "All is done.", result
+    return {"run_ms": median(times[2:]) * 1e3}
+
+
+async def over_http(home: Path, port: int, sessions: int, runs: int) -> dict[str, float]:
+    """Runs in a second, with one tool call each, in so many sessions at once."""
+
+    async def several(host: Host) -> None:
+        async with Agent(host) as agent:
+            for _ in range(runs):
+                result = await agent.invoke("go on")
+                assert result.text == "All is done.", result
+
+    async with make_host(home, "openai:tools-1", port) as host:
+        await several(host)
+        began = perf_counter()
+        async with anyio.create_task_group() as tasks:
+            for _ in range(sessions):
+                tasks.start_soon(several, host)
+        return {"per_second": sessions * runs / (perf_counter() - began)}
+
+
+def ours(*arguments: object) -> dict[str, float]:
+    command = [sys.executable, "-m", "benchmarks.agent_runs", *map(str, arguments)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE)
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+def child(mode: str, *numbers: str) -> None:
+    with TemporaryDirectory() as folder:
+        if mode == "in_process":
+            found = anyio.run(in_process, Path(folder))
+        else:
+            found = anyio.run(over_http, Path(folder), *map(int, numbers))
+    gc.collect()
+    print(json.dumps({**found, "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
+
+
+def main() -> None:
+    found: dict[str, list[dict[str, float]]] = {"run": [], "run_peer": [], "http": [], "http_peer": []}
+    with model_server() as port:
+        for _ in range(ROUNDS):  # interleaved, so that other load on the machine hits all of them
+            found["run"].append(ours("in_process"))
+            found["http"].append(ours("over_http", port, SESSIONS, RUNS))
+            found["run_peer"].append(peer("agno_runs", "in_process") or {})
+            found["http_peer"].append(peer("agno_runs", "over_http", port, SESSIONS, RUNS) or {})
+
+    def figure(name: str, key: str) -> Any:
+        values = [one[key] for one in found[name] if key in one]
+        return median(values) if values else None
+
+    per_second = "per_second"
+    report(
+        [
+            Row("run with 10 tool calls, in the process (agno)", figure("run", "run_ms"), "ms",
+                figure("run_peer", "run_ms"), bound=1, note=MISSING),
+            Row("runs over HTTP, 100 sessions at once (agno)", figure("http", per_second), "runs/s",
+                figure("http_peer", per_second), bound=5, note=MISSING),
+            Row("peak memory of 100 sessions (agno)", figure("http", "peak_mb"), "MB",
+                figure("http_peer", "peak_mb"), bound=70, is_absolute=True),
+        ],
+        agno_import_s=figure("http_peer", "import_s"),
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    child(*sys.argv[1:]) if sys.argv[1:] else main()
