@@ -3,6 +3,8 @@
 import base64
 import gzip
 import json
+import re
+import socketserver
 import ssl
 import threading
 import zlib
@@ -101,7 +103,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send(self.server.given, kind="application/problem+json")
 
     def at_status(self):
-        self.send(b"as asked", status=int(self.query["code"]))
+        code = int(self.query["code"])
+        self.send(b"" if code == 204 else b"as asked", status=code)
 
     def at_redirect(self):
         headers = [("Location", self.query["to"])]
@@ -223,6 +226,89 @@ class Server(ThreadingHTTPServer):
         pass
 
 
+class RawHandler(socketserver.BaseRequestHandler):
+    def handle(self):
+        with suppress(OSError):
+            while self.server.script(self.request, self.receive()):
+                pass
+
+    def receive(self):
+        message = b""
+        while b"\r\n\r\n" not in message:
+            message += self.read()
+        head, _, body = message.partition(b"\r\n\r\n")
+        found = re.search(rb"content-length: *([0-9]+)", head, re.IGNORECASE)
+        while found and len(body) < int(found[1]):
+            body += self.read()
+        self.server.requests.append((head, body))
+        return head
+
+    def read(self):
+        if not (data := self.request.recv(65_536)):
+            raise ConnectionResetError
+        return data
+
+
+class RawServer(socketserver.ThreadingTCPServer):
+    """Reads requests, and lets a function do with the socket what no proper server would.
+
+    The function is given the socket and the head of the request, and says whether the connection goes on.
+    """
+
+    daemon_threads = True
+    block_on_close = False
+    allow_reuse_address = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), RawHandler)
+        self.requests = []
+        self.released = threading.Event()
+        self.barrier = threading.Barrier(1)
+        self.script = lambda *_: False
+
+    @property
+    def origin(self):
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def url(self, path="/"):
+        return self.origin + path
+
+    def handle_error(self, request, client_address):
+        pass
+
+    def answers(self, *pieces):
+        """Answer each request with these bytes, and close the connection."""
+
+        def script(connection, head):
+            for piece in pieces:
+                connection.sendall(piece)
+            return False
+
+        self.script = script
+
+    def floods(self, start, piece):
+        """Answer with a start and then the same piece, without end."""
+
+        def script(connection, head):
+            connection.sendall(start)
+            while not self.released.is_set():
+                connection.sendall(piece)
+            return False
+
+        self.script = script
+
+    def drips(self, start, piece):
+        """The same, slowly: each time before anybody has lost patience."""
+
+        def script(connection, head):
+            connection.sendall(start)
+            while not self.released.wait(0.02):
+                connection.sendall(piece)
+            return False
+
+        self.script = script
+
+
 @contextmanager
 def running(server):
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -246,6 +332,12 @@ def server():
 @pytest.fixture
 def other():
     with running(Server()) as one:
+        yield one
+
+
+@pytest.fixture
+def raw_server():
+    with running(RawServer()) as one:
         yield one
 
 
@@ -341,10 +433,19 @@ def credentials():
 
 
 @pytest.fixture
-def open_host(tmp_path, credentials):
+def transport(request):
+    """Each transport with the library that it is for: so every test has seen both, and none runs twice as often."""
+    if "anyio_backend" in request.fixturenames and request.getfixturevalue("anyio_backend") == "asyncio":
+        return "aiohttp"
+    return "httpx"
+
+
+@pytest.fixture
+def open_host(tmp_path, credentials, transport):
     """A host with this plugin and a source of credentials; `config` is the table `[plugins.http]`."""
 
     def make(**config):
+        config = {"transport": transport, **config}
         family = OpFamily(name="secrets", ops=(count,), scope=SecretsScope, credentials=credentials)
         return Host(
             home=tmp_path / "home",

@@ -272,7 +272,7 @@ async def test_levels_are_as_documented(host):
     ("http2", "version"), [({}, "HTTP/2"), ({"http2": True}, "HTTP/2"), ({"http2": False}, "HTTP/1.1")]
 )
 async def test_http2_decides_what_is_spoken(open_host, http2_server, ca_file, http2, version):
-    async with open_host(ca_file=str(ca_file)) as host:
+    async with open_host(ca_file=str(ca_file), transport="auto") as host:
         answer = await host.op("http.get", {"url": http2_server.url("/echo"), **http2})
         steps = [
             ("http.session_open", http2),

@@ -13,6 +13,7 @@ from ._errors import (
     ResponseTooLarge,
     SessionNotFound,
     TlsFailed,
+    TransportUnavailable,
     UrlInvalid,
 )
 from ._scope import HttpScope
@@ -32,6 +33,7 @@ __all__ = [
     "ResponseTooLarge",
     "SessionNotFound",
     "TlsFailed",
+    "TransportUnavailable",
     "UrlInvalid",
     "__version__",
 ]

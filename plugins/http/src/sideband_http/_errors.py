@@ -11,6 +11,7 @@ HttpError(OpFailed)                           http.failed
 ├── ResponseTooLarge(ValueError)              http.too_large
 ├── ContentInvalid(ValueError)                http.content
 ├── SessionNotFound(LookupError)              http.session
+├── TransportUnavailable(RuntimeError)        http.transport
 ├── FileRefused(ValueError)                   http.file
 └── FileFailed(OSError)                       http.disk
 """
@@ -32,6 +33,7 @@ __all__ = [
     "ResponseTooLarge",
     "SessionNotFound",
     "TlsFailed",
+    "TransportUnavailable",
     "UrlInvalid",
 ]
 
@@ -181,6 +183,18 @@ class SessionNotFound(HttpError, LookupError):
         super().__init__(
             "there is no open session with this id",
             hint="open one with http.session_open in the same call; it ends with the call",
+        )
+
+
+class TransportUnavailable(HttpError, RuntimeError):
+    """The configuration names a transport that can't be had here. No request can be sent."""
+
+    code = "http.transport"
+
+    def __init__(self, name: str, problem: str) -> None:
+        super().__init__(
+            f"the transport `{name}` can't be had: {problem}",
+            hint='install sideband-http[fast] and use asyncio, or set transport = "auto" under [plugins.http]',
         )
 
 

@@ -10,7 +10,7 @@ import anyio
 from attrs import define, field
 
 from ._sessions import Sessions
-from ._transport import Connections, Trust
+from ._transport import Connections, TransportFactory, Trust, httpx_transport
 
 __all__ = ["HttpState"]
 
@@ -33,9 +33,17 @@ class HttpState:
         return self._domains.setdefault(domain, anyio.CapacityLimiter(limit))
 
     @classmethod
-    def create(cls, *, user_agent: str, ca_file: Path | None, max_connections: int, max_sessions: int) -> Self:
+    def create(
+        cls,
+        *,
+        user_agent: str,
+        ca_file: Path | None,
+        max_connections: int,
+        max_sessions: int,
+        factory: TransportFactory = httpx_transport,
+    ) -> Self:
         """A state in which nothing is open."""
-        return cls(Connections(Trust(ca_file), max_connections), Sessions(max_sessions), user_agent)
+        return cls(Connections(Trust(ca_file), max_connections, factory), Sessions(max_sessions), user_agent)
 
     def new_connections(self) -> Connections:
         """Connections for a session: of its own, since one large pool is slower than many small ones."""

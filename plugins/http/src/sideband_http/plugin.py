@@ -13,6 +13,7 @@ from sideband.plugins import PluginContext
 from ._ops import OPS
 from ._scope import HttpScope
 from ._state import HttpState
+from ._transport_choice import TransportName, transport_named
 from ._version import __version__
 
 __all__ = ["Config", "lifespan", "sideband_ops"]
@@ -34,6 +35,11 @@ class Config(BaseModel):
     max_connections: int = Field(
         default=100, ge=1, le=10_000, description="Connections open at once, shared and in each session."
     )
+    transport: TransportName = Field(
+        default="auto",
+        description="What carries requests: `httpx`; `aiohttp`, which is faster, for HTTP/1.1 on asyncio; or `auto`: "
+        "aiohttp where it is installed and HTTP/2 can't be agreed on, else httpx.",
+    )
     max_sessions: int = Field(default=64, ge=1, le=10_000, description="Sessions that a skill may have open at once.")
 
 
@@ -45,6 +51,7 @@ async def lifespan(ctx: PluginContext) -> AsyncIterator[HttpState]:
         user_agent=config.user_agent,
         ca_file=config.ca_file,
         max_connections=config.max_connections,
+        factory=transport_named(config.transport),
         max_sessions=config.max_sessions,
     )
     try:

@@ -1,0 +1,163 @@
+"""What each transport has to hold to, whichever library is behind it."""
+
+import asyncio
+import sys
+
+import anyio
+import pytest
+from sideband.ops import OpUnavailable
+from sideband_http import HttpTimeout, ProtocolFailed, TransportUnavailable
+from sideband_http._aiohttp_transport import AiohttpTransport
+from sideband_http._transport import TransportOptions, Trust
+from sideband_http._transport_choice import transport_named
+
+pytestmark = pytest.mark.anyio
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+BOTH = pytest.mark.parametrize(
+    ("anyio_backend", "transport"), [("asyncio", "aiohttp"), ("asyncio", "httpx"), ("trio", "httpx")]
+)
+
+
+@BOTH
+async def test_a_get_is_sent_with_these_headers_and_no_others(host, raw_server):
+    raw_server.answers(OK)
+    await host.op("http.get", {"url": raw_server.url("/a?b=1"), "headers": {"X-Mine": "1"}, "auth": "bearer"})
+    head = raw_server.requests[0][0].decode()
+    line, *headers = head.split("\r\n")
+    assert line == "GET /a?b=1 HTTP/1.1"
+    assert {one.partition(":")[0].lower(): one.partition(": ")[2] for one in headers} == {
+        "host": raw_server.origin.removeprefix("http://"),
+        "user-agent": "sideband/0.1.0",
+        "accept": "*/*",
+        "accept-encoding": "gzip, deflate",
+        "x-mine": "1",
+        "authorization": "Bearer s3cr3t-token-value",
+    }
+
+
+@BOTH
+@pytest.mark.parametrize("body", [b"", b"short", b"long" * 1_000_000])
+async def test_a_body_is_sent_whole_and_framed_by_its_length(host, raw_server, body):
+    raw_server.answers(OK)
+    await host.op("http.post", {"url": raw_server.url(), "body": body})
+    head, received = raw_server.requests[0]
+    assert received == body
+    assert head.lower().count(b"content-length: %d" % len(body)) == 1
+    assert b"transfer-encoding" not in head.lower()
+
+
+@BOTH
+async def test_several_requests_share_a_connection(host, raw_server):
+    connections = []
+
+    def script(connection, _):
+        connections.append(connection.getpeername())
+        connection.sendall(OK)
+        return True
+
+    raw_server.script = script
+    for _ in range(3):
+        await host.op("http.get", {"url": raw_server.url()})
+    assert len(connections) == 3
+    assert len(set(connections)) == 1
+
+
+@BOTH
+@pytest.mark.parametrize("op", ["http.get", "http.put", "http.delete", "http.post"])
+async def test_a_request_whose_connection_breaks_is_not_sent_again(host, raw_server, op):
+    with pytest.raises(ProtocolFailed) as caught:
+        await host.op(op, {"url": raw_server.url()})
+    assert caught.value.retryable == (op != "http.post")
+    assert len(raw_server.requests) == 1
+
+
+@BOTH
+async def test_a_kept_connection_that_breaks_is_not_tried_again(host, raw_server):
+    raw_server.script = _answer_once(raw_server)
+    await host.op("http.get", {"url": raw_server.url()})
+    with pytest.raises(ProtocolFailed):
+        await host.op("http.get", {"url": raw_server.url()})
+    assert len(raw_server.requests) == 2
+
+
+def _answer_once(raw_server):
+    def script(connection, _):
+        if len(raw_server.requests) > 1:
+            return False
+        connection.sendall(OK)
+        return True
+
+    return script
+
+
+@BOTH
+async def test_the_environment_changes_nothing(host, raw_server, other, monkeypatch, tmp_path):
+    raw_server.answers(OK)
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login somebody password something\n")
+    monkeypatch.setenv("NETRC", str(netrc))
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, other.origin)
+    monkeypatch.delenv("no_proxy", raising=False)
+    await host.op("http.get", {"url": raw_server.url()})
+    assert other.seen == []
+    assert b"authorization" not in raw_server.requests[0][0].lower()
+
+
+@BOTH
+async def test_cookies_of_one_request_are_not_kept_for_the_next(host, raw_server):
+    raw_server.answers(b"HTTP/1.1 200 OK\r\nSet-Cookie: a=1\r\nContent-Length: 0\r\n\r\n")
+    for _ in range(2):
+        await host.op("http.get", {"url": raw_server.url()})
+    assert b"cookie" not in raw_server.requests[1][0].lower()
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_server_that_reads_nothing_ends_the_request_in_time_and_leaves_no_task(host):
+    await host.op("http.session_open", {})
+    before = asyncio.all_tasks()
+    async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener:
+        url = f"http://127.0.0.1:{listener.extra(anyio.abc.SocketAttribute.local_port)}"
+        with pytest.raises(HttpTimeout):
+            await host.op("http.post", {"url": url, "body": b"x" * 8_000_000, "timeout": 0.3})
+    assert asyncio.all_tasks() <= before
+
+
+async def options(*, http2):
+    return TransportOptions(tls=await Trust().context(http2=http2), http2=http2, max_connections=1)
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.parametrize(
+    ("name", "http2", "fast"),
+    [("auto", False, True), ("auto", True, False), ("aiohttp", True, True), ("httpx", False, False)],
+)
+async def test_the_transport_follows_the_configuration(name, http2, fast):
+    made = transport_named(name)(await options(http2=http2))
+    assert isinstance(made, AiohttpTransport) is fast
+    await made.aclose()
+
+
+@pytest.mark.parametrize("anyio_backend", ["trio"])
+async def test_auto_is_httpx_where_there_is_no_asyncio():
+    made = transport_named("auto")(await options(http2=False))
+    assert not isinstance(made, AiohttpTransport)
+    await made.aclose()
+
+
+@pytest.mark.parametrize("anyio_backend", ["trio"])
+async def test_a_transport_that_does_not_fit_is_refused_at_the_first_request(open_host, server):
+    async with open_host(transport="aiohttp") as host:
+        with pytest.raises(OpUnavailable, match="asyncio"):
+            await host.op("http.get", {"url": server.url("/echo")})
+    assert server.seen == []
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_transport_that_is_not_installed_is_refused(monkeypatch):
+    monkeypatch.setitem(sys.modules, "aiohttp", None)
+    with pytest.raises(TransportUnavailable, match="not installed") as caught:
+        transport_named("aiohttp")
+    assert caught.value.code == "http.transport"
+    assert "sideband-http[fast]" in caught.value.hint
