@@ -73,16 +73,17 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request, and hand out the response with its body still to come."""
         upload = _upload_of(request)
+        peer = request.extensions.get("sideband_peer")
         try:
             with _translated(upload):
                 response = await self._session.request(
                     request.method,
-                    _url(request),
+                    _url(request, request.url.host if peer is None else str(peer.address)),
                     data=upload,
                     headers=[(name.decode("ascii"), value.decode("ascii")) for name, value in request.headers.raw],
                     allow_redirects=False,
                     timeout=_timeout(request.extensions.get("timeout", {})),
-                    server_hostname=request.extensions.get("sni_hostname"),
+                    server_hostname=None if peer is None else peer.name,
                 )
         except BaseException:
             if isinstance(upload, _Upload):
@@ -114,8 +115,10 @@ async def _once(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType)
         raise httpx.RemoteProtocolError(_reason(error)) from error
 
 
-def _url(request: httpx.Request) -> URL:
-    url = URL(str(request.url), encoded=True)
+def _url(request: httpx.Request, host: str) -> URL:
+    authority = f"[{host}]" if ":" in host else host
+    port = request.url.port or {"http": 80, "https": 443}[request.url.scheme]
+    url = URL(f"{request.url.scheme}://{authority}:{port}{request.url.raw_path.decode('ascii')}", encoded=True)
     if url.raw_path_qs.encode() != request.url.raw_path:
         raise httpx.UnsupportedProtocol("the client would send another URL")
     return url
