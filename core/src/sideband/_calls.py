@@ -24,7 +24,7 @@ from ._limits import call_timeout
 from .broker import Broker, Call, EffectReport, Progress
 from .hooks import HookRegistry
 from .loading import SkillError, SkillSpec, ToolSpec
-from .ops import CapabilityInvalid, Grant, OpDenied, OpError, Origin
+from .ops import Capability, CapabilityInvalid, Grant, OpDenied, OpError, Origin
 from .settings import LoadedSettings
 from .workers import (
     ArgumentsInvalid,
@@ -146,12 +146,14 @@ class SkillCalls:
         arguments = _validated(tool, request.arguments)
         timeout = call_timeout(policy, skill, tool, request.timeout)
         launch = await self._launches.of(skill)
-        grant = await self._grant(skill, launch.snapshot.name, request.grants)
+        granted_by = await self._grant(skill, launch.snapshot.name, request.grants)
+        grant = Grant.of(granted_by)
         # What the first call of a host has to find out is not taken from its time.
         await self._sandbox.require()
         call = Call(
             id=token_hex(16),
             grant=grant,
+            granted_by={str(capability): who for capability, who in granted_by.items()},
             domain=_domain(launch, grant, request.principal),
             origin=Origin(),
             deadline=anyio.current_time() + timeout,
@@ -238,24 +240,19 @@ class SkillCalls:
         clean = LogLine(line.stream, self._broker.redactor.text(line.text))
         _collect(logs, on_log, _LONGEST_LOGS, clean)
 
-    async def _grant(self, skill: SkillSpec, digest: str, given: tuple[str, ...] | None) -> Grant:
-        """The rights of a call: what was given for it, else what was granted before, else what a person grants now."""
+    async def _grant(self, skill: SkillSpec, digest: str, given: tuple[str, ...] | None) -> dict[Capability, str]:
+        """The rights of a call and who gave each: what was given for it, else what was granted before, else now."""
         if given is not None:
-            return await self._broker.ops.grant(given)
+            return dict.fromkeys((await self._broker.ops.grant(given)).capabilities, "call")
         wanted = await self._wanted(skill)
-        held = Grant.of(
-            [
-                *(await self._by_policy(skill)).capabilities,
-                *(await self._broker.ops.grant(self._remembered.get(digest).texts())).capabilities,
-            ]
-        )
-        missing = held.missing(wanted)
-        if not missing:
-            return wanted
-        if self._asker is None or not await self._asker(skill, missing):
-            raise GrantRequired(skill.name, missing.texts())
-        self._remembered.remember(digest, skill.name, wanted)
-        return wanted
+        policy = await self._by_policy(skill)
+        remembered = await self._broker.ops.grant(self._remembered.get(digest).texts())
+        missing = Grant.of([*policy.capabilities, *remembered.capabilities]).missing(wanted)
+        if missing:
+            if self._asker is None or not await self._asker(skill, missing):
+                raise GrantRequired(skill.name, missing.texts())
+            self._remembered.remember(digest, skill.name, wanted)
+        return {one: _giver(one, policy, missing) for one in wanted.capabilities}
 
     async def _wanted(self, skill: SkillSpec) -> Grant:
         try:
@@ -272,6 +269,12 @@ class SkillCalls:
         except CapabilityInvalid as error:
             source = self._settings.sources.get(("grants", name), "")
             raise ConfigurationError(f"grants.{name}", error.message, source=source, hint=error.hint) from error
+
+
+def _giver(capability: Capability, policy: Grant, asked: Grant) -> str:
+    if policy.covers(Grant((capability,))):
+        return "policy"
+    return "person" if capability in asked.capabilities else "remembered"
 
 
 def _blame_refusal(error: SidebandError, effects: list[EffectReport]) -> None:

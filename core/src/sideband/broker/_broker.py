@@ -303,6 +303,7 @@ class Broker:
             level=spec.level,
             decisions=tuple(dispatch.decisions),
             isolation=dispatch.call.isolation,
+            granted_by=dispatch.call.givers(dispatch.covering),
         )
         try:
             await self._ledger.intent(intent, durable=spec.durable)

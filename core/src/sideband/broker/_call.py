@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 import anyio
@@ -62,6 +62,8 @@ class Call:
     Args:
         id: unguessable.
         grant: the rights; the only ones that the broker looks at.
+        granted_by: who gave each capability of ``grant``, for the record: ``call``, ``policy``, ``remembered``,
+            ``person``; of a call without a skill, nobody.
         domain: skill snapshot, grant and principal: who may share what the call leaves behind.
         origin: goes into each record.
         deadline: on ``anyio.current_time()``'s clock.
@@ -82,6 +84,7 @@ class Call:
     deadline: float
     isolation: str = "none"
     key: str | None = None
+    granted_by: Mapping[str, str] = field(factory=dict)
     on_progress: Callable[[Progress], None] | None = None
     on_effect: Callable[[EffectReport], None] | None = None
     on_part: Callable[[Mapping[str, Any]], Awaitable[None]] | None = None
@@ -97,6 +100,10 @@ class Call:
         name = f"{op}:{params_digest[:16]}"
         self._occurrences[name] += 1
         return f"{self.key}:{name}:{self._occurrences[name]}"
+
+    def givers(self, capabilities: Iterable[str]) -> tuple[str, ...]:
+        """Who gave each of these; empty where a capability is a narrower one, and none at all if nobody is known."""
+        return tuple(self.granted_by.get(one, "") for one in capabilities) if self.granted_by else ()
 
     def on_end(self, close: Callable[[], Awaitable[None]]) -> None:
         """Run ``close`` when the call has ended."""

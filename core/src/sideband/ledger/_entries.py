@@ -32,6 +32,9 @@ class Intent:
         key: the idempotency key, if it has one.
         decisions: what guards and the grant check decided, in order, as plain data.
         isolation: what isolates the worker that asked; ``None`` if no worker did.
+        granted_by: who gave the capabilities in ``grant``, in the same order: ``call`` (whoever asked for the call),
+            ``policy`` (the configuration), ``remembered`` (a person, earlier), ``person`` (just now); empty for one
+            that a plugin narrowed.
         note: what the op noted while it ran. Only there when it is read back: it has lines of its own.
         time: when it was written; only there when it is read back.
     """
@@ -45,6 +48,7 @@ class Intent:
     key: str | None = None
     decisions: tuple[Mapping[str, Any], ...] = ()
     isolation: str | None = None
+    granted_by: tuple[str, ...] = ()
     note: Mapping[str, Any] = field(factory=dict)
     time: str = ""
 
@@ -124,6 +128,7 @@ class EffectRecord:
     key: str | None
     params: Mapping[str, Any]
     grant: tuple[str, ...]
+    granted_by: tuple[str, ...]
     origin: Origin
     level: Level | None
     decisions: tuple[Mapping[str, Any], ...]
@@ -150,6 +155,7 @@ class EffectRecord:
             key=intent.key,
             params=intent.params,
             grant=intent.grant,
+            granted_by=intent.granted_by,
             origin=intent.origin,
             level=intent.level,
             decisions=intent.decisions,
@@ -181,6 +187,8 @@ def intent_fields(intent: Intent) -> dict[str, Any]:
         fields["decisions"] = intent.decisions
     if intent.isolation is not None:
         fields["isolation"] = intent.isolation
+    if intent.granted_by:
+        fields["granted_by"] = intent.granted_by
     return fields
 
 
@@ -235,6 +243,7 @@ def intent_of(fields: Mapping[str, Any]) -> Intent:
         key=fields.get("key"),
         decisions=tuple(fields.get("decisions", ())),
         isolation=fields.get("isolation"),
+        granted_by=tuple(fields.get("granted_by", ())),
         note=revive(fields.get("note", {})),
         time=str(fields.get("time", "")),
     )
