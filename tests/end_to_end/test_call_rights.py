@@ -50,9 +50,9 @@ async def test_calls_share_a_worker_if_skill_grant_and_principal_are_the_same(ma
 
 
 async def test_a_skill_that_was_granted_more_than_it_asks_for_gets_what_it_asks_for(make_host, make_skill):
-    settings = {"grants": {"modest": ["http"]}}
+    settings = {"grants": {"modest": ["http:network=loopback"]}}
     async with make_host(make_skill("modest", CODE, "http:host=127.0.0.1"), settings=settings) as host:
-        assert (await host.run(CallRequest("modest.count"))).grant == ("http:host=127.0.0.1",)
+        assert (await host.run(CallRequest("modest.count"))).grant == ("http:host=127.0.0.1,network=loopback",)
 
 
 @pytest.mark.parametrize(("tool", "metadata"), [("hang", {}), ("wait", {"timeout": "0.3"})])

@@ -103,15 +103,15 @@ async def test_a_file_is_only_replaced_when_asked_for(host, server):
 
 
 async def test_a_grant_may_limit_the_file(host, server):
-    assert (await fetch(host, server.url("/echo"), grants=["http:file=data/*"]))["ok"]
+    assert (await fetch(host, server.url("/echo"), grants=["http:file=data/*,network=loopback"]))["ok"]
     with pytest.raises(OpDenied):
-        await fetch(host, server.url("/echo"), path="other/x", grants=["http:file=data/*"])
+        await fetch(host, server.url("/echo"), path="other/x", grants=["http:file=data/*,network=loopback"])
 
 
 async def test_a_redirected_download_needs_its_grant_and_keeps_secrets(host, server, other):
     url = server.url("/redirect?to=") + other.url("/echo")
     with pytest.raises(OpDenied):
-        await fetch(host, url, grants=[f"http:port={server.server_port}"])
+        await fetch(host, url, grants=[f"http:port={server.server_port},network=loopback"])
     assert other.seen == []
     await fetch(host, url, auth="bearer", headers={"X-A": "1"}, cookies={"c": "1"})
     assert not {"authorization", "x-a", "cookie"} & other.seen[0]["headers"].keys()

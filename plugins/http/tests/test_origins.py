@@ -34,7 +34,7 @@ async def test_redirects_are_counted(host, server):
 
 
 async def test_each_hop_needs_a_grant(host, server, other):
-    grant = f"http:port={server.server_port}"
+    grant = f"http:port={server.server_port},network=loopback"
     with pytest.raises(OpDenied):
         await host.op("http.get", {"url": server.url("/redirect"), "params": to(other)}, grants=[grant])
     assert other.seen == []
@@ -42,13 +42,13 @@ async def test_each_hop_needs_a_grant(host, server, other):
 
 async def test_a_redirect_within_the_origin_needs_its_path_granted(host, server):
     with pytest.raises(OpDenied):
-        await host.op("http.get", {"url": server.url("/redirect"), "params": to(None)}, grants=["http:path=/redirect"])
+        await host.op("http.get", {"url": server.url("/redirect"), "params": to(None)}, grants=["http:path=/redirect,network=loopback"])
     assert len(server.seen) == 1
 
 
 async def test_a_method_that_changes_needs_its_grant(host, server):
     with pytest.raises(OpDenied):
-        await host.op("http.post", {"url": server.url("/redirect"), "params": to(None)}, grants=["http:method=POST"])
+        await host.op("http.post", {"url": server.url("/redirect"), "params": to(None)}, grants=["http:method=POST,network=loopback"])
     assert len(server.seen) == 1
 
 
@@ -145,7 +145,7 @@ async def test_without_auth_a_skill_may_bring_its_own(host, server):
 
 async def test_a_credential_needs_a_grant(host, server):
     with pytest.raises(OpDenied):
-        await host.op("http.get", {"url": server.url("/echo"), "auth": "bearer"}, grants=["http"])
+        await host.op("http.get", {"url": server.url("/echo"), "auth": "bearer"}, grants=["http:network=loopback"])
     assert server.seen == []
 
 

@@ -207,12 +207,12 @@ async def test_no_more_connections_are_opened_than_configured(open_host, server)
 @pytest.mark.parametrize(
     "capability",
     [
-        "http:scheme=https",
+        "http:scheme=https,network=loopback",
         "http:host=127.0.0.2",
-        "http:port=1",
-        "http:method=POST",
-        "http:path=/other/*",
-        "http:path=/echo/*",
+        "http:port=1,network=loopback",
+        "http:method=POST,network=loopback",
+        "http:path=/other/*,network=loopback",
+        "http:path=/echo/*,network=loopback",
         "http:file=x",
     ],
 )
@@ -231,9 +231,11 @@ async def test_a_grant_that_covers_the_request_lets_it_through(host, server):
 async def test_a_path_can_not_climb_out_of_its_grant(host, server):
     for path in ("/public/../private", "/public/%2e%2e/private"):
         with pytest.raises(OpDenied):
-            await host.op("http.get", {"url": server.url(path)}, grants=["http:path=/public/*"])
+            await host.op("http.get", {"url": server.url(path)}, grants=["http:path=/public/*,network=loopback"])
     with pytest.raises(ValueError, match="hides"):
-        await host.op("http.get", {"url": server.url("/public/..%2fprivate")}, grants=["http:path=/public/*"])
+        await host.op(
+            "http.get", {"url": server.url("/public/..%2fprivate")}, grants=["http:path=/public/*,network=loopback"]
+        )
     assert server.seen == []
 
 

@@ -48,7 +48,7 @@ def skill(tmp_path):
     folder = tmp_path / "skills" / "visitor"
     folder.mkdir(parents=True)
     folder.joinpath("SKILL.md").write_text(
-        "---\nname: visitor\ndescription: Visits.\nmetadata:\n  sideband.capabilities: http\n---\n"
+        "---\nname: visitor\ndescription: Visits.\nmetadata:\n  sideband.capabilities: http:network=loopback\n---\n"
     )
     folder.joinpath("tools.py").write_text(dedent(SKILL))
     return folder
@@ -60,7 +60,7 @@ async def test_a_skill_uses_a_session_as_a_context_manager(tmp_path, skill, serv
         Plugin(kind="loader", name="skills", value=sideband_skills.plugin),
         Plugin(kind="op", name="http", value=sideband_http.plugin),
     ]
-    settings = {"policy": {"isolation": "none"}, "grants": {"visitor": ["http"]}}
+    settings = {"policy": {"isolation": "none"}, "grants": {"visitor": ["http:network=loopback"]}}
     async with Host(
         home=tmp_path / "home", settings=settings, plugins=plugins, autoload=False, skill_dirs=[skill.parent]
     ) as host:

@@ -81,7 +81,7 @@ async def test_a_relative_url_without_base_url_is_refused(host):
 
 
 async def test_each_request_of_a_session_needs_its_grant(host, server):
-    grants = ["http:method=POST", "secrets"]
+    grants = ["http:method=POST,network=loopback", "secrets"]
     answers = await run(
         host, opening(), ask(server.url("/echo")), ask(server.url("/echo"), method="post"), grants=grants
     )

@@ -120,6 +120,12 @@ def test_a_reference_leads_to_a_normal_url_or_is_refused(reference):
     assert parse_url(target.url) == target
 
 
+@pytest.mark.parametrize("reference", ["http:///evil.test/", "https:/x", "https:x", "HTTPS:", "a:b", "https:?x"])
+def test_a_reference_with_a_scheme_is_no_path_of_this_host(reference):
+    with pytest.raises(UrlInvalid):
+        parse_url("https://example.org/a/b").join(reference)
+
+
 def test_params_join_the_query():
     target = parse_url("http://example.org/?a=1").with_params([("b", "x y"), ("b", "&")])
     assert target.request_path == "/?a=1&b=x+y&b=%26"

@@ -1,6 +1,9 @@
 """The op family `http`: requests, sessions and downloads."""
 
+from ._addresses import AddressClass
 from ._errors import (
+    AddressDenied,
+    AddressRefused,
     ConnectFailed,
     ContentInvalid,
     FileFailed,
@@ -20,6 +23,9 @@ from ._scope import HttpScope
 from ._version import __version__
 
 __all__ = [
+    "AddressClass",
+    "AddressDenied",
+    "AddressRefused",
     "ConnectFailed",
     "ContentInvalid",
     "FileFailed",

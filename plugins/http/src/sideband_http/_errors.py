@@ -2,6 +2,7 @@
 
 HttpError(OpFailed)                           http.failed
 ├── UrlInvalid(ValueError)                    http.url
+├── AddressRefused(ValueError)                http.address
 ├── HeaderRefused(ValueError)                 http.header
 ├── ConnectFailed(ConnectionError)            http.connect
 ├── TlsFailed(ConnectionError)                http.tls
@@ -14,13 +15,21 @@ HttpError(OpFailed)                           http.failed
 ├── TransportUnavailable(RuntimeError)        http.transport
 ├── FileRefused(ValueError)                   http.file
 └── FileFailed(OSError)                       http.disk
+AddressDenied(OpDenied)                       http.network
 """
 
 from __future__ import annotations
 
-from sideband.ops import OpFailed
+from typing import TYPE_CHECKING
+
+from sideband.ops import OpDenied, OpFailed
+
+if TYPE_CHECKING:
+    from ._addresses import AddressClass
 
 __all__ = [
+    "AddressDenied",
+    "AddressRefused",
     "ConnectFailed",
     "ContentInvalid",
     "FileFailed",
@@ -63,6 +72,34 @@ class UrlInvalid(HttpError, ValueError):
             hint="write https://host/path; put a user's credential in `auth` and a query in `params`",
         )
         self.problem = problem
+
+
+class AddressRefused(HttpError, ValueError):
+    """A host that is, or stands for, an address where no request may go, whatever is granted. Nothing was sent."""
+
+    code = "http.address"
+    nothing_happened = True
+
+    def __init__(self, host: str, kind: AddressClass) -> None:
+        super().__init__(
+            f"`{host}` stands for a {kind} address, where no server answers",
+            hint="use the address of the server itself; no grant opens these",
+        )
+
+
+class AddressDenied(OpDenied):
+    """A name that stands for an address of a class that is not granted. Nothing was sent, nobody was connected to."""
+
+    code = "http.network"
+    nothing_happened = True
+
+    def __init__(self, op: str, host: str, kind: AddressClass) -> None:
+        super().__init__(
+            op,
+            f"`{host}` stands for a {kind} address, and the grant does not reach those",
+            hint=f"if that is meant, grant `network={kind}` to a capability for this host: "
+            f"--grant 'http:host={host},network={kind}'",
+        )
 
 
 class HeaderRefused(HttpError, ValueError):

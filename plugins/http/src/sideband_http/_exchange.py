@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING
 
@@ -12,12 +12,12 @@ from sideband.ops import OpContext
 
 from ._cookies import CookieJar
 from ._decoding import ACCEPTED_ENCODINGS
-from ._errors import HeaderRefused, HttpError, HttpTimeout, RedirectRefused, ResponseTooLarge, UrlInvalid
+from ._errors import AddressDenied, HeaderRefused, HttpError, HttpTimeout, RedirectRefused, ResponseTooLarge, UrlInvalid
 from ._headers import check_cookies, check_credential_headers, check_headers, cookie_header, parse_cookie_header
 from ._models import Redirect
+from ._reach import peers_of
 from ._redirects import Hop, next_hop
-from ._scope import scope_of
-from ._transport import IDEMPOTENT, Connections, translated
+from ._transport import IDEMPOTENT, Connections, Peer, is_about_tls, translated
 from ._url import Target
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ __all__ = ["Arrival", "Plan", "exchange", "time_limit"]
 _LARGEST_HEADERS = 65_536
 # What is left of a redirect's body is read up to here, so that its connection can be used again.
 _DRAINED = 16_384
+# Seconds until the next address of a name is tried, where there is one.
+_NEXT_PEER = 3.0
 
 
 @frozen
@@ -89,15 +91,11 @@ async def exchange(
     """
     jar = CookieJar() if jar is None else jar
     redirects: list[Redirect] = []
+    peers = await peers_of(plan.target, plan.method, ctx, connections.resolver, file=plan.file)
     hop = await _first_hop(plan, ctx)
     while True:
-        ctx.require(scope_of(hop.target, hop.method, file=plan.file))
-        try:
-            with translated(hop.method, hop.target, plan.timeout):
-                response = await _send(_request(hop, plan, jar), plan, connections)
-        except HttpError as error:
-            error.nothing_happened = error.nothing_happened and not redirects
-            raise
+        with _after(redirects), translated(hop.method, hop.target, plan.timeout):
+            response = await _send(_request(hop, plan, jar), plan, connections, peers)
         try:
             jar.learn(response)
             following = _following(plan, hop, response, len(redirects))
@@ -111,12 +109,22 @@ async def exchange(
             hop = following
         finally:
             await response.aclose()
+        with _after(redirects):
+            peers = await peers_of(hop.target, hop.method, ctx, connections.resolver, file=plan.file)
+
+
+@contextmanager
+def _after(redirects: Sequence[Redirect]) -> Iterator[None]:
+    """What fails here and says that nothing happened means its own hop: an earlier one was answered."""
+    try:
+        yield
+    except (HttpError, AddressDenied) as error:
+        error.nothing_happened = error.nothing_happened and not redirects
+        raise
 
 
 async def _first_hop(plan: Plan, ctx: OpContext) -> Hop:
     target = plan.target
-    # Rights come first: whether a credential exists is nobody's business who may not go there.
-    ctx.require(scope_of(target, plan.method, file=plan.file))
     headers = check_headers(plan.headers)
     cookies = check_cookies(plan.cookies)
     credential = await _credential_headers(plan.auth, target, ctx) if plan.auth is not None else {}
@@ -133,9 +141,27 @@ async def _credential_headers(handle: str, target: Target, ctx: OpContext) -> di
     return check_credential_headers(credential.headers or {"Authorization": f"Bearer {credential.value}"})
 
 
-async def _send(request: httpx.Request, plan: Plan, connections: Connections) -> httpx.Response:
+async def _send(request: httpx.Request, plan: Plan, connections: Connections, peers: Sequence[Peer]) -> httpx.Response:
+    """Send to the first peer that can be connected to. Nothing has been sent to those before it."""
+    import httpx  # noqa: PLC0415  slow to import; only requests need it
+
     transport = await connections.transport(request.url.scheme, http2=plan.http2)
-    response = await transport.handle_async_request(request)
+    *others, last = connections.in_order(peers)
+    for peer in others:
+        peer.attach(request)
+        request.extensions["timeout"] = httpx.Timeout(plan.timeout, connect=min(_NEXT_PEER, plan.timeout)).as_dict()
+        try:
+            return _sent(await transport.handle_async_request(request), request, peer, connections)
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            if is_about_tls(error):
+                raise
+    last.attach(request)
+    request.extensions["timeout"] = httpx.Timeout(plan.timeout).as_dict()
+    return _sent(await transport.handle_async_request(request), request, last, connections)
+
+
+def _sent(response: httpx.Response, request: httpx.Request, peer: Peer, connections: Connections) -> httpx.Response:
+    connections.reached(peer)
     response.request = request
     return response
 
@@ -149,7 +175,6 @@ def _request(hop: Hop, plan: Plan, jar: CookieJar) -> httpx.Request:
         hop.target.url,
         headers={**headers, **hop.headers, **hop.credential},
         content=hop.content,
-        extensions={"timeout": httpx.Timeout(plan.timeout).as_dict()},
     )
     if request.url.raw_path != hop.target.request_path.encode() or request.url.raw_host != hop.target.host.encode():
         raise UrlInvalid(hop.target.url, "the client would send another one than was checked")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import attrs
 from sideband.ops import Scope
 
+from ._addresses import AddressClass, classify, literal
 from ._url import Target
 
-__all__ = ["HttpScope", "scope_of"]
+__all__ = ["HttpScope", "is_this_machine", "network_of", "scope_of"]
 
 
 @attrs.frozen
@@ -21,7 +25,12 @@ class HttpScope(Scope, family="http"):
         method: upper-case.
         path: without dot segments. Percent-encoding is undone except for characters that mean something in a URL.
         file: where a download is written, relative to the folder for files; only ``http.download`` has it.
+        network: the class of the address that is connected to: ``public``, ``private``, ``link-local``, ``loopback``
+            or ``metadata``. A capability without it means ``public``, or, if all its hosts are written as addresses
+            (or ``localhost``), what these are. What a name resolves to is compared once it is resolved.
     """
+
+    known_later: ClassVar[tuple[str, ...]] = ("network",)
 
     scheme: str | None = None
     host: str | None = None
@@ -29,10 +38,39 @@ class HttpScope(Scope, family="http"):
     method: str | None = None
     path: str | None = None
     file: str | None = None
+    network: str | None = None
+
+    @classmethod
+    def complete(cls, fields: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
+        """The networks of a capability that names none. Whoever names an address means it; a name may lead anywhere."""
+        found = [network_of(host) for host in fields.get("host", ("*",))]
+        known = tuple(sorted({one.value for one in found if one is not None}))
+        return {"network": known if None not in found else (AddressClass.PUBLIC.value,)}
 
 
-def scope_of(target: Target, method: str, *, file: str | None = None) -> HttpScope:
-    """What a request needs to be granted."""
+def is_this_machine(host: str) -> bool:
+    """Whether a name means the machine itself, which nobody needs to be asked about (RFC 6761)."""
+    return host == "localhost" or host.endswith(".localhost")
+
+
+def network_of(host: str) -> AddressClass | None:
+    """The class of a host that is written as an address, or of this machine; ``None`` for names."""
+    if is_this_machine(host):
+        return AddressClass.LOOPBACK
+    address = literal(host)
+    return None if address is None else classify(address)
+
+
+def scope_of(target: Target, method: str, *, file: str | None = None, network: AddressClass | None = None) -> HttpScope:
+    """What a request needs to be granted.
+
+    Args:
+        target: where it goes.
+        method: upper-case.
+        file: where its answer is written.
+        network: what its host resolved to; only needed for names.
+    """
+    network = network_of(target.host) if network is None else network
     return HttpScope(
         scheme=target.scheme,
         host=target.host,
@@ -40,4 +78,5 @@ def scope_of(target: Target, method: str, *, file: str | None = None) -> HttpSco
         method=method,
         path=target.readable_path,
         file=file,
+        network=None if network is None else network.value,
     )

@@ -48,7 +48,7 @@ class HttpState:
     def new_connections(self) -> Connections:
         """Connections for a session: of its own, since one large pool is slower than many small ones."""
         shared = self.connections
-        return Connections(shared.trust, shared.max_connections, shared.factory)
+        return Connections(shared.trust, shared.max_connections, shared.factory, shared.resolver)
 
     async def aclose(self) -> None:
         """Close everything."""

@@ -1,9 +1,9 @@
-"""The one seam to the network: the only module that opens connections. Whatever serves httpx's interface fits in."""
+"""The one seam to the network: nothing else opens connections. Whatever serves httpx's interface fits in."""
 
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Protocol
 import anyio
 from attrs import define, field, frozen
 
+from ._addresses import Address
 from ._errors import ConnectFailed, HttpError, HttpTimeout, ProtocolFailed, TlsFailed, UrlInvalid
+from ._resolving import Resolver, SystemResolver
 from ._url import Target
 
 if TYPE_CHECKING:
@@ -20,16 +22,44 @@ if TYPE_CHECKING:
 __all__ = [
     "IDEMPOTENT",
     "Connections",
+    "Peer",
     "TransportFactory",
     "TransportOptions",
     "Trust",
     "httpx_transport",
+    "is_about_tls",
+    "peer_of",
     "translated",
 ]
 
 _CLOSE_SECONDS = 5.0
-_KEPT_ALIVE_SECONDS = 15.0
+_PEER = "sideband_peer"
+_MOST_REACHED = 1_024
 IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE"})
+
+
+@frozen
+class Peer:
+    """Who a request goes to. It stands in the request's extensions, where each transport must look for it.
+
+    Args:
+        name: the host of the URL. It is who the certificate must be for, and what is told to the server.
+        address: what to connect to: the only one that was checked against the grant.
+    """
+
+    name: str
+    address: Address
+
+    def attach(self, request: httpx.Request) -> None:
+        """Make a request go here."""
+        request.extensions = {**request.extensions, _PEER: self}
+
+
+def peer_of(request: httpx.Request) -> Peer:
+    """Who a request goes to. A request without a peer was not checked: that it is sent is a defect."""
+    peer = request.extensions[_PEER]
+    assert isinstance(peer, Peer)  # noqa: S101
+    return peer
 
 
 @frozen
@@ -51,23 +81,18 @@ class TransportFactory(Protocol):
     """Makes transports. Another one replaces httpx's own without any other change."""
 
     def __call__(self, options: TransportOptions) -> httpx.AsyncBaseTransport:
-        """A transport that follows no redirects, keeps no cookies and reads no environment."""
+        """A transport that follows no redirects, keeps no cookies and reads no environment.
+
+        It connects to ``peer_of(request)`` and nowhere else: it looks no name up, and uses a connection again only for
+        a request to an equal peer (and port and scheme). Name and certificate are those of ``peer.name``.
+        """
 
 
 def httpx_transport(options: TransportOptions) -> httpx.AsyncBaseTransport:
     """The transport that comes with httpx, for asyncio and trio."""
-    import httpx  # noqa: PLC0415  slow to import; only requests need it
+    from ._pinned_transport import PinnedTransport  # noqa: PLC0415  it imports httpx
 
-    return httpx.AsyncHTTPTransport(
-        verify=options.tls,
-        http2=options.http2,
-        trust_env=False,
-        limits=httpx.Limits(
-            max_connections=options.max_connections,
-            max_keepalive_connections=options.max_connections,
-            keepalive_expiry=_KEPT_ALIVE_SECONDS,
-        ),
-    )
+    return PinnedTransport(options)
 
 
 @define
@@ -105,6 +130,8 @@ class Connections:
     trust: Trust
     max_connections: int
     factory: TransportFactory = httpx_transport
+    resolver: Resolver = field(factory=SystemResolver)
+    _reached: dict[str, Address] = field(factory=dict, init=False)
     _transports: dict[tuple[str, bool], httpx.AsyncBaseTransport] = field(factory=dict, init=False)
     _closed: bool = field(default=False, init=False)
 
@@ -118,6 +145,17 @@ class Connections:
             options = TransportOptions(tls=tls or _trusts_nobody(), http2=key[1], max_connections=self.max_connections)
             self._transports[key] = self.factory(options)
         return self._transports[key]
+
+    def in_order(self, peers: Sequence[Peer]) -> list[Peer]:
+        """The peers of one name, first the one that answered last time: there may still be a connection to it."""
+        return sorted(peers, key=lambda peer: self._reached.get(peer.name) != peer.address)
+
+    def reached(self, peer: Peer) -> None:
+        """Remember who answered."""
+        if self._reached.get(peer.name) != peer.address:
+            if len(self._reached) >= _MOST_REACHED:
+                self._reached.clear()
+            self._reached[peer.name] = peer.address
 
     async def aclose(self) -> None:
         """Close all. A server that does not let go is given five seconds."""
@@ -141,7 +179,7 @@ def translated(method: str, target: Target, seconds: float) -> Iterator[None]:
     except httpx.TimeoutException as error:
         raise HttpTimeout(method, target.origin, seconds, retryable=retryable) from error
     except httpx.ConnectError as error:
-        failure = TlsFailed if _is_about_tls(error) else ConnectFailed
+        failure = TlsFailed if is_about_tls(error) else ConnectFailed
         raise failure(target.origin, str(error)) from error
     except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
         raise UrlInvalid(target.url, str(error)) from error
@@ -150,7 +188,8 @@ def translated(method: str, target: Target, seconds: float) -> Iterator[None]:
         raise ProtocolFailed(method, target.origin, reason, retryable=retryable) from error
 
 
-def _is_about_tls(error: BaseException) -> bool:
+def is_about_tls(error: BaseException) -> bool:
+    """Whether a connection failed since the server could not prove who it is."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLError):

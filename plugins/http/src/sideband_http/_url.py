@@ -19,6 +19,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 _URL = re.compile(
     r"(?P<scheme>[a-zA-Z][a-zA-Z0-9+.-]*)://(?P<authority>[^/?#]*)(?P<path>[^?#]*)(?:\?(?P<query>[^#]*))?"
 )
+_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 _AUTHORITY = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\[\]:]+)(?::(?P<port>[0-9]{1,5}))?\Z")
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\Z")
 _NUMBER = re.compile(r"(?:[0-9]+|0x[0-9a-f]*)\Z")
@@ -89,6 +90,9 @@ class Target:
             UrlInvalid: it leads nowhere that a request may go.
         """
         _check_characters(reference)
+        if _SCHEME.match(reference):
+            # The standard library takes `http:///x` for a path of this host.
+            return parse_url(reference)
         try:
             joined = urljoin(self.url, reference)
         except ValueError as error:

@@ -1,0 +1,124 @@
+"""The transport that comes with httpx, made to connect to the one address that was checked.
+
+httpx looks names up itself, and its pool hands out connections by name. Here a connection belongs to a name *and* an
+address, so that a request never travels on one that leads elsewhere than its own check said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import contextmanager
+from ipaddress import ip_address
+from typing import Any
+
+import httpcore
+import httpx
+
+from ._transport import Peer, TransportOptions, peer_of
+
+__all__ = ["PinnedTransport"]
+
+_KEPT_ALIVE_SECONDS = 15.0
+
+
+class PinnedTransport(httpx.AsyncBaseTransport):
+    """Sends each request to its ``peer``."""
+
+    def __init__(self, options: TransportOptions) -> None:
+        self._pool = httpcore.AsyncConnectionPool(
+            ssl_context=options.tls,
+            http1=True,
+            http2=options.http2,
+            max_connections=options.max_connections,
+            max_keepalive_connections=options.max_connections,
+            keepalive_expiry=_KEPT_ALIVE_SECONDS,
+            network_backend=_PinnedBackend(),
+        )
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send the headers and the body, and wait for the headers of the answer."""
+        peer = peer_of(request)
+        url = httpcore.URL(
+            scheme=request.url.raw_scheme,
+            host=_place(peer),
+            port=request.url.port or {"http": 80, "https": 443}[request.url.scheme],
+            target=request.url.raw_path,
+        )
+        with _as_httpx():
+            response = await self._pool.handle_async_request(
+                httpcore.Request(
+                    method=request.method,
+                    url=url,
+                    headers=request.headers.raw,
+                    content=request.stream,
+                    extensions={**request.extensions, "sni_hostname": peer.name},
+                )
+            )
+        return httpx.Response(
+            status_code=response.status,
+            headers=response.headers,
+            stream=_Body(response.stream),
+            extensions=response.extensions,
+        )
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._pool.aclose()
+
+
+def _place(peer: Peer) -> bytes:
+    """What the pool takes for a host. A slash stands in no name, so that different peers have different places."""
+    return f"{peer.address}/{peer.name}".encode("ascii")
+
+
+class _PinnedBackend(httpcore.AsyncNetworkBackend):
+    """Opens connections to places."""
+
+    def __init__(self) -> None:
+        self._network = httpcore.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109  the pool passes it
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        """Connect to the address of a place, and make sure that it is the one at the other end."""
+        address = ip_address(host.partition("/")[0])
+        stream = await self._network.connect_tcp(str(address), port, timeout, local_address, socket_options)
+        reached = stream.get_extra_info("server_addr")
+        if ip_address(reached[0]) != address:
+            await stream.aclose()
+            raise httpcore.ConnectError(f"the connection leads to {reached[0]} instead of {address}")
+        return stream
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        await self._network.sleep(seconds)
+
+
+class _Body(httpx.AsyncByteStream):
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        with _as_httpx():
+            async for piece in self._stream:
+                yield piece
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+@contextmanager
+def _as_httpx() -> Iterator[None]:
+    """Raise the errors of the pool as those of httpx's interface, which have the same names."""
+    try:
+        yield
+    except Exception as error:
+        for kind in type(error).__mro__:
+            if kind.__module__.startswith("httpcore") and hasattr(httpx, kind.__name__):
+                raise getattr(httpx, kind.__name__)(str(error)) from error
+        raise

@@ -1,0 +1,60 @@
+"""Who a request may be sent to: what its host resolves to, checked against the grant before anything is connected."""
+
+from __future__ import annotations
+
+from sideband.ops import OpContext, OpDenied
+
+from ._addresses import FORBIDDEN, AddressClass, classify
+from ._errors import AddressDenied, AddressRefused, ConnectFailed
+from ._resolving import NameUnresolved, Resolver
+from ._scope import network_of, scope_of
+from ._transport import Peer
+from ._url import Target
+
+__all__ = ["peers_of"]
+
+# More would only be tried if all of these did not answer.
+_MOST_PEERS = 8
+
+
+async def peers_of(
+    target: Target, method: str, ctx: OpContext, resolver: Resolver, *, file: str | None = None
+) -> tuple[Peer, ...]:
+    """The addresses that a request may be sent to, the preferred one first.
+
+    If one of a name's addresses is not granted, none is used: which of them gets the request is up to whoever answers
+    for the name, and would change from one request to the next.
+
+    Raises:
+        OpDenied: the grant does not allow the request. If that is clear from its URL, the name is not even looked up.
+        AddressRefused: it is an address where nobody may go.
+        ConnectFailed: the name stands for no address.
+    """
+    _require_by_name(target, method, ctx, file)
+    try:
+        addresses = await resolver.resolve(target.host, ctx.domain)
+    except NameUnresolved as error:
+        raise ConnectFailed(target.origin, str(error)) from None
+    for kind in dict.fromkeys(map(classify, addresses)):
+        if kind in FORBIDDEN:
+            raise AddressRefused(target.host, kind)
+        try:
+            ctx.require(scope_of(target, method, file=file, network=kind))
+        except OpDenied:
+            raise AddressDenied(ctx.op, target.host, kind) from None
+    return tuple(Peer(target.host, address) for address in addresses[:_MOST_PEERS])
+
+
+def _require_by_name(target: Target, method: str, ctx: OpContext, file: str | None) -> None:
+    """Check all that is known before a name is looked up, since a lookup tells the name to strangers."""
+    known = network_of(target.host)
+    denied: OpDenied | None = None
+    for kind in AddressClass if known is None else (known,):
+        try:
+            ctx.require(scope_of(target, method, file=file, network=kind))
+        except OpDenied as error:
+            denied = denied or error
+        else:
+            return
+    if denied is not None:
+        raise denied

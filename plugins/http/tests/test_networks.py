@@ -1,0 +1,336 @@
+"""Where a name leads is checked, and connected to, once; and again at each redirect."""
+
+import socket
+
+import pytest
+import sideband_http._resolving
+from sideband.ops import OpDenied
+from sideband_http import AddressDenied, AddressRefused, ConnectFailed, HttpScope
+
+pytestmark = pytest.mark.anyio
+
+NAME = "service.test"
+GRANTED = f"http:host={NAME}"
+
+
+class Names:
+    """What the system says about names: a list of addresses, or a function that is called at each lookup."""
+
+    def __init__(self):
+        self.known = {}
+        self.asked = []
+
+    def __call__(self, host):
+        self.asked.append(host)
+        if host not in self.known:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        answer = self.known[host]
+        return [place(one) for one in (answer() if callable(answer) else answer)]
+
+
+def place(address):
+    text, _, zone = address.partition("%")
+    if ":" in text:
+        return (socket.AF_INET6, socket.SOCK_STREAM, 6, "", (text, 0, 0, int(zone or 0)))
+    return (socket.AF_INET, socket.SOCK_STREAM, 6, "", (text, 0))
+
+
+@pytest.fixture
+def names(monkeypatch):
+    made = Names()
+    monkeypatch.setattr(sideband_http._resolving.socket, "getaddrinfo", patched(made))
+    return made
+
+
+def patched(names):
+    system = socket.getaddrinfo
+
+    def look_up(host, *args, **kwargs):
+        if isinstance(host, str) and host.endswith(".test"):
+            return names(host)
+        return system(host, *args, **kwargs)
+
+    return look_up
+
+
+@pytest.fixture
+def get(host, server):
+    """GET a path of the server by a name."""
+
+    async def ask(grant, path="/echo", name=NAME, **params):
+        url = f"http://{name}:{server.server_port}{path}"
+        return await host.op("http.get", {"url": url, **params}, grants=None if grant is None else [grant])
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    ("capability", "networks"),
+    [
+        ({}, ("public",)),
+        ({"host": ("api.github.com",)}, ("public",)),
+        ({"host": ("127.0.0.1",)}, ("loopback",)),
+        ({"host": ("localhost",)}, ("loopback",)),
+        ({"host": ("api.localhost",)}, ("loopback",)),
+        ({"host": ("10.0.0.1", "::1")}, ("loopback", "private")),
+        ({"host": ("169.254.169.254",)}, ("metadata",)),
+        ({"host": ("8.8.8.8",)}, ("public",)),
+        ({"host": ("127.0.0.1", "api.github.com")}, ("public",)),
+        ({"host": ("127.0.0.1*",)}, ("public",)),
+        ({"host": ("localhost*",)}, ("public",)),
+        ({"host": ("*",)}, ("public",)),
+        ({"host": ("notlocalhost",)}, ("public",)),
+        ({"host": ("fe80::1%eth0",)}, ("public",)),
+    ],
+)
+def test_a_capability_that_names_no_network_means_the_public_one_or_what_its_addresses_are(capability, networks):
+    assert HttpScope.complete(capability) == {"network": networks}
+
+
+async def test_a_name_is_for_public_addresses_unless_more_is_granted(get, names, server):
+    names.known[NAME] = ["127.0.0.1"]
+    with pytest.raises(AddressDenied) as caught:
+        await get(GRANTED)
+    assert (caught.value.code, caught.value.exit_code, caught.value.nothing_happened) == ("http.network", 3, True)
+    assert f"`{NAME}` stands for a loopback address" in caught.value.message
+    assert f"--grant 'http:host={NAME},network=loopback'" in caught.value.hint
+    assert server.seen == []
+
+
+async def test_the_message_does_not_tell_the_address(get, names):
+    names.known[NAME] = ["10.11.12.13"]
+    with pytest.raises(AddressDenied) as caught:
+        await get(GRANTED)
+    assert "10.11" not in str(caught.value) + caught.value.hint
+
+
+async def test_a_name_leads_where_its_grant_says(get, names, server):
+    names.known[NAME] = ["127.0.0.1"]
+    answer = await get(f"{GRANTED},network=loopback")
+    assert answer["status"] == 200
+    assert server.seen[0]["headers"]["host"] == f"{NAME}:{server.server_port}"
+
+
+async def test_the_network_that_a_name_was_granted_is_no_other(get, names, server):
+    names.known[NAME] = ["127.0.0.1"]
+    with pytest.raises(AddressDenied):
+        await get(f"{GRANTED},network=private|public|link-local|metadata")
+    assert server.seen == []
+
+
+async def test_whoever_uses_the_host_directly_may_go_anywhere(get, names):
+    names.known[NAME] = ["127.0.0.1"]
+    assert (await get(None))["status"] == 200
+
+
+async def test_all_addresses_of_a_name_must_be_granted(get, names, server):
+    names.known[NAME] = ["127.0.0.1", "8.8.8.8"]
+    with pytest.raises(AddressDenied, match="public"):
+        await get(f"{GRANTED},network=loopback")
+    names.known["other.test"] = ["8.8.8.8", "127.0.0.1"]
+    with pytest.raises(AddressDenied, match="loopback"):
+        await get("http:host=other.test", name="other.test")
+    assert server.seen == []
+
+
+@pytest.mark.parametrize("address", ["224.0.0.1", "0.0.0.0", "255.255.255.255", "ff02::1", "::", "192.0.2.1"])
+async def test_no_grant_opens_what_no_server_answers_at(get, host, names, address):
+    names.known[NAME] = [address]
+    with pytest.raises(AddressRefused) as caught:
+        await get(None)
+    assert (caught.value.code, caught.value.nothing_happened) == ("http.address", True)
+    written = f"[{address}]" if ":" in address else address
+    with pytest.raises(AddressRefused):
+        await host.op("http.get", {"url": f"http://{written}/"}, grants=["http:network=reserved|multicast"])
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "::ffff:127.0.0.1",
+        "64:ff9b::127.0.0.1",
+        "2002:7f00:1::1",
+        "::1",
+        "fe80::5efe:127.0.0.1",
+        "::ffff:10.0.0.1",
+        "169.254.169.254",
+        "::ffff:169.254.169.254",
+        "fd00:ec2::254",
+        "10.0.0.1",
+        "100.64.0.1",
+        "fc00::1",
+        "fe80::1",
+    ],
+)
+async def test_no_address_that_is_not_public_is_reached_by_a_public_name(get, names, address):
+    names.known[NAME] = [address]
+    with pytest.raises(AddressDenied):
+        await get(GRANTED)
+
+
+@pytest.mark.parametrize(
+    "host_",
+    [
+        "127.0.0.1",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "[64:ff9b::7f00:1]",
+        "localhost",
+        "LOCALHOST.",
+        "x.localhost",
+        "169.254.169.254",
+        "10.0.0.1",
+        "[fd00:ec2::254]",
+        "\uff11\uff12\uff17.\uff10.\uff10.\uff11",
+        "127.0.0.1.",
+    ],
+)
+async def test_no_address_is_reached_by_a_grant_that_does_not_name_it(host, server, host_):
+    url = f"http://{host_}:{server.server_port}/"
+    for grant in ("http", "http:scheme=http", "http:host=*", "http:host=1*|l*|x*|:*|6*|f*"):
+        with pytest.raises(OpDenied):
+            await host.op("http.get", {"url": url}, grants=[grant])
+    assert server.seen == []
+
+
+async def test_localhost_is_never_looked_up(host, server, names):
+    url = server.url("/echo").replace("127.0.0.1", "localhost")
+    names.known["localhost"] = ["8.8.8.8"]
+    assert (await host.op("http.get", {"url": url}, grants=["http:host=localhost"]))["status"] == 200
+    assert names.asked == []
+
+
+async def test_a_name_is_not_looked_up_if_it_is_not_granted(get, names):
+    names.known[NAME] = ["127.0.0.1"]
+    for grant in ("http:host=other.test", f"{GRANTED},method=POST", f"{GRANTED},path=/x,network=loopback"):
+        with pytest.raises(OpDenied):
+            await get(grant)
+    assert names.asked == []
+
+
+async def test_a_session_looks_no_name_up_that_is_not_granted(host, names):
+    steps = [("http.session_open", {}), ("http.session_request", {"session_id": "$session", "url": f"http://{NAME}/"})]
+    answers = await host.op("flow.run", {"steps": steps}, grants=["http:host=other.test"])
+    assert answers[1]["error"] == "op.denied"
+    assert names.asked == []
+
+
+async def test_an_answer_that_changes_is_asked_for_once_for_each_request(get, names, server):
+    answers = iter([["127.0.0.1"], ["8.8.8.8"], ["8.8.8.8"]])
+    names.known[NAME] = lambda: next(answers)
+    assert (await get(f"{GRANTED},network=loopback"))["status"] == 200
+    assert names.asked == [NAME]
+
+
+async def test_a_name_that_flips_is_judged_by_what_it_is_now(open_host, names, server, monkeypatch):
+    monkeypatch.setattr(sideband_http._resolving, "_REMEMBERED_SECONDS", -1.0)
+    answers = iter([["127.0.0.1"], ["8.8.8.8"], ["127.0.0.1"]])
+    names.known[NAME] = lambda: next(answers)
+    url = f"http://{NAME}:{server.server_port}/echo"
+    async with open_host() as host:
+        loopback, public = [f"{GRANTED},network=loopback"], [GRANTED]
+        assert (await host.op("http.get", {"url": url}, grants=loopback))["status"] == 200
+        with pytest.raises(AddressDenied, match="public"):
+            await host.op("http.get", {"url": url}, grants=loopback)
+        with pytest.raises(AddressDenied, match="loopback"):
+            await host.op("http.get", {"url": url}, grants=public)
+    assert len(server.seen) == 1
+
+
+async def test_a_connection_that_is_open_serves_only_who_may_reach_its_peer(open_host, names, server, monkeypatch):
+    monkeypatch.setattr(sideband_http._resolving, "_REMEMBERED_SECONDS", -1.0)
+    names.known[NAME] = ["127.0.0.1"]
+    url = f"http://{NAME}:{server.server_port}/echo"
+    async with open_host() as host:
+        for _ in range(2):
+            await host.op("http.get", {"url": url}, grants=[f"{GRANTED},network=loopback"])
+        with pytest.raises(AddressDenied):
+            await host.op("http.get", {"url": url}, grants=[GRANTED])
+        names.known[NAME] = ["127.0.0.2"]
+        with pytest.raises(ConnectFailed):
+            await host.op("http.get", {"url": url}, grants=[f"{GRANTED},network=loopback"])
+    assert len(server.seen) == 2
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "http://127.0.0.1:{}/echo",
+        "http://localhost:{}/",
+        "http://[::1]:{}/",
+        "http://[::ffff:7f00:1]:{}/",
+        "//127.0.0.1:{}/",
+        "http://service.test:{}/echo",
+        "http://internal.test:{}/",
+        "http://INTERNAL.test.:{}/",
+    ],
+)
+async def test_a_redirect_is_resolved_and_judged_again(host, server, names, location):
+    names.known["start.test"] = ["127.0.0.1"]
+    names.known["internal.test"] = names.known[NAME] = ["10.0.0.1"]
+    url = f"http://start.test:{server.server_port}/redirect"
+    grants = ["http:host=start.test,network=loopback", "http:host=service.test", "http"]
+    with pytest.raises(OpDenied) as caught:
+        await host.op("http.get", {"url": url, "params": {"to": location.format(server.server_port)}}, grants=grants)
+    assert not caught.value.nothing_happened
+    assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "http://127.1:{}/",
+        "http://2130706433:{}/",
+        "http://0x7f000001:{}/",
+        "http://0177.0.0.1:{}/",
+        "http://0x7f.1:{}/",
+        "http://127.0.0.1%2f:{}/",
+        "http://%31%32%37.0.0.1:{}/",
+        "http://a@127.0.0.1:{}/",
+        "http://127.0.0.1:{}@example.org/",
+        "http://[::1%25lo]:{}/",
+        "http:\\\\127.0.0.1:{}/",
+        "http://[::127.1]:{}/",
+        "http:///127.0.0.1:{}/",
+        "gopher://127.0.0.1:{}/",
+        "file:///etc/passwd",
+        "http://127.0.0.1#@x:{}",
+    ],
+)
+async def test_a_redirect_that_can_be_read_in_two_ways_is_not_followed(host, server, names, location):
+    names.known["start.test"] = ["127.0.0.1"]
+    url = f"http://start.test:{server.server_port}/redirect"
+    grants = ["http:host=start.test,network=loopback", "http"]
+    with pytest.raises((OpDenied, sideband_http.UrlInvalid)):
+        await host.op("http.get", {"url": url, "params": {"to": location.format(server.server_port)}}, grants=grants)
+    assert len(server.seen) == 1
+
+
+async def test_the_next_address_is_tried_if_nobody_listens_at_the_first(get, names, server):
+    names.known[NAME] = ["127.0.0.9", "127.0.0.8", "127.0.0.1"]
+    assert (await get(f"{GRANTED},network=loopback"))["status"] == 200
+    assert (await get(f"{GRANTED},network=loopback"))["status"] == 200
+
+
+async def test_a_name_without_an_address_is_no_connection(get, names):
+    with pytest.raises(ConnectFailed, match="not known"):
+        await get(GRANTED)
+    names.known[NAME] = []
+    with pytest.raises(ConnectFailed, match="no address"):
+        await get(GRANTED)
+
+
+async def test_an_address_of_one_network_card_is_not_used(get, names):
+    names.known[NAME] = ["fe80::1%2"]
+    with pytest.raises(ConnectFailed, match="network card"):
+        await get(None)
+
+
+async def test_sessions_and_downloads_are_judged_in_the_same_way(host, server, names):
+    names.known[NAME] = ["127.0.0.1"]
+    url = f"http://{NAME}:{server.server_port}/echo"
+    steps = [("http.session_open", {}), ("http.session_request", {"session_id": "$session", "url": url})]
+    steps.append(("http.download", {"url": url, "path": "x"}))
+    answers = await host.op("flow.run", {"steps": steps}, grants=["http"])
+    assert [one.get("error") for one in answers] == [None, "http.network", "http.network"]
+    assert server.seen == []
