@@ -1,0 +1,275 @@
+"""Parameters and results of the ops. Text is taken as its UTF-8; what is not text is bytes, never hexadecimal."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    Strict,
+    WithJsonSchema,
+    model_validator,
+)
+
+__all__ = [
+    "AesCbcDecryptParams",
+    "AesCbcEncryptParams",
+    "AesCbcText",
+    "AesGcmDecryptParams",
+    "AesGcmEncryptParams",
+    "AesGcmText",
+    "CompareParams",
+    "CreateKeyParams",
+    "CreatedKey",
+    "GenerateKeyParams",
+    "GeneratedKey",
+    "HashParams",
+    "HkdfParams",
+    "HmacParams",
+    "HmacVerifyParams",
+    "KeyKind",
+    "OaepParams",
+    "Pbkdf2Params",
+    "RandomParams",
+    "ScryptParams",
+    "SignParams",
+    "VerifyParams",
+]
+
+_HANDLE = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}\Z")
+_LONGEST_KEY = 16 * 1024
+_LONGEST_SALT = 64 * 1024
+
+Digest = Literal[
+    "sha256", "sha384", "sha512", "sha3_256", "sha3_384", "sha3_512", "blake2b", "blake2s", "sha224", "sha1", "md5"
+]
+MacDigest = Literal["sha256", "sha384", "sha512", "sha3_256", "sha3_384", "sha3_512", "sha224", "sha1", "md5"]
+DeriveDigest = Literal["sha256", "sha384", "sha512", "sha1"]
+SignDigest = Literal["sha256", "sha384", "sha512"]
+Scheme = Literal["ed25519", "ecdsa", "rsa-pss", "rsa-pkcs1v15"]
+KeyKind = Literal["ed25519", "ecdsa-p256", "ecdsa-p384", "rsa-2048", "rsa-3072", "rsa-4096", "bytes-16", "bytes-32"]
+
+
+def _as_bytes(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return value.encode()
+    except UnicodeEncodeError:
+        raise ValueError("the text is not valid Unicode; give it as bytes") from None
+
+
+def _check_handle(name: str) -> str:
+    if not _HANDLE.match(name):
+        raise ValueError("the name of a secret is lower-case letters, digits, `_`, `.` and `-`")
+    return name
+
+
+_TEXT_OR_BYTES = WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "string", "format": "binary"}]})
+Data = Annotated[bytes, BeforeValidator(_as_bytes), _TEXT_OR_BYTES]
+# without this a text would pass as its UTF-8 where it is a slip: hexadecimal, base64
+Raw = Annotated[bytes, Strict()]
+Handle = Annotated[str, AfterValidator(_check_handle)]
+Key = Annotated[Data, Field(min_length=1, max_length=_LONGEST_KEY)]
+
+
+class _Params(BaseModel):
+    # an error about a parameter must not carry a key
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+class _WithKey(_Params):
+    """A key: its bytes, or the name under which the host keeps it."""
+
+    key: Key | None = Field(default=None, repr=False)
+    handle: Handle | None = None
+
+    @model_validator(mode="after")
+    def _one_key(self) -> Self:
+        if (self.key is None) == (self.handle is None):
+            raise ValueError("give either `key`, the key itself, or `handle`, the name of a stored one")
+        return self
+
+
+class HashParams(_Params):
+    """Parameters of `crypto.hash`."""
+
+    data: Data
+    algorithm: Digest = "sha256"
+    legacy: bool = False
+
+
+class HmacParams(_WithKey):
+    """Parameters of `crypto.hmac`."""
+
+    data: Data
+    algorithm: MacDigest = "sha256"
+    legacy: bool = False
+
+
+class HmacVerifyParams(HmacParams):
+    """Parameters of `crypto.hmac_verify`."""
+
+    mac: Annotated[Raw, Field(max_length=64)]
+
+
+class CompareParams(_Params):
+    """Parameters of `crypto.compare`."""
+
+    a: Data
+    b: Data
+
+
+class RandomParams(_Params):
+    """Parameters of `crypto.random`."""
+
+    length: Annotated[int, Field(ge=1, le=64 * 1024)] = 32
+
+
+class _Derive(_WithKey):
+    length: Annotated[int, Field(ge=1, le=8160)] = 32
+
+
+class Pbkdf2Params(_Derive):
+    """Parameters of `crypto.pbkdf2`."""
+
+    salt: Annotated[Data, Field(max_length=_LONGEST_SALT)]
+    iterations: Annotated[int, Field(ge=1)]
+    algorithm: DeriveDigest = "sha256"
+
+
+class ScryptParams(_Derive):
+    """Parameters of `crypto.scrypt`."""
+
+    salt: Annotated[Data, Field(max_length=_LONGEST_SALT)]
+    n: Annotated[int, Field(ge=2, le=1 << 26)] = 1 << 17
+    r: Annotated[int, Field(ge=1, le=1024)] = 8
+    p: Annotated[int, Field(ge=1, le=1024)] = 1
+
+
+class HkdfParams(_Derive):
+    """Parameters of `crypto.hkdf`."""
+
+    salt: Annotated[Data, Field(max_length=_LONGEST_SALT)] = b""
+    info: Annotated[Data, Field(max_length=_LONGEST_SALT)] = b""
+    algorithm: DeriveDigest = "sha256"
+
+
+class AesGcmEncryptParams(_WithKey):
+    """Parameters of `crypto.aes_gcm_encrypt`."""
+
+    data: Data
+    associated_data: Data = b""
+    nonce: Raw | None = None
+
+
+class AesGcmDecryptParams(_WithKey):
+    """Parameters of `crypto.aes_gcm_decrypt`."""
+
+    nonce: Raw
+    ciphertext: Raw
+    associated_data: Data = b""
+
+
+class AesCbcEncryptParams(_WithKey):
+    """Parameters of `crypto.aes_cbc_encrypt`."""
+
+    data: Data
+    iv: Raw | None = None
+
+
+class AesCbcDecryptParams(_WithKey):
+    """Parameters of `crypto.aes_cbc_decrypt`."""
+
+    iv: Raw
+    ciphertext: Raw
+
+
+class OaepParams(_WithKey):
+    """Parameters of `crypto.rsa_oaep_encrypt` and `crypto.rsa_oaep_decrypt`."""
+
+    data: Data
+    algorithm: DeriveDigest = "sha256"
+    label: Annotated[Data, Field(max_length=1024)] = b""
+
+
+class SignParams(_WithKey):
+    """Parameters of `crypto.sign`."""
+
+    data: Data
+    algorithm: Scheme
+    digest: SignDigest | None = None
+    form: Literal["der", "raw"] = "der"
+
+
+class VerifyParams(SignParams):
+    """Parameters of `crypto.verify`."""
+
+    signature: Annotated[Raw, Field(max_length=4096)]
+
+
+class GenerateKeyParams(_Params):
+    """Parameters of `crypto.generate_key`."""
+
+    kind: KeyKind
+
+
+class CreateKeyParams(_Params):
+    """Parameters of `crypto.create_key`."""
+
+    kind: KeyKind
+    handle: Handle
+    ops: Annotated[list[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")]], Field(min_length=1, max_length=8)]
+
+
+class AesGcmText(BaseModel):
+    """What was encrypted.
+
+    Attributes:
+        nonce: what it was encrypted with besides the key; it is no secret.
+        ciphertext: the encrypted text, and behind it the tag of 16 bytes.
+    """
+
+    nonce: bytes
+    ciphertext: bytes
+
+
+class AesCbcText(BaseModel):
+    """What was encrypted.
+
+    Attributes:
+        iv: what it was encrypted with besides the key; it is no secret.
+        ciphertext: the encrypted text.
+    """
+
+    iv: bytes
+    ciphertext: bytes
+
+
+class GeneratedKey(BaseModel):
+    """A new key.
+
+    Attributes:
+        key: the key itself: PEM (PKCS 8), or plain bytes.
+        public: the public key that belongs to it, as PEM; ``None`` if there is none.
+    """
+
+    key: bytes
+    public: str | None = None
+
+
+class CreatedKey(BaseModel):
+    """A new key that the host keeps.
+
+    Attributes:
+        handle: the name that it is stored under.
+        public: the public key that belongs to it, as PEM; ``None`` if there is none.
+    """
+
+    handle: str
+    public: str | None = None

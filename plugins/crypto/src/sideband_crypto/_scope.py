@@ -1,0 +1,24 @@
+"""The scope that capabilities of the family use."""
+
+from __future__ import annotations
+
+import attrs
+from sideband.ops import Scope
+
+__all__ = ["NO_SECRET", "CryptoScope"]
+
+NO_SECRET = "-"  # noqa: S105  no name of a secret: those begin with a letter or digit
+"""What `key` is in a request that uses no stored key."""
+
+
+@attrs.frozen
+class CryptoScope(Scope, family="crypto"):
+    """What a capability of `crypto` may limit: `crypto:op=sign,key=release`.
+
+    Attributes:
+        op: the verb: `hash`, `sign`.
+        key: the name of the stored key; `-` where there is none, or the caller brings one.
+    """
+
+    op: str | None = None
+    key: str | None = None

@@ -1,0 +1,87 @@
+"""Makes and checks signatures with keys that were checked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._digests import library_digest
+from ._errors import CryptoValue
+from ._models import SignParams
+
+if TYPE_CHECKING:
+    from ._keys import Private, Public
+
+__all__ = ["check_choices", "fits", "signed"]
+
+_CURVE_DIGESTS = {256: "sha256", 384: "sha384"}
+
+
+def check_choices(params: SignParams) -> None:
+    """Refuse what the algorithm does not have.
+
+    Raises:
+        CryptoValue: a digest for Ed25519, or a raw form of what is none of two numbers.
+    """
+    if params.algorithm == "ed25519" and params.digest is not None:
+        raise CryptoValue("`ed25519` has a digest of its own", hint="leave `digest` out")
+    if params.algorithm != "ecdsa" and params.form != "der":
+        raise CryptoValue(f"`{params.algorithm}` has one form only", hint="leave `form` out")
+
+
+def signed(key: Private, params: SignParams) -> bytes:
+    """The signature of the data."""
+    from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+    if isinstance(key, ec.EllipticCurvePrivateKey):
+        signature = key.sign(params.data, ec.ECDSA(library_digest(_curve_digest(params, key.key_size))))
+        return signature if params.form == "der" else _numbers_of(signature, key.key_size)
+    if isinstance(key, rsa.RSAPrivateKey):
+        return key.sign(params.data, _padding(params), library_digest(params.digest or "sha256"))
+    return key.sign(params.data)
+
+
+def fits(key: Public, params: SignParams, signature: bytes) -> bool:
+    """Whether the signature is one of the data. Whatever is wrong with it, it is not."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+    try:
+        if isinstance(key, ec.EllipticCurvePublicKey):
+            der = signature if params.form == "der" else _der_of(signature, key.key_size)
+            key.verify(der, params.data, ec.ECDSA(library_digest(_curve_digest(params, key.key_size))))
+        elif isinstance(key, rsa.RSAPublicKey):
+            key.verify(signature, params.data, _padding(params), library_digest(params.digest or "sha256"))
+        else:
+            key.verify(signature, params.data)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def _curve_digest(params: SignParams, bits: int) -> str:
+    return params.digest or _CURVE_DIGESTS[bits]
+
+
+def _padding(params: SignParams) -> Any:
+    from cryptography.hazmat.primitives.asymmetric import padding
+
+    if params.algorithm == "rsa-pkcs1v15":
+        return padding.PKCS1v15()
+    digest = library_digest(params.digest or "sha256")
+    return padding.PSS(padding.MGF1(digest), padding.PSS.DIGEST_LENGTH)
+
+
+def _numbers_of(der: bytes, bits: int) -> bytes:
+    from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
+
+    r, s = decode_dss_signature(der)
+    return r.to_bytes(bits // 8, "big") + s.to_bytes(bits // 8, "big")
+
+
+def _der_of(raw: bytes, bits: int) -> bytes:
+    from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
+
+    if len(raw) != bits // 4:
+        raise ValueError
+    half = len(raw) // 2
+    return encode_dss_signature(int.from_bytes(raw[:half], "big"), int.from_bytes(raw[half:], "big"))

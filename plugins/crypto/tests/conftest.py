@@ -1,0 +1,57 @@
+"""A host with this plugin, a place for secrets, and a home of its own."""
+
+import pytest
+import sideband_crypto.plugin
+import sideband_secrets.plugin
+import sideband_store_sqlite.plugin
+from sideband import Host, Plugin
+
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+
+
+@pytest.fixture
+def settings():
+    return {}
+
+
+@pytest.fixture
+def more_plugins():
+    return []
+
+
+@pytest.fixture
+async def host(tmp_path, settings, more_plugins, anyio_backend):
+    plugins = [
+        *more_plugins,
+        Plugin("op", "crypto", sideband_crypto.plugin),
+        Plugin("op", "secrets", sideband_secrets.plugin),
+        Plugin("store", "sqlite", sideband_store_sqlite.plugin),
+    ]
+    tables = {"crypto": settings, "secrets": {"backend": "memory"}}
+    home = tmp_path / "home"
+    async with Host(home=home, settings={"plugins": tables}, plugins=plugins, autoload=False) as host:
+        yield host
+
+
+@pytest.fixture
+def crypto(host):
+    """Runs an op of the family: ``await crypto("hash", data="…")``."""
+
+    async def run(verb, *, grants=None, **params):
+        return await host.op(f"crypto.{verb}", params, **({} if grants is None else {"grants": grants}))
+
+    return run
+
+
+@pytest.fixture
+def store(host):
+    """Stores a secret that the named ops of the family may use as their key."""
+
+    async def keep(name, value, *verbs):
+        origins = [f"op://crypto.{verb}" for verb in verbs]
+        await host.op("secrets.set", {"name": name, "value": value, "origins": origins})
+
+    return keep

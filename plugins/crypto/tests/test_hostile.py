@@ -1,0 +1,307 @@
+"""Forged, cut, weak and malformed things are refused, and no refusal helps whoever made them."""
+
+import json
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed25519, padding, rsa
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sideband.ops import OpParamsInvalid
+from sideband_crypto import CryptoDecryption, CryptoKey, CryptoValue
+from sideband_crypto._keys import private_key, public_key
+
+pytestmark = pytest.mark.anyio
+
+SMALL_ORDER = json.loads(Path(__file__).with_name("vectors.json").read_text())["small_order"]["cases"]
+KEY = bytes(range(32))
+
+
+def pem(key, encryption=None):
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption or NoEncryption())
+
+
+def public_pem(key):
+    return key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+
+
+@pytest.fixture(scope="module")
+def rsa_key():
+    return rsa.generate_private_key(65537, 2048)
+
+
+async def test_each_changed_bit_of_what_is_sealed_is_noticed(crypto):
+    sealed = await crypto("aes_gcm_encrypt", key=KEY, data="hello", associated_data="from me")
+    for place in range(len(sealed["ciphertext"])):
+        changed = bytearray(sealed["ciphertext"])
+        changed[place] ^= 1
+        with pytest.raises(CryptoDecryption):
+            await crypto(
+                "aes_gcm_decrypt",
+                key=KEY,
+                nonce=sealed["nonce"],
+                ciphertext=bytes(changed),
+                associated_data="from me",
+            )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"associated_data": "from you"},
+        {"associated_data": ""},
+        {"key": bytes(32)},
+        {"key": bytes(16)},
+        {"nonce": bytes(12)},
+        {"nonce": bytes(16)},
+    ],
+)
+async def test_what_is_sealed_opens_only_as_it_was_sealed(crypto, change):
+    sealed = await crypto("aes_gcm_encrypt", key=KEY, data="hello", associated_data="from me")
+    with pytest.raises(CryptoDecryption):
+        await crypto("aes_gcm_decrypt", **{"key": KEY, "associated_data": "from me", **sealed, **change})
+
+
+@pytest.mark.parametrize("length", [0, 1, 4, 12, 15])
+async def test_a_tag_that_was_cut_is_none(crypto, length):
+    sealed = await crypto("aes_gcm_encrypt", key=KEY, data="")
+    with pytest.raises(CryptoDecryption):
+        await crypto("aes_gcm_decrypt", key=KEY, nonce=sealed["nonce"], ciphertext=sealed["ciphertext"][:length])
+
+
+async def test_all_failed_decryptions_look_the_same(crypto, rsa_key):
+    seen = set()
+    for ciphertext in (b"", b"0" * 15, b"0" * 16, b"0" * 32, b"0" * 33):
+        with pytest.raises(CryptoDecryption) as caught:
+            await crypto("aes_cbc_decrypt", key=KEY, iv=bytes(16), ciphertext=ciphertext)
+        seen.add(str(caught.value.as_dict() | {"op": ""}))
+        with pytest.raises(CryptoDecryption) as caught:
+            await crypto("aes_gcm_decrypt", key=KEY, nonce=bytes(12), ciphertext=ciphertext)
+        seen.add(str(caught.value.as_dict() | {"op": ""}))
+    for data in (b"", b"0" * 255, b"0" * 256, b"\xff" * 256, b"0" * 257):
+        with pytest.raises(CryptoDecryption) as caught:
+            await crypto("rsa_oaep_decrypt", key=pem(rsa_key), data=data)
+        seen.add(str(caught.value.as_dict() | {"op": ""}))
+    assert len(seen) == 1
+    assert caught.value.code == "crypto.decryption"
+    assert caught.value.hint
+    assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    ("verb", "given", "wrong"),
+    [
+        ("aes_gcm_encrypt", {"data": ""}, {"nonce": b"0" * 11}),
+        ("aes_gcm_encrypt", {"data": ""}, {"nonce": b"0" * 17}),
+        ("aes_gcm_encrypt", {"data": ""}, {"nonce": b""}),
+        ("aes_gcm_decrypt", {"ciphertext": b"0" * 16}, {"nonce": b"0" * 8}),
+        ("aes_cbc_encrypt", {"data": ""}, {"iv": b"0" * 15}),
+        ("aes_cbc_encrypt", {"data": ""}, {"iv": b""}),
+        ("aes_cbc_decrypt", {"ciphertext": b"0" * 16}, {"iv": b"0" * 17}),
+    ],
+)
+async def test_a_nonce_has_its_length(crypto, verb, given, wrong):
+    with pytest.raises(CryptoValue, match="bytes, not") as caught:
+        await crypto(verb, key=KEY, **given, **wrong)
+    assert caught.value.code == "crypto.value"
+    assert caught.value.hint
+
+
+async def test_a_new_nonce_is_made_each_time(crypto):
+    sealed = [await crypto("aes_gcm_encrypt", key=KEY, data="x") for _ in range(3)]
+    chained = [await crypto("aes_cbc_encrypt", key=KEY, data="x") for _ in range(3)]
+    assert len({one["nonce"] for one in sealed}) == len({one["iv"] for one in chained}) == 3
+    assert bytes(16) not in {one["iv"] for one in chained}
+
+
+@pytest.mark.parametrize("verb", ["aes_gcm_encrypt", "aes_cbc_encrypt"])
+@pytest.mark.parametrize("length", [1, 15, 17, 31, 33, 64])
+async def test_a_key_of_aes_has_its_length(crypto, verb, length):
+    with pytest.raises(CryptoKey, match=f"{length} bytes"):
+        await crypto(verb, key=b"k" * length, data="x")
+
+
+@pytest.mark.parametrize("text", ["00112233445566778899aabb", "AAAAAAAAAAAAAAAA"])
+async def test_hexadecimal_is_not_taken_for_bytes(crypto, text):
+    with pytest.raises(OpParamsInvalid, match="nonce"):
+        await crypto("aes_gcm_encrypt", key=KEY, data="x", nonce=text)
+
+
+@pytest.mark.parametrize("scheme", ["rsa-pss", "rsa-pkcs1v15"])
+async def test_a_signature_of_rsa_is_one_of_its_data_scheme_and_digest(crypto, rsa_key, scheme):
+    signature = await crypto("sign", key=pem(rsa_key), data="1.0", algorithm=scheme)
+    known = {"key": public_pem(rsa_key), "signature": signature}
+    assert await crypto("verify", data="1.0", algorithm=scheme, **known) is True
+    assert await crypto("verify", data="1.1", algorithm=scheme, **known) is False
+    assert await crypto("verify", data="1.0", algorithm=scheme, digest="sha512", **known) is False
+    other = {"rsa-pss": "rsa-pkcs1v15", "rsa-pkcs1v15": "rsa-pss"}[scheme]
+    assert await crypto("verify", data="1.0", algorithm=other, **known) is False
+
+
+async def test_our_signatures_of_rsa_are_those_of_everybody(crypto, rsa_key):
+    signature = await crypto("sign", key=pem(rsa_key), data="1.0", algorithm="rsa-pkcs1v15")
+    rsa_key.public_key().verify(signature, b"1.0", padding.PKCS1v15(), SHA256())
+
+
+@pytest.mark.parametrize("cut", [b"", b"\0", b"0" * 63, b"0" * 64, b"0" * 255, b"0" * 256, b"\xff" * 256, b"0" * 512])
+@pytest.mark.parametrize("algorithm", ["ed25519", "ecdsa", "rsa-pss", "rsa-pkcs1v15"])
+async def test_a_malformed_signature_fits_nothing(crypto, rsa_key, algorithm, cut):
+    made = {"ed25519": ed25519.Ed25519PrivateKey.generate, "ecdsa": lambda: ec.generate_private_key(ec.SECP384R1())}
+    key = made[algorithm]() if algorithm in made else rsa_key
+    assert await crypto("verify", key=public_pem(key), data="x", algorithm=algorithm, signature=cut) is False
+
+
+@pytest.mark.parametrize("numbers", [(0, 0), (0, 1), (1, 0), (1, 1), (2**256 - 1, 2**256 - 1)])
+async def test_numbers_that_make_no_signature_fit_nothing(crypto, numbers):
+    key = ec.generate_private_key(ec.SECP256R1())
+    raw = b"".join(number.to_bytes(32, "big") for number in numbers)
+    known = {"key": public_pem(key), "data": "x", "algorithm": "ecdsa"}
+    assert await crypto("verify", signature=raw, form="raw", **known) is False
+
+
+@pytest.mark.parametrize("raw", SMALL_ORDER)
+async def test_a_key_that_fits_any_text_is_refused(crypto, raw):
+    signature = bytes([1]) + bytes(63)
+    with pytest.raises(CryptoKey, match="any text"):
+        await crypto("verify", key=bytes.fromhex(raw), data="x", algorithm="ed25519", signature=signature)
+
+
+async def test_a_key_that_fits_any_text_is_refused_in_its_wrapping_too(crypto):
+    wrapped = bytes.fromhex("302a300506032b6570032100") + bytes.fromhex(SMALL_ORDER[0])
+    with pytest.raises(CryptoKey, match="any text"):
+        await crypto("verify", key=wrapped, data="x", algorithm="ed25519", signature=bytes([1]) + bytes(63))
+
+
+async def test_a_signature_made_for_a_small_exponent_does_not_fit(crypto):
+    key = rsa.generate_private_key(3, 2048)
+    prefix = bytes.fromhex("3031300d060960864801650304020105000420")
+    digest = await crypto("hash", data="x")
+    wanted = int.from_bytes(b"\x00\x01" + b"\xff" * 8 + b"\x00" + prefix + digest + b"\x00" * 194, "big")
+    root = 1 << (wanted.bit_length() // 3 + 1)
+    while root**3 > wanted:  # Newton's method, from above
+        root = (2 * root + wanted // root**2) // 3
+    forged = (root + 1).to_bytes(256, "big")
+    known = {"key": public_pem(key), "data": "x", "algorithm": "rsa-pkcs1v15"}
+    assert await crypto("verify", signature=forged, **known) is False
+
+
+async def test_short_keys_of_rsa_are_refused(crypto):
+    short = rsa.RSAPublicNumbers(65537, (1 << 1023) + 1155).public_key()
+    with pytest.raises(CryptoKey, match="1024 bits"):
+        await crypto(
+            "verify",
+            key=short.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo),
+            data="x",
+            algorithm="rsa-pss",
+            signature=b"",
+        )
+
+
+async def test_long_keys_of_rsa_are_refused(crypto):
+    long = rsa.RSAPublicNumbers(65537, (1 << 8192) + 1155).public_key()
+    with pytest.raises(CryptoKey, match="8193 bits"):
+        await crypto(
+            "rsa_oaep_encrypt", key=long.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo), data="x"
+        )
+
+
+async def test_an_exponent_that_takes_long_is_refused(crypto):
+    slow = rsa.RSAPublicNumbers((1 << 2000) + 1, (1 << 2047) + 1155).public_key()
+    with pytest.raises(CryptoKey, match="numbers"):
+        await crypto(
+            "rsa_oaep_encrypt", key=slow.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo), data="x"
+        )
+
+
+@pytest.mark.parametrize("part", ["d", "dmp1", "dmq1", "iqmp"])
+async def test_a_key_with_a_wrong_part_signs_nothing(crypto, rsa_key, part):
+    numbers = rsa_key.private_numbers()
+    parts = {name: getattr(numbers, name) for name in ("p", "q", "d", "dmp1", "dmq1", "iqmp", "public_numbers")}
+    parts[part] ^= 2
+    broken = rsa.RSAPrivateNumbers(**parts).private_key(unsafe_skip_rsa_key_validation=True)
+    with pytest.raises(CryptoKey, match="belong together"):
+        await crypto("sign", key=pem(broken), data="x", algorithm="rsa-pkcs1v15")
+
+
+@pytest.mark.parametrize("curve", [ec.SECP224R1, ec.SECP256K1, ec.SECP521R1])
+async def test_other_curves_are_refused(crypto, curve):
+    with pytest.raises(CryptoKey, match="curve"):
+        await crypto("sign", key=pem(ec.generate_private_key(curve())), data="x", algorithm="ecdsa")
+
+
+async def test_a_point_that_is_not_on_the_curve_is_no_key(crypto):
+    public = ec.generate_private_key(ec.SECP256R1()).public_key()
+    raw = bytearray(public.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo))
+    raw[-1] ^= 1
+    with pytest.raises(CryptoKey, match="can be read"):
+        await crypto("verify", key=bytes(raw), data="x", algorithm="ecdsa", signature=b"")
+
+
+@pytest.mark.parametrize("algorithm", ["ed25519", "ecdsa", "rsa-pss"])
+async def test_a_key_of_another_kind_is_refused(crypto, rsa_key, algorithm):
+    keys = {
+        "ed25519": rsa_key,
+        "ecdsa": ed25519.Ed25519PrivateKey.generate(),
+        "rsa-pss": ec.generate_private_key(ec.SECP256R1()),
+    }
+    with pytest.raises(CryptoKey, match="another kind"):
+        await crypto("sign", key=pem(keys[algorithm]), data="x", algorithm=algorithm)
+    with pytest.raises(CryptoKey, match="another kind"):
+        await crypto("verify", key=public_pem(keys[algorithm]), data="x", algorithm=algorithm, signature=b"")
+
+
+async def test_a_key_of_dsa_is_refused(crypto):
+    numbers = dsa.generate_parameters(2048)
+    with pytest.raises(CryptoKey, match="another kind"):
+        await crypto("sign", key=pem(numbers.generate_private_key()), data="x", algorithm="rsa-pss")
+
+
+async def test_a_key_under_a_passphrase_is_no_key_that_can_be_read(crypto, rsa_key):
+    with pytest.raises(CryptoKey, match="can be read") as caught:
+        await crypto("sign", key=pem(rsa_key, BestAvailableEncryption(b"x")), data="x", algorithm="rsa-pss")
+    assert "passphrase" in caught.value.hint
+
+
+async def test_a_public_key_signs_nothing(crypto, rsa_key):
+    with pytest.raises(CryptoKey, match="can be read"):
+        await crypto("sign", key=public_pem(rsa_key), data="x", algorithm="rsa-pss")
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {"algorithm": "ed25519", "digest": "sha512"},
+        {"algorithm": "ed25519", "form": "raw"},
+        {"algorithm": "rsa-pss", "form": "raw"},
+    ],
+)
+async def test_what_an_algorithm_does_not_have_is_not_ignored(crypto, choice):
+    with pytest.raises(CryptoValue):
+        await crypto("sign", key="k", data="x", **choice)
+
+
+@given(st.binary(max_size=400), st.sampled_from(["ed25519", "ecdsa", "rsa-pss", "rsa-oaep"]))
+@settings(max_examples=200, deadline=None)
+def test_whatever_is_given_as_a_key_is_one_or_is_refused(raw, scheme):
+    for read in (private_key, public_key):
+        with suppress(CryptoKey):
+            read(raw, scheme, None)
+
+
+@given(st.data())
+@settings(max_examples=200, deadline=None)
+def test_a_key_that_was_changed_is_one_or_is_refused(data):
+    raw = bytearray(pem(ec.derive_private_key(7, ec.SECP256R1())))
+    for _ in range(data.draw(st.integers(1, 4))):
+        raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
+    with suppress(CryptoKey):
+        private_key(bytes(raw), "ecdsa", "stored")
