@@ -21,13 +21,18 @@ class SkillCatalog:
         self._plugins = plugins
         self._folders = tuple(folders)
         self._loaded: LoadedSkills | None = None
+        self._tools: dict[str, tuple[SkillSpec, ToolSpec]] = {}
         self._loading = anyio.Lock()
 
     async def all(self) -> LoadedSkills:
         """All skills, and the problems of those that could not be loaded, by name."""
+        if self._loaded is not None:
+            return self._loaded
         async with self._loading:
             if self._loaded is None:
-                self._loaded = await self._load()
+                loaded = await self._load()
+                self._tools = _by_name(loaded)
+                self._loaded = loaded
             return self._loaded
 
     def forget(self) -> None:
@@ -41,10 +46,8 @@ class SkillCatalog:
             ToolNotFound: no loaded skill has it; says why, if its skill could not be loaded.
         """
         loaded = await self.all()
-        for skill in loaded.skills:
-            for tool in skill.tools:
-                if name in (tool.full_name, tool.model_name):
-                    return skill, tool
+        if (found := self._tools.get(name)) is not None:
+            return found
         known = [tool.full_name for skill in loaded.skills for tool in skill.tools]
         raise ToolNotFound(name, known=known, problems=[problem.reason for problem in loaded.problems if problem.fatal])
 
@@ -63,6 +66,16 @@ class SkillCatalog:
                 skills.extend(found.skills)
                 problems.extend(found.problems)
         return _without_clashes(skills, problems)
+
+
+def _by_name(loaded: LoadedSkills) -> dict[str, tuple[SkillSpec, ToolSpec]]:
+    """The tools by each of their names."""
+    found: dict[str, tuple[SkillSpec, ToolSpec]] = {}
+    for skill in loaded.skills:
+        for tool in skill.tools:
+            found.setdefault(tool.full_name, (skill, tool))
+            found.setdefault(tool.model_name, (skill, tool))
+    return found
 
 
 def _without_clashes(skills: list[SkillSpec], problems: list[SkillProblem]) -> LoadedSkills:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,11 +21,19 @@ class RememberedGrants:
 
     def __init__(self, home: Path) -> None:
         self._file = home / "grants.toml"
+        self._seen: object = None  # the file as it was when it was read last
+        self._known: dict[str, Grant] = {}
 
     def get(self, digest: str) -> Grant:
         """What was granted to the skill with this digest; nothing if it was never asked."""
-        entry = self._read().get(digest, {})
-        return Grant.parse(entry.get("capabilities", ()))
+        seen = self._look()
+        if seen != self._seen:
+            self._known = {}
+            self._seen = seen
+        if digest not in self._known:
+            entry = self._read().get(digest, {})
+            self._known[digest] = Grant.parse(entry.get("capabilities", ()))
+        return self._known[digest]
 
     def remember(self, digest: str, skill: str, grant: Grant) -> None:
         """Add ``grant`` to what the skill with this digest holds."""
@@ -37,6 +46,14 @@ class RememberedGrants:
             "granted": datetime.now(UTC).isoformat(timespec="seconds"),
         }
         write_atomically(self._file, "".join(_table(name, entry) for name, entry in sorted(entries.items())))
+
+    def _look(self) -> object:
+        """What tells whether it is another file than before, or was written to."""
+        try:
+            status = os.stat(self._file)  # noqa: PTH116  once a call: half of what pathlib takes
+        except OSError as error:
+            return error.errno
+        return status.st_ino, status.st_mtime_ns, status.st_size, status.st_ctime_ns
 
     def _read(self) -> dict[str, dict[str, Any]]:
         try:

@@ -106,6 +106,8 @@ class ChosenSandbox:
                 await self._sandboxes.pop().close()
 
     async def _choose(self) -> tuple[Sandbox, Probe]:
+        if self._chosen is not None:
+            return self._chosen
         async with self._choosing:
             if self._chosen is None:
                 self._chosen = await self._strongest()

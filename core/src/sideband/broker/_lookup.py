@@ -15,6 +15,8 @@ __all__ = ["OWN_OPS", "BoundOp", "Ops"]
 OWN_OPS = frozenset({"tool.call"})
 """The ops of the host itself, which nobody can look up: what becomes of a lost one can't be asked."""
 
+_MOST_GRANTS = 1_024
+
 
 @frozen
 class BoundOp:
@@ -31,6 +33,7 @@ class Ops:
     def __init__(self, plugins: PluginHost) -> None:
         self._plugins = plugins
         self._bound: dict[str, BoundOp] = {}
+        self._grants: dict[tuple[str, ...], Grant] = {}
 
     async def get(self, op: str) -> BoundOp:
         """The op of that name.
@@ -89,7 +92,14 @@ class Ops:
             CapabilityInvalid: one can't be parsed, names no installed family, or a field that its family lacks.
             PluginError: the plugin of its family can't be used.
         """
-        return Grant.of([await self._fit(Capability.parse(text)) for text in texts])
+        written = tuple(texts)
+        if (known := self._grants.get(written)) is not None:
+            return known
+        grant = Grant.of([await self._fit(Capability.parse(text)) for text in written])
+        if len(self._grants) >= _MOST_GRANTS:
+            self._grants.clear()
+        self._grants[written] = grant
+        return grant
 
     async def _fit(self, capability: Capability) -> Capability:
         try:

@@ -57,7 +57,7 @@ class _Pattern:
         return self if other.covers(self) else None
 
 
-@frozen
+@frozen(cache_hash=True)
 class Capability:
     """The right to use the ops of one family within a scope. A field that is absent means any value.
 
@@ -171,7 +171,7 @@ def _minimal(patterns: Iterable[_Pattern]) -> tuple[_Pattern, ...]:
     return tuple(sorted(kept, key=str))
 
 
-@frozen
+@frozen(cache_hash=True)
 class Grant:
     """The capabilities that the host holds for one call. Only ever narrowed.
 
