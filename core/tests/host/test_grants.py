@@ -42,3 +42,20 @@ def test_a_damaged_file_is_named_and_nothing_is_granted(grants, tmp_path, conten
         grants.get("one")
     assert caught.value.source.endswith("grants.toml")
     assert caught.value.hint
+
+
+def test_a_grant_that_is_taken_back_meanwhile_is_not_held_any_more(tmp_path):
+    remembered = RememberedGrants(tmp_path)
+    remembered.remember("digest", "skill", Grant.parse(["http:host=example.org"]))
+    assert remembered.get("digest")
+    (tmp_path / "grants.toml").unlink()
+    assert not remembered.get("digest")
+
+
+def test_a_grant_that_somebody_else_narrows_meanwhile_is_held_as_narrow_as_that(tmp_path):
+    remembered, other = RememberedGrants(tmp_path), RememberedGrants(tmp_path)
+    other.remember("digest", "skill", Grant.parse(["http"]))
+    assert str(remembered.get("digest")) == "http"
+    file = tmp_path / "grants.toml"
+    file.write_text(file.read_text().replace('"http"', '"http:host=example.org"'))
+    assert str(remembered.get("digest")) == "http:host=example.org"
