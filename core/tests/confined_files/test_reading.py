@@ -2,7 +2,8 @@ import contextlib
 import hashlib
 import os
 import socket
-import threading
+import subprocess
+import sys
 from pathlib import Path
 
 import anyio
@@ -130,32 +131,70 @@ async def test_what_is_excluded_is_not_entered_under_any_path(tmp_path, root, ou
         await ConfinedFolder(outside, excluded=(outside,)).list(limit=10)
 
 
-async def test_a_link_that_is_swapped_in_meanwhile_leads_nowhere(folder, root, outside):
+@pytest.fixture
+def swapping(root):
+    """A process that gives several files one name in turn, as fast as it can."""
+
+    @contextlib.contextmanager
+    def swap(name, *others):
+        command = [sys.executable, "-c", SWAPPER, root / name, *(root / one for one in others)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+            process.stdout.readline()
+            try:
+                yield
+            finally:
+                process.kill()
+
+    return swap
+
+
+SWAPPER = """
+import os, sys
+name, *others = sys.argv[1:]
+print("begun", flush=True)
+while True:
+    for one in others:
+        os.rename(one, name)
+        os.rename(name, one)
+"""
+
+
+async def test_a_folder_that_is_swapped_for_a_link_meanwhile_leads_nowhere(folder, root, outside, swapping):
     (root / "real").mkdir()
     (root / "real" / "secret").write_text("mine")
-    ended = threading.Event()
-
-    def swap():
-        while not ended.is_set():
-            (root / "real").rename(root / "sub")
-            (root / "sub").rename(root / "real")
-            (root / "sub").symlink_to(outside)
-            (root / "sub").unlink()
-
-    thread = threading.Thread(target=swap)
-    thread.start()
+    (root / "link").symlink_to(outside)
     seen = set()
-    try:
-        for _ in range(1_500):
-            try:
+    with swapping("sub", "real", "link"):
+        while not {b"mine", FileRefused} <= seen:
+            with recording(seen):
                 seen.add(await folder.read("sub/secret", max_bytes=100))
-            except (FileRefused, FileMissing) as error:
-                seen.add(type(error))
-    finally:
-        ended.set()
-        thread.join()
-    assert FileRefused in seen
-    assert b"not yours" not in seen
+        for _ in range(300):
+            with recording(seen):
+                seen.add(await folder.read("sub/secret", max_bytes=100))
+    assert seen <= {b"mine", FileRefused, FileMissing}
+
+
+async def test_a_file_that_is_swapped_for_something_else_meanwhile_is_not_read(folder, root, outside, swapping):
+    (root / "real").write_text("mine")
+    (root / "link").symlink_to(outside / "secret")
+    os.mkfifo(root / "pipe")
+    seen = set()
+    with swapping("x", "real", "link", "real", "pipe"), anyio.fail_after(60):
+        while not {b"mine", FileRefused} <= seen:
+            with recording(seen):
+                seen.add(await folder.read("x", max_bytes=100))
+        for _ in range(2_000):
+            with recording(seen):
+                seen.add(await folder.read("x", max_bytes=100))
+    assert seen <= {b"mine", FileRefused, FileMissing}
+
+
+@contextlib.contextmanager
+def recording(seen):
+    try:
+        yield
+    except (FileRefused, FileMissing) as error:
+        seen.add(type(error))
 
 
 async def test_what_the_system_refuses_is_said(folder, root, as_nobody):
