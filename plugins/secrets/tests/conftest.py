@@ -4,11 +4,16 @@ import base64
 import json
 import os
 import shutil
+import socket
+import ssl
 import subprocess
+import sysconfig
 from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import quote
 
+import httpx
 import keyring
 import pytest
 import sideband_secrets.plugin
@@ -153,3 +158,78 @@ def lockable_keyring(tmp_path, use_keyring, monkeypatch):
         monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", environment["DBUS_SESSION_BUS_ADDRESS"])
         use_keyring(SecretService.Keyring())
         yield
+
+
+class VaultServer:
+    """A real server with Vault's API (OpenBao), in memory, with a KV engine of version 2 at `secret`."""
+
+    def __init__(self, address, ca_file):
+        self.address = address
+        self.ca_file = ca_file
+        trusted = ssl.create_default_context(cafile=ca_file)
+        headers = {"X-Vault-Token": "root"}
+        self.admin = httpx.Client(base_url=f"{address}/v1/", headers=headers, verify=trusted, trust_env=False)
+
+    def ask(self, method, path, data=None):
+        answer = self.admin.request(method, path, json=data)
+        answer.raise_for_status()
+        return answer.json() if answer.content else None
+
+    def put(self, name, /, **fields):
+        return self.ask("POST", f"secret/data/{name}", {"data": fields})
+
+    def token(self, *policies, **more):
+        """A token for the policies, ``default`` among them."""
+        return self.ask("POST", "auth/token/create", {"policies": policies or ["default"], **more})["auth"]
+
+    def policy(self, name, text):
+        self.ask("PUT", f"sys/policies/acl/{name}", {"policy": text})
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+@contextmanager
+def run_vault(*options, ca_file=None):
+    program = Path(sysconfig.get_path("scripts")) / "bao"
+    port = free_port()
+    command = [program, "server", "-dev", "-dev-root-token-id=root", "-dev-no-store-token"]
+    with subprocess.Popen(
+        [*command, f"-dev-listen-address=127.0.0.1:{port}", *options],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    ) as process:  # fmt: skip
+        try:
+            said = iter(process.stdout.readline, "")
+            if not any("server started" in line for line in said):
+                pytest.fail("the server of secrets did not start")
+            server = VaultServer(f"{'https' if ca_file else 'http'}://127.0.0.1:{port}", ca_file)
+            with server.admin:
+                yield server
+        finally:
+            process.kill()
+
+
+@pytest.fixture(scope="session")
+def vault():
+    """The server of secrets that most tests share: each keeps to names of its own."""
+    with run_vault() as server:
+        yield server
+
+
+@pytest.fixture
+def own_vault():
+    """One that no other test uses."""
+    with run_vault() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def vault_with_tls(tmp_path_factory):
+    """One that speaks TLS, with the file of its authority."""
+    folder = tmp_path_factory.mktemp("tls")
+    ca_file = folder / "vault-ca.pem"
+    with run_vault("-dev-tls", f"-dev-tls-cert-dir={folder}", ca_file=ca_file) as server:
+        yield server

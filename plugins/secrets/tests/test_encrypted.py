@@ -19,12 +19,21 @@ from sideband_secrets import (
     Stored,
 )
 from sideband_secrets._encrypted import EncryptedBackend
+from sideband_secrets._keys import Keys
 
 VALUE = b"s3cr3t-value"
 
 
 def secret(name="token", value=VALUE):
-    return Stored(name, value, True, ("https://api.example.org",), (("X", "{value}"),), "2026-01-01T00:00:00Z")
+    return Stored(name, value, True, ("https://api.example.org",), (("X", "{value}"),), "2026-01-01T00:00:00Z", 1)
+
+
+def put(store, stored):
+    store.change(stored.name, lambda _before: stored)
+
+
+def take(store, name):
+    store.change(name, lambda _before: None)
 
 
 @pytest.fixture
@@ -35,7 +44,8 @@ def folder(tmp_path):
 @pytest.fixture
 def open_store(folder):
     def open_store(passphrase=None, **more):
-        return EncryptedBackend(folder=folder, key_file=folder / "key", passphrase=lambda _new: passphrase, **more)
+        keys = Keys(file=folder / "key", passphrase=lambda _new: passphrase, **more)
+        return EncryptedBackend(folder=folder, keys=keys)
 
     return open_store
 
@@ -43,7 +53,7 @@ def open_store(folder):
 @pytest.fixture
 def store(open_store):
     store = open_store()
-    store.write(secret())
+    put(store, secret())
     return store
 
 
@@ -62,8 +72,8 @@ def test_files_belong_to_their_owner_only_and_hold_nothing_readable(store, folde
 
 def test_each_write_is_sealed_anew(store):
     before = store.path.read_bytes()
-    store.write(secret("other"))
-    store.delete("other")
+    put(store, secret("other"))
+    take(store, "other")
     assert json.loads(store.path.read_bytes())["nonce"] != json.loads(before)["nonce"]
 
 
@@ -76,7 +86,7 @@ def test_another_key_is_told_from_damage(store, folder, open_store):
 
 def test_a_missing_key_file_is_never_replaced_by_a_new_one(store, folder, open_store):
     (folder / "key").unlink()
-    for use in (lambda: open_store().read("token"), lambda: open_store().write(secret("other"))):
+    for use in (lambda: open_store().read("token"), lambda: put(open_store(), secret("other"))):
         with pytest.raises(SecretsKeyMissing):
             use()
     assert not (folder / "key").exists()
@@ -148,7 +158,7 @@ def test_a_file_that_others_can_read_is_refused(store, folder, open_store):
 
 def test_a_folder_that_others_can_write_to_is_refused(store, folder, open_store):
     folder.chmod(0o770)
-    for use in (lambda: open_store().read("token"), lambda: open_store().write(secret("other"))):
+    for use in (lambda: open_store().read("token"), lambda: put(open_store(), secret("other"))):
         with pytest.raises(SecretsExposed):
             use()
 
@@ -177,7 +187,7 @@ def full_disk():
 def test_a_full_disk_leaves_what_was_there(store, folder, open_store):
     before = sorted(folder.iterdir())
     with full_disk(), pytest.raises(SecretsStorage):
-        store.write(secret(value=b"another-value"))
+        put(store, secret(value=b"another-value"))
     assert open_store().read("token") == secret()
     assert sorted(folder.iterdir()) == before
 
@@ -188,11 +198,13 @@ from pathlib import Path
 import anyio, anyio.to_thread
 from sideband_secrets import Stored
 from sideband_secrets._encrypted import EncryptedBackend
+from sideband_secrets._keys import Keys
 folder = Path(sys.argv[1])
 def work():
-    store = EncryptedBackend(folder=folder, key_file=folder / "key")
+    store = EncryptedBackend(folder=folder, keys=Keys(file=folder / "key"))
     for number in range(20):
-        store.write(Stored(f"{sys.argv[2]}-{number}", b"value", True, (), (), ""))
+        stored = Stored(f"{sys.argv[2]}-{number}", b"value", True)
+        store.change(stored.name, lambda _before: stored)
 anyio.run(anyio.to_thread.run_sync, work)
 """
 
@@ -208,7 +220,8 @@ def test_several_processes_may_store_at_once(folder, open_store):
 @pytest.fixture(scope="module")
 def sealed_by_passphrase(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sealed")
-    EncryptedBackend(folder=folder, key_file=folder / "key", passphrase=lambda _new: "correct horse").write(secret())
+    keys = Keys(file=folder / "key", passphrase=lambda _new: "correct horse")
+    put(EncryptedBackend(folder=folder, keys=keys), secret())
     return folder
 
 
@@ -225,7 +238,8 @@ class TestPassphrase:
 
     def test_another_one_is_wrong_and_may_be_given_again(self, folder):
         given = iter(["incorrect horse", "correct horse"])
-        other = EncryptedBackend(folder=folder, key_file=folder / "key", passphrase=lambda _new: next(given))
+        keys = Keys(file=folder / "key", passphrase=lambda _new: next(given))
+        other = EncryptedBackend(folder=folder, keys=keys)
         with pytest.raises(SecretsWrongKey, match="passphrase"):
             other.read("token")
         assert other.read("token") == secret()
@@ -250,6 +264,6 @@ class TestPassphrase:
 
 def test_a_configuration_that_insists_on_a_passphrase_makes_no_key_file(folder, open_store):
     with pytest.raises(SecretsKeyMissing):
-        open_store(source="passphrase").write(secret())
+        put(open_store(source="passphrase"), secret())
     assert not (folder / "key").exists()
     assert not (folder / "store.json").exists()

@@ -32,10 +32,17 @@ async def test_what_was_stored_is_read_again(host):
     assert await host.op("secrets.read", {"name": "token"}) == "s3cr3t-value"
 
 
-async def test_storing_tells_everything_but_the_value(host):
+async def test_storing_tells_everything_but_the_value(host, config):
     told = await store(host, origins=["HTTPS://API.example.org:443/", "http://127.0.0.1:8080"])
     assert told.pop("updated").endswith("Z")
-    assert told == {"name": "token", "origins": [ORIGIN, "http://127.0.0.1:8080"], "kind": "text"}
+    assert told == {
+        "name": "token",
+        "origins": [ORIGIN, "http://127.0.0.1:8080"],
+        "kind": "text",
+        "version": 1,
+        "source": config["backend"],
+        "previous_until": None,
+    }
 
 
 async def test_storing_again_replaces_value_and_origins(host):

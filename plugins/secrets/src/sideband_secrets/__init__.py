@@ -1,46 +1,74 @@
 """The op family `secrets` of sideband: credentials that skills can use and never see.
 
-The ops are used by name (`secrets.set`); what is here is for code that catches their errors or adds a backend.
+The ops are used by name (`secrets.set`); what is here is for code that catches their errors.
 """
 
-from ._backends import Backend, Stored, Summary
+from ._backends import Backend, Previous, Stored, Summary
 from ._config import Config
 from ._errors import (
     SecretAudience,
     SecretBinary,
     SecretMissing,
+    SecretReadOnly,
     SecretsDamaged,
     SecretsError,
     SecretsExposed,
     SecretsKeyMissing,
     SecretsLocked,
+    SecretsNewer,
+    SecretsRekeyRefused,
     SecretsStorage,
     SecretsUnavailable,
     SecretsWrongKey,
+    SecretUnrotated,
     SecretUnusable,
+    VaultDenied,
+    VaultError,
+    VaultLimited,
+    VaultMalformed,
+    VaultMount,
+    VaultSealed,
+    VaultTokenMissing,
+    VaultUnreachable,
+    VaultUntrusted,
 )
-from ._models import SecretInfo, SecretList, SecretsScope
+from ._models import Rekeyed, SecretInfo, SecretList, SecretsScope
 from ._version import __version__
 
 __all__ = [
     "Backend",
     "Config",
+    "Previous",
+    "Rekeyed",
     "SecretAudience",
     "SecretBinary",
     "SecretInfo",
     "SecretList",
     "SecretMissing",
+    "SecretReadOnly",
+    "SecretUnrotated",
     "SecretUnusable",
     "SecretsDamaged",
     "SecretsError",
     "SecretsExposed",
     "SecretsKeyMissing",
     "SecretsLocked",
+    "SecretsNewer",
+    "SecretsRekeyRefused",
     "SecretsScope",
     "SecretsStorage",
     "SecretsUnavailable",
     "SecretsWrongKey",
     "Stored",
     "Summary",
+    "VaultDenied",
+    "VaultError",
+    "VaultLimited",
+    "VaultMalformed",
+    "VaultMount",
+    "VaultSealed",
+    "VaultTokenMissing",
+    "VaultUnreachable",
+    "VaultUntrusted",
     "__version__",
 ]

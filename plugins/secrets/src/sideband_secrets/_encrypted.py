@@ -2,49 +2,42 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
 from attrs import define, field
 
-from ._backends import Stored, Summary
-from ._errors import SecretsDamaged, SecretsKeyMissing
-from ._files import create_private, locked, private_folder, read_private, replace_private
-from ._sealing import KEY_BYTES, Sealed, derive, new_salt, passphrase_header, seal
+from ._backends import Step, Stored, Summary
+from ._errors import SecretsDamaged, SecretsKeyMissing, SecretsRekeyRefused
+from ._files import locked, move_private, private_folder, read_private, remove_private, replace_private
+from ._keys import Keys
+from ._sealing import Sealed, new_key_header, seal
 
 __all__ = ["EncryptedBackend"]
 
-_Source = Literal["auto", "file", "passphrase"]
+_LARGEST = 256 * 1024 * 1024
 
 
 @define
 class EncryptedBackend:
-    """Keeps secrets in ``folder/store.json``, sealed.
+    """Keeps secrets in ``folder/store.json``, sealed. A ``BlockingBackend``.
 
     A new store is opened by a passphrase if there is one, else by a key file that is created beside it. An existing
     one says itself what opens it.
 
     Args:
         folder: the folder, for its owner only.
-        key_file: where the key file is, or will be created.
-        source: ``file`` or ``passphrase`` to insist on one of them.
-        passphrase: answers the passphrase, given whether it is for a new store; ``None`` if there is none.
-        asks: whether ``passphrase`` may ask a person.
+        keys: what opens it.
+        asks: whether the passphrase may be asked of a person.
     """
 
     folder: Path
-    key_file: Path
-    source: _Source = "auto"
-    passphrase: Callable[[bool], str | None] = field(default=lambda _new: None, repr=False)
+    keys: Keys
     asks: bool = False
     name: str = field(default="encrypted", init=False)
-    _derived: dict[str, bytes] = field(init=False, factory=dict, repr=False)
 
     @property
     def path(self) -> Path:
@@ -53,104 +46,99 @@ class EncryptedBackend:
 
     def read(self, name: str) -> Stored | None:
         """See ``Backend``."""
-        private_folder(self.folder)
-        return self._load()[0].get(name)
-
-    def write(self, stored: Stored) -> None:
-        """See ``Backend``."""
-        with self._change() as secrets:
-            secrets[stored.name] = stored
-
-    def delete(self, name: str) -> bool:
-        """See ``Backend``."""
-        with self._change() as secrets:
-            return secrets.pop(name, None) is not None
+        return self._read_all().get(name)
 
     def summaries(self) -> tuple[Summary, ...]:
         """See ``Backend``."""
-        private_folder(self.folder)
-        return tuple(stored.summary for _, stored in sorted(self._load()[0].items()))
+        return tuple(stored.summary for _, stored in sorted(self._read_all().items()))
+
+    def change(self, name: str, step: Step) -> None:
+        """See ``Backend``."""
+        with self._locked():
+            sealed = self._sealed()
+            secrets = {} if sealed is None else self._opened(sealed)
+            if sealed is not None:
+                self.keys.settle(sealed)
+            before = secrets.pop(name, None)
+            changed = step(before)
+            if changed is not None:
+                secrets[name] = changed
+            if changed != before:
+                self._save(secrets, *self._key_for(sealed))
+
+    def rekey(self, to: Literal["file", "passphrase"], *, passphrase: str | None, key_file: Path | None) -> Path | None:
+        """Seal the store with a new key, which is the only one that opens it from then on.
+
+        The old key is given up only when the new store is durable. A key file that the store does not keep in its own
+        folder is left alone, since other stores may need it.
+
+        Args:
+            to: what opens it then.
+            passphrase: the new one.
+            key_file: where a new key file is put; by default in the place of the old one.
+
+        Returns:
+            The old key file, if it was left where it is.
+
+        Raises:
+            SecretsKeyMissing: the configuration insists on something else, or there is no store yet.
+            SecretsRekeyRefused: a key file that others may need would have been replaced.
+        """
+        self.keys.check_source(to)
+        with self._locked():
+            sealed = self._sealed()
+            if sealed is None:
+                raise SecretsKeyMissing("there is no store yet", hint="store a secret first; it makes the store")
+            secrets = self._opened(sealed)
+            self.keys.settle(sealed)
+            own = self.keys.file.parent == self.folder
+            had_file = sealed.key_header["source"] == "file"
+            if to == "passphrase":
+                self._save(secrets, *self.keys.from_passphrase(passphrase or ""))
+            elif key_file is not None and key_file != self.keys.file:
+                self._save(secrets, new_key_header(), self.keys.create_file(key_file))
+            elif own or not had_file:
+                self._save_with_new_file(secrets, replaced=had_file)
+                return None
+            else:
+                raise SecretsRekeyRefused(
+                    f"the key file `{self.keys.file}` may open other stores too",
+                    hint="give a new one: `sideband secrets rekey file --key-file PATH`",
+                )
+            if had_file and own:
+                remove_private(self.keys.file)
+            return self.keys.file if had_file and not own else None
+
+    def _save_with_new_file(self, secrets: dict[str, Stored], *, replaced: bool) -> None:
+        place = self.keys.new_file if replaced else self.keys.file
+        self._save(secrets, new_key_header(), self.keys.create_file(place))
+        if replaced:
+            move_private(self.keys.new_file, self.keys.file)
 
     @contextmanager
-    def _change(self) -> Iterator[dict[str, Stored]]:
-        private_folder(self.folder)
-        with locked(self.folder / "lock"):
-            secrets, key_header = self._load()
-            before = dict(secrets)
-            yield secrets
-            if secrets != before:
-                self._save(secrets, key_header)
+    def _locked(self) -> Iterator[None]:
+        with locked(private_folder(self.folder) / "lock"):
+            yield
 
-    def _load(self) -> tuple[dict[str, Stored], dict[str, Any] | None]:
-        """The secrets, and how the key of their file is had (``None`` if there is no file)."""
-        raw = read_private(self.path)
-        if raw is None:
-            return {}, None
-        sealed = Sealed.parse(self.path, raw)
-        key = self._key(sealed.key_header)
-        content = sealed.open(key)
-        if sealed.key_header["source"] == "passphrase":
-            # once it was right: a mistyped one is asked for again
-            self._derived[sealed.key_header["salt"]] = key
+    def _read_all(self) -> dict[str, Stored]:
+        private_folder(self.folder)
+        sealed = self._sealed()
+        return {} if sealed is None else self._opened(sealed)
+
+    def _sealed(self) -> Sealed | None:
+        raw = read_private(self.path, max_bytes=_LARGEST)
+        return None if raw is None else Sealed.parse(self.path, raw)
+
+    def _opened(self, sealed: Sealed) -> dict[str, Stored]:
+        content = sealed.open(self.keys.of(sealed))
         try:
-            secrets = {name: Stored.from_data(name, data) for name, data in json.loads(content).items()}
+            return {name: Stored.from_data(name, data) for name, data in json.loads(content).items()}
         except (KeyError, TypeError, AttributeError, ValueError):
             raise SecretsDamaged(self.path, "its content is not in the format of a store") from None
-        return secrets, sealed.key_header
 
-    def _save(self, secrets: dict[str, Stored], key_header: dict[str, Any] | None) -> None:
-        if key_header is None:
-            key_header = self._new_key_header()
-        content = json.dumps({name: stored.as_data() for name, stored in secrets.items()}).encode()
-        replace_private(self.path, seal(self._key(key_header), key_header, content))
+    def _key_for(self, sealed: Sealed | None) -> tuple[dict[str, Any], bytes]:
+        return self.keys.create() if sealed is None else (sealed.key_header, self.keys.of(sealed))
 
-    def _new_key_header(self) -> dict[str, Any]:
-        passphrase = None if self.source == "file" else self.passphrase(True)
-        if passphrase:
-            header = passphrase_header(new_salt())
-            self._derived[header["salt"]] = derive(passphrase, header)
-            return header
-        if self.source == "passphrase":
-            raise _no_passphrase()
-        if read_private(self.key_file) is None:
-            private_folder(self.key_file.parent)
-            create_private(self.key_file, base64.b64encode(os.urandom(KEY_BYTES)) + b"\n")
-        return {"source": "file"}
-
-    def _key(self, key_header: dict[str, Any]) -> bytes:
-        source = key_header["source"]
-        if self.source not in ("auto", source):
-            raise SecretsKeyMissing(
-                f"the store is opened by a {source}, and the configuration insists on a {self.source}",
-                hint="set `key` in `[plugins.secrets]` back, or remove the store and start afresh",
-            )
-        return self._key_from_file() if source == "file" else self._key_from_passphrase(key_header)
-
-    def _key_from_file(self) -> bytes:
-        raw = read_private(self.key_file)
-        if raw is None:
-            raise SecretsKeyMissing(
-                f"the key file `{self.key_file}` is not there", hint="without it the store can't be opened; restore it"
-            )
-        try:
-            key = base64.b64decode(raw.strip(), validate=True)
-        except binascii.Error:
-            key = b""
-        if len(key) != KEY_BYTES:
-            raise SecretsDamaged(self.key_file, f"it does not hold a key of {KEY_BYTES} bytes")
-        return key
-
-    def _key_from_passphrase(self, key_header: dict[str, Any]) -> bytes:
-        if (known := self._derived.get(key_header["salt"])) is not None:
-            return known
-        passphrase = self.passphrase(False)
-        if not passphrase:
-            raise _no_passphrase()
-        return derive(passphrase, key_header)
-
-
-def _no_passphrase() -> SecretsKeyMissing:
-    return SecretsKeyMissing(
-        "the store is opened by a passphrase, and none is given",
-        hint="set SIDEBAND_SECRETS_PASSPHRASE, or `prompt = true` in `[plugins.secrets]`",
-    )
+    def _save(self, secrets: dict[str, Stored], key_header: dict[str, Any], key: bytes) -> None:
+        content = json.dumps({name: stored.current().as_data() for name, stored in secrets.items()}).encode()
+        replace_private(self.path, seal(key, key_header, content))

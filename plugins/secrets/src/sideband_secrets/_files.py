@@ -15,11 +15,21 @@ from anyio import from_thread
 
 from ._errors import SecretsExposed, SecretsLocked, SecretsStorage
 
-__all__ = ["create_private", "locked", "private_folder", "read_private", "replace_private"]
+__all__ = [
+    "create_private",
+    "locked",
+    "move_private",
+    "private_folder",
+    "read_private",
+    "remove_private",
+    "replace_private",
+]
 
 _SECONDS_FOR_LOCK = 10.0
 _SECONDS_BETWEEN_TRIES = 0.01
 _FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
+# what a crash while writing leaves; never a name that somebody chose
+_LEFT_OVER = ".{name}.*.sideband-new"
 
 
 def private_folder(folder: Path) -> Path:
@@ -30,10 +40,15 @@ def private_folder(folder: Path) -> Path:
         SecretsStorage: it can't be made.
     """
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not folder.exists():
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # a store that is durable in a folder that is not would be gone with it
+            _sync_folder(folder.parent)
         found = folder.stat()
     except OSError as error:
         raise _storage(folder, error) from error
+    if not stat.S_ISDIR(found.st_mode):
+        raise SecretsExposed(folder, "is no folder", hint="move it away; a new one is made")
     if found.st_uid != os.geteuid():
         raise SecretsExposed(folder, "belongs to another user", hint="move it away; a new one is made")
     if found.st_mode & 0o022:
@@ -41,12 +56,12 @@ def private_folder(folder: Path) -> Path:
     return folder
 
 
-def read_private(path: Path) -> bytes | None:
+def read_private(path: Path, *, max_bytes: int) -> bytes | None:
     """The content of a file that only its owner can read, or ``None`` if there is none.
 
     Raises:
         SecretsExposed: others could have read it, or it is no plain file of this user.
-        SecretsStorage: it can't be read.
+        SecretsStorage: it can't be read, or is longer than ``max_bytes``.
     """
     try:
         # without waiting for a writer, if somebody put a pipe there
@@ -62,9 +77,12 @@ def read_private(path: Path) -> bytes | None:
         if found.st_mode & 0o077:
             raise SecretsExposed(path, "can be read or written by others", hint=f"chmod 600 {path}")
         try:
-            return file.read()
+            content = file.read(max_bytes + 1)
         except OSError as error:
             raise _storage(path, error) from error
+        if len(content) > max_bytes:
+            raise SecretsStorage(path, f"it is longer than {max_bytes:,} bytes")
+        return content
 
 
 def create_private(path: Path, content: bytes) -> None:
@@ -85,6 +103,16 @@ def replace_private(path: Path, content: bytes) -> None:
     _write(path, content, lambda temporary: temporary.replace(path))
 
 
+def move_private(path: Path, to: Path) -> None:
+    """Put a file in the place of another one, durably."""
+    _change(path, path.parent, lambda: path.replace(to))
+
+
+def remove_private(path: Path) -> None:
+    """Remove a file that may be there, durably."""
+    _change(path, path.parent, lambda: path.unlink(missing_ok=True))
+
+
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Hold the lock file; nobody else in this or another process does meanwhile.
@@ -93,7 +121,7 @@ def locked(path: Path) -> Iterator[None]:
         SecretsLocked: somebody else held it for too long.
     """
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _FLAGS, 0o600)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | _FLAGS, 0o600)
     except OSError as error:
         raise _storage(path, error) from error
     try:
@@ -119,7 +147,11 @@ def _wait_for(descriptor: int) -> None:
 
 def _write(path: Path, content: bytes, put: Callable[[Path], object]) -> None:
     try:
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        # whoever writes holds the lock, so that these belong to nobody who still lives
+        for left_over in path.parent.glob(_LEFT_OVER.format(name=path.name)):
+            left_over.unlink(missing_ok=True)
+        prefix, _, suffix = _LEFT_OVER.format(name=path.name).partition("*")
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=prefix, suffix=suffix)
         temporary = Path(name)
         try:
             with os.fdopen(descriptor, "wb") as file:
@@ -130,6 +162,14 @@ def _write(path: Path, content: bytes, put: Callable[[Path], object]) -> None:
             _sync_folder(path.parent)
         finally:
             temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise _storage(path, error) from error
+
+
+def _change(path: Path, folder: Path, change: Callable[[], object]) -> None:
+    try:
+        change()
+        _sync_folder(folder)
     except OSError as error:
         raise _storage(path, error) from error
 

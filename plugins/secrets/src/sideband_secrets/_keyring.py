@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
 
-from ._backends import Stored, Summary
+from ._backends import Step, Stored, Summary
 from ._errors import SecretsDamaged, SecretsLocked, SecretsUnavailable
-from ._files import locked, private_folder
+from ._files import locked, private_folder, read_private, replace_private
 
 if TYPE_CHECKING:
     from keyring.backend import KeyringBackend as OsKeyring
@@ -25,6 +25,7 @@ __all__ = ["KeyringBackend", "find_keyring"]
 # can't be a secret's name
 _INDEX = ":index"
 _REAL = ("SecretService", "kwallet", "libsecret", "macOS", "Windows")
+_LARGEST_MARK = 4096
 _UNSAFE = ("keyring.backends.null", "keyring.backends.fail", "keyrings.alt")
 
 
@@ -66,17 +67,19 @@ def _safe(keyring: OsKeyring, *, only_known: bool) -> OsKeyring:
 
 @define
 class KeyringBackend:
-    """Keeps each secret in an entry of the keyring.
+    """Keeps each secret in an entry of the keyring. A ``BlockingBackend``.
 
     Args:
         keyring: as `find_keyring` found it.
         service: the service name of all entries.
         folder: where the lock file is that orders the changes of several processes.
+        mark: a file to write before something is stored for the first time, to note that it is stored here.
     """
 
     keyring: OsKeyring = field(repr=False)
     service: str
     folder: Path
+    mark: Path | None = None
     name: str = field(default="keyring", init=False)
     asks: bool = field(default=True, init=False)
 
@@ -84,18 +87,19 @@ class KeyringBackend:
         """See ``Backend``."""
         return self._read(name)
 
-    def write(self, stored: Stored) -> None:
+    def change(self, name: str, step: Step) -> None:
         """See ``Backend``."""
         with self._change() as index:
+            before = self._read(name)
+            changed = step(before)
+            if changed is None:
+                self._remove(name)
+                index.pop(name, None)
+                return
             # first the value: a crash in between leaves an entry that is not listed, and storing again mends it
-            self._put(stored.name, stored.as_data())
-            index[stored.name] = _as_data(stored.summary)
-
-    def delete(self, name: str) -> bool:
-        """See ``Backend``."""
-        with self._change() as index:
-            removed = self._remove(name)
-            return index.pop(name, None) is not None or removed
+            if changed != before:
+                self._put(name, changed.as_data())
+            index[name] = _as_data(changed.summary)
 
     def summaries(self) -> tuple[Summary, ...]:
         """See ``Backend``."""
@@ -117,6 +121,8 @@ class KeyringBackend:
     @contextmanager
     def _change(self) -> Iterator[dict[str, Any]]:
         with locked(private_folder(self.folder) / "lock"):
+            if self.mark is not None and read_private(self.mark, max_bytes=_LARGEST_MARK) is None:
+                replace_private(self.mark, b"secrets of this home are in the OS keyring\n")
             index = self._get(_INDEX) or {}
             before = json.dumps(index)
             yield index
@@ -140,15 +146,11 @@ class KeyringBackend:
         with _keyring_errors():
             self.keyring.set_password(self.service, entry, json.dumps(data))
 
-    def _remove(self, entry: str) -> bool:
+    def _remove(self, entry: str) -> None:
         from keyring.errors import PasswordDeleteError  # noqa: PLC0415  slow to import
 
-        try:
-            with _keyring_errors():
-                self.keyring.delete_password(self.service, entry)
-        except PasswordDeleteError:
-            return False
-        return True
+        with suppress(PasswordDeleteError), _keyring_errors():
+            self.keyring.delete_password(self.service, entry)
 
 
 @contextmanager
@@ -167,8 +169,15 @@ def _keyring_errors() -> Iterator[None]:
 
 
 def _as_data(summary: Summary) -> dict[str, Any]:
-    return {"origins": list(summary.origins), "text": summary.text, "updated": summary.updated}
+    return {
+        "origins": list(summary.origins),
+        "text": summary.text,
+        "updated": summary.updated,
+        "version": summary.version,
+        "previous_until": summary.previous_until,
+    }
 
 
 def _summary(name: str, data: dict[str, Any]) -> Summary:
-    return Summary(name, tuple(data["origins"]), data["text"], data["updated"])
+    previous_until = data.get("previous_until")
+    return Summary(name, tuple(data["origins"]), data["text"], data["updated"], data.get("version", 1), previous_until)

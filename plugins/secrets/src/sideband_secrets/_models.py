@@ -4,17 +4,36 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal, Self
 
 import attrs
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from sideband.ops import Scope
 
 from ._origins import normal_origin
 
-__all__ = ["LONGEST_VALUE", "ListParams", "NameParams", "SecretInfo", "SecretList", "SecretsScope", "SetParams"]
+__all__ = [
+    "LONGEST_VALUE",
+    "Headers",
+    "ListParams",
+    "Name",
+    "NameParams",
+    "Origins",
+    "Passphrase",
+    "ReadParams",
+    "RekeyParams",
+    "Rekeyed",
+    "RotateParams",
+    "SecretInfo",
+    "SecretList",
+    "SecretsScope",
+    "SetParams",
+    "check_value",
+]
 
 LONGEST_VALUE = 64 * 1024
+_SHORTEST_PASSPHRASE = 8
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}\Z")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}\Z")
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
@@ -29,8 +48,9 @@ class SecretsScope(Scope, family="secrets"):
 
     Attributes:
         name: the secret's name.
-        mode: `use` (send it where it is bound to, without seeing it), `reveal` (see the value) or `write` (store and
-            delete). A capability that names no mode allows `use` only.
+        mode: `use` (send it where it is bound to, without seeing it), `reveal` (see the value), `write` (store,
+            rotate and delete) or `rekey` (give the whole store a new key; needs a capability without `name`). A
+            capability that names no mode allows `use` only.
     """
 
     # a skill that may use a credential must not thereby see it, or replace it by one of its own
@@ -48,7 +68,7 @@ def _check_name(name: str) -> str:
     return name
 
 
-def _check_value(value: str | bytes) -> str | bytes:
+def check_value(value: str | bytes) -> str | bytes:
     try:
         size = len(value if isinstance(value, bytes) else value.encode())
     except UnicodeEncodeError:
@@ -72,7 +92,17 @@ def _check_headers(headers: dict[str, str]) -> dict[str, str]:
     return headers
 
 
+def _check_passphrase(value: str) -> str:
+    if len(value.encode()) < _SHORTEST_PASSPHRASE:
+        raise ValueError(f"a passphrase has at least {_SHORTEST_PASSPHRASE} bytes")
+    return value
+
+
 Name = Annotated[str, AfterValidator(_check_name)]
+Value = Annotated[str | bytes, AfterValidator(check_value), Field(repr=False)]
+Origins = Annotated[tuple[Annotated[str, AfterValidator(normal_origin)], ...], Field(max_length=32)]
+Headers = Annotated[dict[str, str], AfterValidator(_check_headers), Field(max_length=8)]
+Passphrase = Annotated[str, AfterValidator(_check_passphrase)]
 
 
 class _Params(BaseModel):
@@ -84,19 +114,49 @@ class SetParams(_Params):
     """Parameters of `secrets.set`."""
 
     name: Name
-    value: Annotated[str | bytes, AfterValidator(_check_value), Field(repr=False)]
-    origins: Annotated[list[Annotated[str, AfterValidator(normal_origin)]], Field(max_length=32)] = []
-    headers: Annotated[dict[str, str], AfterValidator(_check_headers), Field(max_length=8)] = {}
+    value: Value
+    origins: Origins = ()
+    headers: Headers = {}
+
+
+class RotateParams(_Params):
+    """Parameters of `secrets.rotate`."""
+
+    name: Name
+    value: Value
 
 
 class NameParams(_Params):
-    """Parameters of `secrets.read`, `secrets.read_binary` and `secrets.delete`."""
+    """Parameters of ops that need a name only."""
 
     name: Name
 
 
+class ReadParams(_Params):
+    """Parameters of `secrets.read` and `secrets.read_binary`."""
+
+    name: Name
+    previous: bool = False
+
+
 class ListParams(_Params):
     """Parameters of `secrets.list`: none."""
+
+
+class RekeyParams(_Params):
+    """Parameters of `secrets.rekey`."""
+
+    to: Literal["file", "passphrase"]
+    passphrase: Annotated[Passphrase | None, Field(repr=False)] = None
+    key_file: Path | None = None
+
+    @model_validator(mode="after")
+    def _check_what_fits(self) -> Self:
+        if (self.passphrase is not None) != (self.to == "passphrase"):
+            raise ValueError("`passphrase` is given exactly if the store is to be opened by one")
+        if self.key_file is not None and (self.to != "file" or not self.key_file.is_absolute()):
+            raise ValueError("`key_file` is an absolute path, of a store that is to be opened by a file")
+        return self
 
 
 class SecretInfo(BaseModel):
@@ -106,13 +166,19 @@ class SecretInfo(BaseModel):
         name: its name.
         origins: where it may be sent.
         kind: ``text`` or ``binary``.
-        updated: when it was stored, UTC, ISO 8601.
+        updated: when its value was stored, UTC, ISO 8601; ``null`` if nobody knows.
+        version: how many values it has had; ``null`` if nobody counts.
+        source: where it comes from: ``keyring``, ``encrypted``, ``memory``, ``environment`` or ``vault``.
+        previous_until: until when the value before the last rotation can be had back; ``null`` if there is none.
     """
 
     name: str
     origins: list[str]
     kind: str
-    updated: str
+    updated: str | None
+    version: int | None
+    source: str
+    previous_until: str | None
 
 
 class SecretList(BaseModel):
@@ -120,8 +186,22 @@ class SecretList(BaseModel):
 
     Attributes:
         items: the secrets.
-        backend: where they are kept: ``keyring``, ``encrypted`` or ``memory``.
+        backend: where this home's own are kept: ``keyring``, ``encrypted`` or ``memory``.
+        problems: what is wrong with other sources, by source; their secrets are left out.
     """
 
     items: list[SecretInfo]
     backend: str
+    problems: dict[str, str]
+
+
+class Rekeyed(BaseModel):
+    """What a store is opened by now.
+
+    Attributes:
+        opened_by: ``file`` or ``passphrase``.
+        left: the path of the old key file, if it was left where it is.
+    """
+
+    opened_by: str
+    left: str | None

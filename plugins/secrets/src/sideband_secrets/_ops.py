@@ -1,27 +1,51 @@
-"""The ops `secrets.set`, `secrets.list`, `secrets.delete`, `secrets.read` and `secrets.read_binary`."""
+"""The ops of the family `secrets`."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from collections.abc import Mapping
 
 from sideband.ops import Level, OpContext, OpDenied, op
 
-from ._backends import Stored, Summary
-from ._errors import SecretBinary
-from ._models import ListParams, NameParams, SecretInfo, SecretList, SecretsScope, SetParams
-from ._vault import Vault
+from ._backends import Step, Stored, Summary
+from ._errors import SecretBinary, SecretMissing, SecretUnrotated
+from ._models import (
+    ListParams,
+    NameParams,
+    ReadParams,
+    Rekeyed,
+    RekeyParams,
+    RotateParams,
+    SecretInfo,
+    SecretList,
+    SecretsScope,
+    SetParams,
+)
+from ._secrets import Secrets
 
-__all__ = ["delete_secret", "list_secrets", "read_binary_secret", "read_secret", "set_secret"]
+__all__ = [
+    "delete_secret",
+    "list_secrets",
+    "read_binary_secret",
+    "read_secret",
+    "rekey_secrets",
+    "roll_back_secret",
+    "rotate_secret",
+    "set_secret",
+]
 
 _MODES = ("use", "reveal", "write")
 
 
-def _writing(params: SetParams | NameParams) -> SecretsScope:
+def _writing(params: SetParams | RotateParams | NameParams) -> SecretsScope:
     return SecretsScope(name=params.name, mode="write")
 
 
-def _revealing(params: NameParams) -> SecretsScope:
+def _revealing(params: ReadParams) -> SecretsScope:
     return SecretsScope(name=params.name, mode="reveal")
+
+
+def _rekeying(params: RekeyParams) -> SecretsScope:  # noqa: ARG001  it concerns all secrets
+    return SecretsScope(mode="rekey")
 
 
 @op(
@@ -45,23 +69,83 @@ async def set_secret(params: SetParams, ctx: OpContext) -> SecretInfo:
         The secret without its value.
 
     Raises:
+        EgressRefused: a skill or a model wants to store a value that it was shown, for other origins than its own.
+        SecretReadOnly: another source has a secret of that name.
         SecretsError: it could not be stored; what was there before still is.
 
     Example:
         ``{"name": "github", "value": "…", "origins": ["https://api.github.com"]}``
     """
-    ctx.protect(params.value, params.name)
-    text = isinstance(params.value, str)
-    stored = Stored(
+    value = _raw(params.value)
+    _check_spread(ctx, params.origins, {"value": value, **params.headers})
+    secret = Stored(
         name=params.name,
-        value=params.value.encode() if isinstance(params.value, str) else params.value,
-        text=text,
+        value=value,
+        text=isinstance(params.value, str),
         origins=tuple(dict.fromkeys(params.origins)),
         headers=tuple(params.headers.items()),
-        updated=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
     )
-    await _vault(ctx).write(stored, ctx)
-    return _info(stored.summary)
+    ctx.protect(value, params.name, origins=secret.origins)
+    return await _change(params.name, ctx, secret.successor)
+
+
+@op("secrets.rotate", requires="secrets", scope=_writing, level=Level.CONTROLLED, idempotent=False, record=("name",))
+async def rotate_secret(params: RotateParams, ctx: OpContext) -> SecretInfo:
+    """Give a secret a new value, with the same origins and headers.
+
+    The old value can be had back with `secrets.rollback` for the `grace` of `[plugins.secrets]`, and is kept out of
+    everything like the new one.
+
+    Args:
+        params: `value` is text or bytes, up to 64 KiB.
+        ctx: the dispatch.
+
+    Returns:
+        The secret without its value.
+
+    Raises:
+        SecretMissing: there is none of that name.
+        EgressRefused: a skill or a model wants to store a value that it was shown, for other origins than its own.
+        SecretReadOnly: it comes from another source.
+        SecretsError: it could not be stored; what was there before still is.
+    """
+    secrets, value = _secrets(ctx), _raw(params.value)
+
+    def rotate(before: Stored | None) -> Stored:
+        if before is None:
+            raise SecretMissing(params.name)
+        _check_spread(ctx, before.origins, {"value": value})
+        return before.rotated(value, text=isinstance(params.value, str), grace=secrets.config.grace)
+
+    return await _change(params.name, ctx, rotate)
+
+
+@op("secrets.rollback", requires="secrets", scope=_writing, level=Level.CONTROLLED, idempotent=False, record=("name",))
+async def roll_back_secret(params: NameParams, ctx: OpContext) -> SecretInfo:
+    """Give a secret the value again that it had before it was rotated. The newer value is forgotten.
+
+    Args:
+        params: its `name`.
+        ctx: the dispatch.
+
+    Returns:
+        The secret without its value.
+
+    Raises:
+        SecretMissing: there is none of that name.
+        SecretUnrotated: it was not rotated, or the time is over for which the old value is kept.
+        SecretReadOnly: it comes from another source.
+        SecretsError: it could not be stored; what was there before still is.
+    """
+
+    def roll_back(before: Stored | None) -> Stored:
+        if before is None:
+            raise SecretMissing(params.name)
+        if (after := before.rolled_back()) is None:
+            raise SecretUnrotated(params.name)
+        return after
+
+    return await _change(params.name, ctx, roll_back)
 
 
 @op("secrets.list", requires="secrets", level=Level.MONITORED)
@@ -73,18 +157,19 @@ async def list_secrets(params: ListParams, ctx: OpContext) -> SecretList:  # noq
         ctx: the dispatch.
 
     Returns:
-        The secrets by name, and where they are kept.
+        The secrets by name, where own ones are kept, and what is wrong with other sources.
 
     Raises:
-        SecretsError: the backend can't be used.
+        SecretsError: the own store can't be used.
     """
-    backend, summaries = await _vault(ctx).summaries(ctx)
-    return SecretList(items=[_info(one) for one in summaries if _may_know(ctx, one.name)], backend=backend)
+    backend, found, problems = await _secrets(ctx).summaries(lambda name: _may_know(ctx, name), ctx)
+    items = [_info(source, summary) for source, summary in found]
+    return SecretList(items=items, backend=backend, problems=problems)
 
 
 @op("secrets.delete", requires="secrets", scope=_writing, level=Level.CONTROLLED, record=("name",))
 async def delete_secret(params: NameParams, ctx: OpContext) -> None:
-    """Remove a secret.
+    """Remove a secret, and the value that it had before.
 
     Args:
         params: its `name`.
@@ -92,17 +177,22 @@ async def delete_secret(params: NameParams, ctx: OpContext) -> None:
 
     Raises:
         SecretMissing: there is none of that name.
+        SecretReadOnly: it comes from another source.
         SecretsError: the backend can't be used.
     """
-    await _vault(ctx).delete(params.name, ctx)
+    before, _ = await _secrets(ctx).change(params.name, lambda _: None, ctx)
+    if before is None:
+        raise SecretMissing(params.name)
 
 
 @op("secrets.read", requires="secrets", scope=_revealing, level=Level.MONITORED, record=("name",), reveals=True)
-async def read_secret(params: NameParams, ctx: OpContext) -> str:
+async def read_secret(params: ReadParams, ctx: OpContext) -> str:
     """Hand out the value of a secret that is text. The grant must say `mode=reveal`.
 
+    It may be sent to the origins of the secret, and nowhere else.
+
     Args:
-        params: its `name`.
+        params: its `name`; `previous` for the value that it had before it was rotated.
         ctx: the dispatch.
 
     Returns:
@@ -111,19 +201,20 @@ async def read_secret(params: NameParams, ctx: OpContext) -> str:
     Raises:
         SecretMissing: there is none of that name.
         SecretBinary: it was stored as bytes.
+        SecretUnrotated: there is no value before this one.
     """
-    stored = await _vault(ctx).read(params.name, ctx)
-    if not stored.text:
+    value, text = await _value(params, ctx)
+    if not text:
         raise SecretBinary(params.name)
-    return stored.value.decode()
+    return value.decode()
 
 
 @op("secrets.read_binary", requires="secrets", scope=_revealing, level=Level.MONITORED, record=("name",), reveals=True)
-async def read_binary_secret(params: NameParams, ctx: OpContext) -> bytes:
+async def read_binary_secret(params: ReadParams, ctx: OpContext) -> bytes:
     """Hand out the value of a secret as bytes (text as UTF-8). The grant must say `mode=reveal`.
 
     Args:
-        params: its `name`.
+        params: its `name`; `previous` for the value that it had before it was rotated.
         ctx: the dispatch.
 
     Returns:
@@ -131,13 +222,64 @@ async def read_binary_secret(params: NameParams, ctx: OpContext) -> bytes:
 
     Raises:
         SecretMissing: there is none of that name.
+        SecretUnrotated: there is no value before this one.
     """
-    return (await _vault(ctx).read(params.name, ctx)).value
+    return (await _value(params, ctx))[0]
 
 
-def _vault(ctx: OpContext) -> Vault:
-    vault: Vault = ctx.state
-    return vault
+@op("secrets.rekey", requires="secrets", scope=_rekeying, level=Level.RESTRICTED, record=("to", "key_file"))
+async def rekey_secrets(params: RekeyParams, ctx: OpContext) -> Rekeyed:
+    """Seal the encrypted store with a new key. The old one no longer opens it, and is removed when that is durable.
+
+    Args:
+        params: `to` is `file` (a new random key) or `passphrase` (which is then given); `key_file` is where the new
+            key file is put, by default in the place of the old one.
+        ctx: the dispatch.
+
+    Returns:
+        What opens the store now.
+
+    Raises:
+        SecretsRekeyRefused: secrets are kept in a keyring, or the key file may be another store's too.
+        SecretsError: the store can't be opened or written; it is opened by what opened it before.
+    """
+    if params.passphrase is not None:
+        ctx.protect(params.passphrase, "passphrase")
+    left = await _secrets(ctx).rekey(params, ctx)
+    return Rekeyed(opened_by=params.to, left=None if left is None else str(left))
+
+
+async def _change(name: str, ctx: OpContext, step: Step) -> SecretInfo:
+    secrets = _secrets(ctx)
+    _, after = await secrets.change(name, step, ctx)
+    assert after is not None  # noqa: S101  each step makes a secret or raises
+    return _info(await secrets.own_name(ctx), after.summary)
+
+
+async def _value(params: ReadParams, ctx: OpContext) -> tuple[bytes, bool]:
+    stored = await _secrets(ctx).read(params.name, ctx)
+    if not params.previous:
+        return stored.value, stored.text
+    if (before := stored.rolled_back()) is None:
+        raise SecretUnrotated(params.name)
+    return before.value, before.text
+
+
+def _check_spread(ctx: OpContext, origins: tuple[str, ...], parts: Mapping[str, str | bytes]) -> None:
+    """Who was shown a value could store it as a secret of its own that may go elsewhere, and then send it there."""
+    if ctx.origin.skill is None and ctx.origin.tool is None and ctx.origin.session is None:
+        return  # a person
+    for origin in origins:
+        ctx.check_egress(origin, parts)
+
+
+def _raw(value: str | bytes) -> bytes:
+    return value.encode() if isinstance(value, str) else value
+
+
+def _secrets(ctx: OpContext) -> Secrets:
+    secrets: Secrets = ctx.state
+    return secrets
 
 
 def _may_know(ctx: OpContext, name: str) -> bool:
@@ -150,10 +292,13 @@ def _may_know(ctx: OpContext, name: str) -> bool:
     return False
 
 
-def _info(summary: Summary) -> SecretInfo:
+def _info(source: str, summary: Summary) -> SecretInfo:
     return SecretInfo(
         name=summary.name,
         origins=list(summary.origins),
         kind="text" if summary.text else "binary",
         updated=summary.updated,
+        version=summary.version,
+        source=source,
+        previous_until=summary.previous_until,
     )

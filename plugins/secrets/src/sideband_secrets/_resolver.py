@@ -10,7 +10,7 @@ from sideband.ops import Credential, OpContext
 from ._backends import Stored
 from ._errors import SecretAudience, SecretBinary, SecretUnusable
 from ._origins import normal_origin
-from ._vault import Vault
+from ._secrets import Secrets
 
 __all__ = ["Resolver"]
 
@@ -34,16 +34,16 @@ class Resolver:
             SecretBinary: it is no text.
             SecretUnusable: its value can't stand in the header that it was registered with.
         """
-        vault: Vault = ctx.state
-        stored = await vault.read(handle, ctx, audience=audience)
+        secrets: Secrets = ctx.state
+        stored = await secrets.read(handle, ctx, audience=audience)
         if _origin(audience) not in stored.origins:
             raise SecretAudience(handle, audience, stored.origins)
         if not stored.text:
             raise SecretBinary(handle)
         headers = {name: _filled(stored, name, form) for name, form in stored.headers}
         for header in headers.values():
-            ctx.protect(header, handle)
-        return Credential(handle=handle, value=stored.value.decode(), headers=headers)
+            ctx.protect(header, handle, origins=stored.origins)
+        return Credential(handle=handle, value=stored.value.decode(), headers=headers, origins=stored.origins)
 
 
 def _origin(audience: str) -> str | None:

@@ -3,7 +3,7 @@
 One JSON object. `key` says how the key is had, `check` is a value that only the right key gives, `data` is AES-256-GCM
 over the content with everything before it as associated data, and `digest` is SHA-256 over all the rest:
 
-- the digest does not fit: the file is damaged, whatever the key;
+- the digest does not fit, or a byte is not as it would be written: the file is damaged, whatever the key;
 - it fits, and the check does not: the key is another one;
 - both fit, and the content does not open: somebody changed the file on purpose.
 """
@@ -21,18 +21,19 @@ from typing import Any
 
 from attrs import field, frozen
 
-from ._errors import SecretsDamaged, SecretsWrongKey
+from ._errors import SecretsDamaged, SecretsNewer, SecretsWrongKey
 
-__all__ = ["KEY_BYTES", "Sealed", "derive", "new_salt", "passphrase_header", "seal"]
+__all__ = ["KEY_BYTES", "Sealed", "derive", "new_key_header", "new_salt", "passphrase_header", "seal"]
 
 KEY_BYTES = 32
 _FORMAT = "sideband-secrets"
 _VERSION = 1
+_NEWER = range(_VERSION + 1, 1000)
 _NONCE_BYTES = 12
 _SALT_BYTES = 16
 _SCRYPT = {"n": 2**17, "r": 8, "p": 1}
 # a file must not make its reader take any amount of memory and time
-_SCRYPT_MOST = {"n": 2**20, "r": 16, "p": 4}
+_SCRYPT_MOST = {"n": 2**20, "r": 8, "p": 4}
 
 
 @frozen
@@ -55,18 +56,20 @@ class Sealed:
 
         Raises:
             SecretsDamaged: it is not.
+            SecretsNewer: a later version of the format is written in it.
         """
         try:
             content = json.loads(raw)
             digest, data = content.pop("digest"), content.pop("data")
-            if not hmac.compare_digest(digest, _digest(content, data)):
+            if not hmac.compare_digest(digest, _digest(content, data)) or _written(content, data) != raw:
                 raise SecretsDamaged(path, "its checksum does not fit")
+            if content["format"] == _FORMAT and content["version"] in _NEWER:
+                raise SecretsNewer(path, content["version"])
             if content["format"] != _FORMAT or content["version"] != _VERSION:
-                raise SecretsDamaged(path, f"version {content['version']} of `{content['format']}` is unknown here")
-            if content["key"]["source"] == "passphrase":
-                _check_costs(content["key"])
+                raise SecretsDamaged(path, "it is not in the format of a store")
+            _check_key_header(content["key"])
             return cls(path, content, _decode(data))
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
+        except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
             if isinstance(error, SecretsDamaged):
                 raise
             raise SecretsDamaged(path, "it is not in the format of a store") from None
@@ -76,6 +79,10 @@ class Sealed:
         """How the key is had: ``source``, and for a passphrase how to derive it."""
         header: dict[str, Any] = self.header["key"]
         return header
+
+    def fits(self, key: bytes) -> bool:
+        """Whether it was sealed with this key."""
+        return hmac.compare_digest(str(self.header["check"]).encode(), _check(key).encode())
 
     def open(self, key: bytes) -> bytes:
         """The content.
@@ -87,7 +94,7 @@ class Sealed:
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415  slow to import, and not always needed
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415  as above
 
-        if not hmac.compare_digest(str(self.header["check"]), _check(key)):
+        if not self.fits(key):
             source = "passphrase" if self.key_header["source"] == "passphrase" else "key file"
             raise SecretsWrongKey(self.path, source)
         try:
@@ -108,8 +115,12 @@ def seal(key: bytes, key_header: dict[str, Any], content: bytes) -> bytes:
         "check": _check(key),
         "nonce": _encode(nonce),
     }
-    data = _encode(AESGCM(key).encrypt(nonce, content, _canonical(header)))
-    return json.dumps({**header, "data": data, "digest": _digest(header, data)}).encode()
+    return _written(header, _encode(AESGCM(key).encrypt(nonce, content, _canonical(header))))
+
+
+def new_key_header() -> dict[str, Any]:
+    """How the key of a store that is opened by a key file is had."""
+    return {"source": "file"}
 
 
 def passphrase_header(salt: bytes) -> dict[str, Any]:
@@ -130,16 +141,26 @@ def derive(passphrase: str, key_header: dict[str, Any]) -> bytes:
     return Scrypt(salt=_decode(key_header["salt"]), length=KEY_BYTES, **costs).derive(passphrase.encode())
 
 
-def _check_costs(key_header: dict[str, Any]) -> None:
-    if key_header["kdf"] != "scrypt":
-        raise ValueError(key_header["kdf"])
+def _check_key_header(header: dict[str, Any]) -> None:
+    """What stands in the file must not make its reader fail in ways, or take times, that nobody expects."""
+    if header == new_key_header():
+        return
+    known = header["source"] == "passphrase" and header["kdf"] == "scrypt"
+    if not known or set(header) != {"source", "kdf", "salt", *_SCRYPT}:
+        raise ValueError("key")
     for name, most in _SCRYPT_MOST.items():
-        if not 1 <= key_header[name] <= most:
+        if type(header[name]) is not int or not _SCRYPT[name] <= header[name] <= most:
             raise ValueError(name)
+    if header["n"] & (header["n"] - 1) or len(_decode(header["salt"])) != _SALT_BYTES:
+        raise ValueError("key")
 
 
 def _check(key: bytes) -> str:
     return _encode(hmac.digest(key, b"sideband-secrets: is this the key?", "sha256"))
+
+
+def _written(header: dict[str, Any], data: str) -> bytes:
+    return json.dumps({**header, "data": data, "digest": _digest(header, data)}).encode()
 
 
 def _digest(header: dict[str, Any], data: str) -> str:

@@ -1,89 +1,170 @@
-"""The state of the plugin: the backend of one host, opened at first use, with its blocking work in threads."""
+"""Secrets of a server with Vault's KV engine, version 2: only read, with their origins in their fields."""
 
 from __future__ import annotations
 
+import base64
+import binascii
+import json
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
-import anyio
 from anyio import to_thread
 from attrs import define, field
-from sideband.ops import OpContext
+from pydantic import ValidationError
 
-from ._backends import Backend, Stored, Summary
-from ._choice import PASSPHRASE_VARIABLE, choose_backend, remember
-from ._config import Config
-from ._errors import SecretMissing
+from ._backends import Step, Stored, Summary
+from ._config import VaultConfig, VaultSecret
+from ._errors import (
+    SecretAudience,
+    SecretReadOnly,
+    VaultDenied,
+    VaultMalformed,
+    VaultMount,
+    VaultTokenMissing,
+)
+from ._files import read_private
+from ._models import SetParams
+from ._vault_client import VaultClient
 
-__all__ = ["Vault"]
+__all__ = ["VaultBackend", "find_token"]
 
-T = TypeVar("T")
-
-# a keyring that waits for a person must not take threads from others
-_THREADS = 4
+_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}\Z")
+_MOST_LISTED = 1000
+_LARGEST_TOKEN_FILE = 64 * 1024
 
 
 @define
-class Vault:
-    """Secrets of one host. Whatever comes out of it is known to the redactor before anybody sees it."""
+class VaultBackend:
+    """Reads secrets from a server. See ``Backend``.
 
-    config: Config
-    home: Path
-    _backend: Backend | None = field(init=False, default=None)
-    _opening: anyio.Lock = field(init=False, factory=anyio.Lock)
-    _limiter: anyio.CapacityLimiter = field(init=False, factory=lambda: anyio.CapacityLimiter(_THREADS))
+    Args:
+        config: what the configuration says of it.
+        client: what speaks to it.
+    """
 
-    async def read(self, name: str, ctx: OpContext, *, audience: str | None = None) -> Stored:
-        """The secret.
+    config: VaultConfig
+    client: VaultClient
+    name: str = field(default="vault", init=False)
+    writable: bool = field(default=False, init=False)
 
-        Raises:
-            SecretMissing: there is none of that name.
-            SecretsError: the backend can't be used.
-        """
-        backend = await self._open(ctx)
-        stored = await self._run(lambda: backend.read(name), asks=backend.asks)
-        if stored is None:
-            raise SecretMissing(name, audience=audience)
-        ctx.protect(stored.value, name)
-        return stored
+    async def read(self, name: str) -> Stored | None:
+        """See ``Backend``."""
+        if name == self.config.token.handle:
+            return None  # what opens the server is not kept there
+        answer = await self.client.get("GET", self._path("data", name))
+        if answer is None or (answer.get("data") is None and "metadata" in answer):
+            return None
+        fields, metadata = answer.get("data"), answer.get("metadata")
+        if not isinstance(fields, dict) or not isinstance(metadata, dict):
+            raise VaultMount(self.client.address, self.config.mount)
+        return self._stored(name, fields, metadata)
 
-    async def write(self, stored: Stored, ctx: OpContext) -> None:
-        """Store it, in the place of one of the same name."""
-        ctx.protect(stored.value, stored.name)
-        backend = await self._open(ctx)
+    async def summaries(self, wanted: Callable[[str], bool]) -> tuple[Summary, ...]:
+        """See ``Backend``. What the token may not read, or what is no secret of ours, is left out."""
+        answer = await self.client.get("LIST", self._path("metadata", ""))
+        keys = [] if answer is None else answer.get("keys")
+        if not isinstance(keys, list) or len(keys) > _MOST_LISTED:
+            raise VaultMalformed(self.client.address, f"a list that is none, or has more than {_MOST_LISTED:,} names")
+        found = []
+        for name in sorted(key for key in keys if isinstance(key, str) and _NAME.match(key) and wanted(key)):
+            try:
+                stored = await self.read(name)
+            except (VaultDenied, VaultMalformed):
+                continue
+            if stored is not None:
+                found.append(stored.summary)
+        return tuple(found)
 
-        def write() -> None:
-            remember(self.config, self.home, backend)
-            backend.write(stored)
+    async def change(self, name: str, step: Step) -> None:  # noqa: ARG002  nothing is changed
+        """See ``Backend``."""
+        raise SecretReadOnly(name, self.name)
 
-        await self._run(write, asks=backend.asks)
+    def _path(self, kind: str, name: str) -> str:
+        return "/".join(part for part in (self.config.mount, kind, self.config.prefix, name) if part)
 
-    async def delete(self, name: str, ctx: OpContext) -> None:
-        """Remove it.
+    def _stored(self, name: str, fields: Mapping[str, Any], metadata: Mapping[str, Any]) -> Stored:
+        told = self.config.secrets.get(name, VaultSecret())
+        origins = told.origins if "origins" in told.model_fields_set else _list(fields.get("origins"))
+        headers = told.headers if "headers" in told.model_fields_set else _table(fields.get("headers"))
+        value = _value(fields, told.field)
+        version, created = metadata.get("version"), metadata.get("created_time")
+        if value is None or type(version) is not int or not isinstance(created, str):
+            raise VaultMalformed(self.client.address, f"`{name}` has no field `{told.field}` that is text")
+        try:
+            checked = SetParams.model_validate({"name": name, "value": value, "origins": origins, "headers": headers})
+        except ValidationError as error:
+            where = ", ".join(sorted({str(one["loc"][0]) for one in error.errors(include_input=False)}))
+            raise VaultMalformed(self.client.address, f"`{name}` has unusable {where}") from None
+        return Stored(
+            name=name,
+            value=value.encode() if isinstance(value, str) else value,
+            text=isinstance(value, str),
+            origins=tuple(dict.fromkeys(checked.origins)),
+            headers=tuple(checked.headers.items()),
+            updated=re.sub(r"\.\d+", "", created)[:40],
+            version=version,
+        )
 
-        Raises:
-            SecretMissing: there is none of that name.
-        """
-        backend = await self._open(ctx)
-        if not await self._run(lambda: backend.delete(name), asks=backend.asks):
-            raise SecretMissing(name)
 
-    async def summaries(self, ctx: OpContext) -> tuple[str, tuple[Summary, ...]]:
-        """The name of the backend, and all secrets without values."""
-        backend = await self._open(ctx)
-        return backend.name, await self._run(backend.summaries, asks=backend.asks)
+async def find_token(config: VaultConfig, address: str, own: Callable[[str], Awaitable[Stored | None]]) -> str:
+    """The token for the server, from where the configuration says.
 
-    async def _open(self, ctx: OpContext) -> Backend:
-        if passphrase := os.environ.get(PASSPHRASE_VARIABLE):
-            ctx.protect(passphrase, PASSPHRASE_VARIABLE)
-        async with self._opening:
-            if self._backend is None:
-                # a keyring is tried out, and may ask its user to unlock it
-                self._backend = await self._run(lambda: choose_backend(self.config, self.home), asks=True)
-            return self._backend
+    Args:
+        own: reads a secret of this home's own store.
 
-    async def _run(self, work: Callable[[], T], *, asks: bool) -> T:
-        # what asks a person is given up on cancellation: its thread ends when the person, or the keyring, answers
-        return await to_thread.run_sync(work, abandon_on_cancel=asks, limiter=self._limiter)
+    Raises:
+        VaultTokenMissing: there is none, or it can't be one.
+        SecretAudience: the secret that it is kept in is not for the server.
+    """
+    told = config.token
+    if told.handle is not None:
+        stored = await own(told.handle)
+        if stored is not None and address not in stored.origins:
+            raise SecretAudience(told.handle, address, stored.origins)
+        found, where = (stored.value if stored else b""), f"the secret `{told.handle}`"
+    elif told.file is not None:
+        path = told.file.expanduser()
+        found = await to_thread.run_sync(partial(_read, path))
+        where = f"the file `{path}`"
+    else:
+        variable = told.variable or "VAULT_TOKEN"
+        found, where = os.environb.get(os.fsencode(variable), b""), f"the variable `{variable}`"
+    token = found.decode("latin-1").strip()
+    if not token or not token.isascii() or not token.isprintable() or " " in token:
+        raise VaultTokenMissing(address, f"{where} does not hold one")
+    return token
+
+
+def _read(path: Path) -> bytes:
+    return read_private(path, max_bytes=_LARGEST_TOKEN_FILE) or b""
+
+
+def _value(fields: Mapping[str, Any], name: str) -> str | bytes | None:
+    if isinstance(value := fields.get(name), str):
+        return value
+    try:
+        return base64.b64decode(fields["base64"], validate=True) if name not in fields else None
+    except (KeyError, TypeError, ValueError, binascii.Error):
+        return None
+
+
+def _list(told: Any) -> Any:
+    """A list of origins, also as the text that forms and command lines give: separated by commas or blanks."""
+    if told is None:
+        return ()
+    return [one for one in re.split(r"[\s,]+", told) if one] if isinstance(told, str) else told
+
+
+def _table(told: Any) -> Any:
+    if told is None:
+        return {}
+    if isinstance(told, str):
+        try:
+            return json.loads(told)
+        except (ValueError, RecursionError):
+            return None
+    return told

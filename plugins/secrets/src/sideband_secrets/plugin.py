@@ -10,24 +10,47 @@ from sideband.plugins import PluginContext
 
 from ._config import Config
 from ._models import SecretsScope
-from ._ops import delete_secret, list_secrets, read_binary_secret, read_secret, set_secret
+from ._ops import (
+    delete_secret,
+    list_secrets,
+    read_binary_secret,
+    read_secret,
+    rekey_secrets,
+    roll_back_secret,
+    rotate_secret,
+    set_secret,
+)
 from ._resolver import Resolver
-from ._vault import Vault
+from ._secrets import Secrets
 
 __all__ = ["Config", "lifespan", "sideband_ops"]
 
 
 @asynccontextmanager
-async def lifespan(ctx: PluginContext) -> AsyncIterator[Vault]:
-    """The vault of one host. Its backend is opened at the first op, whose error then says what is wrong with it."""
-    yield Vault(ctx.config, ctx.home)
+async def lifespan(ctx: PluginContext) -> AsyncIterator[Secrets]:
+    """The secrets of one host. Its store is opened at the first op, whose error then says what is wrong with it."""
+    secrets = Secrets(ctx.config, ctx.home, ctx)
+    await secrets.start()
+    try:
+        yield secrets
+    finally:
+        await secrets.aclose()
 
 
 def sideband_ops() -> OpFamily:
     """The ops of the family, and what turns handles into credentials."""
     return OpFamily(
         name="secrets",
-        ops=(set_secret, list_secrets, delete_secret, read_secret, read_binary_secret),
+        ops=(
+            set_secret,
+            list_secrets,
+            delete_secret,
+            read_secret,
+            read_binary_secret,
+            rotate_secret,
+            roll_back_secret,
+            rekey_secrets,
+        ),
         scope=SecretsScope,
         credentials=Resolver(),
         doc="Credentials that skills can use where they are bound to, and see only if their grant says so.",

@@ -1,42 +1,76 @@
-"""``sideband secrets set|list|delete``: credentials, through the ops of the family `secrets`."""
+"""``sideband secrets …``: credentials, through the ops of the family `secrets`."""
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import ArgumentParser, Namespace
+from datetime import UTC, datetime
 from getpass import getpass
+from pathlib import Path
 from typing import Any
 
 from sideband import UsageError
 from sideband.commands import Command
 
 from .._hosting import add_host_options, make_host, run
-from .._output import format_table, print_data
+from .._output import format_table, notice, print_data
 
 __all__ = ["sideband_commands"]
+
+# more than any secret may have
+_LARGEST = 1024 * 1024
 
 
 def sideband_commands() -> Command:
     """Register the command."""
-    return Command("secrets", "store, list and delete credentials", _configure, _run)
+    return Command("secrets", "store, rotate, list and delete credentials", _configure, _run)
 
 
 def _configure(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    setting = actions.add_parser("set", help="store a value, read from the terminal or from standard input")
-    setting.add_argument("name")
-    setting.add_argument(
-        "--origin", action="append", default=[], metavar="URL", help="where it may be sent: https://api.github.com"
-    )
-    listing = actions.add_parser("list", help="names and origins, never values")
-    delete = actions.add_parser("delete", help="forget one")
-    delete.add_argument("name")
-    for action in (setting, listing, delete):
+
+    def add(name: str, help_text: str, *, named: bool = True) -> ArgumentParser:
+        action: ArgumentParser = actions.add_parser(name, help=help_text)
+        if named:
+            action.add_argument("name")
         add_host_options(action)
+        return action
+
+    setting = add("set", "store a value, read from the terminal, from standard input or from a file")
+    importing = add("import", "store what a variable of the environment holds")
+    rotating = add("rotate", "store a new value; the old one can be had back for some time")
+    add("rollback", "have the value back from before the rotation")
+    add("list", "names, origins and ages, never values", named=False)
+    add("delete", "forget one")
+    rekeying = add("rekey", "give the encrypted store a new key", named=False)
+    for binding in (setting, importing):
+        binding.add_argument(
+            "--origin", action="append", default=[], metavar="URL", help="where it may be sent: https://api.github.com"
+        )
+        binding.add_argument(
+            "--header", action="append", default=[], metavar="NAME=FORM", help="how it is sent: X-Api-Key={value}"
+        )
+    for valued in (setting, rotating):
+        valued.add_argument("--file", type=Path, metavar="PATH", help="read the value from a file")
+        valued.add_argument("--binary", action="store_true", help="keep its bytes as they are, as bytes")
+    setting.add_argument("--rotate", action="store_true", help="the same as `secrets rotate`: keep origins and headers")
+    importing.add_argument("--from-env", required=True, metavar="VARIABLE", help="the variable")
+    rekeying.add_argument("to", choices=["file", "passphrase"], help="what opens the store from then on")
+    rekeying.add_argument("--key-file", type=Path, metavar="PATH", help="where the new key file is put")
 
 
 def _run(arguments: Namespace) -> int:
-    return {"set": _set, "list": _list, "delete": _delete}[arguments.action](arguments)
+    actions = {
+        "set": _rotate if getattr(arguments, "rotate", False) else _set,
+        "import": _import,
+        "rotate": _rotate,
+        "rollback": _roll_back,
+        "list": _list,
+        "delete": _delete,
+        "rekey": _rekey,
+    }
+    return actions[arguments.action](arguments)
 
 
 def _op(arguments: Namespace, name: str, params: dict[str, Any]) -> Any:
@@ -48,32 +82,99 @@ def _op(arguments: Namespace, name: str, params: dict[str, Any]) -> Any:
 
 
 def _set(arguments: Namespace) -> int:
-    value = _ask(arguments) if sys.stdin.isatty() else sys.stdin.read().removesuffix("\n")
+    return _store(arguments, _value(arguments, "secrets.set", _binding(arguments)))
+
+
+def _import(arguments: Namespace) -> int:
+    value = os.environb.get(os.fsencode(arguments.from_env))
     if not value:
         raise UsageError(
-            "the value is empty", hint="type it, or pipe it in: printf %s VALUE | sideband secrets set NAME"
+            f"the variable `{arguments.from_env}` is not set", hint="is it exported to the programs of this shell?"
         )
-    output = _op(arguments, "secrets.set", {"name": arguments.name, "value": value, "origins": arguments.origin})
+    return _store(arguments, _as_value(value))
+
+
+def _store(arguments: Namespace, value: str | bytes) -> int:
+    params = {"name": arguments.name, "value": value, **_binding(arguments)}
+    output = _op(arguments, "secrets.set", params)
     origins = ", ".join(arguments.origin) or "no origin: it can be revealed, but not sent"
     print_data(arguments, output or {"name": arguments.name}, f"stored `{arguments.name}`, bound to {origins}")
     return 0
 
 
-def _ask(arguments: Namespace) -> str:
+def _rotate(arguments: Namespace) -> int:
+    if getattr(arguments, "origin", None) or getattr(arguments, "header", None):
+        raise UsageError("a rotated secret keeps its origins and headers", hint="leave them out, or leave out --rotate")
+    value = _value(arguments, "secrets.rotate", {})
+    output = _op(arguments, "secrets.rotate", {"name": arguments.name, "value": value})
+    until = output["previous_until"]
+    kept = f"; the value before is kept until {until}" if until else ""
+    print_data(arguments, output, f"rotated `{arguments.name}`{kept}")
+    return 0
+
+
+def _roll_back(arguments: Namespace) -> int:
+    output = _op(arguments, "secrets.rollback", {"name": arguments.name})
+    print_data(arguments, output, f"`{arguments.name}` has the value again from before its rotation")
+    return 0
+
+
+def _binding(arguments: Namespace) -> dict[str, Any]:
+    headers = {}
+    for header in arguments.header:
+        name, equals, form = header.partition("=")
+        if not equals:
+            raise UsageError(f"`{header}` is no header", hint="--header NAME=FORM: X-Api-Key={value}")
+        headers[name] = form
+    return {"origins": arguments.origin, "headers": headers}
+
+
+def _value(arguments: Namespace, op: str, others: dict[str, Any]) -> str | bytes:
+    """The value from where the arguments say: text if it is UTF-8, without the end of its last line."""
+    if arguments.file is None and sys.stdin.isatty():
+        value: str | bytes = _ask(arguments, op, others)
+    else:
+        raw = _read(arguments.file)
+        value = raw if arguments.binary else _as_value(raw)
+    if not value:
+        raise UsageError(
+            "the value is empty", hint="type it, or pipe it in: printf %s VALUE | sideband secrets set NAME"
+        )
+    return value
+
+
+def _read(path: Path | None) -> bytes:
+    if path is None:
+        return sys.stdin.buffer.read(_LARGEST)
+    try:
+        with path.open("rb") as file:
+            return file.read(_LARGEST)
+    except OSError as error:
+        raise UsageError(f"`{path}` can't be read: {error.strerror}", hint="--file PATH names the file") from None
+
+
+def _as_value(raw: bytes) -> str | bytes:
+    try:
+        return raw.decode().removesuffix("\n")
+    except UnicodeDecodeError:
+        return raw
+
+
+def _ask(arguments: Namespace, op: str, others: dict[str, Any]) -> str:
     """Ask for the value, unless it is clear already that it could not be stored."""
     from pydantic import ValidationError
 
     async def check() -> None:
         async with make_host(arguments) as host:
-            model = (await host.broker.ops.get("secrets.set")).spec.params
+            model = (await host.broker.ops.get(op)).spec.params
         try:
-            model.model_validate({"name": arguments.name, "value": "x", "origins": arguments.origin})
+            model.model_validate({"name": arguments.name, "value": "x", **others})
         except ValidationError as error:
             problems = "; ".join(
                 f"{'.'.join(map(str, one['loc']))}: {one['msg'].removeprefix('Value error, ')}"
                 for one in error.errors()
             )
-            raise UsageError(problems, hint="see `sideband secrets set --help`") from None
+            raise UsageError(problems, hint=f"see `sideband secrets {arguments.action} --help`") from None
 
     run(check)
     try:
@@ -84,13 +185,68 @@ def _ask(arguments: Namespace) -> str:
 
 def _list(arguments: Namespace) -> int:
     output = _op(arguments, "secrets.list", {})
-    rows = [[item["name"], ", ".join(item["origins"]), item["kind"], item["updated"]] for item in output["items"]]
-    table = format_table(["name", "may be sent to", "kind", "stored"], rows) if rows else "no secrets are stored"
-    print_data(arguments, output, f"{table}\n(kept in: {output['backend']})")
+    columns = ["name", "may be sent to", "kind", "age", "kept in"]
+    rows = [
+        [item["name"], ", ".join(item["origins"]), item["kind"], _age(item["updated"]), _place(item)]
+        for item in output["items"]
+    ]
+    table = format_table(columns, rows) if rows else "no secrets are stored"
+    print_data(arguments, output, f"{table}\n(own ones are kept in: {output['backend']})")
+    for source, problem in sorted(output["problems"].items()):
+        notice(f"{source} is left out: {problem}")
     return 0
+
+
+def _place(item: dict[str, Any]) -> str:
+    until = item["previous_until"]
+    return f"{item['source']} (the value before until {until})" if until else item["source"]
+
+
+def _age(updated: str | None) -> str:
+    """How long ago that was, in the largest unit of which there are at least two."""
+    if updated is None:
+        return "unknown"
+    try:
+        seconds = (datetime.now(UTC) - datetime.fromisoformat(updated)).total_seconds()
+    except (TypeError, ValueError):
+        return "unknown"
+    for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{int(seconds // length)} {unit}"
+    return "just now"
 
 
 def _delete(arguments: Namespace) -> int:
     output = _op(arguments, "secrets.delete", {"name": arguments.name})
     print_data(arguments, output if output is not None else {"name": arguments.name}, f"deleted `{arguments.name}`")
     return 0
+
+
+def _rekey(arguments: Namespace) -> int:
+    params: dict[str, Any] = {"to": arguments.to}
+    if arguments.to == "passphrase":
+        params["passphrase"] = _new_passphrase()
+    if arguments.key_file is not None:
+        params["key_file"] = str(arguments.key_file.absolute())
+    output = _op(arguments, "secrets.rekey", params)
+    lines = [f"the store is opened by a new {arguments.to} now; the old key no longer opens it"]
+    if arguments.to == "passphrase":
+        lines.append("set SIDEBAND_SECRETS_PASSPHRASE to the new one")
+    if arguments.key_file is not None:
+        lines.append(f'set `key_file = "{params["key_file"]}"` in `[plugins.secrets]`')
+    if output["left"]:
+        lines.append(f"`{output['left']}` was left where it is: other stores may need it")
+    print_data(arguments, output, "\n".join(lines))
+    return 0
+
+
+def _new_passphrase() -> str:
+    if not sys.stdin.isatty():
+        return sys.stdin.readline().removesuffix("\n")
+    try:
+        given = getpass("new passphrase: ")
+        if given == getpass("the same again: "):
+            return given
+    except EOFError:
+        raise UsageError("no passphrase was given", hint="type it twice, or pipe it in") from None
+    raise UsageError("they differ", hint="nothing was changed; try again")
