@@ -1,6 +1,6 @@
 import pytest
 from sideband.messages import parse_message
-from sideband.ops import OpDenied, OpParamsInvalid
+from sideband.ops import EgressRefused, OpDenied, OpParamsInvalid
 from sideband.providers import ThinkingDelta, ToolCallDelta
 
 pytestmark = pytest.mark.anyio
@@ -106,3 +106,20 @@ async def test_no_word_of_the_conversation_enters_the_ledger_without_a_key(host,
     assert "hello" not in text
     assert "fake:m" in text
     assert "77" in text
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"system": "the key is canary-7f3a9c51"},
+        {"messages": [{"role": "user", "content": "canary-7f3a9c51"}]},
+        {"tools": [{"name": "t", "description": "canary-7f3a9c51", "parameters": {"type": "object"}}]},
+        {"options": {"seed": "canary-7f3a9c51"}},
+    ],
+    ids=["system", "message", "tool", "option"],
+)
+async def test_a_known_secret_is_not_sent_to_a_model(host, fake, ask, params):
+    host.redactor.protect("canary-7f3a9c51", "canary", origins=["https://api.example.org"])
+    with pytest.raises(EgressRefused, match="request to the model"):
+        await ask(host, **params)
+    assert fake.asked == []

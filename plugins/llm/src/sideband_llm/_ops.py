@@ -43,6 +43,8 @@ async def generate(params: GenerateParams, ctx: OpContext) -> AssistantMessage:
     name = await _name(params.model, ctx)
     provider, provider_ctx = await open_provider(name.provider, ctx)
     request = params.request(name.model)
+    # What people, tools and skills say is redacted before it gets here; a plugin or a project may still say it.
+    ctx.check_egress(None, {"request to the model": request.model_dump_json()})
     info = await models.find(name, provider, provider_ctx)
     check_abilities(name, request, info)
     message = await read_answer(provider, request, provider_ctx, ctx.emit)
