@@ -12,6 +12,7 @@ from sideband.ops import OpContext
 
 from ._cookies import CookieJar
 from ._decoding import ACCEPTED_ENCODINGS
+from ._egress import check_body, check_headers_leaving
 from ._errors import AddressDenied, HeaderRefused, HttpError, HttpTimeout, RedirectRefused, ResponseTooLarge, UrlInvalid
 from ._headers import check_cookies, check_credential_headers, check_headers, cookie_header, parse_cookie_header
 from ._models import Redirect
@@ -95,7 +96,10 @@ async def exchange(
     hop = await _first_hop(plan, ctx)
     while True:
         with _after(redirects), translated(hop.method, hop.target, plan.timeout):
-            response = await _send(_request(hop, plan, jar), plan, connections, peers)
+            request = _request(hop, plan, jar)
+            check_headers_leaving(request.headers, hop.credential, hop.target, ctx)
+            await check_body(hop.content, hop.target, ctx)
+            response = await _send(request, plan, connections, peers)
         try:
             jar.learn(response)
             following = _following(plan, hop, response, len(redirects))

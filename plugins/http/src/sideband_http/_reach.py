@@ -5,6 +5,7 @@ from __future__ import annotations
 from sideband.ops import OpContext, OpDenied
 
 from ._addresses import FORBIDDEN, AddressClass, classify
+from ._egress import check_url
 from ._errors import AddressDenied, AddressRefused, ConnectFailed
 from ._resolving import NameUnresolved, Resolver
 from ._scope import network_of, scope_of
@@ -27,10 +28,12 @@ async def peers_of(
 
     Raises:
         OpDenied: the grant does not allow the request. If that is clear from its URL, the name is not even looked up.
+        EgressRefused: its URL holds a secret.
         AddressRefused: it is an address where nobody may go.
         ConnectFailed: the name stands for no address.
     """
     _require_by_name(target, method, ctx, file)
+    check_url(target, method, ctx)
     try:
         addresses = await resolver.resolve(target.host, ctx.domain)
     except NameUnresolved as error:

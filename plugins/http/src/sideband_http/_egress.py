@@ -1,0 +1,89 @@
+"""No known secret leaves for where it is not bound, and none in a URL: those end up in logs, histories and referrers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Mapping
+from functools import partial
+from urllib.parse import unquote, unquote_plus
+
+import anyio
+from sideband.ops import OpContext
+
+from ._headers import cookie_header, parse_cookie_header
+from ._url import Target
+
+__all__ = ["check_body", "check_headers_leaving", "check_stream", "check_url"]
+
+# Searching this much takes less time than handing it to a thread.
+_SEARCHED_AT_ONCE = 262_144
+# The longest secret has 64 KiB, and three times that percent-encoded.
+_OVERLAP = 262_144
+
+
+def check_url(target: Target, method: str, ctx: OpContext) -> None:
+    """Check what is told to name servers, proxies and everybody who sees the URL.
+
+    Raises:
+        EgressRefused: it holds a secret, as it stands or once decoded.
+    """
+    url = target.url
+    ctx.check_egress(None, {"method": method, "URL": "\n".join({url, unquote(url), unquote_plus(url)})})
+
+
+def check_headers_leaving(
+    headers: Mapping[str, str], credential: Mapping[str, str], target: Target, ctx: OpContext
+) -> None:
+    """Check headers and cookies, except those of the credential that was resolved for this origin.
+
+    Args:
+        headers: all that are sent, lower-case.
+        credential: the headers of the credential, lower-case.
+        target: where they go.
+        ctx: who sends them.
+
+    Raises:
+        EgressRefused: one holds a secret that is not bound to the origin.
+    """
+    parts = {f"header `{name}`": f"{name}: {value}" for name, value in headers.items() if name not in credential}
+    attached = parse_cookie_header(credential.get("cookie", ""))
+    cookies = parse_cookie_header(headers.get("cookie", ""))
+    rest = {name: value for name, value in cookies.items() if name not in attached}
+    ctx.check_egress(target.origin, {**parts, "header `cookie`": cookie_header(rest)})
+
+
+async def check_body(content: bytes | None, target: Target, ctx: OpContext) -> None:
+    """Check a body.
+
+    Raises:
+        EgressRefused: it holds a secret that is not bound to the origin.
+    """
+    if content:
+        await _search(content, target, ctx)
+
+
+async def check_stream(pieces: AsyncIterable[bytes], target: Target, ctx: OpContext) -> None:
+    """Check a body that is too large to be held. To be done before it is sent, so that no half of a secret is.
+
+    Args:
+        pieces: all of it. What is sent afterwards must be the same.
+        target: where it is about to go.
+        ctx: who sends it.
+
+    Raises:
+        EgressRefused: it holds a secret that is not bound to the origin.
+    """
+    window = bytearray()
+    async for piece in pieces:
+        window += piece
+        if len(window) >= 4 * _OVERLAP:
+            await _search(bytes(window), target, ctx)
+            del window[:-_OVERLAP]
+    await _search(bytes(window), target, ctx)
+
+
+async def _search(content: bytes, target: Target, ctx: OpContext) -> None:
+    search = partial(ctx.check_egress, target.origin, {"body": content})
+    if len(content) <= _SEARCHED_AT_ONCE:
+        search()
+    else:
+        await anyio.to_thread.run_sync(search)

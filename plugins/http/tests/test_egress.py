@@ -1,0 +1,167 @@
+"""A secret reaches the origin that it is bound to, and nobody else."""
+
+import base64
+
+import pytest
+from sideband.ops import EgressRefused
+from sideband_http._egress import _OVERLAP, check_stream
+from sideband_http._url import parse_url
+
+pytestmark = pytest.mark.anyio
+
+TOKEN = "s3cr3t-token-value"
+ENCODED = base64.b64encode(TOKEN.encode()).decode()
+ESCAPED = "".join(f"%{byte:02x}" for byte in TOKEN.encode())
+
+
+@pytest.fixture
+async def bound(host, server):
+    """The server that the secret is bound to."""
+    await host.op("http.get", {"url": server.url("/echo"), "auth": "bearer"})
+    server.seen.clear()
+    return server
+
+
+async def refused(host, op, url, **params):
+    with pytest.raises(EgressRefused) as caught:
+        await host.op(op, {"url": url, **params})
+    error = caught.value
+    assert (error.code, error.exit_code) == ("op.egress", 3)
+    assert TOKEN not in error.message + error.hint
+    return error.message
+
+
+@pytest.mark.parametrize(
+    ("params", "part"),
+    [
+        ({"headers": {"X-Token": TOKEN}}, "header `x-token`"),
+        ({"headers": {"Authorization": f"Bearer {TOKEN}"}}, "header `authorization`"),
+        ({"headers": {"X-Token": ENCODED}}, "header `x-token`"),
+        ({"headers": {TOKEN: "1"}}, "header `[redacted:bearer]`"),
+        ({"cookies": {"sid": TOKEN}}, "header `cookie`"),
+        ({"body": f"…{TOKEN}…"}, "body"),
+        ({"body": "x" * 400_000 + TOKEN}, "body"),
+        ({"json": {"a": [TOKEN]}}, "body"),
+        ({"data": {"a": TOKEN}}, "body"),
+        ({"body": base64.b64encode(b"x" + TOKEN.encode()).decode()}, "body"),
+        ({"body": TOKEN.encode().hex()}, "body"),
+    ],
+)
+async def test_a_secret_goes_to_nobody_else(host, bound, other, params, part):
+    message = await refused(host, "http.post", other.url("/echo"), **params)
+    assert f"the {part}, on its way to {other.origin}," in message
+    assert other.seen == []
+
+
+async def test_a_secret_goes_where_it_is_bound(host, bound):
+    params = {"headers": {"X-Token": TOKEN}, "cookies": {"sid": TOKEN}, "body": TOKEN}
+    await host.op("http.post", {"url": bound.url("/echo"), **params})
+    assert bound.seen[0]["headers"]["x-token"] == TOKEN
+
+
+@pytest.mark.parametrize("path", [f"/{TOKEN}", f"/echo?q={TOKEN}", f"/echo?q={ENCODED}", f"/{ESCAPED}", f"/?{ESCAPED}"])
+async def test_a_secret_stands_in_no_url_not_even_where_it_is_bound(host, bound, path):
+    message = await refused(host, "http.get", bound.url(path))
+    assert "the URL holds the secret `bearer`" in message
+    assert bound.seen == []
+
+
+async def test_a_secret_stands_in_no_params(host, bound):
+    await refused(host, "http.get", bound.url("/echo"), params={"key": TOKEN})
+    assert bound.seen == []
+
+
+async def test_a_secret_is_no_name_to_be_looked_up(host, bound, monkeypatch):
+    asked = []
+    monkeypatch.setattr("sideband_http._resolving.socket.getaddrinfo", lambda name, *_, **__: asked.append(name))
+    await refused(host, "http.get", f"http://{TOKEN}.example.test/")
+    assert asked == []
+
+
+@pytest.fixture
+def answering(bound, monkeypatch):
+    """Let the server that knows the secret answer `/leak` with a header."""
+
+    def make(name, value, status=200):
+        answer = lambda handler: handler.send(status=status, headers=[(name, value)])  # noqa: E731
+        monkeypatch.setattr(bound.RequestHandlerClass, "at_leak", answer, raising=False)
+
+    return make
+
+
+async def test_a_redirect_does_not_carry_a_secret_on(host, bound, other, answering):
+    answering("Location", f"{other.origin}/echo?q={TOKEN}", 302)
+    await refused(host, "http.get", bound.url("/leak"))
+    assert other.seen == []
+
+
+async def test_a_redirect_looks_up_no_name_that_holds_a_secret(host, bound, answering, monkeypatch):
+    asked = []
+    monkeypatch.setattr("sideband_http._resolving.socket.getaddrinfo", lambda name, *_, **__: asked.append(name))
+    answering("Location", f"http://{TOKEN}.example.test/", 302)
+    await refused(host, "http.get", bound.url("/leak"))
+    assert asked == []
+
+
+async def test_a_session_keeps_to_the_same(host, bound, other):
+    steps = [
+        ("http.session_open", {"headers": {"X-Token": TOKEN}}),
+        ("http.session_request", {"session_id": "$session", "url": bound.url("/echo")}),
+        ("http.session_request", {"session_id": "$session", "url": other.url("/echo")}),
+    ]
+    answers = await host.op("flow.run", {"steps": steps})
+    assert [one.get("error") for one in answers] == [None, None, "op.egress"]
+    assert other.seen == []
+
+
+async def test_a_cookie_that_a_server_set_does_not_carry_a_secret_to_another_port(host, bound, other, answering):
+    answering("Set-Cookie", f"sid={TOKEN}")
+    steps = [
+        ("http.session_open", {}),
+        ("http.session_request", {"session_id": "$session", "url": bound.url("/leak")}),
+        ("http.session_request", {"session_id": "$session", "url": bound.url("/echo")}),
+        ("http.session_request", {"session_id": "$session", "url": other.url("/echo")}),
+    ]
+    answers = await host.op("flow.run", {"steps": steps})
+    assert [one.get("error") for one in answers] == [None, None, None, "op.egress"]
+    assert other.seen == []
+
+
+async def test_a_download_asks_for_nothing_with_a_secret(host, bound, other):
+    await refused(host, "http.download", other.url("/echo"), path="x", headers={"X-Token": TOKEN})
+    assert other.seen == []
+
+
+class Searched:
+    """What is checked, as the host would see it."""
+
+    def __init__(self):
+        self.parts = []
+
+    def check_egress(self, audience, parts):
+        self.parts.append((audience, parts["body"]))
+        if TOKEN.encode() in parts["body"]:
+            raise EgressRefused("test.op", "demo", "body", audience)
+
+
+async def pieces(*given):
+    for one in given:
+        yield one
+
+
+@pytest.mark.parametrize("cut", [1, 5, len(TOKEN) - 1])
+@pytest.mark.parametrize("before", [0, 10, 4 * _OVERLAP - 4, 4 * _OVERLAP, 9 * _OVERLAP - 1])
+async def test_a_stream_is_searched_across_its_pieces(cut, before):
+    content = TOKEN.encode()
+    parts = [b"x" * 65_536] * (before // 65_536) + [b"x" * (before % 65_536)]
+    with pytest.raises(EgressRefused):
+        await check_stream(
+            pieces(*parts, content[:cut], content[cut:], b"y" * 300_000), parse_url("http://h/"), Searched()
+        )
+
+
+async def test_a_stream_without_a_secret_is_searched_to_its_end():
+    searched = Searched()
+    await check_stream(pieces(*[b"x" * 500_000] * 5, b"end"), parse_url("http://h/"), searched)
+    assert searched.parts[-1][1].endswith(b"end")
+    assert {audience for audience, _ in searched.parts} == {"http://h"}
