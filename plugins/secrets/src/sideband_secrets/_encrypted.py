@@ -12,7 +12,15 @@ from attrs import define, field
 
 from ._backends import Step, Stored, Summary
 from ._errors import SecretsDamaged, SecretsKeyMissing, SecretsRekeyRefused
-from ._files import locked, move_private, private_folder, read_private, remove_private, replace_private
+from ._files import (
+    locked,
+    move_private,
+    private_folder,
+    read_private,
+    remove_left_overs,
+    remove_private,
+    replace_private,
+)
 from ._keys import Keys
 from ._sealing import Sealed, new_key_header, seal
 
@@ -118,6 +126,8 @@ class EncryptedBackend:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         with locked(private_folder(self.folder) / "lock"):
+            for path in (self.path, self.keys.file, self.keys.new_file):
+                remove_left_overs(path)
             yield
 
     def _read_all(self) -> dict[str, Stored]:

@@ -21,6 +21,7 @@ __all__ = [
     "move_private",
     "private_folder",
     "read_private",
+    "remove_left_overs",
     "remove_private",
     "replace_private",
 ]
@@ -70,19 +71,26 @@ def read_private(path: Path, *, max_bytes: int) -> bytes | None:
         return None
     except OSError as error:
         raise _storage(path, error) from error
-    with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
-            raise SecretsExposed(path, "is no file of yours", hint="move it away")
-        if found.st_mode & 0o077:
-            raise SecretsExposed(path, "can be read or written by others", hint=f"chmod 600 {path}")
-        try:
+    try:
+        _check_owned(path, os.fstat(descriptor))
+        with open(descriptor, "rb", closefd=False) as file:
             content = file.read(max_bytes + 1)
-        except OSError as error:
-            raise _storage(path, error) from error
-        if len(content) > max_bytes:
-            raise SecretsStorage(path, f"it is longer than {max_bytes:,} bytes")
-        return content
+    except SecretsExposed:
+        raise  # which is an OSError too
+    except OSError as error:
+        raise _storage(path, error) from error
+    finally:
+        os.close(descriptor)
+    if len(content) > max_bytes:
+        raise SecretsStorage(path, f"it is longer than {max_bytes:,} bytes")
+    return content
+
+
+def _check_owned(path: Path, found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+        raise SecretsExposed(path, "is no file of yours", hint="move it away")
+    if found.st_mode & 0o077:
+        raise SecretsExposed(path, "can be read or written by others", hint=f"chmod 600 {path}")
 
 
 def create_private(path: Path, content: bytes) -> None:
@@ -101,6 +109,15 @@ def replace_private(path: Path, content: bytes) -> None:
         SecretsStorage: it can't be written.
     """
     _write(path, content, lambda temporary: temporary.replace(path))
+
+
+def remove_left_overs(path: Path) -> None:
+    """Remove what writers of ``path`` left that were killed. Nobody else may be writing it."""
+    try:
+        for left_over in path.parent.glob(_LEFT_OVER.format(name=path.name)):
+            left_over.unlink(missing_ok=True)
+    except OSError as error:
+        raise _storage(path, error) from error
 
 
 def move_private(path: Path, to: Path) -> None:
@@ -147,9 +164,6 @@ def _wait_for(descriptor: int) -> None:
 
 def _write(path: Path, content: bytes, put: Callable[[Path], object]) -> None:
     try:
-        # whoever writes holds the lock, so that these belong to nobody who still lives
-        for left_over in path.parent.glob(_LEFT_OVER.format(name=path.name)):
-            left_over.unlink(missing_ok=True)
         prefix, _, suffix = _LEFT_OVER.format(name=path.name).partition("*")
         descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=prefix, suffix=suffix)
         temporary = Path(name)

@@ -1,0 +1,258 @@
+"""The encrypted store when the machine, the disk or somebody else is against it."""
+
+import base64
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sideband_secrets import SecretsDamaged, SecretsExposed, SecretsNewer, SecretsStorage, SecretsWrongKey, Stored
+from sideband_secrets._encrypted import EncryptedBackend
+from sideband_secrets._keys import Keys
+
+HERE = Path(__file__).parent
+
+
+def secret(name="token", value=b"s3cr3t-value"):
+    return Stored(name, value, True)
+
+
+def put(store, stored):
+    store.change(stored.name, lambda _before: stored)
+
+
+def open_store(folder, key_file=None):
+    return EncryptedBackend(folder=folder, keys=Keys(file=key_file or folder / "key", source="file"))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "secrets"
+
+
+@pytest.fixture
+def store(folder):
+    store = open_store(folder)
+    put(store, secret())
+    return store
+
+
+def python_environment():
+    return os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+
+
+def crash(tmp_path, action):
+    """What was left by runs that were killed before each of their steps."""
+    done = subprocess.run(
+        [sys.executable, HERE / "store_crashes.py", tmp_path, action],
+        env=python_environment(), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    left = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(left) > 3
+    return left
+
+
+class TestKilledAtEachStep:
+    def test_a_change_is_there_whole_or_not_at_all(self, tmp_path):
+        left = crash(tmp_path, "change")
+        assert {run["value"] for run in left} == {"old-value", "new-value"}
+        assert all(run["same"] for run in left)
+
+    def test_the_first_secret_is_there_or_not(self, tmp_path):
+        assert {run["value"] for run in crash(tmp_path, "first")} <= {None, "new-value"}
+
+    @pytest.mark.parametrize("action", ["rekey", "to-passphrase", "to-file", "passphrase"])
+    def test_a_store_that_gets_a_new_key_opens_at_any_time(self, tmp_path, action):
+        assert {run["value"] for run in crash(tmp_path, action)} == {"old-value"}
+
+    @pytest.mark.parametrize("action", ["first", "change", "rekey"])
+    def test_the_next_change_removes_what_was_left(self, tmp_path, action):
+        for run in crash(tmp_path, action):
+            assert run["files"] == ["key", "lock", "store.json"]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole")
+    store = open_store(folder)
+    put(store, secret())
+    return store, store.path.read_bytes()
+
+
+class TestDamage:
+    @settings(deadline=None, max_examples=300)
+    @given(data=st.data())
+    def test_any_flipped_byte_is_damage_whatever_the_key(self, whole, data):
+        store, raw = whole
+        position = data.draw(st.integers(0, len(raw) - 1))
+        flipped = raw[position] ^ data.draw(st.integers(1, 255))
+        store.path.write_bytes(raw[:position] + bytes([flipped]) + raw[position + 1 :])
+        with pytest.raises(SecretsDamaged):
+            store.read("token")
+
+    @settings(deadline=None, max_examples=200)
+    @given(
+        raw=st.binary(max_size=200)
+        | st.text('{}[]",:0123456789eE-+.nulltruefalsedigestdata', max_size=200).map(str.encode)
+    )
+    def test_anything_else_is_damage(self, whole, raw):
+        store, _ = whole
+        store.path.write_bytes(raw)
+        with pytest.raises(SecretsDamaged):
+            store.read("token")
+
+    @settings(deadline=None, max_examples=100)
+    @given(key=st.binary(min_size=32, max_size=32))
+    def test_any_other_key_is_a_wrong_key_and_no_damage(self, whole, tmp_path_factory, key):
+
+        store, raw = whole
+        store.path.write_bytes(raw)
+        key_file = tmp_path_factory.getbasetemp() / "other-key"
+        key_file.touch(mode=0o600)
+        key_file.write_bytes(base64.b64encode(key))
+        with pytest.raises(SecretsWrongKey):
+            open_store(store.folder, key_file).read("token")
+
+    @pytest.mark.parametrize("more", [b" ", b"\n", b"{}", b"\0"])
+    def test_more_bytes_are_damage(self, store, more):
+        for raw in (store.path.read_bytes() + more, more + store.path.read_bytes()):
+            store.path.write_bytes(raw)
+            with pytest.raises(SecretsDamaged):
+                store.read("token")
+
+    def test_endless_nesting_is_damage(self, store):
+        store.path.write_bytes(b"[" * 1_000_000)
+        with pytest.raises(SecretsDamaged):
+            store.read("token")
+
+    def test_a_file_that_is_too_large_is_not_read(self, store):
+        with store.path.open("r+b") as file:
+            file.truncate(300 * 1024 * 1024)
+        with pytest.raises(SecretsStorage, match="longer"):
+            store.read("token")
+
+    def test_a_damaged_store_is_not_written_over(self, store):
+        store.path.write_bytes(b"damaged")
+        with pytest.raises(SecretsDamaged):
+            put(store, secret("other"))
+        assert store.path.read_bytes() == b"damaged"
+
+
+class TestOtherFiles:
+    def test_a_link_in_place_of_the_store_or_the_lock_is_refused(self, store, folder, tmp_path):
+        for name in ("store.json", "lock"):
+            (folder / name).rename(tmp_path / name)
+            (folder / name).symlink_to(tmp_path / name)
+            with pytest.raises(SecretsStorage):
+                put(store, secret("other"))
+            (folder / name).unlink()
+            (tmp_path / name).rename(folder / name)
+        put(store, secret("other"))
+
+    def test_a_pipe_in_place_of_the_store_is_refused_at_once(self, store, folder):
+        store.path.unlink()
+        os.mkfifo(store.path, 0o600)
+        with pytest.raises(SecretsExposed):
+            store.read("token")
+
+    def test_a_file_in_place_of_the_folder_is_told(self, folder):
+        folder.write_text("")
+        with pytest.raises(SecretsExposed, match="no folder"):
+            open_store(folder).read("token")
+
+    def test_a_folder_in_place_of_the_store_is_refused(self, store):
+        store.path.unlink()
+        store.path.mkdir(mode=0o700)
+        with pytest.raises((SecretsExposed, SecretsStorage)):
+            store.read("token")
+
+    def test_writing_leaves_the_other_names_of_a_file_alone(self, store, tmp_path):
+        before = store.path.read_bytes()
+        (tmp_path / "other-name").hardlink_to(store.path)
+        put(store, secret("other"))
+        assert (tmp_path / "other-name").read_bytes() == before
+        assert store.path.stat().st_nlink == 1
+
+    def test_a_file_of_another_user_is_refused(self, folder, tmp_path):
+        foreign = tmp_path / "foreign"
+        foreign.touch(mode=0o600)
+        if os.geteuid() == 0:
+            os.chown(foreign, 12345, 12345)
+        else:
+            foreign = Path("/etc/passwd")
+        with pytest.raises(SecretsExposed, match="no file of yours"):
+            put(open_store(folder, foreign), secret())
+
+    def test_a_folder_of_another_user_is_refused(self, folder):
+        folder.mkdir(mode=0o700)
+        if os.geteuid() == 0:
+            os.chown(folder, 12345, 12345)
+        else:
+            folder = Path("/")
+        with pytest.raises(SecretsExposed, match="another user"):
+            open_store(folder).read("token")
+
+    def test_files_of_others_that_look_like_left_overs_are_not_touched(self, store, folder):
+        names = [".store.json.backup", "store.json.sideband-new", ".other.x.sideband-new"]
+        for name in names:
+            (folder / name).write_text("mine")
+        put(store, secret("other"))
+        assert all((folder / name).exists() for name in names)
+
+
+_FILL = """
+import json, sys
+from pathlib import Path
+from sideband_secrets import SecretsStorage, Stored
+from sideband_secrets._encrypted import EncryptedBackend
+from sideband_secrets._keys import Keys
+folder = Path(sys.argv[1])
+store = EncryptedBackend(folder=folder, keys=Keys(file=folder / "key", source="file"))
+stored = 0
+try:
+    for number in range(100):
+        secret = Stored(f"token-{number}", b"x" * 20_000, True)
+        store.change(secret.name, lambda _: secret)
+        stored += 1
+except SecretsStorage as error:
+    told = error.message
+files = sorted(file.name for file in folder.iterdir())
+whole = all(store.read(f"token-{number}").value == b"x" * 20_000 for number in range(stored))
+store.change("token-0", lambda _: None)
+print(json.dumps({"stored": stored, "told": told, "files": files, "whole": whole}))
+"""
+
+
+def test_a_full_disk_keeps_all_that_was_stored(tmp_path):
+    (tmp_path / "disk").mkdir()
+    script = 'mount -t tmpfs -o size=256k,mode=700 tmpfs "$1" && exec "$2" -c "$3" "$1/secrets"'
+    options = ["--mount"] if os.geteuid() == 0 else ["--mount", "--map-root-user"]
+    done = subprocess.run(
+        ["unshare", *options, "sh", "-c", script, "sh", tmp_path / "disk", sys.executable, _FILL],
+        env=python_environment(), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert "No space left" in result["told"]
+    assert result["files"] == ["key", "lock", "store.json"]
+    assert result["whole"]
+    assert result["stored"] > 1
+
+
+def test_a_store_of_a_later_version_is_no_damage(store):
+
+    content = json.loads(store.path.read_bytes())
+    del content["digest"]
+    content["version"] = 2
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
+    store.path.write_text(json.dumps(content | {"digest": hashlib.sha256(canonical).hexdigest()}))
+    with pytest.raises(SecretsNewer) as caught:
+        store.read("token")
+    assert caught.value.code == "secrets.newer"
+    assert "later version" in caught.value.hint
