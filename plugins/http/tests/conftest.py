@@ -262,6 +262,7 @@ class RawServer(socketserver.ThreadingTCPServer):
     def __init__(self):
         super().__init__(("127.0.0.1", 0), RawHandler)
         self.requests = []
+        self.sent = 0
         self.released = threading.Event()
         self.barrier = threading.Barrier(1)
         self.script = lambda *_: False
@@ -293,6 +294,7 @@ class RawServer(socketserver.ThreadingTCPServer):
             connection.sendall(start)
             while not self.released.is_set():
                 connection.sendall(piece)
+                self.sent += len(piece)
             return False
 
         self.script = script

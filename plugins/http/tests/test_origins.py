@@ -42,13 +42,21 @@ async def test_each_hop_needs_a_grant(host, server, other):
 
 async def test_a_redirect_within_the_origin_needs_its_path_granted(host, server):
     with pytest.raises(OpDenied):
-        await host.op("http.get", {"url": server.url("/redirect"), "params": to(None)}, grants=["http:path=/redirect,network=loopback"])
+        await host.op(
+            "http.get",
+            {"url": server.url("/redirect"), "params": to(None)},
+            grants=["http:path=/redirect,network=loopback"],
+        )
     assert len(server.seen) == 1
 
 
 async def test_a_method_that_changes_needs_its_grant(host, server):
     with pytest.raises(OpDenied):
-        await host.op("http.post", {"url": server.url("/redirect"), "params": to(None)}, grants=["http:method=POST,network=loopback"])
+        await host.op(
+            "http.post",
+            {"url": server.url("/redirect"), "params": to(None)},
+            grants=["http:method=POST,network=loopback"],
+        )
     assert len(server.seen) == 1
 
 

@@ -17,7 +17,7 @@ import httpx
 from aiohttp.abc import AbstractStreamWriter
 from yarl import URL
 
-from ._transport import TransportOptions
+from ._transport import TransportOptions, peer_of
 
 __all__ = ["AiohttpTransport"]
 
@@ -73,17 +73,17 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request, and hand out the response with its body still to come."""
         upload = _upload_of(request)
-        peer = request.extensions.get("sideband_peer")
+        peer = peer_of(request)
         try:
             with _translated(upload):
                 response = await self._session.request(
                     request.method,
-                    _url(request, request.url.host if peer is None else str(peer.address)),
+                    _url(request, str(peer.address)),
                     data=upload,
                     headers=[(name.decode("ascii"), value.decode("ascii")) for name, value in request.headers.raw],
                     allow_redirects=False,
                     timeout=_timeout(request.extensions.get("timeout", {})),
-                    server_hostname=None if peer is None else peer.name,
+                    server_hostname=peer.name,
                 )
         except BaseException:
             if isinstance(upload, _Upload):
@@ -219,7 +219,9 @@ class _Body(httpx.AsyncByteStream):
                 yield piece
 
     async def aclose(self) -> None:
-        if not self._response.content.at_eof():
+        if self._response.content.at_eof():
+            self._response.release()
+        else:
             self._response.close()
         if isinstance(self._upload, _Upload):
             await self._upload.ended()

@@ -13,7 +13,17 @@ from sideband.ops import OpContext
 from ._cookies import CookieJar
 from ._decoding import ACCEPTED_ENCODINGS
 from ._egress import check_body, check_headers_leaving
-from ._errors import AddressDenied, HeaderRefused, HttpError, HttpTimeout, RedirectRefused, ResponseTooLarge, UrlInvalid
+from ._errors import (
+    AddressDenied,
+    HeaderRefused,
+    HttpError,
+    HttpTimeout,
+    ProtocolFailed,
+    RedirectRefused,
+    ResponseTooLarge,
+    UrlInvalid,
+)
+from ._framing import framing_problem
 from ._headers import check_cookies, check_credential_headers, check_headers, cookie_header, parse_cookie_header
 from ._models import Redirect
 from ._reach import peers_of
@@ -101,6 +111,8 @@ async def exchange(
             await check_body(hop.content, hop.target, ctx)
             response = await _send(request, plan, connections, peers)
         try:
+            if (problem := framing_problem(response)) is not None:
+                raise ProtocolFailed(hop.method, hop.target.origin, problem, retryable=False)
             jar.learn(response)
             following = _following(plan, hop, response, len(redirects))
             if following is None:

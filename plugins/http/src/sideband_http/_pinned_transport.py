@@ -14,6 +14,7 @@ from typing import Any
 import httpcore
 import httpx
 
+from ._clean_pool import CleanPool
 from ._transport import Peer, TransportOptions, peer_of
 
 __all__ = ["PinnedTransport"]
@@ -25,7 +26,7 @@ class PinnedTransport(httpx.AsyncBaseTransport):
     """Sends each request to its ``peer``."""
 
     def __init__(self, options: TransportOptions) -> None:
-        self._pool = httpcore.AsyncConnectionPool(
+        self._pool = CleanPool(
             ssl_context=options.tls,
             http1=True,
             http2=options.http2,

@@ -1,0 +1,215 @@
+"""Servers that lie, flood, stall and break the grammar, against both transports, with an honest one beside them."""
+
+import gzip
+import zlib
+
+import anyio
+import pytest
+from sideband_http import HttpError
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.parametrize(
+        ("anyio_backend", "transport"), [("asyncio", "aiohttp"), ("asyncio", "httpx"), ("trio", "httpx")]
+    ),
+]
+
+HEAD = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+REFUSED = {"http.protocol", "http.too_large", "http.content"}
+
+
+async def outcome(host, url, op="http.get", **params):
+    """The answer, or the code of the error; either way within the time that was asked for."""
+    with anyio.fail_after(10):
+        try:
+            return await host.op(op, {"url": url, "timeout": 5, **params})
+        except HttpError as error:
+            return error.code
+
+
+async def check_neighbour(host, server):
+    assert (await host.op("http.get", {"url": server.url("/bytes?count=3")}))["body"] == "xxx"
+
+
+@pytest.mark.parametrize(
+    ("start", "piece"),
+    [
+        (HEAD, b"X-A: " + b"y" * 1000 + b"\r\n"),
+        (HEAD + b"X-A: ", b"y" * 1000),
+        (b"HTTP/1.1 200 ", b"y" * 1000),
+        (b"", b"y" * 1000),
+        (CHUNKED + b"0\r\n", b"X-A: y\r\n" * 100),
+        (CHUNKED, b"400\r\n" + b"x" * 1024 + b"\r\n"),
+        (CHUNKED, b"1\r\nx\r\n" * 200),
+        (HEAD + b"\r\n", b"x" * 65_536),
+        (HEAD + b"Content-Length: 999999999999999\r\n\r\n", b"x" * 65_536),
+        (HEAD + b"Content-Encoding: gzip\r\n\r\n" + gzip.compress(b""), gzip.compress(b"") * 100),
+    ],
+    ids=[
+        "headers",
+        "header",
+        "status",
+        "garbage",
+        "trailers",
+        "chunks",
+        "tiny-chunks",
+        "body",
+        "length",
+        "gzip-members",
+    ],
+)
+async def test_a_flood_is_cut_off(host, server, raw_server, start, piece):
+    raw_server.floods(start, piece)
+    assert await outcome(host, raw_server.url(), max_bytes=10_000) in REFUSED
+    assert raw_server.sent < 30_000_000
+    await check_neighbour(host, server)
+
+
+@pytest.mark.parametrize(
+    ("start", "piece"),
+    [
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+        (b"", b"HTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\n"),
+        (CHUNKED + b"5;", b"name=value;"),
+    ],
+    ids=["continue", "hints", "chunk-extension"],
+)
+async def test_a_flood_that_means_nothing_ends_in_time(host, server, raw_server, start, piece):
+    raw_server.floods(start, piece * 100)
+    assert await outcome(host, raw_server.url(), timeout=0.4) in {"http.timeout", "http.protocol"}
+    await check_neighbour(host, server)
+
+
+@pytest.mark.parametrize(
+    ("start", "piece"),
+    [
+        (b"HTTP/1.", b"1"),
+        (HEAD, b"X"),
+        (HEAD, b"X: y\r\n"),
+        (HEAD + b"Content-Length: 1000\r\n\r\n", b"x"),
+        (CHUNKED + b"400\r\n", b"x"),
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    ],
+    ids=["status", "name", "header", "body", "chunk", "continue"],
+)
+async def test_a_slow_server_has_no_more_than_the_time_of_the_whole_request(host, server, raw_server, start, piece):
+    raw_server.drips(start, piece)
+    assert await outcome(host, raw_server.url(), timeout=0.2) in {"http.timeout", "http.protocol"}
+    await check_neighbour(host, server)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/9.9 200 OK\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 2000 OK\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 -20 OK\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 2 OK\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1  200 OK\r\nContent-Length: 0\r\n\r\n",
+        b"ICY 200 OK\r\nContent-Length: 0\r\n\r\n",
+        b"200 OK\r\n\r\n",
+        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
+        b"<html>no http at all</html>",
+        b"\x00" * 100,
+        b"\x16\x03\x01\x02\x00",
+        b"",
+        HEAD,
+        HEAD + b"Content-Length: 5",
+        HEAD + b"no colon\r\n\r\n",
+        HEAD + b": no name\r\nContent-Length: 0\r\n\r\n",
+        HEAD + b"a b: c\r\nContent-Length: 0\r\n\r\n",
+        HEAD + b"Content-Length : 0\r\n\r\n",
+        HEAD + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nsmall",
+        HEAD + b"Content-Length: 5, 6\r\n\r\nsmall",
+        HEAD + b"Content-Length: +5\r\n\r\nsmall",
+        HEAD + b"Content-Length: -5\r\n\r\nsmall",
+        HEAD + b"Content-Length: 0x5\r\n\r\nsmall",
+        HEAD + b"Content-Length: 5.0\r\n\r\nsmall",
+        HEAD + b"Content-Length: \xd9\xa5\r\n\r\nsmall",
+        HEAD + b"Content-Length: 100000000000000000000\r\n\r\nsmall",
+        HEAD + b"Content-Length: 10\r\n\r\nsmall",
+        HEAD + b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n5\r\nsmall\r\n0\r\n\r\n",
+        HEAD + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nsmall\r\n0\r\n\r\n",
+        HEAD + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nsmall\r\n0\r\n\r\n",
+        HEAD + b"Transfer-Encoding: chunked, identity\r\n\r\n5\r\nsmall\r\n0\r\n\r\n",
+        HEAD + b"Transfer-Encoding: \x0bchunked\r\n\r\n5\r\nsmall\r\n0\r\n\r\n",
+        CHUNKED + b"5\r\nsmall\r\n",
+        CHUNKED + b"-5\r\nsmall\r\n0\r\n\r\n",
+        CHUNKED + b"0x5\r\nsmall\r\n0\r\n\r\n",
+        CHUNKED + b"FFFFFFFFFFFFFFFFF\r\nsmall\r\n0\r\n\r\n",
+        CHUNKED + b"5\r\nsmallXX0\r\n\r\n",
+        CHUNKED + b"\r\nsmall\r\n0\r\n\r\n",
+        CHUNKED + b"g\r\nsmall\r\n0\r\n\r\n",
+        HEAD + b"X: a\x00b\r\nContent-Length: 0\r\n\r\n",
+    ],
+)
+async def test_what_breaks_the_grammar_is_refused(host, server, raw_server, answer):
+    raw_server.answers(answer)
+    assert await outcome(host, raw_server.url()) == "http.protocol"
+    await check_neighbour(host, server)
+
+
+@pytest.mark.parametrize(
+    "surplus",
+    [b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\npoisoned", b"rubbish", b"\r\n\r\n"],
+    ids=["answer", "rubbish", "blank"],
+)
+async def test_what_follows_an_answer_is_not_taken_for_the_next_one(host, raw_server, surplus):
+    def script(connection, _):
+        if len(raw_server.requests) == 1:
+            connection.sendall(HEAD + b"Content-Length: 5\r\n\r\nfirst" + surplus)
+        else:
+            connection.sendall(HEAD + b"Content-Length: 6\r\n\r\nsecond")
+        return True
+
+    raw_server.script = script
+    answers = [await outcome(host, raw_server.url()) for _ in range(2)]
+    bodies = [one if isinstance(one, str) else one["body"] for one in answers]
+    assert bodies[0] in {"first", "http.protocol"}
+    assert bodies[1] == "second"
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3])
+async def test_a_bomb_ends_where_the_limit_is(host, server, raw_server, layers):
+    bomb = b"\0" * 30_000_000
+    for _ in range(layers):
+        bomb = gzip.compress(bomb)
+    encoding = b", ".join([b"gzip"] * layers)
+    raw_server.answers(HEAD + b"Content-Encoding: %b\r\nContent-Length: %d\r\n\r\n" % (encoding, len(bomb)) + bomb)
+    assert await outcome(host, raw_server.url(), max_bytes=100_000) == "http.too_large"
+    await check_neighbour(host, server)
+
+
+async def test_more_layers_than_anybody_needs_are_not_undone(host, raw_server):
+    body = b"x" * 1000
+    for _ in range(10):
+        body = zlib.compress(body)
+    encoding = b", ".join([b"deflate"] * 10)
+    raw_server.answers(HEAD + b"Content-Encoding: %b\r\nContent-Length: %d\r\n\r\n" % (encoding, len(body)) + body)
+    assert (await outcome(host, raw_server.url()))["bytes"] == body
+
+
+async def test_a_folded_header_stays_one_line(host, raw_server):
+    raw_server.answers(HEAD + b"X-Long: one\r\n two\r\n\tthree\r\nContent-Length: 0\r\n\r\n")
+    answer = await outcome(host, raw_server.url())
+    assert answer == "http.protocol" or answer["headers"]["x-long"].split() == ["one", "two", "three"]
+    assert answer == "http.protocol" or "\n" not in answer["headers"]["x-long"]
+
+
+@pytest.mark.parametrize(
+    ("header", "body"),
+    [
+        (b"Content-Type: application/json", b"<html>"),
+        (b"Content-Type: application/json; charset=utf-16", b"{}"),
+        (b"Content-Type: text/plain; charset=punycode", b"abc-"),
+        (b"Content-Type: text/plain; charset=\xff", b"\xff\xfe"),
+        (b"Content-Type: " + b";" * 4000, b"x"),
+        (b"Content-Type: application/json", b"[" * 100_000),
+        (b"Content-Type: application/json", b"9" * 100_000),
+    ],
+)
+async def test_what_a_header_says_about_the_body_is_not_believed(host, raw_server, header, body):
+    raw_server.answers(HEAD + header + b"\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+    answer = await outcome(host, raw_server.url())
+    assert (answer["status"], answer["body_length"], answer["json"]) == (200, len(body), None)
