@@ -37,7 +37,6 @@ __all__ = [
 ]
 
 _BLOCK = 16
-_TAG = 16
 _NONCE = 12
 _LONGEST_NONCE = 16
 
@@ -118,8 +117,6 @@ async def aes_gcm_decrypt(params: AesGcmDecryptParams, ctx: OpContext) -> bytes:
     check_size(work.config, params.ciphertext, params.associated_data)
     check_length("nonce", params.nonce, _NONCE, _LONGEST_NONCE)
     cipher = AESGCM(aes_key(await key_bytes(ctx, params.key, params.handle), params.handle))
-    if len(params.ciphertext) < _TAG:
-        raise CryptoDecryption
 
     def run() -> bytes:
         try:

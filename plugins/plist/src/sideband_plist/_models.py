@@ -1,0 +1,37 @@
+"""Parameters of the ops."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+
+__all__ = ["DumpParams", "ParseParams"]
+
+Step = Annotated[int, Field(ge=0)] | Annotated[str, Field(max_length=1024)]
+Path = Annotated[int, Field(ge=0)] | Annotated[list[Step], Field(max_length=64)]
+
+
+def _as_document(value: Any) -> Any:
+    return value.encode() if isinstance(value, str) else value
+
+
+class _Params(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+class ParseParams(_Params):
+    """Parameters of `plist.parse`."""
+
+    data: Annotated[
+        str | bytes, WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "string", "format": "binary"}]})
+    ]
+    extract: Annotated[dict[str, Path], Field(max_length=256)] | None = None
+    typed: bool = False
+
+
+class DumpParams(_Params):
+    """Parameters of `plist.dump`."""
+
+    value: Any
+    form: Literal["xml", "binary"] = "xml"

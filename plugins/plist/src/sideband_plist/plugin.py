@@ -1,0 +1,25 @@
+"""The entry point of the group `sideband.v1.op`: registers the family `plist`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from sideband.ops import OpFamily
+from sideband.plugins import PluginContext
+
+from ._config import Config
+from ._ops import Readers, dump, parse
+
+__all__ = ["Config", "lifespan", "sideband_ops"]
+
+
+@asynccontextmanager
+async def lifespan(ctx: PluginContext) -> AsyncIterator[Readers]:
+    """The threads of one host."""
+    yield Readers(ctx.config)
+
+
+def sideband_ops() -> OpFamily:
+    """The ops of the family."""
+    return OpFamily(name="plist", ops=(parse, dump), doc="Property lists, XML and binary, as plain data.")

@@ -1,0 +1,337 @@
+"""Documents that were made to deceive, to exhaust, or to hang."""
+
+import plistlib
+import struct
+
+import anyio
+import pytest
+from sideband.ops import OpDenied, OpTimeout
+from sideband_plist import PlistRefused, PlistSyntax, PlistTooLarge, PlistValue
+
+pytestmark = pytest.mark.anyio
+
+DOCTYPE = '<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">'
+
+
+def binary(*objects, top=0, size=2, table=None, count=None, offsets=None):
+    """A document of these encoded objects, and of whatever the rest is said to be."""
+    body, places = b"bplist00", []
+    for one in objects:
+        places.append(len(body))
+        body += one
+    at = len(body) if table is None else table
+    places = places if offsets is None else offsets
+    body += b"".join(place.to_bytes(4, "big") for place in places)
+    return body + struct.pack(">6xBBQQQ", 4, size, len(places) if count is None else count, top, at)
+
+
+def listing(*references):
+    return (
+        bytes([0xAF, 0x12])
+        + struct.pack(">I", len(references))
+        + b"".join(struct.pack(">H", one) for one in references)
+    )
+
+
+def text(length):
+    return bytes([0x5F, 0x12]) + struct.pack(">I", length) + b"x" * length
+
+
+async def test_the_usual_document_type_is_read_and_nothing_is_fetched(parse):
+    assert await parse(f'<?xml version="1.0"?>{DOCTYPE}<plist version="1.0"><true/></plist>') is True
+
+
+LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
+
+
+@pytest.mark.parametrize(
+    "subset",
+    [
+        f'<!ENTITY l0 "ha">{LAUGHS}',
+        '<!ENTITY x SYSTEM "file:///etc/passwd">',
+        '<!ENTITY % x SYSTEM "http://127.0.0.1/x"> %x;',
+        "<!ELEMENT plist ANY>",
+        '<!ATTLIST plist a CDATA "x">',
+        "",
+    ],
+    ids=["laughs", "file", "parameter", "element", "attributes", "empty"],
+)
+async def test_a_document_that_declares_something_is_refused(parse, subset):
+    with pytest.raises(PlistRefused) as caught:
+        await parse(f"<!DOCTYPE plist [{subset}]><plist><string>&l9;&x;</string></plist>")
+    assert caught.value.code == "plist.refused"
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        "",
+        "x",
+        "{ a = 1; }",
+        "<plist/>",
+        "<plist></plist>",
+        "<plist><true/><true/></plist>",
+        "<true/>",
+        "<html/>",
+        "<plist><plist><true/></plist></plist>",
+        "<plist><uid>1</uid></plist>",
+        "<plist><string><b/></string></plist>",
+        "<plist>text<true/></plist>",
+        "<plist><true>x</true></plist>",
+        "<plist><key>a</key></plist>",
+        "<plist><array><key>a</key></array></plist>",
+        "<plist><dict><true/></dict></plist>",
+        "<plist><dict><key>a</key></dict></plist>",
+        "<plist><dict><key>a</key><key>b</key><true/></dict></plist>",
+        "<plist><dict><key>a</key><true/><key>a</key><false/></dict></plist>",
+        "<plist><integer>1.5</integer></plist>",
+        "<plist><integer></integer></plist>",
+        "<plist><integer>\u0661</integer></plist>",
+        "<plist><integer>1_0</integer></plist>",
+        f"<plist><integer>{'9' * 10_000}</integer></plist>",
+        f"<plist><integer>0x{'f' * 10_000}</integer></plist>",
+        "<plist><real>1,5</real></plist>",
+        f"<plist><real>{'9' * 10_000}</real></plist>",
+        "<plist><date>yesterday</date></plist>",
+        "<plist><date>2001-02-30T00:00:00Z</date></plist>",
+        "<plist><date>0000-01-01T00:00:00Z</date></plist>",
+        "<plist><date>99999-01-01T00:00:00Z</date></plist>",
+        "<plist><data>!</data></plist>",
+        "<plist><true/>",
+        '<?xml version="1.0" encoding="rot13"?><plist><true/></plist>',
+        '<?xml version="1.0" encoding="no-such"?><plist><true/></plist>',
+    ],
+)
+async def test_what_is_no_property_list_is_said_to_be_none(parse, document):
+    with pytest.raises(PlistSyntax) as caught:
+        await parse(document.encode())
+    assert caught.value.code == "plist.syntax"
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        b"bplist00",
+        b"bplist00" + bytes(31),
+        b"bplist00" + bytes(32),
+        b"bplist16" + bytes(64),
+        binary(b"\x08", top=1),
+        binary(b"\x08", top=1 << 63),
+        binary(b"\x08", table=7),
+        binary(b"\x08", table=1 << 62),
+        binary(b"\x08", count=1 << 62),
+        binary(b"\x08", count=50_000),
+        binary(b"\x08", size=0),
+        binary(b"\x08", size=200),
+        binary(b"\x08", offsets=[0]),
+        binary(b"\x08", offsets=[7]),
+        binary(b"\x08", offsets=[9]),
+        binary(b"\x08", offsets=[1 << 31]),
+        binary(b"\x0c"),
+        binary(b"\x70"),
+        binary(b"\xb0"),
+        binary(b"\x15" + bytes(32)),
+        binary(b"\x21\x00\x00"),
+        binary(b"\x88" + bytes(9)),
+        binary(b"\x5f\x12\xff\xff\xff\xff"),
+        binary(b"\x4f\x13\xff\xff\xff\xff\xff\xff\xff\xff"),
+        binary(b"\x5f\x14" + bytes(16)),
+        binary(b"\x5f\x08"),
+        binary(b"\x51\xff"),
+        binary(b"\x61\xd8\x00"),
+        binary(listing(9)),
+        binary(b"\xd1\x00\x01\x00\x01", b"\x08"),
+        binary(b"\xd2\x00\x01\x00\x01\x00\x02\x00\x02", b"\x51a", b"\x08"),
+    ],
+)
+async def test_a_damaged_binary_document_is_said_to_be_one(parse, document):
+    with pytest.raises(PlistSyntax):
+        await parse(document)
+
+
+async def test_an_object_that_holds_itself_is_refused(parse):
+    with pytest.raises(PlistRefused, match="holds itself"):
+        await parse(binary(listing(0)))
+
+
+async def test_objects_that_hold_one_another_are_refused(parse):
+    with pytest.raises(PlistRefused, match="holds itself"):
+        await parse(binary(listing(1), b"\xd1\x00\x02\x00\x00", b"\x51a"))
+
+
+async def test_one_object_in_two_places_is_no_circle(parse):
+    assert await parse(binary(listing(1, 1), listing(2), b"\x09")) == [[True], [True]]
+
+
+async def test_lists_of_lists_that_multiply_are_counted_where_they_stand(parse):
+    lists = [listing(*[n + 1] * 10) for n in range(20)]
+    with pytest.raises(PlistTooLarge, match="values"):
+        await parse(binary(*lists, b"\x09"))
+
+
+async def test_one_long_text_in_many_places_is_counted_in_each(parse):
+    with pytest.raises(PlistTooLarge, match="bytes"):
+        await parse(binary(listing(*[1] * 100), text(1024 * 1024)))
+
+
+async def test_many_objects_at_one_place_are_counted_each(parse):
+    document = binary(
+        listing(*range(1, 101)), text(1024 * 1024), offsets=[8] + [8 + len(listing(*range(1, 101)))] * 100
+    )
+    with pytest.raises(PlistTooLarge, match="bytes"):
+        await parse(document)
+
+
+@pytest.mark.parametrize("form", ["xml", "binary"])
+async def test_what_is_nested_too_deep_is_refused(parse, form):
+    if form == "xml":
+        document = b"<plist>" + b"<array>" * 50_000 + b"</array>" * 50_000 + b"</plist>"
+    else:
+        document = binary(*(listing(n + 1) for n in range(2_000)), b"\x09")
+    with pytest.raises(PlistTooLarge, match="nested") as caught:
+        await parse(document)
+    assert caught.value.code == "plist.too_large"
+
+
+async def test_as_deep_as_is_allowed_is_read(parse, dump):
+    value = []
+    for _ in range(47):
+        value = [value]
+    assert await parse(await dump(value)) == value
+    assert await parse(await dump(value, form="binary")) == value
+    with pytest.raises(PlistTooLarge):
+        await dump([value])
+
+
+async def test_too_many_values_are_refused(parse):
+    with pytest.raises(PlistTooLarge, match="values"):
+        await parse(b"<plist><array>" + b"<true/>" * 100_000 + b"</array></plist>")
+
+
+class TestSmall:
+    @pytest.fixture
+    def settings(self):
+        return {"max_bytes": 1024, "max_values": 10}
+
+    async def test_a_long_document_is_refused_before_it_is_read(self, parse):
+        with pytest.raises(PlistTooLarge, match="1,025"):
+            await parse(b"x" * 1025)
+
+    async def test_a_list_that_says_it_is_long_is_refused_before_it_is_read(self, parse):
+        with pytest.raises(PlistTooLarge, match="values"):
+            await parse(binary(listing(*[1] * 11), b"\x09"))
+
+    async def test_a_document_that_says_it_holds_much_is_refused(self, parse):
+        with pytest.raises(PlistTooLarge, match="values"):
+            await parse(binary(b"\x08", *[b"\x09"] * 10))
+
+    async def test_a_long_document_is_not_written(self, dump):
+        with pytest.raises(PlistTooLarge, match="document"):
+            await dump("<" * 1000)
+        with pytest.raises(PlistTooLarge, match="texts"):
+            await dump(b"0" * 1025)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        "<plist><real>nan</real></plist>",
+        "<plist><real>-infinity</real></plist>",
+        "<plist><real>1e999</real></plist>",
+        "<plist><integer>18446744073709551616</integer></plist>",
+        "<plist><integer>-9223372036854775809</integer></plist>",
+    ],
+)
+async def test_a_number_that_json_can_not_carry_is_told(parse, document):
+    with pytest.raises(PlistValue) as caught:
+        await parse(document)
+    assert caught.value.code == "plist.value"
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "encoded",
+    [
+        b"\x00",
+        b"\x23" + struct.pack(">d", float("inf")),
+        b"\x22" + struct.pack(">f", float("nan")),
+        b"\x14" + b"\x7f" + bytes(15),
+        b"\x33" + struct.pack(">d", 1e300),
+        b"\x33" + struct.pack(">d", float("nan")),
+        b"\x33" + struct.pack(">d", -1e12),
+    ],
+)
+async def test_a_binary_value_that_json_can_not_carry_is_told(parse, encoded):
+    with pytest.raises(PlistValue):
+        await parse(binary(encoded))
+
+
+@pytest.mark.parametrize("form", [plistlib.FMT_XML, plistlib.FMT_BINARY])
+async def test_an_object_that_would_become_bytes_on_its_way_is_refused(parse, form):
+    with pytest.raises(PlistSyntax, match="stands for bytes"):
+        await parse(plistlib.dumps({"a": {"__bytes__": "no base64"}}, fmt=form))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        [None],
+        {"a": None},
+        1 << 64,
+        -(1 << 63) - 1,
+        "a\x00b",
+        "\x1b[2J",
+        "\ufffe",
+        {"a\x01": 1},
+        {"__date__": "yesterday"},
+        {"__date__": "2001-01-01T00:00:00"},
+        {"__date__": 7},
+        {"CF$UID": -1},
+        {"CF$UID": 1 << 64},
+        {"CF$UID": True},
+        {"CF$UID": "1"},
+    ],
+)
+async def test_what_a_property_list_does_not_have_is_not_written(dump, value):
+    with pytest.raises(PlistValue) as caught:
+        await dump(value)
+    assert caught.value.hint
+
+
+async def test_markup_in_a_text_stays_text(parse, dump):
+    value = {"</key><key>": "]]></string><true/>", "&lt;": "<!DOCTYPE>"}
+    assert await parse(await dump(value)) == value
+
+
+async def test_dates_and_references_are_written(parse, dump):
+    value = {"at": {"__date__": "2001-02-03T04:05:06Z"}, "to": {"CF$UID": 7}}
+    assert await parse(await dump(value, form="binary"), typed=True) == value
+    later = {"__date__": "2001-02-03T05:05:06+01:00"}
+    assert await parse(await dump(later), typed=True) == {"__date__": "2001-02-03T04:05:06Z"}
+
+
+async def test_it_takes_the_capability(host):
+    with pytest.raises(OpDenied):
+        await host.op("plist.parse", {"data": "<plist><true/></plist>"}, grants=[])
+    assert await host.op("plist.parse", {"data": "<plist><true/></plist>"}, grants=["plist"]) is True
+
+
+class TestLong:
+    @pytest.fixture
+    def settings(self):
+        return {"max_values": 200_000, "max_bytes": 64 * 1024 * 1024}
+
+    @pytest.fixture(params=["asyncio", "trio"])
+    def anyio_backend(self, request):
+        return request.param
+
+    async def test_reading_ends_when_nobody_waits_any_more(self, host):
+        rows = "".join(f"<dict><key>k{n}</key><integer>{n}</integer></dict>" for n in range(90_000))
+        document = f"<plist><array>{rows}</array></plist>"
+        with pytest.raises(OpTimeout):
+            await host.op("plist.parse", {"data": document}, deadline=0.02)
+        with anyio.fail_after(30):
+            assert await host.op("plist.parse", {"data": "<plist><true/></plist>"}) is True
