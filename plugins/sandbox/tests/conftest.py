@@ -9,9 +9,11 @@ from pathlib import Path
 
 import anyio
 import pytest
-from attrs import frozen
-from sideband.workers import LaunchRequest, WorkerLimits, runtime_files
+from attrs import evolve, frozen
+from sideband.workers import LaunchRequest, Place, WorkerLimits, runtime_files
 from sideband_sandbox import SystemSandbox
+from sideband_sandbox._command_probe import interpreter_places
+from sideband_sandbox._command_sandbox import Commands
 from sideband_sandbox._forks import LOCKDOWN
 from sideband_sandbox._paths import inspect_interpreter
 from sideband_sandbox._plan import Ground, Variant, open_to_everyone, worker_orders, worker_plan, zygote_plan
@@ -228,6 +230,48 @@ async def sandbox():
     made = SystemSandbox()
     yield made
     await made.close()
+
+
+@pytest.fixture
+async def tier_sandbox(machine, tier):
+    """A sandbox that proves exactly this tier."""
+    # A machine that can't change the root of a process has no better one.
+    lower = evolve(machine, architecture=evolve(machine.architecture, pivot_root=10_000))
+    made = SystemSandbox(machine if tier == "full" else lower)
+    yield made
+    await made.close()
+
+
+@pytest.fixture(scope="session")
+def proved_commands(machine):
+    """What commands are run with on each tier, proved once for all tests."""
+
+    async def prove(sandbox):
+        try:
+            await sandbox.prove_commands()
+            return sandbox._commands
+        finally:
+            await sandbox.close()
+
+    lower = evolve(machine, architecture=evolve(machine.architecture, pivot_root=10_000))
+    both = {"full": machine, "no-namespaces": lower}
+    return {tier: anyio.run(prove, SystemSandbox(of_tier)) for tier, of_tier in both.items()}
+
+
+@pytest.fixture
+def commands(proved_commands, tier):
+    """Starts commands on this tier."""
+    proved = proved_commands[tier]
+    made = Commands(proved._ground, proved._isolation)
+    made._variant = proved._variant
+    return made
+
+
+@pytest.fixture(scope="session")
+def python_places():
+    """What this interpreter needs of the machine beside its program."""
+    interpreter = anyio.run(partial(inspect_interpreter, Path(sys.executable)))
+    return tuple(Place(path) for path in interpreter_places(interpreter))
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from sideband.workers import (
 from ._cgroups import Cgroups, WorkerCgroup
 from ._plan import Plan
 
-__all__ = ["LOCKDOWN", "ForkedWorker", "Zygote", "ZygoteFailed"]
+__all__ = ["LOCKDOWN", "ForkedWorker", "Zygote", "ZygoteFailed", "pid_of"]
 
 LOCKDOWN = Path(__file__).with_name("_lockdown.py")
 _ZYGOTE = Path(__file__).with_name("_zygote.py")
@@ -266,7 +266,7 @@ class ForkedWorker:
         self._learning = anyio.Lock()
         self._closed = False
         self._cgroup: WorkerCgroup | None = None
-        self.pid = _pid_of(handle)
+        self.pid = pid_of(handle)
         self.channel = pipes.channel
         self.stdout = pipes.stdout.fileno()
         self.stderr = pipes.stderr.fileno()
@@ -330,7 +330,7 @@ class ForkedWorker:
         self._pipes.close()
 
 
-def _pid_of(handle: int) -> int:
+def pid_of(handle: int) -> int:
     """The id of the process as this one sees it, 0 if it doesn't."""
     for line in Path(f"/proc/self/fdinfo/{handle}").read_text(encoding="ascii").splitlines():
         if line.startswith("Pid:"):

@@ -8,12 +8,29 @@ import struct
 
 from attrs import frozen
 
-__all__ = ["MINIMUM_ABI", "READ_DIRECTORY", "READ_FILE", "Landlock", "landlock"]
+__all__ = [
+    "EXECUTE",
+    "FILE_RIGHTS",
+    "MINIMUM_ABI",
+    "READ_DIRECTORY",
+    "READ_FILE",
+    "WRITABLE",
+    "WRITE_FILE",
+    "Landlock",
+    "landlock",
+]
 
 MINIMUM_ABI = 3  # the first that covers truncation; below it a file could be emptied
 
+EXECUTE = 1 << 0
+WRITE_FILE = 1 << 1
 READ_FILE = 1 << 2
 READ_DIRECTORY = 1 << 3
+_TRUNCATE = 1 << 14
+# Remove folders and files; make folders, files, sockets, pipes and links; move between folders. No devices.
+_CHANGE_FOLDER = 1 << 4 | 1 << 5 | 1 << 7 | 1 << 8 | 1 << 9 | 1 << 10 | 1 << 12 | 1 << 13
+WRITABLE = WRITE_FILE | _TRUNCATE | _CHANGE_FOLDER
+FILE_RIGHTS = EXECUTE | WRITE_FILE | READ_FILE | _TRUNCATE
 
 _CREATE_RULESET = 444
 _VERSION_FLAG = 1

@@ -3,7 +3,7 @@
 Standard library only and loadable by path as one file: the process runs ``-I -S`` and sees no packages. All decisions
 (which paths, which system calls, which identity) were made by the host and come in the plan; here they are only
 carried out, in the plan's order. A step that can't be done raises, and the process then ends with ``EXIT_CODE``: there
-is no "locked down in part".
+is no "locked down in part". What a command's keeper and first process need of the kernel is here too.
 
 A plan is JSON: ``{"steps": [[NAME, {argument: value}], …]}``; the names are those of ``_STEPS`` below.
 """
@@ -21,7 +21,19 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["EXIT_CODE", "LockdownFailed", "apply"]
+__all__ = [
+    "EXIT_CODE",
+    "LockdownFailed",
+    "apply",
+    "leave_old_root",
+    "mount",
+    "name_machine",
+    "prctl",
+    "succeed",
+    "system_call",
+    "unshare",
+    "write_file",
+]
 
 EXIT_CODE = 97
 
@@ -132,13 +144,8 @@ def _namespaces(host: int, with_user: bool, root: dict[str, Any]) -> None:
     A process namespace begins with a child. So this process stays behind to wait for it, holding nothing but its
     process id, and ends when the child ends.
     """
-    uid, gid = os.geteuid(), os.getegid()
-    _succeed(_libc.unshare(_CLONE_NAMESPACES | (_CLONE_NEWUSER if with_user else 0)), "unshare")
-    if with_user:
-        _write("/proc/self/setgroups", "deny")
-        _write("/proc/self/uid_map", f"{uid} {uid} 1")
-        _write("/proc/self/gid_map", f"{gid} {gid} 1")
-    _succeed(_libc.sethostname(_HOST_NAME, len(_HOST_NAME)), "sethostname")
+    unshare(_CLONE_NAMESPACES, with_user=with_user)
+    name_machine(_HOST_NAME)
     _new_root(**root)
     _parent(host)
     reading, writing = os.pipe()
@@ -152,7 +159,30 @@ def _namespaces(host: int, with_user: bool, root: dict[str, Any]) -> None:
     _Lifeline.end = reading
 
 
-def _write(path: str, content: str) -> None:
+def unshare(namespaces: int, *, with_user: bool) -> None:
+    """Leave these namespaces for new ones; with a new user namespace, in which this user is who he was."""
+    uid, gid = os.geteuid(), os.getegid()
+    succeed(_libc.unshare(namespaces | (_CLONE_NEWUSER if with_user else 0)), "unshare")
+    if with_user:
+        write_file("/proc/self/setgroups", "deny")
+        write_file("/proc/self/uid_map", f"{uid} {uid} 1")
+        write_file("/proc/self/gid_map", f"{gid} {gid} 1")
+
+
+def name_machine(name: bytes) -> None:
+    """Name the machine of the own uts namespace."""
+    succeed(_libc.sethostname(name, len(name)), "sethostname")
+
+
+def leave_old_root(number: int) -> None:
+    """Make the current folder the root, and let go of the old one. Args: the number of ``pivot_root``."""
+    system_call("pivot_root", number, b".", b".")
+    succeed(_libc.umount2(b".", _MNT_DETACH), "let go of the old root")
+    os.chdir("/")
+
+
+def write_file(path: str, content: str) -> None:
+    """Write to a file of the kernel's."""
     with open(path, "w", encoding="ascii") as stream:  # noqa: PTH123 - one import less
         stream.write(content)
 
@@ -169,10 +199,10 @@ def _new_root(
         hidden: folders inside of them that are to look empty.
         pivot_root: the number of that system call.
     """
-    _mount("none", "/", None, _MS_REC_PRIVATE, None)
+    mount("none", "/", None, _MS_REC_PRIVATE, None)
     # Taken before the staging folder is covered, because they may lie in it.
     trees = [(path, is_folder, _read_only_tree(path)) for path, is_folder in mounts]
-    _mount("tmpfs", staging, "tmpfs", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC, "mode=0755,size=1m")
+    mount("tmpfs", staging, "tmpfs", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC, "mode=0755,size=1m")
     os.chdir(staging)
     os.umask(0o022)
     for path, target in links:
@@ -180,15 +210,13 @@ def _new_root(
         os.symlink(target, "." + path)  # noqa: PTH211 - one import less
     for path, is_folder, tree in trees:
         _mount_point("." + path, is_folder=is_folder)
-        _system_call(
+        system_call(
             f"mount {path}", _MOVE_MOUNT, tree, b"", _AT_FDCWD, os.fsencode("." + path), _MOVE_MOUNT_F_EMPTY_PATH
         )
         os.close(tree)
     for path in hidden:
-        _mount("tmpfs", "." + path, "tmpfs", _MS_RDONLY | _MS_NOSUID | _MS_NODEV | _MS_NOEXEC, "mode=0755,size=4k")
-    _system_call("pivot_root", pivot_root, b".", b".")
-    _succeed(_libc.umount2(b".", _MNT_DETACH), "let go of the old root")
-    os.chdir("/")
+        mount("tmpfs", "." + path, "tmpfs", _MS_RDONLY | _MS_NOSUID | _MS_NODEV | _MS_NOEXEC, "mode=0755,size=4k")
+    leave_old_root(pivot_root)
     _set_read_only(_AT_FDCWD, b"/", 0)
 
 
@@ -203,24 +231,25 @@ def _mount_point(path: str, *, is_folder: bool) -> None:
 def _read_only_tree(path: str) -> int:
     """A descriptor of a copy of the mounts at this path, which are not yet anywhere."""
     flags = _OPEN_TREE_CLONE | os.O_CLOEXEC | _AT_RECURSIVE
-    tree = _system_call(f"take {path}", _OPEN_TREE, _AT_FDCWD, os.fsencode(path), flags)
+    tree = system_call(f"take {path}", _OPEN_TREE, _AT_FDCWD, os.fsencode(path), flags)
     _set_read_only(tree, b"", _AT_EMPTY_PATH | _AT_RECURSIVE)
     return tree
 
 
 def _set_read_only(folder: int, path: bytes, flags: int) -> None:
     attributes = struct.pack("=QQQQ", _ATTRIBUTES_OF_MOUNTS, 0, 0, 0)
-    _system_call("make read-only", _MOUNT_SETATTR, folder, path, flags, attributes, len(attributes))
+    system_call("make read-only", _MOUNT_SETATTR, folder, path, flags, attributes, len(attributes))
 
 
-def _mount(source: str, target: str, kind: str | None, flags: int, options: str | None) -> None:
+def mount(source: str, target: str, kind: str | None, flags: int, options: str | None) -> None:
+    """Mount. Raises ``OSError``."""
     words = [None if each is None else os.fsencode(each) for each in (source, target, kind, options)]
-    _succeed(_libc.mount(*words[:3], ctypes.c_ulong(flags), words[3]), f"mount {target}")
+    succeed(_libc.mount(*words[:3], ctypes.c_ulong(flags), words[3]), f"mount {target}")
 
 
 def _user_namespace() -> None:
     """An own, unmapped one: from here on the limit of threads counts this worker's only."""
-    _succeed(_libc.unshare(_CLONE_NEWUSER), "unshare")
+    succeed(_libc.unshare(_CLONE_NEWUSER), "unshare")
 
 
 def _limits(memory: int, threads: int, files: int) -> None:
@@ -246,7 +275,7 @@ def _identity(uid: int) -> None:
 
 def _parent(pid: int) -> None:
     """Die with the host. After the change of identity, which would clear it."""
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if _Lifeline.end is None:
         alive = os.getppid() == pid
     else:
@@ -263,26 +292,26 @@ def _bounding_set() -> None:
         return
     for number in range(_CAPABILITY_COUNT):
         if _libc.prctl(_PR_CAPBSET_READ, ctypes.c_ulong(number), 0, 0, 0) == 1:
-            _prctl(_PR_CAPBSET_DROP, number)
+            prctl(_PR_CAPBSET_DROP, number)
 
 
 def _capabilities(kept: int = 0) -> None:
     """Drop all but those of the mask, which must be among the first 32; without the right to have them, all."""
-    _prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL)
+    prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL)
     permitted = sum(1 << number for number in range(32) if kept >> number & 1 and _has_capability(number))
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
-    _succeed(_libc.capset(header, (ctypes.c_uint32 * 6)(permitted, permitted)), "capset")
+    succeed(_libc.capset(header, (ctypes.c_uint32 * 6)(permitted, permitted)), "capset")
 
 
 def _has_capability(number: int) -> bool:
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     sets = (ctypes.c_uint32 * 6)()
-    _succeed(_libc.capget(header, sets), "capget")
+    succeed(_libc.capget(header, sets), "capget")
     return bool(sets[3 * (number // 32)] >> (number % 32) & 1)
 
 
 def _no_new_privileges() -> None:
-    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    prctl(_PR_SET_NO_NEW_PRIVS, 1)
 
 
 def _landlock(
@@ -290,23 +319,24 @@ def _landlock(
 ) -> None:
     """Deny every right in the masks, except on the paths of the rules: ``[rights, folder, [names in it]]``.
 
-    No names means the folder itself and all that is in it. The rules in ``own`` are this process's.
+    No names means the folder itself and all that is in it; it may be a descriptor, which is closed. The rules in
+    ``own`` are this process's.
     """
     size = 8 * (3 if scopes else 2 if network else 1)  # older kernels know a shorter structure
     attributes = struct.pack("=QQQ", files, network, scopes)[:size]
-    ruleset = _system_call("create ruleset", _LANDLOCK_CREATE_RULESET, attributes, size, 0)
+    ruleset = system_call("create ruleset", _LANDLOCK_CREATE_RULESET, attributes, size, 0)
     for rights, folder, names in [*rules, *(own or [])]:
         for path in [f"{folder}/{name}" for name in names] or [folder]:
             _allow_beneath(ruleset, path, rights)
-    _system_call("restrict", _LANDLOCK_RESTRICT_SELF, ruleset, 0)
+    system_call("restrict", _LANDLOCK_RESTRICT_SELF, ruleset, 0)
     os.close(ruleset)
 
 
-def _allow_beneath(ruleset: int, path: str, rights: int) -> None:
-    descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+def _allow_beneath(ruleset: int, path: str | int, rights: int) -> None:
+    descriptor = path if isinstance(path, int) else os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
         rule = struct.pack("=Qi", rights, descriptor)  # struct landlock_path_beneath_attr is packed
-        _system_call(f"allow {path}", _LANDLOCK_ADD_RULE, ruleset, _LANDLOCK_RULE_PATH_BENEATH, rule, 0)
+        system_call(f"allow {path}", _LANDLOCK_ADD_RULE, ruleset, _LANDLOCK_RULE_PATH_BENEATH, rule, 0)
     finally:
         os.close(descriptor)
 
@@ -321,22 +351,24 @@ def _seccomp(code: str, own_pid_at: list[int]) -> None:
     for index in own_pid_at:
         program[8 * index + 4 : 8 * index + 8] = os.getpid().to_bytes(4, sys.byteorder)
     filters = _FilterProgram(len(program) // 8, bytes(program))
-    _succeed(_libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(filters), 0, 0), "install filter")
+    succeed(_libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(filters), 0, 0), "install filter")
 
 
-def _prctl(option: int, value: int) -> None:
-    _succeed(
+def prctl(option: int, value: int) -> None:
+    """Set one of the process' options. Raises ``OSError``."""
+    succeed(
         _libc.prctl(option, ctypes.c_ulong(value), ctypes.c_ulong(0), ctypes.c_ulong(0), ctypes.c_ulong(0)), "prctl"
     )
 
 
-def _system_call(what: str, number: int, *arguments: int | bytes) -> int:
+def system_call(what: str, number: int, *arguments: int | bytes) -> int:
     """Call the kernel directly; whole words, so that no half of an argument is left to chance."""
     words = [ctypes.c_long(each) if isinstance(each, int) else each for each in arguments]
-    return _succeed(_libc.syscall(ctypes.c_long(number), *words), what)
+    return succeed(_libc.syscall(ctypes.c_long(number), *words), what)
 
 
-def _succeed(result: int, what: str) -> int:
+def succeed(result: int, what: str) -> int:
+    """Raise what a C function reports."""
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{what}: {os.strerror(number)}")

@@ -24,18 +24,18 @@ from ._landlock import MINIMUM_ABI, landlock
 from ._plan import Ground, Machine, Variant, worker_orders, worker_plan, zygote_plan
 from ._tables import ARCHITECTURES
 
-__all__ = ["fresh_uid", "inspect_machine", "proved_zygote"]
+__all__ = ["EXPECTED_STATUS", "PREFIX", "fresh_uid", "inspect_machine", "kernel_status", "names", "proved_zygote"]
 
 _ATTEMPTS = Path(__file__).with_name("_attempts.py")
 _FILE = "attempts.py"
-_PREFIX = "sideband-probe-"
+PREFIX = "sideband-probe-"
 
 # No known allocator of user ids hands these out (the kernel's range for them ends at 2³² - 2).
 _FIRST_UID = 0x70000000
 _UID_COUNT = 0x0FFFFFFE
 
 _SECONDS = 20.0
-_EXPECTED_STATUS = {"Seccomp": "2", "NoNewPrivs": "1", "CapEff": "0" * 16, "CapPrm": "0" * 16, "CapAmb": "0" * 16}
+EXPECTED_STATUS = {"Seccomp": "2", "NoNewPrivs": "1", "CapEff": "0" * 16, "CapPrm": "0" * 16, "CapAmb": "0" * 16}
 
 
 def inspect_machine() -> tuple[Machine | None, str]:
@@ -97,7 +97,7 @@ class _Stage:
     @classmethod
     def make(cls) -> _Stage:
         _remove_leftovers()
-        stage = cls(Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-")))
+        stage = cls(Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-")))
         stage.snapshot.mkdir()
         stage.open.mkdir()
         shutil.copyfile(_ATTEMPTS, stage.snapshot / _FILE)
@@ -125,8 +125,8 @@ class _Stage:
 
 def _remove_leftovers() -> None:
     """Remove what hosts that were killed meanwhile have left behind."""
-    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
-        host = path.name.removeprefix(_PREFIX).partition("-")[0]
+    for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
+        host = path.name.removeprefix(PREFIX).partition("-")[0]
         with contextlib.suppress(OSError):
             if host.isdigit() and path.lstat().st_uid == os.geteuid() and not Path("/proc", host).exists():
                 shutil.rmtree(path, ignore_errors=True)
@@ -148,7 +148,7 @@ async def _prove(zygote: Zygote, variant: Variant, stage: _Stage) -> tuple[str, 
     try:
         async with WorkerPool(launcher, start_timeout=_SECONDS) as pool:
             report = (await pool.call(_call(request, facts))).value
-            status = await anyio.to_thread.run_sync(_kernel_status, launcher.pid)
+            status = await anyio.to_thread.run_sync(kernel_status, launcher.pid)
     except SidebandError as error:
         raise ZygoteFailed(error.message) from error
     except (OSError, IndexError) as error:
@@ -199,25 +199,26 @@ async def _no_dispatch(dispatch: str, op: str, params: Mapping[str, Any]) -> NoR
     raise AssertionError("the throw-away worker asks for nothing")
 
 
-def _kernel_status(pid: int) -> dict[str, str]:
-    """What the kernel itself says about the worker; nothing that the worker says could change it."""
+def kernel_status(pid: int) -> dict[str, str]:
+    """What the kernel itself says about a process; nothing that the process says could change it."""
     lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace").splitlines()
     status = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
-    return {name: status.get(name, "") for name in _EXPECTED_STATUS}
+    return {name: status.get(name, "") for name in EXPECTED_STATUS}
 
 
 def _verdict(report: dict[str, Any], status: dict[str, str]) -> tuple[str, ...]:
-    wrong = [f"{name} is {status[name]}" for name, expected in _EXPECTED_STATUS.items() if status[name] != expected]
+    wrong = [f"{name} is {status[name]}" for name, expected in EXPECTED_STATUS.items() if status[name] != expected]
     if wrong:
         raise ZygoteFailed(f"the kernel says of the worker: {', '.join(wrong)}")
-    succeeded = _names(report["must_fail"], succeeded=True)
+    succeeded = names(report["must_fail"], succeeded=True)
     if succeeded:
         raise ZygoteFailed(f"a worker could {', '.join(succeeded)}")
-    broken = _names(report["must_work"], succeeded=False)
+    broken = names(report["must_work"], succeeded=False)
     if broken:
         raise ZygoteFailed(f"a worker could not {', '.join(broken)} ({report['must_work'][broken[0]]})")
-    return tuple(f"could not {name}" for name in _names(report["must_fail"], succeeded=False))
+    return tuple(f"could not {name}" for name in names(report["must_fail"], succeeded=False))
 
 
-def _names(outcomes: dict[str, str | None], *, succeeded: bool) -> list[str]:
+def names(outcomes: dict[str, str | None], *, succeeded: bool) -> list[str]:
+    """The attempts that succeeded, or those that did not."""
     return [name for name, outcome in outcomes.items() if (outcome is None) == succeeded]

@@ -11,10 +11,22 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 from attrs import frozen
-from sideband.workers import Isolation, LaunchRequest, Probe, WorkerProcess, WorkerStartFailed, launch
+from sideband.workers import (
+    CommandProcess,
+    CommandRequest,
+    Isolation,
+    LaunchRequest,
+    Probe,
+    WorkerProcess,
+    WorkerStartFailed,
+    launch,
+    launch_plain,
+)
 
 from ._candidates import candidates, describe, gaps, remedy
 from ._cgroups import Cgroups, find_cgroups
+from ._command_probe import CommandGround
+from ._command_sandbox import Commands
 from ._forks import LOCKDOWN, ForkedWorker, Zygote, ZygoteFailed
 from ._paths import inspect_interpreter
 from ._plan import Ground, Machine, Variant, open_to_everyone, own_folders, unconfined_plan, worker_orders
@@ -60,6 +72,7 @@ class SystemSandbox:
         self._finding: _Finding | None = None
         self._zygotes: dict[Variant, Zygote] = {}
         self._open: set[tuple[Path, ...]] = set()
+        self._commands: Commands | None = None
         self._proving = anyio.Lock()
 
     async def probe(self, folders: Sequence[Path] = ()) -> Probe:
@@ -82,12 +95,44 @@ class SystemSandbox:
             await worker.confine(finding.cgroups, request.limits)
         return worker
 
+    async def launch_command(self, request: CommandRequest) -> CommandProcess:
+        """Start a command on the tier that was proved for workers, after a throw-away command has proved it too.
+
+        It never runs on a weaker one: what has run can't be taken back.
+
+        Raises:
+            IsolationUnavailable: the tier can't be had for commands.
+            WorkerStartFailed: the system did not start it, or one of its places is not there.
+        """
+        commands = await self._commands_of_tier()
+        return await (launch_plain(request) if commands is None else commands.launch(request))
+
+    async def prove_commands(self) -> tuple[str, ...]:
+        """What a throw-away command tried in vain, one sentence each; nothing on the tier `none`.
+
+        Raises:
+            IsolationUnavailable: the tier of workers can't be had for commands.
+        """
+        commands = await self._commands_of_tier()
+        return () if commands is None else await commands.proofs()
+
+    async def _commands_of_tier(self) -> Commands | None:
+        finding = await self._find(())
+        if finding.ground is None:
+            return None
+        if self._commands is None:
+            ground = finding.ground
+            known = CommandGround(ground.machine, ground.python, ground.interpreter, finding.cgroups)
+            self._commands = Commands(known, finding.probe.isolation)
+        return self._commands
+
     async def close(self) -> None:
         """End the zygotes. Can be called again."""
         async with self._proving:
             while self._zygotes:
                 await self._zygotes.popitem()[1].close()
             self._finding = None
+            self._commands = None
 
     async def _find(self, folders: Sequence[Path]) -> _Finding:
         async with self._proving:

@@ -68,11 +68,13 @@ class Rule:
         number: of the call.
         verdict: if the checks hold.
         any_of: alternatives, each a group of checks that must all hold; none at all means always.
+        otherwise: the verdict if they do not hold; the program's default if ``None``.
     """
 
     number: int
     verdict: int = ALLOW
     any_of: tuple[tuple[Check, ...], ...] = ()
+    otherwise: int | None = None
 
 
 @frozen
@@ -150,7 +152,7 @@ def _rule_body(rule: Rule, default: int) -> list[_Instruction]:
     body: list[_Instruction] = []
     for checks in rule.any_of:
         body += _alternative(checks, rule.verdict)
-    return [*body, _Instruction(_RETURN, default)]
+    return [*body, _Instruction(_RETURN, default if rule.otherwise is None else rule.otherwise)]
 
 
 def _alternative(checks: tuple[Check, ...], verdict: int) -> list[_Instruction]:
