@@ -36,7 +36,7 @@ def note(home, name, text):
 async def ring(params: Mark, ctx) -> str:
     """Ring: an effect that can be counted."""
     note(ctx.home, "effects", params.mark)
-    return "ding"
+    return "ding " * 50
 
 
 @tool("bell")
