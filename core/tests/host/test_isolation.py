@@ -28,6 +28,8 @@ class Process:
 
 
 class Sandbox:
+    name = "only"
+
     def __init__(self, tier, *hints, gives=None):
         self.proved = Probe(tier, ("it could not",), (), hints)
         self.gives = tier if gives is None else gives
@@ -47,6 +49,12 @@ class Sandbox:
 
     async def close(self):
         self.closed = True
+
+
+class CommandingSandbox(Sandbox):
+    """One that isolates commands too."""
+
+    launch_command = Sandbox.launch
 
 
 class Plugins:
@@ -142,3 +150,34 @@ async def test_a_sandbox_that_does_not_load_is_a_reason_and_no_failure():
     chosen = ChosenSandbox(Plugins(broken=Broken()), Isolation.NONE)
     assert await chosen.require() is Isolation.NONE
     assert "the sandbox is broken" in (await chosen.probe()).hints
+
+
+async def test_commands_run_where_workers_do():
+    sandbox = CommandingSandbox(Isolation.FULL)
+    chosen = ChosenSandbox(Plugins(only=sandbox), Isolation.FULL)
+    assert await chosen.launch_command("request") in sandbox.launched
+
+
+async def test_below_the_required_tier_no_command_starts():
+    sandbox = CommandingSandbox(Isolation.NO_NAMESPACES)
+    chosen = ChosenSandbox(Plugins(only=sandbox), Isolation.FULL)
+    with pytest.raises(IsolationUnavailable):
+        await chosen.launch_command("request")
+    assert sandbox.launched == []
+
+
+async def test_a_sandbox_for_workers_only_gets_no_command():
+    sandbox = Sandbox(Isolation.FULL)
+    chosen = ChosenSandbox(Plugins(only=sandbox), Isolation.FULL)
+    with pytest.raises(IsolationUnavailable) as caught:
+        await chosen.launch_command("request")
+    assert "isolates workers only" in caught.value.hint
+    assert sandbox.launched == []
+
+
+async def test_a_command_that_comes_without_the_required_tier_is_ended():
+    sandbox = CommandingSandbox(Isolation.FULL, gives=Isolation.NO_NAMESPACES)
+    chosen = ChosenSandbox(Plugins(only=sandbox), Isolation.FULL)
+    with pytest.raises(IsolationUnavailable):
+        await chosen.launch_command("request")
+    assert sandbox.launched[0].closed

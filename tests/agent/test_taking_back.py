@@ -1,0 +1,63 @@
+"""Taking back a tool call takes back all that it did, the last first."""
+
+import pytest
+from pydantic import BaseModel
+from sideband import Plugin
+from sideband.ledger import query
+from sideband.ops import Level, OpContext, OpFamily, Undo, UndoStep, op
+from sideband.tools import tool
+from sideband_scripted import Turn
+
+pytestmark = pytest.mark.anyio
+
+
+class Value(BaseModel):
+    value: int = 0
+
+
+class Lamp:
+    """An op family: a lamp that remembers how often it was set."""
+
+    def __init__(self):
+        self.history = []
+        history = self.history
+
+        async def undo(recorded, ctx):
+            return Undo(steps=(UndoStep("lamp.unset", {"value": recorded.note["value"]}, "unset it"),))
+
+        @op("lamp.set", level=Level.CONTROLLED, undo=undo)
+        async def set_lamp(params: Value, ctx: OpContext) -> None:
+            await ctx.note({"value": params.value})
+            history.append(params.value)
+
+        @op("lamp.unset", level=Level.CONTROLLED)
+        async def unset(params: Value, ctx: OpContext) -> None:
+            history.append(-params.value)
+
+        self._family = OpFamily("lamp", (set_lamp, unset))
+
+    def sideband_ops(self):
+        return self._family
+
+
+@tool("blink")
+async def blink(params: Value, ctx) -> str:
+    """Set the lamp twice."""
+    for value in (1, 2):
+        await ctx.dispatch("lamp.set", {"value": value})
+    return "done"
+
+
+async def test_all_that_a_tool_call_did_is_taken_back_newest_first(stage):
+    lamp = Lamp()
+    plugins = [Plugin("op", "lamp", lamp), Plugin("tool", "blink", blink)]
+    turns = [Turn(tool_calls=[("blink", {}), ("blink", {})]), "ok"]
+    async with stage(turns, *plugins) as agent:
+        await agent.invoke("blink")
+        assert sorted(lamp.history) == [1, 1, 2, 2]
+        first = (await query(agent.host.ledger.folder, op="tool.call", session=agent.session.id))[-1]
+        plan = await agent.host.plan_undo(first.effect)
+        assert [step.params for step in plan.steps] == [{"value": 2}, {"value": 1}]
+        del lamp.history[:]
+        await agent.host.undo(plan)
+    assert lamp.history == [-2, -1]
