@@ -1,5 +1,6 @@
 """The plugins of the page about plugins do what it says."""
 
+import hashlib
 import importlib.util
 import sys
 from contextlib import asynccontextmanager
@@ -10,7 +11,7 @@ import sideband_llm.plugin
 import sideband_store_sqlite.plugin
 from sideband import Agent, Host, Level, Plugin
 from sideband.hooks import ChatCommands
-from sideband.ops import OpDenied
+from sideband.ops import OpDenied, Recorded
 from sideband.tools import tool
 from sideband_scripted import Scripted, Turn
 
@@ -53,6 +54,34 @@ async def test_the_op_family_of_the_tutorial_works_and_its_scope_holds(tmp_path,
         assert "+0" in await host.op("clock.now", {"zone": "Europe/Vienna"}, grants=["clock:zone=Europe/Vienna"])
         with pytest.raises(OpDenied):
             await host.op("clock.now", {"zone": "UTC"}, grants=["clock:zone=Europe/Vienna"])
+
+
+@pytest.mark.anyio
+async def test_what_the_board_of_the_tutorial_does_is_taken_back(tmp_path, page):
+    module = page(PAGE).module("class Text")
+    file = tmp_path / "home" / "board.txt"
+    async with Host(home=tmp_path / "home", plugins=[Plugin("op", "board", module)]) as host:
+        effects = []
+        for text in ("first", "second"):
+            await host.op("board.write", {"text": text}, on_effect=lambda report: effects.append(report.id))
+        assert file.read_text() == "second"
+        await host.undo(await host.plan_undo(effects[1]))
+        assert file.read_text() == "first"
+        file.write_text("something else")
+        plan = await host.plan_undo(effects[0])
+        assert (plan.steps, plan.remains) == ((), ("somebody has written something else on the board since",))
+
+
+@pytest.mark.anyio
+async def test_the_board_of_the_tutorial_finds_out_what_became_of_an_effect(tmp_path, page):
+    module = page(PAGE).module("class Text")
+    ctx = SimpleNamespace(home=tmp_path)
+    (tmp_path / "board.txt").write_text("now")
+    digests = {text: hashlib.sha256(text.encode()).hexdigest() for text in ("now", "then")}
+    for note, happened in (({"after": "now"}, True), ({"before": "now", "after": "then"}, False), ({}, None)):
+        recorded = Recorded(effect="1", op="board.write", note={name: digests[text] for name, text in note.items()})
+        found = await module.reconcile(recorded, ctx)
+        assert (found and found.happened) == happened
 
 
 @pytest.mark.anyio
