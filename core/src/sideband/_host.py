@@ -26,7 +26,7 @@ from ._plugin_context import HostPluginContext
 from ._temporary_folders import remove_leftovers
 from ._tool_registry import ToolRegistry
 from ._worker_reports import WorkerReports
-from .blobs import BlobStore
+from .blobs import BlobScope, BlobStore
 from .broker import (
     Approver,
     Broker,
@@ -296,7 +296,8 @@ class Host:
         return await self.catalog.all()
 
     def _all_rights(self) -> Grant:
-        return Grant.of(Capability(name) for name in self.plugins.names("op"))
+        # what other ops keep as blobs can be put back where there is no plugin for blobs
+        return Grant.of(Capability(name) for name in {*self.plugins.names("op"), BlobScope.family})
 
     def context_for(self, plugin: str) -> HostPluginContext:
         """The context of something that is no installed plugin: a part of the core, or a guard of a program's own."""

@@ -20,6 +20,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
+from typing import Self
 
 import anyio
 from anyio import to_thread
@@ -196,14 +197,19 @@ class BlobReader:
     blob: Blob
     _store: BlobStore
     _descriptor: int
+    _digest: hashlib._Hash = field(factory=hashlib.sha256, init=False)
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        digest = hashlib.sha256()
-        while piece := await to_thread.run_sync(self._read):
-            digest.update(piece)
-            yield piece
-        if digest.hexdigest() != self.blob.sha256:
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        # no generator: whoever stops early would have to close it
+        if piece := await to_thread.run_sync(self._read):
+            self._digest.update(piece)
+            return piece
+        if self._digest.hexdigest() != self.blob.sha256:
             raise BlobDamaged(self.blob.sha256)
+        raise StopAsyncIteration
 
     def _read(self) -> bytes:
         with self._store.failures():

@@ -58,6 +58,14 @@ async def test_what_is_written_in_pieces_is_one_blob_and_comes_in_pieces(store):
     assert b"".join(read) == b"".join(pieces)
 
 
+async def test_who_stops_reading_early_leaves_nothing_open(store):
+    blob = await store.put(b"x" * 3_000_000)
+    async with store.open(blob.sha256) as reader:
+        async for piece in reader:
+            assert len(piece) < 3_000_000
+            break
+
+
 async def test_without_a_commit_nothing_is_left(store):
     async with store.create(max_bytes=100) as new:
         await new.write(WORDS)
