@@ -11,6 +11,7 @@ pytestmark = pytest.mark.anyio
 
 TOKEN = "s3cr3t-token-value"
 ENCODED = base64.b64encode(TOKEN.encode()).decode()
+HALF = TOKEN.replace("c", "%63").replace("t", "%74")
 ESCAPED = "".join(f"%{byte:02x}" for byte in TOKEN.encode())
 
 
@@ -59,7 +60,7 @@ async def test_a_secret_goes_where_it_is_bound(host, bound):
     assert bound.seen[0]["headers"]["x-token"] == TOKEN
 
 
-@pytest.mark.parametrize("path", [f"/{TOKEN}", f"/echo?q={TOKEN}", f"/echo?q={ENCODED}", f"/{ESCAPED}", f"/?{ESCAPED}"])
+@pytest.mark.parametrize("path", [f"/{TOKEN}", f"/echo?q={TOKEN}", f"/echo?q={ENCODED}", f"/{ESCAPED}", f"/?{HALF}"])
 async def test_a_secret_stands_in_no_url_not_even_where_it_is_bound(host, bound, path):
     message = await refused(host, "http.get", bound.url(path))
     assert "the URL holds the secret `bearer`" in message

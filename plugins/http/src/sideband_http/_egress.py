@@ -1,4 +1,4 @@
-"""No known secret leaves for where it is not bound, and none in a URL: those end up in logs, histories and referrers."""
+"""No known secret leaves for where it is not bound, and none in a URL: those end up in logs and histories."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from urllib.parse import unquote, unquote_plus
 import anyio
 from sideband.ops import OpContext
 
-from ._headers import cookie_header, parse_cookie_header
 from ._url import Target
 
 __all__ = ["check_body", "check_headers_leaving", "check_stream", "check_url"]
@@ -30,25 +29,13 @@ def check_url(target: Target, method: str, ctx: OpContext) -> None:
     ctx.check_egress(None, {"method": method, "URL": "\n".join({url, unquote(url), unquote_plus(url)})})
 
 
-def check_headers_leaving(
-    headers: Mapping[str, str], credential: Mapping[str, str], target: Target, ctx: OpContext
-) -> None:
-    """Check headers and cookies, except those of the credential that was resolved for this origin.
-
-    Args:
-        headers: all that are sent, lower-case.
-        credential: the headers of the credential, lower-case.
-        target: where they go.
-        ctx: who sends them.
+def check_headers_leaving(headers: Mapping[str, str], target: Target, ctx: OpContext) -> None:
+    """Check headers and cookies. The credential that was resolved for this origin is bound to it, and passes.
 
     Raises:
         EgressRefused: one holds a secret that is not bound to the origin.
     """
-    parts = {f"header `{name}`": f"{name}: {value}" for name, value in headers.items() if name not in credential}
-    attached = parse_cookie_header(credential.get("cookie", ""))
-    cookies = parse_cookie_header(headers.get("cookie", ""))
-    rest = {name: value for name, value in cookies.items() if name not in attached}
-    ctx.check_egress(target.origin, {**parts, "header `cookie`": cookie_header(rest)})
+    ctx.check_egress(target.origin, {f"header `{name}`": f"{name}: {value}" for name, value in headers.items()})
 
 
 async def check_body(content: bytes | None, target: Target, ctx: OpContext) -> None:

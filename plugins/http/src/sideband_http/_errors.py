@@ -6,6 +6,8 @@ HttpError(OpFailed)                           http.failed
 ├── HeaderRefused(ValueError)                 http.header
 ├── ConnectFailed(ConnectionError)            http.connect
 ├── TlsFailed(ConnectionError)                http.tls
+├── ProxyFailed(ConnectionError)              http.proxy
+├── ClientCertificateInvalid(ValueError)      http.client_certificate
 ├── HttpTimeout(TimeoutError)                 http.timeout
 ├── ProtocolFailed(ConnectionError)           http.protocol
 ├── RedirectRefused(RuntimeError)             http.redirects, http.downgrade, http.redirect_body
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AddressDenied",
     "AddressRefused",
+    "ClientCertificateInvalid",
     "ConnectFailed",
     "ContentInvalid",
     "FileFailed",
@@ -38,6 +41,7 @@ __all__ = [
     "HttpError",
     "HttpTimeout",
     "ProtocolFailed",
+    "ProxyFailed",
     "RedirectRefused",
     "ResponseTooLarge",
     "SessionNotFound",
@@ -134,6 +138,32 @@ class TlsFailed(HttpError, ConnectionError):
         super().__init__(
             f"no secure connection to {origin}: {quoted(reason)}",
             hint="trust a private certificate authority with `ca_file` under [plugins.http]",
+        )
+
+
+class ProxyFailed(HttpError, ConnectionError):
+    """The configured proxy does not pass the request on. Nothing was sent to the server."""
+
+    code = "http.proxy"
+    nothing_happened = True
+
+    def __init__(self, origin: str, reason: str) -> None:
+        super().__init__(
+            f"no way to {origin} through the proxy: {quoted(reason)}",
+            hint="check `proxy`, `proxy_auth` and `no_proxy` under [plugins.http]",
+        )
+
+
+class ClientCertificateInvalid(HttpError, ValueError):
+    """The certificate that is configured for an origin can't be used. Nothing was sent."""
+
+    code = "http.client_certificate"
+    nothing_happened = True
+
+    def __init__(self, origin: str, problem: str) -> None:
+        super().__init__(
+            f"the certificate for {origin} can't be used: {quoted(problem)}",
+            hint="see [plugins.http.client_certificates]; only its owner may be able to read a key (chmod 600)",
         )
 
 

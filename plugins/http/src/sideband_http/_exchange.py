@@ -102,14 +102,14 @@ async def exchange(
     """
     jar = CookieJar() if jar is None else jar
     redirects: list[Redirect] = []
-    peers = await peers_of(plan.target, plan.method, ctx, connections.resolver, file=plan.file)
+    peers = await peers_of(plan.target, plan.method, ctx, connections, file=plan.file)
     hop = await _first_hop(plan, ctx)
     while True:
         with _after(redirects), translated(hop.method, hop.target, plan.timeout):
             request = _request(hop, plan, jar)
-            check_headers_leaving(request.headers, hop.credential, hop.target, ctx)
+            check_headers_leaving(request.headers, hop.target, ctx)
             await check_body(hop.content, hop.target, ctx)
-            response = await _send(request, plan, connections, peers)
+            response = await _send(request, hop, plan, connections, peers)
         try:
             if (problem := framing_problem(response)) is not None:
                 raise ProtocolFailed(hop.method, hop.target.origin, problem, retryable=False)
@@ -126,7 +126,7 @@ async def exchange(
         finally:
             await response.aclose()
         with _after(redirects):
-            peers = await peers_of(hop.target, hop.method, ctx, connections.resolver, file=plan.file)
+            peers = await peers_of(hop.target, hop.method, ctx, connections, file=plan.file)
 
 
 @contextmanager
@@ -157,26 +157,32 @@ async def _credential_headers(handle: str, target: Target, ctx: OpContext) -> di
     return check_credential_headers(credential.headers or {"Authorization": f"Bearer {credential.value}"})
 
 
-async def _send(request: httpx.Request, plan: Plan, connections: Connections, peers: Sequence[Peer]) -> httpx.Response:
+async def _send(
+    request: httpx.Request, hop: Hop, plan: Plan, connections: Connections, peers: Sequence[Peer]
+) -> httpx.Response:
     """Send to the first peer that can be connected to. Nothing has been sent to those before it."""
     import httpx  # noqa: PLC0415  slow to import; only requests need it
 
-    transport = await connections.transport(request.url.scheme, http2=plan.http2)
     *others, last = connections.in_order(peers)
     for peer in others:
-        peer.attach(request)
         request.extensions["timeout"] = httpx.Timeout(plan.timeout, connect=min(_NEXT_PEER, plan.timeout)).as_dict()
         try:
-            return _sent(await transport.handle_async_request(request), request, peer, connections)
-        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            return await _send_to(peer, request, hop, plan, connections)
+        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError) as error:
             if is_about_tls(error):
                 raise
-    last.attach(request)
     request.extensions["timeout"] = httpx.Timeout(plan.timeout).as_dict()
-    return _sent(await transport.handle_async_request(request), request, last, connections)
+    return await _send_to(last, request, hop, plan, connections)
 
 
-def _sent(response: httpx.Response, request: httpx.Request, peer: Peer, connections: Connections) -> httpx.Response:
+async def _send_to(
+    peer: Peer, request: httpx.Request, hop: Hop, plan: Plan, connections: Connections
+) -> httpx.Response:
+    peer.attach(request)
+    transport = await connections.transport(
+        hop.target.scheme, http2=plan.http2, origin=hop.target.origin, proxied=peer.proxy is not None
+    )
+    response = await transport.handle_async_request(request)
     connections.reached(peer)
     response.request = request
     return response

@@ -11,11 +11,14 @@ from contextlib import contextmanager
 from ipaddress import ip_address
 from typing import Any
 
+import anyio
 import httpcore
 import httpx
 
 from ._clean_pool import CleanPool
 from ._transport import Peer, TransportOptions, peer_of
+from ._tunnels import Tunnels
+from ._url import parse_url
 
 __all__ = ["PinnedTransport"]
 
@@ -33,7 +36,7 @@ class PinnedTransport(httpx.AsyncBaseTransport):
             max_connections=options.max_connections,
             max_keepalive_connections=options.max_connections,
             keepalive_expiry=_KEPT_ALIVE_SECONDS,
-            network_backend=_PinnedBackend(),
+            network_backend=_PinnedBackend(options.tunnels),
         )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -68,15 +71,16 @@ class PinnedTransport(httpx.AsyncBaseTransport):
 
 
 def _place(peer: Peer) -> bytes:
-    """What the pool takes for a host. A slash stands in no name, so that different peers have different places."""
-    return f"{peer.address}/{peer.name}".encode("ascii")
+    """What the pool takes for a host. No part has a space, so that different peers have different places."""
+    return f"{peer.address or ''} {peer.name} {peer.proxy.origin if peer.proxy else ''}".encode("ascii")
 
 
 class _PinnedBackend(httpcore.AsyncNetworkBackend):
     """Opens connections to places."""
 
-    def __init__(self) -> None:
+    def __init__(self, tunnels: Tunnels | None) -> None:
         self._network = httpcore.AnyIOBackend()
+        self._tunnels = tunnels
 
     async def connect_tcp(
         self,
@@ -86,14 +90,25 @@ class _PinnedBackend(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        """Connect to the address of a place, and make sure that it is the one at the other end."""
-        address = ip_address(host.partition("/")[0])
-        stream = await self._network.connect_tcp(str(address), port, timeout, local_address, socket_options)
+        """Connect to the address of a place, or have a proxy do it."""
+        address, name, proxy = host.split(" ")
+        if proxy:
+            return await self._tunnel(proxy, address or name, port, timeout)
+        stream = await self._network.connect_tcp(address, port, timeout, local_address, socket_options)
         reached = stream.get_extra_info("server_addr")
-        if ip_address(reached[0]) != address:
+        if ip_address(reached[0]) != ip_address(address):
             await stream.aclose()
             raise httpcore.ConnectError(f"the connection leads to {reached[0]} instead of {address}")
         return stream
+
+    async def _tunnel(self, proxy: str, host: str, port: int, seconds: float | None) -> httpcore.AsyncNetworkStream:
+        assert self._tunnels is not None  # noqa: S101  the seam says so
+        authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        try:
+            with anyio.fail_after(seconds):
+                return await self._tunnels.open(self._network, parse_url(proxy), authority)
+        except TimeoutError:
+            raise httpcore.ConnectTimeout(f"{proxy} did not answer in time") from None
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""

@@ -7,9 +7,9 @@ from sideband.ops import OpContext, OpDenied
 from ._addresses import FORBIDDEN, AddressClass, classify
 from ._egress import check_url
 from ._errors import AddressDenied, AddressRefused, ConnectFailed
-from ._resolving import NameUnresolved, Resolver
+from ._resolving import NameUnresolved
 from ._scope import network_of, scope_of
-from ._transport import Peer
+from ._transport import Connections, Peer
 from ._url import Target
 
 __all__ = ["peers_of"]
@@ -19,7 +19,7 @@ _MOST_PEERS = 8
 
 
 async def peers_of(
-    target: Target, method: str, ctx: OpContext, resolver: Resolver, *, file: str | None = None
+    target: Target, method: str, ctx: OpContext, connections: Connections, *, file: str | None = None
 ) -> tuple[Peer, ...]:
     """The addresses that a request may be sent to, the preferred one first.
 
@@ -34,8 +34,12 @@ async def peers_of(
     """
     _require_by_name(target, method, ctx, file)
     check_url(target, method, ctx)
+    if network_of(target.host) is None and (proxy := connections.proxies.for_name(target)) is not None:
+        # Where it leads is only known to the proxy, whom the configuration trusts with that.
+        ctx.require(scope_of(target, method, file=file, network=AddressClass.PUBLIC))
+        return (Peer(target.host, None, proxy),)
     try:
-        addresses = await resolver.resolve(target.host, ctx.domain)
+        addresses = await connections.resolver.resolve(target.host, ctx.domain)
     except NameUnresolved as error:
         raise ConnectFailed(target.origin, str(error)) from None
     for kind in dict.fromkeys(map(classify, addresses)):
@@ -45,7 +49,8 @@ async def peers_of(
             ctx.require(scope_of(target, method, file=file, network=kind))
         except OpDenied:
             raise AddressDenied(ctx.op, target.host, kind) from None
-    return tuple(Peer(target.host, address) for address in addresses[:_MOST_PEERS])
+    rules = connections.proxies
+    return tuple(Peer(target.host, one, rules.for_address(target, one)) for one in addresses[:_MOST_PEERS])
 
 
 def _require_by_name(target: Target, method: str, ctx: OpContext, file: str | None) -> None:

@@ -5,19 +5,22 @@ from __future__ import annotations
 import ssl
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, Self
 
 import anyio
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from ._addresses import Address
-from ._errors import ConnectFailed, HttpError, HttpTimeout, ProtocolFailed, TlsFailed, UrlInvalid
+from ._errors import ConnectFailed, HttpError, HttpTimeout, ProtocolFailed, ProxyFailed, TlsFailed, UrlInvalid
+from ._proxies import ProxyRules
 from ._resolving import Resolver, SystemResolver
+from ._trust import Trust
 from ._url import Target
 
 if TYPE_CHECKING:
     import httpx
+
+    from ._tunnels import Tunnels
 
 __all__ = [
     "IDEMPOTENT",
@@ -35,6 +38,7 @@ __all__ = [
 _CLOSE_SECONDS = 5.0
 _PEER = "sideband_peer"
 _MOST_REACHED = 1_024
+_TransportKey = tuple[str, bool, str | None, bool]
 IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE"})
 
 
@@ -44,11 +48,14 @@ class Peer:
 
     Args:
         name: the host of the URL. It is who the certificate must be for, and what is told to the server.
-        address: what to connect to: the only one that was checked against the grant.
+        address: what to connect to: the only one that was checked against the grant. ``None`` where the proxy alone
+            can resolve names.
+        proxy: who to ask for a tunnel there; ``None``: nobody.
     """
 
     name: str
-    address: Address
+    address: Address | None
+    proxy: Target | None = None
 
     def attach(self, request: httpx.Request) -> None:
         """Make a request go here."""
@@ -70,11 +77,13 @@ class TransportOptions:
         tls: decides which servers are trusted; for ``http`` it trusts nobody and is not used.
         http2: whether HTTP/2 may be agreed on.
         max_connections: how many may be open at once; further requests wait.
+        tunnels: opens those of peers with a proxy. A transport that is given ``None`` gets no such peers.
     """
 
     tls: ssl.SSLContext
     http2: bool
     max_connections: int
+    tunnels: Tunnels | None = None
 
 
 class TransportFactory(Protocol):
@@ -95,30 +104,6 @@ def httpx_transport(options: TransportOptions) -> httpx.AsyncBaseTransport:
     return PinnedTransport(options)
 
 
-@define
-class Trust:
-    """The certificate authorities that are trusted. Loading them takes 20 ms, so they are shared, and loaded late."""
-
-    ca_file: Path | None = None
-    _contexts: dict[bool, ssl.SSLContext] = field(factory=dict, init=False)
-    _lock: anyio.Lock = field(factory=anyio.Lock, init=False)
-
-    async def context(self, *, http2: bool) -> ssl.SSLContext:
-        """The context for connections; one for each choice of protocols, since clients write that choice into it."""
-        async with self._lock:
-            if http2 not in self._contexts:
-                self._contexts[http2] = await anyio.to_thread.run_sync(self._load)
-            return self._contexts[http2]
-
-    def _load(self) -> ssl.SSLContext:
-        import certifi  # noqa: PLC0415  only https needs it
-
-        context = ssl.create_default_context(cafile=certifi.where())
-        if self.ca_file is not None:
-            context.load_verify_locations(cafile=self.ca_file)
-        return context
-
-
 def _trusts_nobody() -> ssl.SSLContext:
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
@@ -131,20 +116,42 @@ class Connections:
     max_connections: int
     factory: TransportFactory = httpx_transport
     resolver: Resolver = field(factory=SystemResolver)
-    _reached: dict[str, Address] = field(factory=dict, init=False)
-    _transports: dict[tuple[str, bool], httpx.AsyncBaseTransport] = field(factory=dict, init=False)
+    proxies: ProxyRules = field(factory=ProxyRules)
+    proxy_auth: str | None = None
+    _reached: dict[str, Address | None] = field(factory=dict, init=False)
+    _transports: dict[_TransportKey, httpx.AsyncBaseTransport] = field(factory=dict, init=False)
     _closed: bool = field(default=False, init=False)
 
-    async def transport(self, scheme: str, *, http2: bool) -> httpx.AsyncBaseTransport:
-        """The transport for URLs of this scheme."""
-        key = (scheme, http2 and scheme == "https")
-        tls = await self.trust.context(http2=key[1]) if scheme == "https" else None
+    async def transport(
+        self, scheme: str, *, http2: bool, origin: str | None = None, proxied: bool = False
+    ) -> httpx.AsyncBaseTransport:
+        """The transport for requests.
+
+        Args:
+            scheme: of their URLs.
+            http2: whether HTTP/2 may be agreed on.
+            origin: where they go. One that the host shows a certificate to has a transport of its own.
+            proxied: whether they take a proxy, which is for httpx's own transport to do.
+        """
+        shown = origin if origin in self.trust.certificates else None
+        key = (scheme, http2 and scheme == "https", shown, proxied)
+        tls = await self.trust.context(http2=key[1], origin=shown) if scheme == "https" else _trusts_nobody()
         if self._closed:
             raise HttpError("the connections were closed while a request was about to start")
         if key not in self._transports:
-            options = TransportOptions(tls=tls or _trusts_nobody(), http2=key[1], max_connections=self.max_connections)
-            self._transports[key] = self.factory(options)
+            factory = httpx_transport if proxied else self.factory
+            options = TransportOptions(tls, key[1], self.max_connections, self._tunnels() if proxied else None)
+            self._transports[key] = factory(options)
         return self._transports[key]
+
+    def _tunnels(self) -> Tunnels:
+        from ._tunnels import Tunnels  # noqa: PLC0415  it imports httpcore
+
+        return Tunnels(self.trust, self.resolver, self.trust.unlock, self.proxy_auth)
+
+    def another(self) -> Self:
+        """Connections with the same settings, and none of these open."""
+        return evolve(self)
 
     def in_order(self, peers: Sequence[Peer]) -> list[Peer]:
         """The peers of one name, first the one that answered last time: there may still be a connection to it."""
@@ -178,6 +185,8 @@ def translated(method: str, target: Target, seconds: float) -> Iterator[None]:
         raise HttpTimeout(method, target.origin, seconds, retryable=True) from error
     except httpx.TimeoutException as error:
         raise HttpTimeout(method, target.origin, seconds, retryable=retryable) from error
+    except httpx.ProxyError as error:
+        raise ProxyFailed(target.origin, str(error)) from error
     except httpx.ConnectError as error:
         failure = TlsFailed if is_about_tls(error) else ConnectFailed
         raise failure(target.origin, str(error)) from error
