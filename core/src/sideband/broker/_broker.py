@@ -211,9 +211,12 @@ class Broker:
         spec = dispatch.found.spec
         if not has_at_most(dispatch.call.most_values, params):
             raise LimitExceeded("params", dispatch.call.most_values, op=dispatch.op)
-        dispatch.recorded = self._recordable(params, spec.record)
-        dispatch.params = self._parse(spec, params)
-        shown = dispatch.params.model_dump(include=set(params).intersection(spec.record))
+        try:
+            dispatch.params = self._parse(spec, params)
+            shown = dispatch.params.model_dump(include=set(params).intersection(spec.record))
+        except BaseException:
+            dispatch.recorded = self._recordable(params, spec.record)
+            raise
         dispatch.recorded = self._recordable({**dict.fromkeys(params), **shown}, spec.record)
 
     def _parse(self, spec: OpSpec, params: Mapping[str, Any]) -> BaseModel:
@@ -317,8 +320,9 @@ class Broker:
         return None
 
     async def _run(self, dispatch: Dispatch) -> Any:
-        limit = min(dispatch.found.spec.timeout or _DEFAULT_TIMEOUT, dispatch.call.deadline - anyio.current_time())
-        context = self._context(dispatch, anyio.current_time() + limit)
+        now = anyio.current_time()
+        limit = min(dispatch.found.spec.timeout or _DEFAULT_TIMEOUT, dispatch.call.deadline - now)
+        context = self._context(dispatch, now + limit)
         result, error = None, None
         try:
             with CancelScope(deadline=context.deadline) as scope:

@@ -111,6 +111,8 @@ class Call:
 
     async def end(self, report: Callable[[Exception], object]) -> None:
         """Close what the call's ops left open, last first, each whether or not another one fails."""
+        if not self._closers:
+            return
         with anyio.CancelScope(shield=True):
             while self._closers:
                 try:

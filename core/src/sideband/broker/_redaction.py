@@ -65,6 +65,10 @@ def _is_sensitive(key: str) -> bool:
     return _NOT_LETTERS.sub("", key.lower()) in _SENSITIVE
 
 
+class _NotPlain(Exception):
+    """Something else than a text, a number, a truth value, nothing, or a dict or list of these."""
+
+
 class Redactor:
     """Knows the secret values of one host, and replaces them by ``[redacted:NAME]`` in text, bytes and JSON data.
 
@@ -177,7 +181,39 @@ class Redactor:
         Raises:
             Unserializable: a part of it can't be carried by JSON.
         """
-        return self._walk(value, sensitive_keys, "result")
+        try:
+            return self._plain(value, sensitive_keys)
+        except _NotPlain:
+            return self._walk(value, sensitive_keys, "result")
+
+    def _plain(self, value: Any, sensitive_keys: bool) -> Any:
+        """``_walk`` for what nearly all values are: plain data, whose types need no second look.
+
+        Raises:
+            _NotPlain: a part of it needs one.
+        """
+        kind = type(value)
+        if kind is str:
+            return self.text(value) if self._texts or self._patterns else value
+        if kind is dict:
+            return {
+                self._key(key): "[redacted]"
+                if sensitive_keys and item is not None and _is_sensitive(key)
+                else self._plain(item, sensitive_keys)
+                for key, item in value.items()
+            }
+        if kind is list or kind is tuple:
+            return [self._plain(item, sensitive_keys) for item in value]
+        if value is None or kind is bool or (kind is float and math.isfinite(value)):
+            return value
+        if kind is int:
+            return self._number(value)
+        raise _NotPlain
+
+    def _key(self, key: Any) -> str:
+        if type(key) is not str:
+            raise _NotPlain
+        return self.text(key) if self._texts or self._patterns else key
 
     def _walk(self, value: Any, sensitive_keys: bool, where: str) -> Any:  # noqa: PLR0911  one return for each JSON type
         if value is None or value is True or value is False:

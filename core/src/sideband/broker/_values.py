@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -17,6 +17,9 @@ __all__ = ["PLAIN", "digest_of", "has_at_most", "shortened"]
 PLAIN = Redactor()
 """Knows no secret: makes plain data of results whose purpose is to reveal one to their caller."""
 
+_SINGLE = frozenset({str, int, float, bool, bytes, type(None)})
+_MAPPINGS: tuple[type[Mapping[Any, Any]], ...] = (dict, Mapping)  # in this order: to ask an abstract class takes long
+_LISTS: tuple[type[Sequence[Any]], ...] = (list, tuple)
 _LONGEST_TEXT = 500
 _LONGEST_LIST = 50
 
@@ -26,10 +29,14 @@ def has_at_most(most: int, values: Any) -> bool:
     count, waiting = 0, [values]
     while waiting and count <= most:
         value = waiting.pop()
-        inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+        inner: Collection[Any] = ()
+        if isinstance(value, _MAPPINGS):
+            inner = value.values()
+        elif isinstance(value, _LISTS):
+            inner = value
         count += len(inner)
         if count <= most:
-            waiting.extend(one for one in inner if isinstance(one, Mapping | list | tuple))
+            waiting += [one for one in inner if type(one) not in _SINGLE and isinstance(one, _MAPPINGS + _LISTS)]
     return count <= most
 
 

@@ -12,6 +12,7 @@ from ..ops import LimitExceeded, OpCancelled, OpError, OpResultInvalid
 from . import _wire
 from ._errors import ProtocolViolation
 from ._host_time import TimeShare
+from ._light_tasks import LightTasks
 from ._pending import PendingCall
 from ._sizes import is_large
 from ._turns import Turns
@@ -41,7 +42,7 @@ class Dispatching:
         send: Callable[[bytes], Awaitable[None]],
         report: Callable[[str, str, str, str], None],
     ) -> None:
-        self._tasks = tasks
+        self._tasks = LightTasks(tasks, self._cancel_all)
         self._share = share
         self._turns = Turns(share)
         self._send = send
@@ -117,11 +118,15 @@ class Dispatching:
         self._sizes[message.id] = size
         self._held += size
         if not silent:
-            self._tasks.start_soon(self._run, call, message)
+            self._tasks.start(self._run, call, message)
         else:
             call.queue.append(message)
             if len(call.queue) == 1:
-                self._tasks.start_soon(self._run_queue, call)
+                self._tasks.start(self._run_queue, call)
+
+    def _cancel_all(self) -> None:
+        for dispatch, call in self._running.items():
+            call.dispatches[dispatch].cancel()
 
     async def _run(self, call: PendingCall, message: _wire.Dispatch) -> None:
         try:

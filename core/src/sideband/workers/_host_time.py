@@ -117,6 +117,8 @@ class TimeShare:
     @property
     def has_busy_neighbours(self) -> bool:
         """Whether another worker said or was asked something just now."""
+        if len(self._time.shares) < 2:
+            return False
         recently = perf_counter() - _RECENT
         return any(share.last_active > recently for share in self._time.shares if share is not self)
 

@@ -87,7 +87,8 @@ class Intake:
             refusal = self._take(_wire.parse(line), len(line))
             if self._share.lap() or refusal is not None or self._dispatching.is_full:
                 return partial(self._take_slowly, found[index + 1 :], refusal)
-        return partial(self._take_slowly, []) if self._share.lap() else None
+        # What was taken has been counted; cutting off a piece of a line has not.
+        return partial(self._take_slowly, []) if not found and self._share.lap() else None
 
     async def _take_slowly(self, lines: list[bytes], refusal: bytes | None = None) -> bool:
         """Take lines when something has to be waited for: room, time, a thread, or that the worker reads."""

@@ -105,20 +105,23 @@ class PendingCall:
         for scope in self.dispatches.values():
             scope.cancel()
 
+    @property
+    def has_silent(self) -> bool:
+        """Whether dispatches run that nobody waits for."""
+        return bool(self._silent)
+
     async def let_silent_end(self, seconds: float) -> None:
         """Give the dispatches that nobody waits for time to end: the skill itself could not wait for them."""
-        if self._silent:
-            self._quiet = anyio.Event()
-            with anyio.move_on_after(seconds):
-                await self._quiet.wait()
+        self._quiet = anyio.Event()
+        with anyio.move_on_after(seconds):
+            await self._quiet.wait()
 
     async def end_dispatches(self) -> None:
         """Cancel the dispatches that still run, and wait for them."""
-        if self.dispatches:
-            self.cancel_dispatches()
-            self._idle = anyio.Event()
-            with anyio.CancelScope(shield=True):
-                await self._idle.wait()
+        self.cancel_dispatches()
+        self._idle = anyio.Event()
+        with anyio.CancelScope(shield=True):
+            await self._idle.wait()
 
     def take(self, result: Result, size: int) -> None:
         """Settle it with what the worker says, in a line of that many bytes."""

@@ -61,9 +61,11 @@ class Turns:
 
     def spend(self, seconds: float) -> None:
         """Count the time of a step; one that held up everybody is paid for with what the worker says next."""
-        self._spent += seconds
         if seconds > _LONG_SECONDS:
             self._share.charge(seconds)
+        if not self._waiting and not self._share.has_busy_neighbours:
+            return
+        self._spent += seconds
         if not self._rounds:
             self._rounds = _ROUNDS
             asyncio.get_running_loop().call_soon(self._go_round)

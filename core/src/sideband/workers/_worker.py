@@ -236,7 +236,8 @@ class Worker:
             with anyio.CancelScope(deadline=deadline):
                 await self._send(line)
                 await call.ended.wait()
-                await call.let_silent_end(_SILENT_SECONDS)
+                if call.has_silent:
+                    await call.let_silent_end(_SILENT_SECONDS)
             if not call.ended.is_set():
                 await self._cancel(call)
                 raise CallTimeout(spec.tool, spec.timeout)
@@ -245,7 +246,8 @@ class Worker:
                 await self._cancel(call)
             raise
         finally:
-            await call.end_dispatches()
+            if call.dispatches:
+                await call.end_dispatches()
             call.log.close()
             self._calls.forget(call)
         if call.error is not None:

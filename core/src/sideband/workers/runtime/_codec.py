@@ -9,7 +9,7 @@ from __future__ import annotations
 import binascii
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 __all__ = ["MAX_FRAME", "MAX_NESTING", "MAX_VALUES", "BadFrame", "LineBuffer", "Unsendable", "decode", "encode"]
@@ -42,7 +42,7 @@ def encode(message: dict[str, Any]) -> bytes:
         Unsendable: it holds what JSON can't express, is nested too deeply, or is too long.
     """
     try:
-        line = _encoder.encode(message).encode() + b"\n"
+        line = _encode(message).encode() + b"\n"
     except TypeError as error:
         raise Unsendable(str(error)) from None
     except UnicodeEncodeError:
@@ -215,7 +215,19 @@ def _has_lone_surrogate(message: dict[str, Any]) -> bool:
     return False
 
 
-_encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_bytes_as_base64)
+def _make_encode() -> Callable[[Any], str]:
+    """The encoder, made once: the one of ``JSONEncoder`` makes its inner parts anew for each message."""
+    make: Any = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:
+        return json.JSONEncoder(
+            ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_bytes_as_base64
+        ).encode
+    # Without a look-out for values that hold themselves: those are nested too deeply in the end.
+    pieces = make(None, _bytes_as_base64, json.encoder.encode_basestring, None, ":", ",", False, False, False)
+    return lambda message: "".join(pieces(message, 0))
+
+
+_encode = _make_encode()
 _decoder = json.JSONDecoder(object_pairs_hook=_object, parse_float=_finite, parse_constant=_no_constant)
 # A parser that works on thousands of long numbers lets no other thread run, unless Python code is called now and then.
 _patient_decoder = json.JSONDecoder(
