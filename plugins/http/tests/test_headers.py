@@ -1,15 +1,53 @@
+import h11
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sideband_http import HeaderRefused
 from sideband_http._headers import check_cookies, check_credential_headers, check_headers
 
+RESERVED = ["Connection", "Content-Length", "Expect", "Host", "HTTP2-Settings", "Keep-Alive", "TE", "Trailer"]
+RESERVED += ["Transfer-Encoding", "Upgrade", "Proxy-Authorization", "Proxy-Connection", "Proxy-Anything"]
 
-@pytest.mark.parametrize(
-    "name",
-    ["Host", "content-length", "Transfer-Encoding", "Connection", "Upgrade", "TE", "Proxy-Authorization", "Cookie"],
-)
+
+@pytest.mark.parametrize("name", [*RESERVED, "Cookie", "Cookie2", "HOST", "Content_Length", "Transfer_Encoding"])
 def test_a_skill_can_not_set_a_reserved_header(name):
-    with pytest.raises(HeaderRefused):
+    with pytest.raises(HeaderRefused) as caught:
         check_headers({name: "x"})
+    assert caught.value.code == "http.header"
+
+
+@pytest.mark.parametrize("name", RESERVED)
+def test_a_credential_can_not_set_what_frames_a_message(name):
+    with pytest.raises(HeaderRefused, match="by the client itself"):
+        check_credential_headers({name: "x"})
+
+
+@pytest.mark.parametrize("character", [chr(code) for code in (*range(9), *range(10, 32), 127, 128, 0x85, 0xFF, 0x2028)])
+@pytest.mark.parametrize("form", ["a{}b", "{}a", "a{}", "a{} b"])
+def test_no_control_character_gets_into_a_field(form, character):
+    text = form.format(character)
+    for check, fields in [(check_headers, {"X-A": text}), (check_headers, {text: "x"}), (check_cookies, {"c": text})]:
+        with pytest.raises(HeaderRefused):
+            check(fields)
+    with pytest.raises(HeaderRefused):
+        check_cookies({text: "x"})
+    with pytest.raises(HeaderRefused):
+        check_credential_headers({"X-A": text})
+    with pytest.raises(HeaderRefused):
+        check_credential_headers({text: "x"})
+
+
+@given(st.dictionaries(st.text(max_size=10), st.text(max_size=20), max_size=4))
+def test_what_passes_is_sent_as_one_line_each(headers):
+    try:
+        checked = check_headers(headers)
+    except HeaderRefused:
+        return
+    lines = "".join(f"{name}: {value}\r\n" for name, value in checked.items())
+    parsed = h11.Connection(h11.SERVER)
+    parsed.receive_data(f"GET / HTTP/1.1\r\nHost: h\r\n{lines}\r\n".encode("ascii"))
+    request = parsed.next_event()
+    assert [(name.decode(), value.decode()) for name, value in request.headers][1:] == list(checked.items())
 
 
 @pytest.mark.parametrize("value", ["a\r\nX-Evil: 1", "a\nb", "a\rb", "a\0b", " a", "a ", "ä", "\x7f"])
@@ -37,6 +75,8 @@ def test_too_many_headers_are_refused():
 def test_what_the_credential_sets_is_out_of_reach():
     with pytest.raises(HeaderRefused):
         check_headers({"Authorization": "mine"}, attached=["authorization"])
+    with pytest.raises(HeaderRefused):
+        check_headers({"X_Api_Key": "mine"}, attached=["x-api-key"])
 
 
 def test_names_are_lower_case():

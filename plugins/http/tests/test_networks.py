@@ -1,11 +1,16 @@
 """Where a name leads is checked, and connected to, once; and again at each redirect."""
 
 import socket
+from ipaddress import ip_address
 
+import anyio
 import pytest
 import sideband_http._resolving
+import sideband_http._transport
 from sideband.ops import OpDenied
 from sideband_http import AddressDenied, AddressRefused, ConnectFailed, HttpScope
+from sideband_http._transport import Connections, Peer
+from sideband_http._trust import Trust
 
 pytestmark = pytest.mark.anyio
 
@@ -306,6 +311,15 @@ async def test_a_redirect_that_can_be_read_in_two_ways_is_not_followed(host, ser
     assert len(server.seen) == 1
 
 
+async def test_a_redirect_is_sent_to_the_address_of_where_it_leads(host, server, names):
+    names.known["start.test"], names.known[NAME] = ["127.0.0.1"], ["127.0.0.9"]
+    url = f"http://start.test:{server.server_port}/redirect"
+    with pytest.raises(ConnectFailed) as caught:
+        await host.op("http.get", {"url": url, "params": {"to": f"http://{NAME}:{server.server_port}/echo"}})
+    assert not caught.value.nothing_happened
+    assert len(server.seen) == 1
+
+
 async def test_the_next_address_is_tried_if_nobody_listens_at_the_first(get, names, server):
     names.known[NAME] = ["127.0.0.9", "127.0.0.8", "127.0.0.1"]
     assert (await get(f"{GRANTED},network=loopback"))["status"] == 200
@@ -324,6 +338,30 @@ async def test_an_address_of_one_network_card_is_not_used(get, names):
     names.known[NAME] = ["fe80::1%2"]
     with pytest.raises(ConnectFailed, match="network card"):
         await get(None)
+
+
+def test_the_address_that_answered_is_asked_first_the_next_time(monkeypatch):
+    connections = Connections(Trust(), 10)
+    peers = [Peer(NAME, ip_address("127.0.0.8")), Peer(NAME, ip_address("127.0.0.1"))]
+    assert connections.in_order(peers) == peers
+    connections.reached(peers[1])
+    assert connections.in_order(peers) == peers[::-1]
+    monkeypatch.setattr(sideband_http._transport, "_MOST_REACHED", 1)
+    connections.reached(Peer("other.test", peers[0].address))
+    assert connections.in_order(peers) == peers
+
+
+async def test_a_connection_that_leads_elsewhere_is_not_used(open_host, server, monkeypatch):
+    connect = anyio.connect_tcp
+
+    async def connect_tcp(remote_host, *args, **kwargs):
+        return await connect("127.0.0.1", *args, **kwargs)
+
+    monkeypatch.setattr(anyio, "connect_tcp", connect_tcp)
+    async with open_host(transport="httpx") as host:
+        with pytest.raises(ConnectFailed, match=r"leads to 127\.0\.0\.1 instead of 127\.0\.0\.9"):
+            await host.op("http.get", {"url": f"http://127.0.0.9:{server.server_port}/echo"})
+    assert server.seen == []
 
 
 async def test_sessions_and_downloads_are_judged_in_the_same_way(host, server, names):

@@ -16,7 +16,8 @@ _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _VALUE = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?\Z")
 _COOKIE_VALUE = re.compile(r"[!#-+\--:<-\[\]-~]*\Z")
 
-# How a message is framed and where it goes is the client's business, or requests could be smuggled.
+# How a message is framed and where it goes is the client's business, or requests could be smuggled. Programs behind a
+# gateway are told `x_a` and `x-a` as the same (`HTTP_X_A`), so that both are meant here.
 _FRAMING = frozenset(
     {
         "connection",
@@ -43,16 +44,16 @@ def check_headers(headers: Mapping[str, str], *, attached: Iterable[str] = ()) -
     Raises:
         HeaderRefused: one is reserved, malformed, given twice, or there are too many.
     """
-    taken = frozenset(attached)
+    taken = frozenset(map(_same, attached))
     checked: dict[str, str] = {}
     for name, value in headers.items():
         lower = name.lower()
         _check_form(name, value)
-        if lower in _FRAMING or lower.startswith("proxy-"):
+        if _is_the_clients(lower):
             raise HeaderRefused(name, "is set by the client itself")
-        if lower in {"cookie", "cookie2"}:
+        if _same(lower) in {"cookie", "cookie2"}:
             raise HeaderRefused(name, "is built from cookies", hint="pass `cookies`")
-        if lower in taken:
+        if _same(lower) in taken:
             raise HeaderRefused(name, "is set by the credential", hint="leave out either it or `auth`")
         if lower in checked:
             raise HeaderRefused(name, "is given twice")
@@ -66,9 +67,17 @@ def check_credential_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """The headers of a credential with lower-case names. Messages never hold a value."""
     for name, value in headers.items():
         _check_form(name, value)
-        if name.lower() in _FRAMING:
+        if _is_the_clients(name.lower()):
             raise HeaderRefused(name, "is set by the client itself", hint="store the credential with another header")
     return {name.lower(): value for name, value in headers.items()}
+
+
+def _same(name: str) -> str:
+    return name.replace("_", "-")
+
+
+def _is_the_clients(name: str) -> bool:
+    return _same(name) in _FRAMING or _same(name).startswith("proxy-")
 
 
 def _check_form(name: str, value: str) -> None:

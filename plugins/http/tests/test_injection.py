@@ -1,0 +1,58 @@
+"""Line breaks and what else could end a field, in each field of a request."""
+
+import pytest
+from sideband.ops import OpError, OpUnavailable
+
+pytestmark = pytest.mark.anyio
+
+SECOND = "\r\n\r\nGET /evil HTTP/1.1\r\nHost: h"
+EVIL = ["\r\nX-Evil: 1", "\nX-Evil: 1", "\rX-Evil: 1", "\r\n X-Evil: folded", "\0", SECOND]
+
+
+def fields(url, evil):
+    """A request for each field that takes a text."""
+    yield "http.get", {"url": url + evil}
+    yield "http.get", {"url": url.replace("/echo", f"/echo{evil}/x")}
+    yield "http.get", {"url": f"{url}?q={evil}"}
+    yield "http.get", {"url": url.replace("127.0.0.1", f"127.0.0.1{evil}")}
+    yield "http.request", {"url": url, "method": f"GET{evil}"}
+    yield "http.request", {"url": url, "method": f"GET /evil HTTP/1.1{evil}"}
+    yield "http.get", {"url": url, "headers": {"X-A": f"a{evil}"}}
+    yield "http.get", {"url": url, "headers": {f"X-A{evil}": "a"}}
+    yield "http.get", {"url": url, "cookies": {"a": f"b{evil}"}}
+    yield "http.get", {"url": url, "cookies": {f"a{evil}": "b"}}
+    yield "http.get", {"url": url, "auth": f"bearer{evil}"}
+    yield "http.session_open", {"base_url": url + evil}
+    yield "http.session_open", {"headers": {"X-A": f"a{evil}"}}
+    yield "http.session_open", {"cookies": {"a": f"b{evil}"}}
+    yield "http.download", {"url": url + evil, "path": "x"}
+
+
+@pytest.mark.parametrize("evil", EVIL)
+async def test_nothing_gets_out_of_its_field(host, server, evil):
+    for op, params in fields(server.url("/echo"), evil):
+        with pytest.raises((OpError, KeyError)):
+            await host.op(op, params)
+    assert server.seen == []
+
+
+@pytest.mark.parametrize("evil", EVIL)
+async def test_what_is_encoded_stays_encoded(host, server, evil):
+    await host.op("http.get", {"url": server.url("/echo"), "params": {f"a{evil}": f"b{evil}"}})
+    assert "x-evil" not in server.seen[0]["headers"]
+    assert len(server.seen) == 1
+    assert not {"\r", "\n", "\0", " "} & set(server.seen[0]["path"])
+
+
+@pytest.mark.parametrize("evil", EVIL)
+async def test_the_configured_name_of_the_client_is_one_line(open_host, server, evil):
+    async with open_host(user_agent=f"a{evil}") as host:
+        with pytest.raises(OpUnavailable):
+            await host.op("http.get", {"url": server.url("/echo")})
+
+
+@pytest.mark.parametrize("location", ["/a%0d%0aX-Evil: 1", "/\x01", "http://h\tx/", "/%00", "/\x7f"])
+async def test_a_redirect_brings_nothing_into_the_next_request(host, server, location):
+    with pytest.raises(OpError):
+        await host.op("http.get", {"url": server.url("/redirect"), "params": {"to": location, "code": "302"}})
+    assert len(server.seen) == 1
