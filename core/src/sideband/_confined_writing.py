@@ -131,8 +131,8 @@ class NewFile:
             found = os.stat(self._name, dir_fd=self._folder, follow_symlinks=False)
         except FileNotFoundError:
             found = None
-        if found is not None:
-            self._check_replaceable(found, overwrite)
+        if found is not None and not stat.S_ISREG(found.st_mode):
+            raise FileRefused(self.path, "what is there is no ordinary file")
         check_expected(self._folder, self._name, self.path, expected)
         _dress(self._descriptor, found, permissions)
         from_thread.check_cancelled()
@@ -145,12 +145,6 @@ class NewFile:
                 os.unlink(self._temporary, dir_fd=self._folder)
         self._temporary = None
         settle(self._folder, self.path)
-
-    def _check_replaceable(self, found: os.stat_result, overwrite: bool) -> None:
-        if not stat.S_ISREG(found.st_mode):
-            raise FileRefused(self.path, "what is there is no ordinary file")
-        if not overwrite:
-            raise FileTaken(self.path)
 
     def _named(self) -> str:
         """Give a file without a name a temporary one: only what has a name can take another's place."""
@@ -229,12 +223,12 @@ def _dress(descriptor: int, replaced: os.stat_result | None, permissions: int | 
     mode = permissions
     if replaced is not None:
         mine = os.fstat(descriptor)
-        mode = stat.S_IMODE(replaced.st_mode) & 0o777 if mode is None else mode
+        mode = replaced.st_mode if mode is None else mode
         if (mine.st_uid, mine.st_gid) != (replaced.st_uid, replaced.st_gid):
             try:
                 os.fchown(descriptor, replaced.st_uid, replaced.st_gid)
             except PermissionError:
                 # what its group could do would now be another group's
-                mode &= 0o707
+                mode &= ~0o070
     if mode is not None:
         os.fchmod(descriptor, mode & 0o777)

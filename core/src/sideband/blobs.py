@@ -16,11 +16,11 @@ import hashlib
 import os
 import re
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
-from typing import Self
+from typing import ClassVar, Self
 
 import anyio
 from anyio import to_thread
@@ -54,8 +54,11 @@ class BlobScope(Scope, family="blobs"):
     """What a grant must allow for a skill to get at blobs, through whichever op.
 
     Args:
-        mode: ``read`` or ``write``.
+        mode: ``read`` and ``write`` of what one knows by its digest or content; ``list`` and ``delete`` also of what
+            others have kept. A capability that leaves it out means ``read`` and ``write``.
     """
+
+    defaults: ClassVar[Mapping[str, tuple[str, ...]]] = {"mode": ("read", "write")}
 
     mode: str | None = None
 

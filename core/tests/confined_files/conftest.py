@@ -57,7 +57,7 @@ def save():
 
 @pytest.fixture
 def as_nobody():
-    """Without the rights over files that root has, for the thread that runs it and those that it starts."""
+    """Without the rights over files that root has, which is another user's then. Tells whether it was root."""
 
     @contextlib.contextmanager
     def dropped():
@@ -65,7 +65,7 @@ def as_nobody():
         if before == 0:
             os.seteuid(65534)
         try:
-            yield
+            yield before == 0
         finally:
             os.seteuid(before)
 

@@ -3,6 +3,7 @@ import hashlib
 import os
 import resource
 import stat
+import tempfile
 from pathlib import Path
 
 import anyio
@@ -25,7 +26,8 @@ async def test_a_file_appears_whole_with_its_digest(folder, root, names):
         await file.write(b"one")
         await file.write(b"two" * 1_000_000)
         assert await file.complete() == digest(b"one" + b"two" * 1_000_000)
-        assert list(root.rglob("x.bin")) == []
+        # not even a temporary name, which would stay if the process were killed now
+        assert names(root / "a/b") == []
         await file.commit()
     content = (root / "a/b/x.bin").read_bytes()
     assert content == b"one" + b"two" * 1_000_000
@@ -70,6 +72,23 @@ async def test_a_file_may_be_replaced_when_asked_for_and_keeps_its_mode(folder, 
     assert (root / "x").read_text() == "new"
     assert stat.S_IMODE((root / "x").stat().st_mode) == 0o754
     assert names(root) == ["x"]
+
+
+@pytest.fixture
+def everybodys():
+    """A folder in which every user may write."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        root.chmod(0o777)
+        yield root
+
+
+async def test_a_group_that_the_new_file_can_not_have_lends_its_rights_to_no_other_one(as_nobody, everybodys, save):
+    (everybodys / "x").write_text("old")
+    (everybodys / "x").chmod(0o664)
+    with as_nobody() as somebody_else:
+        await save(ConfinedFolder(everybodys), "x", b"new", overwrite=True)
+    assert stat.S_IMODE((everybodys / "x").stat().st_mode) == (0o604 if somebody_else else 0o664)
 
 
 async def test_the_mode_may_be_given(folder, root, save):

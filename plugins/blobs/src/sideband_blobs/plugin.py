@@ -1,0 +1,32 @@
+"""The entry point of the group `sideband.v1.op`: registers the family `blobs`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from sideband.blobs import BlobScope
+from sideband.ops import OpFamily
+from sideband.plugins import PluginContext
+
+from ._config import Config
+from ._ops import delete, get, list_, put, stat
+from ._state import Blobs
+
+__all__ = ["Config", "lifespan", "sideband_ops"]
+
+
+@asynccontextmanager
+async def lifespan(ctx: PluginContext) -> AsyncIterator[Blobs]:
+    """What the ops of one host share."""
+    yield Blobs(ctx.config)
+
+
+def sideband_ops() -> OpFamily:
+    """The ops of the family."""
+    return OpFamily(
+        name="blobs",
+        ops=(put, get, stat, list_, delete),
+        scope=BlobScope,
+        doc="Bytes that are kept by their content, and found by its digest.",
+    )

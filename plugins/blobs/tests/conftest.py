@@ -1,0 +1,78 @@
+"""A host with this plugin, on a home of its own."""
+
+import hashlib
+from types import SimpleNamespace
+
+import pytest
+import sideband_blobs.plugin
+import sideband_store_sqlite.plugin
+from sideband import Host, Plugin, hookimpl
+from sideband.hooks import Deny
+
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+
+
+@pytest.fixture
+def settings():
+    return {}
+
+
+@pytest.fixture
+def previews():
+    """What ops said they would do, in order; `previews.refuse` keeps them from doing it."""
+
+    class Previews(list):
+        refuse = False
+
+    return Previews()
+
+
+@pytest.fixture
+def make_host(settings, previews):
+    """Opens a host on a home."""
+
+    @hookimpl
+    async def op_call(event):
+        if event.preview is not None:
+            previews.append(await event.preview(event.params))
+        return Deny("only asked") if previews.refuse else None
+
+    def make(home):
+        plugins = [
+            Plugin("op", "blobs", sideband_blobs.plugin),
+            Plugin("store", "sqlite", sideband_store_sqlite.plugin),
+            Plugin("hook", "watch", SimpleNamespace(op_call=op_call)),
+        ]
+        return Host(home=home, settings={"plugins": {"blobs": settings}}, plugins=plugins, autoload=False)
+
+    return make
+
+
+@pytest.fixture
+async def host(tmp_path, make_host, anyio_backend):
+    async with make_host(tmp_path / "home") as host:
+        yield host
+
+
+@pytest.fixture
+def blobs(host):
+    """The ops by their names, as the user calls them; `grants` and `on_effect` as for a host."""
+
+    def op(name):
+        async def run(*, grants=None, on_effect=None, **params):
+            return await host.op(f"blobs.{name}", params, grants=grants, on_effect=on_effect)
+
+        return run
+
+    return SimpleNamespace(**{name: op(name) for name in ("put", "get", "stat", "list", "delete")})
+
+
+@pytest.fixture
+def digest():
+    def of(data):
+        return hashlib.sha256(data if isinstance(data, bytes) else data.encode()).hexdigest()
+
+    return of

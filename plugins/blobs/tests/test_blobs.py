@@ -1,0 +1,168 @@
+import pytest
+from sideband.blobs import BlobDamaged, BlobMissing, BlobTooLarge
+from sideband.ops import EgressRefused, OpDenied, OpParamsInvalid
+from sideband_blobs import BlobsFull, BlobsNotText
+
+pytestmark = pytest.mark.anyio
+NONE = "0" * 64
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request):
+    return request.param
+
+
+async def test_what_is_put_is_got_by_its_digest(blobs, digest):
+    kept = await blobs.put(content=b"\xff\0data")
+    assert kept == {"sha256": digest(b"\xff\0data"), "size": 6}
+    got = await blobs.get(sha256=kept["sha256"])
+    assert got == {**kept, "content": b"\xff\0data", "next": None}
+    assert await blobs.stat(sha256=kept["sha256"]) == kept
+
+
+async def test_texts_and_base64_are_kept_as_bytes(blobs, digest):
+    assert (await blobs.put(content="größe"))["sha256"] == digest("größe")
+    assert (await blobs.put(base64="Z3LDtsOfZQ=="))["sha256"] == digest("größe")
+    assert (await blobs.put(content=""))["size"] == 0
+    assert (await blobs.get(sha256=digest("größe"), kind="text"))["content"] == "größe"
+    assert (await blobs.get(sha256=digest("größe"), kind="base64"))["content"] == "Z3LDtsOfZQ=="
+
+
+async def test_a_part_is_got(blobs, digest):
+    await blobs.put(content="0123456789")
+    got = await blobs.get(sha256=digest("0123456789"), offset=2, length=3)
+    assert (got["content"], got["size"], got["next"]) == (b"234", 10, 5)
+    got = await blobs.get(sha256=digest("0123456789"), offset=8, length=99)
+    assert (got["content"], got["next"]) == (b"89", None)
+    assert (await blobs.get(sha256=digest("0123456789"), offset=99))["content"] == b""
+
+
+async def test_a_part_of_a_text_ends_where_a_character_ends(blobs, digest):
+    await blobs.put(content="aüb")
+    got = await blobs.get(sha256=digest("aüb"), kind="text", length=2)
+    assert (got["content"], got["next"]) == ("a", 1)
+
+
+@pytest.mark.parametrize(("content", "options"), [(b"ok\xff", {}), ("ü".encode(), {"length": 1})])
+async def test_what_is_no_text_says_where(blobs, digest, content, options):
+    await blobs.put(content=content)
+    with pytest.raises(BlobsNotText, match="at byte") as caught:
+        await blobs.get(sha256=digest(content), kind="text", **options)
+    assert (caught.value.code, caught.value.nothing_happened) == ("blobs.text", True)
+    assert "bytes" in caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["../secrets", "/etc/passwd", "a" * 63, "A" * 64, f"{NONE}\n", "ab/" + "0" * 61, ""])
+async def test_only_a_digest_names_a_blob(blobs, name):
+    for run in (blobs.get, blobs.stat, blobs.delete):
+        with pytest.raises(OpParamsInvalid):
+            await run(sha256=name)
+
+
+async def test_what_is_not_there_is_missing(blobs):
+    for run in (blobs.get, blobs.stat):
+        with pytest.raises(BlobMissing):
+            await run(sha256=NONE)
+    assert await blobs.delete(sha256=NONE) == {"deleted": False}
+
+
+async def test_what_was_changed_on_the_disk_is_not_answered_in_part_either(blobs, host, digest):
+    sha256 = (await blobs.put(content=b"0123456789"))["sha256"]
+    host.blobs.path(sha256).write_bytes(b"012345678x")
+    with pytest.raises(BlobDamaged):
+        await blobs.get(sha256=sha256, length=1)
+
+
+@pytest.mark.parametrize("params", [{}, {"content": "", "base64": ""}, {"base64": "no base64!"}, {"content": 1}])
+async def test_there_is_one_content(blobs, params):
+    with pytest.raises(OpParamsInvalid):
+        await blobs.put(**params)
+
+
+async def test_blobs_are_listed_and_deleted(blobs, digest):
+    for content in ("a", "b", "c"):
+        await blobs.put(content=content)
+    listed = await blobs.list(limit=2)
+    assert [one["sha256"] for one in listed["blobs"]] == sorted(map(digest, "abc"))[:2]
+    assert listed["truncated"]
+    assert await blobs.delete(sha256=digest("a")) == {"deleted": True}
+    listed = await blobs.list()
+    assert {one["sha256"] for one in listed["blobs"]} == {digest("b"), digest("c")}
+    assert not listed["truncated"]
+
+
+@pytest.mark.parametrize("settings", [{"max_entries": 1}])
+async def test_no_more_are_listed_than_the_limit(blobs):
+    for content in ("a", "b"):
+        await blobs.put(content=content)
+    assert len((await blobs.list(limit=5))["blobs"]) == 1
+
+
+@pytest.mark.parametrize("settings", [{"max_blob_bytes": 10, "max_read_bytes": 5}])
+async def test_a_blob_is_no_larger_than_the_limit(blobs, host, digest):
+    with pytest.raises(BlobTooLarge):
+        await blobs.put(content="01234567890")
+    assert await host.blobs.list() == ()
+    await blobs.put(content="0123456789")
+    with pytest.raises(BlobTooLarge):
+        await blobs.get(sha256=digest("0123456789"))
+    got = await blobs.get(sha256=digest("0123456789"), length=9)
+    assert (got["content"], got["next"]) == (b"01234", 5)
+    assert (await blobs.get(sha256=digest("0123456789"), offset=5))["content"] == b"56789"
+
+
+@pytest.mark.parametrize("settings", [{"max_total_bytes": 10}])
+async def test_all_blobs_together_are_no_larger_than_the_limit(blobs, host, digest):
+    await blobs.put(content="012345")
+    with pytest.raises(BlobsFull, match="11 bytes, more than 10") as caught:
+        await blobs.put(content="abcde")
+    assert (caught.value.code, caught.value.nothing_happened) == ("blobs.full", True)
+    assert "blobs.delete" in caught.value.hint
+    await blobs.put(content="012345")
+    await blobs.put(content="abcd")
+    await blobs.delete(sha256=digest("012345"))
+    await blobs.put(content="012345")
+    # what somebody else removes makes room as well
+    await host.blobs.delete(digest("012345"))
+    await blobs.put(content="543210")
+
+
+async def test_a_known_secret_is_not_kept(blobs, host):
+    host.redactor.protect("canary-7f3a9c51", "canary")
+    for params in ({"content": "a canary-7f3a9c51"}, {"base64": "Y2FuYXJ5LTdmM2E5YzUx"}):
+        with pytest.raises(EgressRefused):
+            await blobs.put(**params)
+    assert await host.blobs.list() == ()
+
+
+RIGHTS = [("put", {"content": "a"}), ("get", {"sha256": NONE}), ("list", {}), ("delete", {"sha256": NONE})]
+
+
+@pytest.mark.parametrize("grant", ["write", "read", "list", "delete"])
+async def test_each_mode_is_granted_by_itself(blobs, grant):
+    modes = ["write", "read", "list", "delete"]
+    for mode, (name, params) in zip(modes, RIGHTS, strict=True):
+        run = getattr(blobs, name)(grants=[f"blobs:mode={grant}"], **params)
+        if mode != grant:
+            with pytest.raises(OpDenied, match=f"blobs:mode={mode}"):
+                await run
+        elif mode == "read":
+            with pytest.raises(BlobMissing):
+                await run
+        else:
+            await run
+
+
+async def test_what_others_have_kept_is_listed_and_deleted_by_who_was_granted_just_that(blobs):
+    for run in (blobs.list(grants=["blobs"]), blobs.delete(sha256=NONE, grants=["blobs"])):
+        with pytest.raises(OpDenied):
+            await run
+    kept = await blobs.put(content="a", grants=["blobs"])
+    await blobs.get(sha256=kept["sha256"], grants=["blobs"])
+
+
+async def test_the_record_holds_digests_but_no_content(blobs, host, digest):
+    await blobs.put(content="some words")
+    lines = "".join(path.read_text() for path in host.ledger.folder.glob("*.jsonl"))
+    assert digest("some words") in lines
+    assert "some words" not in lines

@@ -1,0 +1,120 @@
+import subprocess
+import sys
+
+import pytest
+from sideband.ops import OpDenied
+
+pytestmark = pytest.mark.anyio
+
+# A host that is killed in the middle of an op, before or after it has changed anything.
+DYING = """
+import os, signal, sys
+from pathlib import Path
+
+import anyio
+import sideband_blobs.plugin
+import sideband_store_sqlite.plugin
+from sideband import Host, Plugin
+from sideband.blobs import BlobStore
+
+home, op, params, moment = sys.argv[1:]
+name = "put" if op == "blobs.put" else "delete"
+change = getattr(BlobStore, name)
+
+
+async def change_and_die(*args):
+    if moment == "after":
+        await change(*args)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+async def main():
+    plugins = [Plugin("op", "blobs", sideband_blobs.plugin), Plugin("store", "sqlite", sideband_store_sqlite.plugin)]
+    async with Host(home=Path(home), plugins=plugins, autoload=False) as host:
+        if name == "delete":
+            await host.op("blobs.put", {"content": "x"})
+        setattr(BlobStore, name, change_and_die)
+        await host.op(op, eval(params), key="k")
+
+
+anyio.run(main)
+"""
+
+
+@pytest.fixture
+def effect():
+    """Remembers the effects of ops."""
+
+    class Effects(list):
+        def __call__(self, report):
+            self.append(report.id)
+
+    return Effects()
+
+
+async def test_what_was_put_is_deleted_again(blobs, host, effect):
+    await blobs.put(content="x", on_effect=effect)
+    plan = await host.plan_undo(effect[-1])
+    assert [step.op for step in plan.steps] == ["blobs.delete"]
+    assert "1 bytes" in plan.steps[0].text
+    (done,) = await host.undo(plan)
+    assert done.result == {"deleted": True}
+    assert (await host.plan_undo(effect[-1])).steps == ()
+
+
+async def test_what_was_there_before_stays(blobs, host, effect):
+    await blobs.put(content="x")
+    await blobs.put(content="x", on_effect=effect)
+    plan = await host.plan_undo(effect[-1])
+    assert plan.steps == ()
+    assert plan.remains == ("the blob was there before: nothing was added",)
+
+
+async def test_what_was_deleted_is_gone(blobs, host, effect, digest):
+    await blobs.put(content="x")
+    await blobs.delete(sha256=digest("x"), on_effect=effect)
+    await blobs.delete(sha256=digest("x"), on_effect=effect)
+    first, second = [(await host.plan_undo(one)).remains[0] for one in effect]
+    assert "is gone" in first
+    assert "nothing was deleted" in second
+
+
+@pytest.mark.parametrize(("moment", "status"), [("before", "failed"), ("after", "done")])
+@pytest.mark.parametrize("op", ["blobs.put", "blobs.delete"])
+async def test_what_became_of_an_op_of_a_killed_host_is_seen(kill_during, make_host, op, moment, status):
+    home, key, result = kill_during(op, moment)
+    async with make_host(home) as host:
+        assert [(one.op, one.status) for one in host.recovered] == [(op, status)]
+        if status == "done":
+            assert await host.op(op, PARAMS[op], key=key) == result
+
+
+@pytest.fixture
+def kill_during(tmp_path, digest):
+    """Kills a host during an op; answers its home, the op's key and what it would have answered."""
+
+    def run(op, moment):
+        home = tmp_path / "home"
+        subprocess.run([sys.executable, "-c", DYING, home, op, repr(PARAMS[op]), moment], check=False)
+        return home, "k", {"sha256": digest("x"), "size": 1} if op == "blobs.put" else {"deleted": True}
+
+    return run
+
+
+PARAMS = {
+    "blobs.put": {"content": "x"},
+    "blobs.delete": {"sha256": "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"},
+}
+
+
+async def test_a_preview_says_what_would_happen(host, blobs, digest, previews):
+    await blobs.put(content="x")
+    previews.clear()
+    previews.refuse = True
+    for run in (blobs.put(content="größe"), blobs.delete(sha256=digest("x")), blobs.delete(sha256=digest("y"))):
+        with pytest.raises(OpDenied):
+            await run
+    assert previews[0] == "would keep 7 bytes as a blob"
+    assert "(1 bytes) for good" in previews[1]
+    assert "do nothing" in previews[2]
+    assert len(await host.blobs.list()) == 1

@@ -1,0 +1,125 @@
+"""What an op would do, as a sentence, without doing it. Nothing of what is in a file is shown."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from sideband.confined_files import FileMissing
+from sideband.ops import OpContext
+
+from ._models import CopyParams, DeleteParams, FolderParams, MoveParams, RestoreParams, WriteParams
+from ._places import Mode, Target
+from ._sizes import size_text
+from ._state import Files
+
+__all__ = ["preview_copy", "preview_delete", "preview_folder", "preview_move", "preview_restore", "preview_write"]
+
+# What is compared line by line at most.
+_COMPARED = 1024 * 1024
+
+
+async def preview_write(params: WriteParams, ctx: OpContext) -> str:
+    """What `files.write` would do."""
+    target, size = await _look(ctx, params.path, "write")
+    new = _new_content(params)
+    added = await _blob_size(ctx, params.blob) if new is None and params.blob else len(new or b"")
+    if size is None:
+        return f"would create `{target.name}` ({size_text(added)})"
+    if params.append:
+        return f"would add {size_text(added)} to `{target.name}` ({size_text(size)})"
+    text = f"would replace `{target.name}` ({size_text(size)} → {size_text(added)})"
+    old = await _content(ctx, target, size)
+    if new is None or old is None:
+        return text
+    if old == new:
+        return f"would leave `{target.name}` as it is: it has this content"
+    return text + _line_changes(old, new)
+
+
+def _new_content(params: WriteParams) -> bytes | None:
+    if isinstance(params.content, str):
+        return params.content.encode()
+    return params.content
+
+
+async def _blob_size(ctx: OpContext, sha256: str) -> int:
+    found = await ctx.blobs.find(sha256)
+    return found.size if found else 0
+
+
+async def _content(ctx: OpContext, target: Target, size: int) -> bytes | None:
+    files: Files = ctx.state
+    if size > _COMPARED:
+        return None
+    try:
+        return await files.folder(ctx, target).read(target.path, max_bytes=_COMPARED)
+    except FileMissing:
+        return None
+
+
+def _line_changes(old: bytes, new: bytes) -> str:
+    """How many lines come and go, whatever their order: telling more would take time by the square of their number."""
+    if len(new) > _COMPARED or b"\0" in old or b"\0" in new:
+        return ""
+    before, after = Counter(old.splitlines()), Counter(new.splitlines())
+    added, removed = (after - before).total(), (before - after).total()
+    return f", {added} {'line' if added == 1 else 'lines'} added, {removed} removed"
+
+
+async def preview_copy(params: CopyParams, ctx: OpContext) -> str:
+    """What `files.copy` would do."""
+    source, size = await _look(ctx, params.path, "read")
+    target, replaced = await _look(ctx, params.target, "write")
+    if size is None:
+        return f"would fail: there is no `{source.name}`"
+    return f"would copy `{source.name}` ({size_text(size)}) to `{target.name}`{_replacing(replaced)}"
+
+
+async def preview_move(params: MoveParams, ctx: OpContext) -> str:
+    """What `files.move` would do."""
+    source, size = await _look(ctx, params.path, "write")
+    target, replaced = await _look(ctx, params.target, "write")
+    if size is None:
+        return f"would fail: there is no `{source.name}`"
+    return f"would move `{source.name}` ({size_text(size)}) to `{target.name}`{_replacing(replaced)}"
+
+
+def _replacing(size: int | None) -> str:
+    return "" if size is None else f", replacing the file that is there ({size_text(size)})"
+
+
+async def preview_delete(params: DeleteParams, ctx: OpContext) -> str:
+    """What `files.delete` would do."""
+    target, size = await _look(ctx, params.path, "write")
+    if target.folder:
+        return f"would delete the folder `{target.name}`, if nothing is in it"
+    if size is None:
+        return f"would fail: there is no `{target.name}`"
+    return f"would delete `{target.name}` ({size_text(size)})"
+
+
+async def preview_folder(params: FolderParams, ctx: OpContext) -> str:
+    """What `files.make_folder` would do."""
+    target, size = await _look(ctx, params.path, "write", folder=True)
+    if size is None:
+        return f"would make the folder `{target.name}`"
+    return f"would leave `{target.name}` as it is: it is there"
+
+
+async def preview_restore(params: RestoreParams, ctx: OpContext) -> str:
+    """What `files.restore` would do."""
+    target, size = await _look(ctx, params.path, "write")
+    now = "" if size is None else f" ({size_text(size)} now)"
+    if params.blob is None:
+        return f"would remove `{target.name}`{now}"
+    return f"would put back `{target.name}`{now} as it was ({size_text(await _blob_size(ctx, params.blob))})"
+
+
+async def _look(ctx: OpContext, path: str, mode: Mode, *, folder: bool = False) -> tuple[Target, int | None]:
+    """What a path means, and how large it is; ``None`` if it is not there."""
+    files: Files = ctx.state
+    target = await files.find(ctx, path, mode, folder=folder)
+    try:
+        return target, (await files.folder(ctx, target).entry(target.path)).size
+    except FileMissing:
+        return target, None

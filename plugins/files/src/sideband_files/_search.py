@@ -1,0 +1,131 @@
+"""Finding names by a pattern, folder by folder, without following links."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sideband.confined_files import ConfinedFolder, Entry, FileMissing, FileRefused
+
+from ._errors import FilesTooMany
+from ._places import Target
+
+__all__ = ["matches", "search"]
+
+_PAGE = 1_000
+_DEEPEST = 64
+
+
+async def search(
+    folder: ConfinedFolder, target: Target, pattern: str, *, limit: int, max_visited: int, hidden: bool
+) -> tuple[list[tuple[str, Entry]], bool]:
+    """What matches below a folder, with its path there, folder by folder, each in order; and whether there is more.
+
+    Raises:
+        FileMissing: there is no such folder.
+        FilesTooMany: there are more than ``max_visited`` names to look at.
+    """
+    wanted = [part for part in pattern.split("/") if part]
+    found: list[tuple[str, Entry]] = []
+    visited = 0
+    waiting: list[str] = [""]
+    while waiting:
+        below = waiting.pop()
+        deeper = []
+        after: str | None = ""
+        while after is not None:
+            page, after = await _page(folder, _join(target.path, below), after, hidden=hidden, first=not below)
+            for entry in page:
+                visited += 1
+                if visited > max_visited:
+                    raise FilesTooMany(target.name, max_visited)
+                path = f"{below}/{entry.name}" if below else entry.name
+                parts = path.split("/")
+                if matches(parts, wanted):
+                    if len(found) == limit:
+                        return found, True
+                    found.append((path, entry))
+                if entry.kind == "folder" and len(parts) < _DEEPEST and _may_match_below(parts, wanted):
+                    deeper.append(path)
+        waiting.extend(reversed(deeper))
+    return found, False
+
+
+async def _page(
+    folder: ConfinedFolder, path: str, after: str, *, hidden: bool, first: bool
+) -> tuple[Sequence[Entry], str | None]:
+    try:
+        listing = await folder.list(path, limit=_PAGE, after=after, hidden=hidden)
+    except (FileMissing, FileRefused):
+        if first:
+            raise
+        # it has gone, or was swapped for something else, since its folder was listed
+        return (), None
+    return listing.entries, listing.entries[-1].name if listing.truncated and listing.entries else None
+
+
+def _join(path: str, below: str) -> str:
+    if not below:
+        return path
+    return below if path == "." else f"{path}/{below}"
+
+
+def matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
+    """Whether a path matches: each part its own, ``**`` none or any number of them.
+
+    Takes time by the product of the lengths, whatever the pattern is.
+
+    Example:
+        >>> matches(["a", "b", "x.csv"], ["**", "*.csv"])
+        True
+    """
+    return len(pattern) in _positions(parts, pattern)
+
+
+def _may_match_below(parts: Sequence[str], pattern: Sequence[str]) -> bool:
+    """Whether something below a folder could match."""
+    return any(position < len(pattern) for position in _positions(parts, pattern))
+
+
+def _positions(parts: Sequence[str], pattern: Sequence[str]) -> set[int]:
+    """How far in the pattern one can be after these parts."""
+    reached = _skip({0}, pattern)
+    for part in parts:
+        following = set()
+        for position in reached:
+            if position == len(pattern):
+                continue
+            if pattern[position] == "**":
+                following.add(position)
+            elif _matches_name(part, pattern[position]):
+                following.add(position + 1)
+        reached = _skip(following, pattern)
+    return reached
+
+
+def _skip(reached: set[int], pattern: Sequence[str]) -> set[int]:
+    found = set(reached)
+    for position in sorted(reached):
+        beyond = position
+        while beyond < len(pattern) and pattern[beyond] == "**":
+            beyond += 1
+            found.add(beyond)
+    return found
+
+
+def _matches_name(name: str, pattern: str) -> bool:
+    """Whether a name matches ``*`` (any characters) and ``?`` (one). At a dead end, only the last ``*`` is retried."""
+    at = wanted = 0
+    star = back = -1
+    while at < len(name):
+        if wanted < len(pattern) and pattern[wanted] == "*":
+            star, back = wanted, at
+            wanted += 1
+        elif wanted < len(pattern) and pattern[wanted] in ("?", name[at]):
+            at += 1
+            wanted += 1
+        elif star >= 0:
+            back += 1
+            at, wanted = back, star + 1
+        else:
+            return False
+    return all(one == "*" for one in pattern[wanted:])

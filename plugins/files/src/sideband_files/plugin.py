@@ -1,0 +1,36 @@
+"""The entry point of the group `sideband.v1.op`: registers the family `files`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from sideband.ops import OpFamily
+from sideband.plugins import PluginContext
+
+from ._config import Config
+from ._moving import move
+from ._ops import copy, delete, make_folder, restore, write
+from ._reading import find, list_, read, stat
+from ._scope import FilesScope
+from ._state import Files
+
+__all__ = ["Config", "lifespan", "sideband_ops"]
+
+
+@asynccontextmanager
+async def lifespan(ctx: PluginContext) -> AsyncIterator[Files]:
+    """What the ops of one host share; each opens and closes its own files."""
+    yield Files(ctx.config)
+
+
+def sideband_ops() -> OpFamily:
+    """The ops of the family."""
+    return OpFamily(
+        name="files",
+        ops=(read, write, list_, find, stat, copy, move, delete, make_folder, restore),
+        scope=FilesScope,
+        sdk=Path(__file__).with_name("_sdk.py"),
+        doc="Files in granted places: written whole or not at all, and taken back.",
+    )

@@ -1,0 +1,75 @@
+"""A host with this plugin, on a home of its own, and a folder outside of it."""
+
+import hashlib
+from types import SimpleNamespace
+
+import pytest
+import sideband_files.plugin
+import sideband_store_sqlite.plugin
+from sideband import Host, Plugin
+
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+
+
+@pytest.fixture
+def settings():
+    return {}
+
+
+@pytest.fixture
+def more_plugins():
+    return []
+
+
+@pytest.fixture
+async def host(tmp_path, settings, more_plugins, anyio_backend):
+    plugins = [
+        *more_plugins,
+        Plugin("op", "files", sideband_files.plugin),
+        Plugin("store", "sqlite", sideband_store_sqlite.plugin),
+    ]
+    home = tmp_path / "home"
+    async with Host(home=home, settings={"plugins": {"files": settings}}, plugins=plugins, autoload=False) as host:
+        yield host
+
+
+@pytest.fixture
+def home(host):
+    """The host's folder for files."""
+    folder = host.home / "files"
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A folder that is not the host's."""
+    folder = (tmp_path / "place").resolve()
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def files(host):
+    """The ops by their names, as the user calls them; `grants` and `key` as for a host."""
+
+    def op(name):
+        async def run(path=None, *, grants=None, key=None, on_effect=None, **params):
+            given = params if path is None else {"path": str(path), **params}
+            return await host.op(f"files.{name}", given, grants=grants, key=key, on_effect=on_effect)
+
+        return run
+
+    names = ("read", "write", "list", "find", "stat", "copy", "move", "delete", "make_folder", "restore")
+    return SimpleNamespace(**{name: op(name) for name in names})
+
+
+@pytest.fixture
+def digest():
+    def of(data):
+        return hashlib.sha256(data if isinstance(data, bytes) else data.encode()).hexdigest()
+
+    return of

@@ -1,0 +1,31 @@
+"""The patterns of `files.find`, against a slow and simple definition."""
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+from sideband_files._search import matches
+
+names = st.text(alphabet="ab.", min_size=1, max_size=5)
+parts = st.lists(names, max_size=5)
+patterns = st.lists(st.just("**") | st.text(alphabet="ab.*?", min_size=1, max_size=5).filter(lambda p: p != "**"))
+
+
+def slow(path, pattern):
+    if not pattern:
+        return not path
+    if pattern[0] == "**":
+        return any(slow(path[number:], pattern[1:]) for number in range(len(path) + 1))
+    if not path:
+        return False
+    regex = "".join(".*" if one == "*" else "." if one == "?" else re.escape(one) for one in pattern[0])
+    return re.fullmatch(regex, path[0]) is not None and slow(path[1:], pattern[1:])
+
+
+@given(parts, patterns)
+def test_a_pattern_matches_what_its_definition_says(path, pattern):
+    assert matches(path, pattern) == slow(path, pattern)
+
+
+def test_no_pattern_takes_long():
+    assert not matches(["a" * 255] * 16, ["**", "*a*" * 80 + "b"] * 100)

@@ -1,0 +1,149 @@
+import pytest
+from sideband.blobs import BlobMissing
+from sideband.confined_files import FileMissing, FileRefused, FileTooLarge
+from sideband.ops import OpParamsInvalid
+from sideband_files import FilesNotText
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_text_is_read_with_its_digest(files, home, digest):
+    (home / "x.txt").write_text("größe")
+    read = await files.read("x.txt")
+    assert read == {"path": "x.txt", "content": "größe", "size": 7, "next": None, "sha256": digest("größe")}
+
+
+async def test_bytes_are_read_as_they_are(files, home, digest):
+    (home / "x").write_bytes(b"\xff\0")
+    read = await files.read("x", kind="bytes")
+    assert (read["content"], read["sha256"]) == (b"\xff\0", digest(b"\xff\0"))
+
+
+async def test_an_empty_file_is_an_empty_text(files, home):
+    (home / "x").write_text("")
+    assert (await files.read("x"))["content"] == ""
+
+
+async def test_a_part_is_read_without_a_digest(files, home):
+    (home / "x").write_text("0123456789")
+    read = await files.read("x", offset=2, length=3)
+    assert (read["content"], read["size"], read["next"], read["sha256"]) == ("234", 10, 5, None)
+    read = await files.read("x", offset=5)
+    assert (read["content"], read["next"], read["sha256"]) == ("56789", None, None)
+    assert (await files.read("x", offset=99))["content"] == ""
+
+
+async def test_a_part_of_a_text_ends_where_a_character_ends(files, home):
+    (home / "x").write_text("aüb")
+    first = await files.read("x", length=2)
+    assert (first["content"], first["next"]) == ("a", 1)
+    assert (await files.read("x", offset=first["next"]))["content"] == "üb"
+
+
+@pytest.mark.parametrize(("content", "options"), [(b"ok\xff", {}), (b"a\xc3", {}), ("aü".encode(), {"offset": 2})])
+async def test_what_is_no_text_says_where(files, home, content, options):
+    (home / "x").write_bytes(content)
+    with pytest.raises(FilesNotText, match="at byte") as caught:
+        await files.read("x", **options)
+    assert (caught.value.code, caught.value.nothing_happened) == ("files.text", True)
+    assert "bytes" in caught.value.hint
+
+
+async def test_a_character_that_does_not_fit_into_the_part_is_an_error_and_no_endless_loop(files, home):
+    (home / "x").write_text("ü")
+    with pytest.raises(FilesNotText):
+        await files.read("x", length=1)
+
+
+async def test_what_is_not_there_is_missing(files):
+    with pytest.raises(FileMissing):
+        await files.read("x")
+
+
+@pytest.mark.parametrize("settings", [{"max_read_bytes": 10}])
+async def test_more_than_the_limit_is_read_in_parts_only(files, home):
+    (home / "x").write_text("01234567890")
+    with pytest.raises(FileTooLarge):
+        await files.read("x")
+    assert (await files.read("x", offset=1))["content"] == "1234567890"
+    assert (await files.read("x", length=100))["content"] == "0123456789"
+
+
+async def test_a_file_is_kept_as_a_blob(files, host, home, digest):
+    data = b"0123456789" * 200_000
+    (home / "x").write_bytes(data)
+    read = await files.read("x", kind="blob")
+    assert (read["content"], read["sha256"], read["next"]) == (None, digest(data), None)
+    assert await host.blobs.read(digest(data), max_bytes=len(data)) == data
+    part = await files.read("x", kind="blob", offset=5, length=10)
+    assert (part["sha256"], part["next"]) == (digest(b"5678901234"), 15)
+
+
+@pytest.mark.parametrize("settings", [{"max_file_bytes": 10}])
+async def test_a_file_that_is_too_large_is_not_kept(files, host, home):
+    with (home / "x").open("wb") as file:
+        file.truncate(2**40)
+    with pytest.raises(FileTooLarge):
+        await files.read("x", kind="blob")
+    assert await host.blobs.list() == ()
+
+
+async def test_a_folder_is_listed_page_by_page(files, home):
+    for name in ("c", "a", "b"):
+        (home / name).write_text(name)
+    (home / ".part").write_text("")
+    first = await files.list(limit=2)
+    assert [one["name"] for one in first["entries"]] == ["a", "b"]
+    assert (first["path"], first["next"], first["left_out"]) == (".", "b", 1)
+    rest = await files.list(after="b")
+    assert [one["name"] for one in rest["entries"]] == ["c"]
+    assert rest["next"] is None
+    assert rest["entries"][0] == {"name": "c", "kind": "file", "size": 1, "modified": (home / "c").stat().st_mtime}
+
+
+@pytest.mark.parametrize("settings", [{"max_entries": 2}])
+async def test_a_page_is_no_longer_than_the_limit(files, home):
+    for name in ("c", "a", "b"):
+        (home / name).write_text(name)
+    assert len((await files.list(limit=3))["entries"]) == 2
+    found = await files.find(pattern="*")
+    assert (len(found["entries"]), found["truncated"]) == (2, True)
+
+
+async def test_the_hosts_folder_is_empty_before_anything_is_written(files, host):
+    assert (await files.list())["entries"] == []
+    with pytest.raises(FileMissing):
+        await files.list("x")
+    assert not (host.home / "files").exists()
+
+
+async def test_a_file_is_no_folder(files, home):
+    (home / "x").write_text("")
+    with pytest.raises(FileRefused):
+        await files.list("x")
+
+
+async def test_a_status_says_what_there_is(files, home, digest):
+    (home / "x").write_text("abc")
+    (home / "x").chmod(0o640)
+    status = await files.stat("x", digest=True)
+    modified = (home / "x").stat().st_mtime
+    assert status == {
+        "path": "x", "kind": "file", "size": 3, "modified": modified, "permissions": 0o640, "sha256": digest("abc"),
+    }  # fmt: skip
+    assert (await files.stat("x"))["sha256"] is None
+    assert (await files.stat("."))["kind"] == "folder"
+
+
+async def test_a_blob_that_is_not_there_is_missing(files):
+    with pytest.raises(BlobMissing):
+        await files.write("x", blob="0" * 64)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [{"path": "x", "offset": -1}, {"path": "x", "length": 0}, {"path": "x", "kind": "y"}, {"path": "a" * 9000}],
+)
+async def test_parameters_that_make_no_sense_are_refused(host, params):
+    with pytest.raises(OpParamsInvalid):
+        await host.op("files.read", params)

@@ -1,0 +1,138 @@
+import stat
+
+import anyio
+import pytest
+from sideband.confined_files import FileChanged, FileRefused, FileTaken, FileTooLarge
+from sideband.ops import EgressRefused, OpParamsInvalid
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request):
+    return request.param
+
+
+async def test_a_file_is_written_for_its_owner_only(files, host, digest):
+    written = await files.write("a/x.txt", content="größe")
+    assert written == {"path": "a/x.txt", "size": 7, "sha256": digest("größe"), "replaced": False}
+    file = host.home / "files/a/x.txt"
+    assert file.read_text() == "größe"
+    assert [stat.S_IMODE(one.stat().st_mode) for one in (file, file.parent, file.parent.parent)] == [
+        0o600,
+        0o700,
+        0o700,
+    ]
+
+
+async def test_bytes_are_written_as_they_are(files, home):
+    await files.write("x", content=b"\xff\0")
+    assert (home / "x").read_bytes() == b"\xff\0"
+
+
+async def test_nothing_is_replaced_unless_asked_for(files, home):
+    (home / "x").write_text("old")
+    with pytest.raises(FileTaken):
+        await files.write("x", content="new")
+    assert (home / "x").read_text() == "old"
+    assert (await files.write("x", content="new", overwrite=True))["replaced"]
+    assert (home / "x").read_text() == "new"
+
+
+async def test_a_file_is_added_to(files, home, digest):
+    assert not (await files.write("x", content="one", append=True))["replaced"]
+    written = await files.write("x", content="two", append=True)
+    assert (written["size"], written["sha256"]) == (6, digest("onetwo"))
+    assert (home / "x").read_text() == "onetwo"
+
+
+async def test_a_file_is_replaced_if_it_is_what_was_expected(files, home, digest):
+    (home / "x").write_text("old")
+    await files.write("x", content="new", expected=digest("old"))
+    with pytest.raises(FileChanged):
+        await files.write("x", content="newer", expected=digest("old"))
+    with pytest.raises(FileChanged, match="gone"):
+        await files.write("y", content="newer", expected=digest("old"))
+    with pytest.raises(FileChanged):
+        await files.write("x", content="newer", expected=digest("old"), append=True)
+    assert (home / "x").read_text() == "new"
+
+
+async def test_many_who_add_at_once_lose_nothing(files, home):
+    async with anyio.create_task_group() as group:
+        for number in range(20):
+
+            async def add(number=number):
+                await files.write("x", content=f"{number}\n", append=True)
+
+            group.start_soon(add)
+    assert sorted((home / "x").read_text().split(), key=int) == [str(number) for number in range(20)]
+
+
+async def test_a_blob_is_written(files, host, home):
+    data = b"0123456789" * 200_000
+    blob = await host.blobs.put(data)
+    await files.write("x", blob=blob.sha256)
+    assert (home / "x").read_bytes() == data
+
+
+@pytest.mark.parametrize("params", [{}, {"content": "", "blob": "0" * 64}, {"blob": "../x"}, {"blob": "A" * 64}])
+async def test_there_is_one_content(files, params):
+    with pytest.raises(OpParamsInvalid):
+        await files.write("x", **params)
+
+
+@pytest.mark.parametrize("settings", [{"max_file_bytes": 10}])
+async def test_a_file_grows_to_its_limit_only(files, host, home):
+    await files.write("x", content="0123456789")
+    for params in ({"content": "x" * 11}, {"content": "y", "append": True}):
+        with pytest.raises(FileTooLarge):
+            await files.write("x", overwrite=True, **params)
+    blob = await host.blobs.put(b"x" * 11)
+    with pytest.raises(FileTooLarge):
+        await files.write("x", blob=blob.sha256, overwrite=True)
+    assert (home / "x").read_text() == "0123456789"
+    assert [one.name for one in home.iterdir()] == ["x"]
+
+
+async def test_a_known_secret_is_not_written(files, host, home):
+    host.redactor.protect("canary-7f3a9c51", "canary", origins=["https://api.example.org"])
+    for params in ({"content": "a canary-7f3a9c51 b"}, {"content": b"\xffY2FuYXJ5LTdmM2E5YzUx"}):
+        with pytest.raises(EgressRefused, match="content"):
+            await files.write("x", **params)
+    for run in (
+        files.write("canary-7f3a9c51", content=""),
+        files.make_folder("canary-7f3a9c51"),
+        files.copy("x", target="canary-7f3a9c51"),
+        files.move("x", target="canary-7f3a9c51"),
+    ):
+        with pytest.raises(EgressRefused, match=r"path|target"):
+            await run
+    assert list(home.iterdir()) == []
+
+
+async def test_a_known_secret_in_a_blob_is_not_written_even_where_two_pieces_meet(files, host, home):
+    host.redactor.protect("canary-7f3a9c51", "canary")
+    blob = await host.blobs.put(b"x" * (1024 * 1024 - 7) + b"canary-7f3a9c51")
+    with pytest.raises(EgressRefused, match="blob"):
+        await files.write("x", blob=blob.sha256)
+    assert list(home.iterdir()) == []
+
+
+async def test_no_link_is_written_through(files, home, place):
+    (place / "x").write_text("mine")
+    (home / "file").symlink_to(place / "x")
+    (home / "folder").symlink_to(place)
+    for path in ("file", "folder/x", "folder/y"):
+        with pytest.raises(FileRefused):
+            await files.write(path, content="", overwrite=True)
+    assert [one.name for one in place.iterdir()] == ["x"]
+    assert (place / "x").read_text() == "mine"
+
+
+async def test_the_record_holds_the_path_and_digests_but_no_content(files, host, home):
+    (home / "x").write_text("old words")
+    await files.write("x", content="new words", overwrite=True)
+    lines = "".join(path.read_text() for path in host.ledger.folder.glob("*.jsonl"))
+    assert '"path":"x"' in lines
+    assert "words" not in lines
