@@ -134,7 +134,7 @@ class Redactor:
         """
         found = content.encode("utf-8", "replace") if isinstance(content, str) else content
         for form, raw in self._searched:
-            if form in found and (audience is None or audience not in self._origins[raw]):
+            if form in found and audience not in self._origins[raw]:
                 return self._names[raw]
         return None
 
