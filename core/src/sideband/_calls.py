@@ -6,9 +6,10 @@ import hashlib
 import os
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from secrets import token_hex
+from types import MappingProxyType
 from typing import Any
 
 import anyio
@@ -47,6 +48,8 @@ _LONGEST_LOGS = 10_000
 # What is longer takes so long to redact that others would notice.
 _LARGE = 65_536
 _CLOSING_SECONDS = 5.0
+_MOST_RIGHTS = 1_024
+_NOBODY = Origin()
 
 
 @frozen
@@ -146,23 +149,22 @@ class SkillCalls:
         arguments = _validated(tool, request.arguments)
         timeout = call_timeout(policy, skill, tool, request.timeout)
         launch = await self._launches.of(skill)
-        granted_by = await self._grant(skill, launch.snapshot.name, request.grants)
-        grant = Grant.of(granted_by)
+        grant, granted_by = await self._grant(skill, launch.snapshot.name, request.grants)
         # What the first call of a host has to find out is not taken from its time.
         await self._sandbox.require()
         call = Call(
             id=token_hex(16),
             grant=grant,
-            granted_by={str(capability): who for capability, who in granted_by.items()},
+            granted_by=granted_by,
             domain=_domain(launch, grant, request.principal),
-            origin=Origin(),
+            origin=_NOBODY,
             deadline=anyio.current_time() + timeout,
             key=request.key,
             on_progress=request.on_progress,
             hooks=request.hooks,
         )
-        asker = request.origin or Origin(run=call.id)
-        call.origin = evolve(asker, principal=request.principal, skill=skill.key, tool=tool.name)
+        who = {"principal": request.principal, "skill": skill.key, "tool": tool.name}
+        call.origin = Origin(run=call.id, **who) if request.origin is None else evolve(request.origin, **who)
         effects: list[EffectReport] = []
         logs: list[LogLine] = []
         call.on_effect = partial(_collect, effects, request.on_effect, _LONGEST_EFFECTS)
@@ -172,7 +174,7 @@ class SkillCalls:
             domain=call.domain,
             launch=launch,
             alone=request.alone or skill.alone or policy.alone,
-            module=str(launch.snapshot / tool.module),
+            module=os.path.join(launch.snapshot, tool.module),  # noqa: PTH118  each call: pathlib takes thrice as long
             function=tool.name,
             arguments=arguments,
             capabilities=grant.texts(),
@@ -240,19 +242,22 @@ class SkillCalls:
         clean = LogLine(line.stream, self._broker.redactor.text(line.text))
         _collect(logs, on_log, _LONGEST_LOGS, clean)
 
-    async def _grant(self, skill: SkillSpec, digest: str, given: tuple[str, ...] | None) -> dict[Capability, str]:
+    async def _grant(
+        self, skill: SkillSpec, digest: str, given: tuple[str, ...] | None
+    ) -> tuple[Grant, Mapping[str, str]]:
         """The rights of a call and who gave each: what was given for it, else what was granted before, else now."""
         if given is not None:
-            return dict.fromkeys((await self._broker.ops.grant(given)).capabilities, "call")
+            grant = await self._broker.ops.grant(given)
+            return grant, dict.fromkeys(grant.texts(), "call")
         wanted = await self._wanted(skill)
         policy = await self._by_policy(skill)
         remembered = await self._broker.ops.grant(self._remembered.get(digest).texts())
-        missing = Grant.of([*policy.capabilities, *remembered.capabilities]).missing(wanted)
+        missing = _missing(wanted, policy, remembered)
         if missing:
             if self._asker is None or not await self._asker(skill, missing):
                 raise GrantRequired(skill.name, missing.texts())
             self._remembered.remember(digest, skill.name, wanted)
-        return {one: _giver(one, policy, missing) for one in wanted.capabilities}
+        return wanted, _givers(wanted, policy, missing)
 
     async def _wanted(self, skill: SkillSpec) -> Grant:
         try:
@@ -269,6 +274,19 @@ class SkillCalls:
         except CapabilityInvalid as error:
             source = self._settings.sources.get(("grants", name), "")
             raise ConfigurationError(f"grants.{name}", error.message, source=source, hint=error.hint) from error
+
+
+# What follows from the rights alone is found out once: most calls of a skill have the same.
+
+
+@lru_cache(maxsize=_MOST_RIGHTS)
+def _missing(wanted: Grant, policy: Grant, remembered: Grant) -> Grant:
+    return Grant.of([*policy.capabilities, *remembered.capabilities]).missing(wanted)
+
+
+@lru_cache(maxsize=_MOST_RIGHTS)
+def _givers(wanted: Grant, policy: Grant, asked: Grant) -> Mapping[str, str]:
+    return MappingProxyType({str(one): _giver(one, policy, asked) for one in wanted.capabilities})
 
 
 def _giver(capability: Capability, policy: Grant, asked: Grant) -> str:
@@ -313,7 +331,12 @@ def _note_isolation(call: Call, isolation: Isolation) -> None:
 
 def _domain(launch: LaunchRequest, grant: Grant, principal: str) -> str:
     packages = launch.packages.name if launch.packages else ""
-    parts = [launch.snapshot.name, packages, str(launch.limits.memory), str(grant), principal]
+    return _digest(launch.snapshot.name, packages, launch.limits.memory, grant, principal)
+
+
+@lru_cache(maxsize=_MOST_RIGHTS)
+def _digest(snapshot: str, packages: str, memory: int, grant: Grant, principal: str) -> str:
+    parts = [snapshot, packages, str(memory), str(grant), principal]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 

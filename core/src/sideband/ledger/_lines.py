@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import Any
 
@@ -93,7 +93,17 @@ def parse(raw: bytes) -> Line:
     return Line(seq=seq, kind=kind, prev=prev, hash=digest, intact=intact, fields=fields)
 
 
-_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False, default=bytes_as_json).encode
+def _make_encode() -> Callable[[Any], str]:
+    """The encoder, made once: the one of ``JSONEncoder`` makes its inner parts anew for each line."""
+    make: Any = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:
+        return json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False, default=bytes_as_json).encode
+    escape = json.encoder.encode_basestring_ascii
+    pieces = make(None, bytes_as_json, escape, None, ":", ",", True, False, False)
+    return lambda fields: "".join(pieces(fields, 0))
+
+
+_encode = _make_encode()
 
 
 def _canonical(fields: Mapping[str, Any]) -> str:
