@@ -8,7 +8,7 @@ import pytest
 import sideband_http._resolving
 import sideband_http._transport
 from sideband.ops import OpDenied
-from sideband_http import AddressDenied, AddressRefused, ConnectFailed, HttpScope
+from sideband_http import AddressDenied, AddressRefused, ConnectFailed, HttpScope, TlsFailed
 from sideband_http._transport import Connections, Peer
 from sideband_http._trust import Trust
 
@@ -349,6 +349,25 @@ def test_the_address_that_answered_is_asked_first_the_next_time(monkeypatch):
     monkeypatch.setattr(sideband_http._transport, "_MOST_REACHED", 1)
     connections.reached(Peer("other.test", peers[0].address))
     assert connections.in_order(peers) == peers
+
+
+async def test_a_certificate_must_be_for_the_name(open_host, tls_server, server_context, *, authority, ca_file, names):
+    names.known[NAME] = names.known["other.test"] = ["127.0.0.1"]
+    authority.issue_cert(NAME).configure_cert(server_context)
+    async with open_host(ca_file=str(ca_file)) as host:
+        url = tls_server.url("/echo").replace("127.0.0.1", NAME)
+        for _ in range(2):
+            assert (await host.op("http.get", {"url": url}))["status"] == 200
+        for name in ("other.test", "127.0.0.1"):
+            with pytest.raises(TlsFailed):
+                await host.op("http.get", {"url": tls_server.url("/echo").replace("127.0.0.1", name)})
+    assert [one["headers"]["host"] for one in tls_server.seen] == [f"{NAME}:{tls_server.server_port}"] * 2
+
+
+async def test_who_can_not_prove_who_it_is_is_not_passed_over(host, tls_server, names):
+    names.known[NAME] = ["127.0.0.1", "127.0.0.9"]
+    with pytest.raises(TlsFailed):
+        await host.op("http.get", {"url": tls_server.url("/echo").replace("127.0.0.1", NAME)})
 
 
 async def test_a_connection_that_leads_elsewhere_is_not_used(open_host, server, monkeypatch):
