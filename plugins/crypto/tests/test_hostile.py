@@ -168,6 +168,15 @@ async def test_numbers_that_make_no_signature_fit_nothing(crypto, numbers):
     assert await crypto("verify", signature=raw, form="raw", **known) is False
 
 
+async def test_a_raw_signature_has_one_length(crypto):
+    key = ec.generate_private_key(ec.SECP256R1())
+    signature = await crypto("sign", key=pem(key), data="x", algorithm="ecdsa", form="raw")
+    longer = b"\0" + signature[:32] + b"\0" + signature[32:]
+    known = {"key": public_pem(key), "data": "x", "algorithm": "ecdsa", "form": "raw"}
+    assert await crypto("verify", signature=signature, **known) is True
+    assert await crypto("verify", signature=longer, **known) is False
+
+
 @pytest.mark.parametrize("raw", SMALL_ORDER)
 async def test_a_key_that_fits_any_text_is_refused(crypto, raw):
     signature = bytes([1]) + bytes(63)

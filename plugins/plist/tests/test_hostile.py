@@ -139,6 +139,8 @@ async def test_what_is_no_property_list_is_said_to_be_none(parse, document):
         binary(b"\x4f\x13\xff\xff\xff\xff\xff\xff\xff\xff"),
         binary(b"\x5f\x14" + bytes(16)),
         binary(b"\x5f\x08"),
+        binary(b"\x5f\x00\x01xx"),
+        binary(b"\x08", top=1) + b"\x08" * 40,
         binary(b"\x51\xff"),
         binary(b"\x61\xd8\x00"),
         binary(listing(9)),
@@ -221,7 +223,7 @@ class TestSmall:
 
     async def test_a_list_that_says_it_is_long_is_refused_before_it_is_read(self, parse):
         with pytest.raises(PlistTooLarge, match="values"):
-            await parse(binary(listing(*[1] * 11), b"\x09"))
+            await parse(binary(listing(*[9] * 11)))
 
     async def test_a_document_that_says_it_holds_much_is_refused(self, parse):
         with pytest.raises(PlistTooLarge, match="values"):

@@ -28,6 +28,12 @@ __all__ = [
 ]
 
 _INDENT = 14
+_GIVERS = {
+    "call": "granted by whoever made the call",
+    "policy": "granted by the configuration",
+    "remembered": "granted by a person earlier, and remembered",
+    "person": "granted by a person who was asked",
+}
 _LONGEST_VALUE = 600
 
 
@@ -105,6 +111,8 @@ def describe_effect(record: EffectRecord) -> str:
     lines += [line for one in record.decisions for line in labelled("decision", describe_decision(one))]
     if record.key:
         lines += labelled("key", record.key)
+    if record.note:
+        lines += labelled("noted", json.dumps(dict(record.note), ensure_ascii=False, default=str))
     if record.ms is not None:
         lines += labelled("took", f"{record.ms} ms, answered with {record.bytes or 0} bytes")
     if record.error:
@@ -136,10 +144,16 @@ def describe_decision(decision: Mapping[str, Any]) -> str:
 
 
 def _rights(record: EffectRecord) -> list[str]:
-    held = ", ".join(record.grant)
     if record.status == "denied":
-        return labelled("held", held or "no capability")
-    return labelled("allowed by", held or "no capability is needed, or none was held")
+        return labelled("held", ", ".join(record.grant) or "no capability")
+    if not record.grant:
+        return labelled("allowed by", "no capability is needed, or none was held")
+    givers = (*record.granted_by, *[""] * (len(record.grant) - len(record.granted_by)))
+    lines = []
+    for capability, giver in zip(record.grant, givers, strict=False):
+        said = f"{capability}, {_GIVERS.get(giver, giver)}" if giver else capability
+        lines += labelled("allowed by", said)
+    return lines
 
 
 def local_time(time: str) -> str:

@@ -12,6 +12,8 @@ from sideband.agent.sessions import MessageEntry, RunEntry, SessionError, Sessio
 from sideband.ledger import EffectRecord, find, query
 from sideband.messages import AssistantMessage, ToolCallPart, ToolResultMessage, UserMessage
 
+from ._taken_back import takers_back
+
 __all__ = ["MOST_EFFECTS", "Place", "Why", "explain"]
 
 MOST_EFFECTS = 200
@@ -86,6 +88,7 @@ class Why:
         below: what the call did, oldest first, what a child agent did for it included.
         result: what the model was told of the call.
         parent: why the agent was there, if it is a child of another one.
+        taken_back: the effects that took this one back, or tried to.
         notices: what the reader should know besides.
     """
 
@@ -103,6 +106,7 @@ class Why:
     below: tuple[EffectRecord, ...] = ()
     result: MessageEntry | None = None
     parent: Why | None = None
+    taken_back: tuple[EffectRecord, ...] = ()
     notices: tuple[str, ...] = ()
 
     @property
@@ -145,7 +149,11 @@ async def explain(ledger: Path, sessions: Sessions, wanted: str) -> Why | None:
     effect, place, notices = await _locate(ledger, sessions, wanted)
     if effect is None and place is None:
         return None
-    why = Why(effect=effect, place=place, notices=notices)
+    taken_back = await takers_back(ledger, effect.effect) if effect is not None else ()
+    why = Why(effect=effect, place=place, taken_back=taken_back, notices=notices)
+    if effect is not None and place is None and effect.origin.run:
+        found = await query(ledger, run=effect.origin.run, limit=MOST_EFFECTS)
+        return evolve(why, below=tuple(reversed(found)))
     return await _joined(ledger, sessions, why, _MOST_GENERATIONS)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ._agent_words import describe_duration, describe_usage, one_line
 from ._ledger import describe_decision, describe_effect, effect_label, labelled, local_time, record_data
 from ._output import clean, format_table, paragraph
+from ._taken_back import takes_back
 
 if TYPE_CHECKING:
     from sideband.agent.sessions import MessageEntry
@@ -32,10 +33,18 @@ def describe_why(why: Why) -> str:
     """The whole story in lines that fit the terminal: a parent agent's part of it first."""
     sections = list(_sections(why))
     if why.effect is not None:
-        sections.append(describe_effect(why.effect))
+        sections.append("\n".join([describe_effect(why.effect), *_taken_back(why)]))
     else:
         sections.append("the ledger has no record of it")
     return "\n\n".join(sections)
+
+
+def _taken_back(why: Why) -> Iterator[str]:
+    """What the effect takes back, and what took it back."""
+    if why.effect is not None and (taken := takes_back(why.effect)):
+        yield from labelled("takes back", taken)
+    for one in why.taken_back:
+        yield from labelled("taken back", f"by {one.effect}: {one.op}, {one.status or 'open'}")
 
 
 def _sections(why: Why) -> Iterator[str]:
@@ -47,8 +56,8 @@ def _sections(why: Why) -> Iterator[str]:
             yield _model(why)
         if why.place.call:
             yield _tool(why)
-        if why.below:
-            yield _below(why)
+    if why.below and (why.place is not None or len(why.below) > 1):
+        yield _below(why)
 
 
 def _asked(why: Why) -> str:
@@ -184,11 +193,16 @@ def _quoted(entry: MessageEntry) -> list[str]:
 def why_data(why: Why) -> dict[str, Any]:
     """The same as data; the records of the ledger and the messages as they are."""
     effect = record_data(why.effect) if why.effect else {"effect": None, "op": None, "status": None, "entries": []}
+    undoing = {
+        "takes_back": takes_back(why.effect) if why.effect else None,
+        "taken_back": [{"effect": one.effect, "op": one.op, "status": one.status} for one in why.taken_back],
+    }
     if why.place is None:
-        return effect
+        return {**effect, **undoing, "effects": _records(why.below)}
     place = why.place
     return {
         **effect,
+        **undoing,
         "session": {
             "id": place.session,
             "name": why.session.name if why.session else None,

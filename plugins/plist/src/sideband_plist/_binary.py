@@ -70,9 +70,8 @@ class _Reader:
     def read(self, reference: int) -> Any:
         """The object of this number, whatever it holds included. As deep as the budget lets it be."""
         self._budget.value(len(self._within) + 1)
-        if reference >= self._count:
-            raise PlistSyntax("it names an object that is not there")
-        at = self._integer(self._table + reference * self._offset_size, self._offset_size, len(self._data))
+        end = self._table + self._count * self._offset_size
+        at = self._integer(self._table + reference * self._offset_size, self._offset_size, end)
         token = self._take(at, 1)[0]
         kind, low = token & 0xF0, token & 0x0F
         if token in _FIXED:

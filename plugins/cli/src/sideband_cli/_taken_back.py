@@ -1,0 +1,30 @@
+"""Which effects took another one back, as their keys say: ``undo:EFFECT:NUMBER``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sideband.ledger import EffectRecord, query
+
+__all__ = ["takers_back", "takes_back"]
+
+_MOST_STEPS = 200
+_MOST_TRIES = 20
+
+
+def takes_back(record: EffectRecord) -> str | None:
+    """The effect that this one takes back; ``None`` if it takes back none."""
+    word, _, rest = (record.key or "").partition(":")
+    effect, _, number = rest.rpartition(":")
+    return effect if word == "undo" and effect and number.isdecimal() else None
+
+
+async def takers_back(ledger: Path, effect: str) -> tuple[EffectRecord, ...]:
+    """All effects that took this one back or tried to, by step, the oldest try first."""
+    found: list[EffectRecord] = []
+    for number in range(_MOST_STEPS):
+        tries = await query(ledger, key=f"undo:{effect}:{number}", limit=_MOST_TRIES)
+        if not tries:
+            break
+        found += reversed(tries)
+    return tuple(found)

@@ -1,0 +1,114 @@
+"""``sideband undo EFFECT``: take back what an effect did, as far as that can be."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from sideband.commands import Command
+
+from .._approvals import Ask, Questions, ask_at_terminal
+from .._hosting import add_host_options, make_host, run
+from .._output import Progressbar, clean, notice, print_data, print_json
+
+if TYPE_CHECKING:
+    from sideband import EffectReport, Host
+    from sideband.broker import UndoPlan
+
+__all__ = ["sideband_commands"]
+
+
+def sideband_commands() -> Command:
+    """Register the command."""
+    return Command("undo", "take back what an effect did", _configure, _run)
+
+
+def _configure(parser: ArgumentParser) -> None:
+    add_host_options(parser)
+    parser.add_argument("effect", metavar="EFFECT", help="its id; of a tool call, all that it did")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be done, and do nothing")
+    parser.add_argument("--yes", action="store_true", help="do it without asking, and agree to what guards ask")
+
+
+def _run(arguments: Namespace) -> int:
+    async def main() -> int:
+        ask = ask_at_terminal(Progressbar())
+        questions = Questions(ask, yes=arguments.yes)
+        async with make_host(arguments, approver=questions.approver()) as host:
+            plan = await host.plan_undo(arguments.effect)
+            if arguments.dry_run:
+                return _show(arguments, plan)
+            if not plan.steps:
+                from .._undo_errors import UndoImpossible
+
+                raise UndoImpossible(plan.effect, plan.remains)
+            if not plan.open:
+                return await _already(arguments, host, plan)
+            await _agree(arguments, plan, ask)
+            return await _do(arguments, host, plan)
+
+    return run(main)
+
+
+def _show(arguments: Namespace, plan: UndoPlan) -> int:
+    from .._undo_text import describe_plan, undo_data
+
+    print_data(arguments, undo_data(plan), describe_plan(plan))
+    return 0
+
+
+async def _already(arguments: Namespace, host: Host, plan: UndoPlan) -> int:
+    """Say that there is nothing left to do, and how what was taken back can be had again."""
+    from .._taken_back import takers_back
+    from .._undo_text import undo_data
+
+    found = [one for one in await takers_back(host.ledger.folder, arguments.effect) if one.status == "done"]
+    by = f" by {', '.join(one.effect for one in found)}" if found else ""
+    again = f"\nto have it again: sideband undo {found[-1].effect}" if found else ""
+    print_data(arguments, undo_data(plan), f"{plan.effect} was taken back already{by}{again}")
+    return 0
+
+
+async def _agree(arguments: Namespace, plan: UndoPlan, ask: Ask | None) -> None:
+    """Put the whole plan to the person.
+
+    Raises:
+        UndoDeclined: the person said no, or nobody can be asked.
+    """
+    from .._undo_errors import UndoDeclined
+    from .._undo_text import describe_plan
+
+    text = describe_plan(plan)
+    if arguments.yes:
+        notice(text)
+        return
+    if ask is None:
+        notice(text)
+        raise UndoDeclined(plan.effect, asked=False)
+    if not await ask(text, "Do this? [y/N] "):
+        raise UndoDeclined(plan.effect, asked=True)
+
+
+async def _do(arguments: Namespace, host: Host, plan: UndoPlan) -> int:
+    from .._undo_text import describe_gone, undo_data
+
+    effects: list[EffectReport] = []
+    gone = await host.undo(plan, on_effect=effects.append)
+    error = next((one.error for one in gone if one.error is not None), None)
+    if arguments.json:
+        data = undo_data(plan, gone, effects)
+        # what was done before it failed has to be known as well, so that the error does not stand alone
+        print_json(data if error is None else {**data, "error": error.as_dict()})
+    else:
+        _print(describe_gone(plan, gone, effects))
+        if error is not None:
+            notice(f"error: {error.message} [{error.code}]")
+            if error.hint:
+                notice(f"hint: {error.hint}")
+    return 0 if error is None else error.exit_code
+
+
+def _print(text: str) -> None:
+    import sys
+
+    sys.stdout.write(clean(text) + "\n")
