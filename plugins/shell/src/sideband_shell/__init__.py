@@ -1,0 +1,41 @@
+"""The op family `shell` of sideband: programs with arguments, without a shell, in the isolation of skills.
+
+The op is used by name (`shell.run`); what is here is for code that catches its errors or builds on its models.
+"""
+
+from ._config import Config
+from ._errors import (
+    ShellArguments,
+    ShellDenied,
+    ShellEnvironment,
+    ShellError,
+    ShellFolder,
+    ShellMissing,
+    ShellNotExecutable,
+    ShellOutput,
+    ShellPlace,
+    ShellStart,
+    ShellTimeout,
+)
+from ._models import RunParams, RunResult
+from ._scope import ShellScope
+from ._version import __version__
+
+__all__ = [
+    "Config",
+    "RunParams",
+    "RunResult",
+    "ShellArguments",
+    "ShellDenied",
+    "ShellEnvironment",
+    "ShellError",
+    "ShellFolder",
+    "ShellMissing",
+    "ShellNotExecutable",
+    "ShellOutput",
+    "ShellPlace",
+    "ShellScope",
+    "ShellStart",
+    "ShellTimeout",
+    "__version__",
+]

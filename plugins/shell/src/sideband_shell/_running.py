@@ -1,0 +1,124 @@
+"""One command from its start to its end: fed, read, timed and closed."""
+
+from __future__ import annotations
+
+import codecs
+import os
+from collections.abc import Awaitable, Callable
+
+import anyio
+from anyio.lowlevel import checkpoint
+from attrs import define, field
+from sideband.ops import OpContext
+from sideband.workers import CommandProcess
+
+from ._output import Kept
+
+__all__ = ["Ended", "Run"]
+
+_PIECE = 65_536
+_SECONDS_BETWEEN_PROGRESS = 0.25
+_LONGEST_LINE = 200
+# What is still in the pipes when all has ended is read, but nobody is waited for who holds them open elsewhere.
+_DRAIN_SECONDS = 1.0
+
+Emit = Callable[[str, str], Awaitable[None]]
+
+
+@define
+class Ended:
+    """How it ended.
+
+    Args:
+        code: its exit code, negative for a signal; ``None`` if it was ended since its time was over.
+        flooded: whether it was ended since it printed too much.
+    """
+
+    code: int | None
+    flooded: bool = False
+
+
+@define(eq=False)
+class Run:
+    """A command that runs.
+
+    Args:
+        command: the process; somebody else closes it.
+        ctx: hears how it goes.
+        limit: how many bytes of each stream to keep.
+        total: how many bytes it may print.
+    """
+
+    command: CommandProcess
+    ctx: OpContext
+    limit: int
+    total: int
+    stdout: Kept = field(init=False)
+    stderr: Kept = field(init=False)
+    _flooded: bool = field(init=False, default=False)
+    _told: float = field(init=False, default=0.0)
+
+    def __attrs_post_init__(self) -> None:
+        self.stdout, self.stderr = Kept(self.limit), Kept(self.limit)
+
+    async def to_the_end(self, data: bytes | None, seconds: float) -> Ended:
+        """Feed it and read it until it has ended, or ended it when its time is over or it prints too much."""
+        code: int | None = None
+        with anyio.move_on_after(seconds):
+            async with anyio.create_task_group() as tasks:
+                readers = [anyio.Event(), anyio.Event()]
+                tasks.start_soon(self._read, "stdout", self.command.stdout, self.stdout, readers[0])
+                tasks.start_soon(self._read, "stderr", self.command.stderr, self.stderr, readers[1])
+                tasks.start_soon(self._feed, data)
+                code = await self.command.wait()
+                with anyio.move_on_after(_DRAIN_SECONDS):
+                    for reader in readers:
+                        await reader.wait()
+                tasks.cancel_scope.cancel()
+        self.command.kill()
+        return Ended(code, self._flooded)
+
+    async def _feed(self, data: bytes | None) -> None:
+        """Write its input, as fast as it reads."""
+        view = memoryview(data or b"")
+        try:
+            while view:
+                await anyio.wait_writable(self.command.stdin)
+                view = view[os.write(self.command.stdin, view[:_PIECE]) :]
+        except (BrokenPipeError, anyio.ClosedResourceError):
+            # It does not want the rest.
+            pass
+        self.command.end_input()
+
+    async def _read(self, name: str, descriptor: int, kept: Kept, done: anyio.Event) -> None:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        while data := await _piece(descriptor):
+            kept.feed(data)
+            if self.stdout.total + self.stderr.total > self.total:
+                self._flooded = True
+                self.command.kill()
+                break
+            await self._tell(name, kept, decoder.decode(data))
+        done.set()
+
+    async def _tell(self, name: str, kept: Kept, text: str) -> None:
+        """Parts for whoever waits for them, as much as is answered in the end; and now and then how far it is."""
+        if text and kept.total <= kept.limit:
+            await self.ctx.emit({"type": "output", "stream": name, "text": text})
+        now = anyio.current_time()
+        if now - self._told >= _SECONDS_BETWEEN_PROGRESS:
+            self._told = now
+            line = next((line for line in reversed(text.splitlines()) if line.strip()), "")
+            await self.ctx.progress(current=self.stdout.total + self.stderr.total, message=line[-_LONGEST_LINE:])
+
+
+async def _piece(descriptor: int) -> bytes:
+    """What can be read now, or will be; nothing at the end."""
+    while True:
+        await anyio.wait_readable(descriptor)
+        # A descriptor that is always readable must not keep all others waiting.
+        await checkpoint()
+        try:
+            return os.read(descriptor, _PIECE)
+        except BlockingIOError:
+            continue

@@ -1,0 +1,291 @@
+"""What a command is given, and what is answered."""
+
+import os
+import shlex
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sideband.ops import OpDenied
+from sideband_shell import (
+    Config,
+    ShellArguments,
+    ShellDenied,
+    ShellEnvironment,
+    ShellFolder,
+    ShellMissing,
+    ShellNotExecutable,
+    ShellOutput,
+    ShellPlace,
+    ShellStart,
+    ShellTimeout,
+)
+from sideband_shell._output import Kept
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_command_is_answered_with_its_exit_code_and_output(run):
+    answer = await run("sh", "-c", "cat; echo bad >&2; exit 3", input="good\n")
+    assert (answer["exit_code"], answer["stdout"], answer["stderr"]) == (3, "good\n", "bad\n")
+    assert (answer["signal"], answer["timed_out"], answer["truncated"]) == (None, False, False)
+    assert answer["duration"] > 0
+
+
+async def test_the_signal_that_ended_it_is_named(run):
+    answer = await run("sh", "-c", "kill -SEGV $$")
+    assert (answer["exit_code"], answer["signal"]) == (-1, "SIGSEGV")
+
+
+METACHARACTERS = [
+    "$(id)",
+    "`id`",
+    "; id",
+    "&& id",
+    "| id",
+    "> /tmp/x",
+    "*",
+    "~",
+    "$HOME",
+    "a b",
+    "'",
+    '"',
+    "\\",
+    "",
+    "#",
+    "é",
+]
+
+
+async def test_nothing_in_an_argument_is_special(run):
+    answer = await run("printf", "%s\\0", *METACHARACTERS, "two\nlines")
+    assert answer["stdout"].split("\0")[:-1] == [*METACHARACTERS, "two\nlines"]
+
+
+async def test_output_that_is_no_text_is_answered_as_bytes(run):
+    assert (await run("printf", "\\377\\000"))["stdout"] == b"\xff\x00"
+
+
+async def test_input_may_be_bytes_and_without_it_there_is_none(run):
+    assert (await run("cat", input=b"\x00\xff"))["stdout"] == b"\x00\xff"
+    assert (await run("cat"))["stdout"] == ""
+
+
+async def test_much_input_and_output_at_once_do_not_block_each_other(run):
+    data = "x" * 4_000_000
+    answer = await run("cat", input=data)
+    assert answer["stdout_omitted"] == len(data) - 256 * 1024
+    assert answer["truncated"]
+
+
+async def test_a_command_that_does_not_read_its_input_is_not_waited_for(run):
+    assert (await run("true", input="x" * 1_000_000))["exit_code"] == 0
+
+
+async def test_of_much_output_the_beginning_and_the_end_are_answered(run):
+    answer = await run("seq", "1", "200000")
+    assert answer["stdout"].startswith("1\n2\n")
+    assert answer["stdout"].endswith("199999\n200000\n")
+    whole = sum(len(str(number)) + 1 for number in range(1, 200_001))
+    assert answer["stdout_omitted"] == whole - 256 * 1024
+    assert f"\n[… {answer['stdout_omitted']:,} bytes left out …]\n" in answer["stdout"]
+
+
+@pytest.mark.parametrize("settings", [{"max_total_bytes": 1_000_000}])
+async def test_a_command_that_prints_without_end_is_ended(run):
+    with pytest.raises(ShellOutput, match="1,000,000") as caught:
+        await run("yes")
+    assert (caught.value.code, bool(caught.value.hint)) == ("shell.output", True)
+
+
+async def test_a_command_that_is_not_done_in_time_is_an_error(run):
+    with pytest.raises(ShellTimeout, match=r"0\.3 s") as caught:
+        await run("sleep", "1000", timeout=0.3)
+    assert (caught.value.code, "stream" in caught.value.hint) == ("shell.timeout", True)
+
+
+async def test_what_it_had_printed_in_time_is_answered_if_that_was_asked_for(run):
+    answer = await run("sh", "-c", "echo early; sleep 1000", timeout=1.5, stream=True)
+    assert (answer["timed_out"], answer["exit_code"], answer["stdout"]) == (True, -1, "early\n")
+
+
+@pytest.mark.parametrize("settings", [{"max_seconds": 0.3}])
+async def test_no_command_gets_more_time_than_the_configuration_gives(run):
+    with pytest.raises(ShellTimeout):
+        await run("sleep", "1000", timeout=1000)
+
+
+@pytest.mark.parametrize("settings", [{"environment": {"TZ": "UTC"}}])
+async def test_the_environment_is_a_fixed_one(run, monkeypatch):
+    monkeypatch.setenv("FROM_THE_HOST", "leaked")
+    lines = (await run("env", env={"MINE": "1"}))["stdout"].splitlines()
+    assert {line.partition("=")[0] for line in lines} == {"HOME", "LANG", "MINE", "PATH", "TMPDIR", "TZ"}
+
+
+@pytest.mark.parametrize("name", ["LD_PRELOAD", "ld_preload", "PATH", "BASH_ENV", "HOME", "IFS", "GLIBC_TUNABLES"])
+async def test_variables_that_decide_what_runs_can_not_be_set_whatever_the_grant(run, name):
+    with pytest.raises(ShellEnvironment, match=name) as caught:
+        await run("env", env={name: "x"})
+    assert (caught.value.code, bool(caught.value.hint)) == ("shell.environment", True)
+
+
+async def test_a_command_without_a_folder_works_in_one_of_its_own(run):
+    answer = await run("sh", "-c", 'echo x >new && [ "$PWD" -ef "$HOME" ] && ls')
+    assert answer["stdout"] == "new\n"
+
+
+async def test_a_place_is_read_or_written_as_it_was_asked_for(run, place):
+    assert (await run("cat", "known", cwd=str(place)))["stdout"] == "known\n"
+    assert (await run("touch", "new", cwd=str(place)))["exit_code"] != 0
+    assert (await run("touch", "new", cwd=str(place), write=[str(place)]))["exit_code"] == 0
+    assert (place / "new").stat().st_uid == os.geteuid()
+
+
+async def test_places_without_a_slash_lie_in_the_hosts_files(run, home):
+    (home / "files" / "work").mkdir(parents=True)
+    assert (await run("touch", "work/new", cwd=".", write=["work"]))["exit_code"] == 0
+    assert (home / "files" / "work" / "new").exists()
+
+
+async def test_a_link_to_a_place_means_what_it_leads_to(run, place, tmp_path):
+    (tmp_path / "link").symlink_to(place)
+    grants = [f"shell:binary=cat,place={place}"]
+    answer = await run("cat", "known", cwd=str(tmp_path / "link"), grants=grants)
+    assert answer["stdout"] == "known\n"
+    with pytest.raises(OpDenied):
+        await run("cat", "known", cwd=str(tmp_path / "link"), grants=[f"shell:binary=cat,place={tmp_path / 'link'}"])
+
+
+async def test_a_link_in_the_hosts_files_leads_nowhere(run, home, place):
+    (home / "files").mkdir(parents=True)
+    (home / "files" / "link").symlink_to(place)
+    with pytest.raises(ShellPlace, match="link on the way"):
+        await run("cat", "known", cwd="link")
+
+
+@pytest.mark.parametrize("name", [".", "sideband", "sideband/ledger"])
+async def test_no_place_holds_the_hosts_own_folder(run, home, name):
+    (home / "ledger").mkdir(exist_ok=True, parents=True)
+    place = home.parent if name == "." else home / name.removeprefix("sideband").strip("/")
+    with pytest.raises(ShellPlace, match="own folder") as caught:
+        await run("true", read=[str(place)])
+    assert (caught.value.code, bool(caught.value.hint)) == ("shell.place", True)
+
+
+@pytest.mark.parametrize("name", ["/proc", "/proc/self", "/sys", "/dev", "/", "/none", "/dev/null"])
+async def test_what_is_no_folder_of_files_is_no_place(run, name):
+    with pytest.raises(ShellPlace):
+        await run("true", read=[name])
+
+
+async def test_a_working_directory_has_to_be_a_folder(run, place):
+    with pytest.raises(ShellFolder, match="no folder") as caught:
+        await run("true", cwd=str(place / "known"))
+    assert (caught.value.code, bool(caught.value.hint)) == ("shell.cwd", True)
+
+
+async def test_a_program_that_is_not_there_is_named_with_where_it_was_looked_for(run):
+    with pytest.raises(ShellMissing, match="no-such-program") as caught:
+        await run("no-such-program")
+    assert caught.value.code == "shell.missing"
+    assert "/usr/bin" in caught.value.hint
+    with pytest.raises(ShellMissing):
+        await run("/none/program")
+
+
+async def test_folders_that_others_may_write_to_are_not_searched(run, settings, host, tmp_path):
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "tool").write_text("#!/bin/sh\n")
+    (folder / "tool").chmod(0o755)
+    folder.chmod(0o777)
+    from sideband_shell._programs import find_program
+
+    with pytest.raises(ShellMissing) as caught:
+        find_program("tool", [str(folder)], tmp_path / "home")
+    assert str(folder) in caught.value.hint
+
+
+async def test_a_file_that_is_no_program_is_not_run(run, place):
+    with pytest.raises(ShellNotExecutable) as caught:
+        await run(str(place / "known"))
+    assert (caught.value.code, bool(caught.value.hint)) == ("shell.not_executable", True)
+
+
+async def test_a_program_that_everybody_may_write_to_is_not_run(run, place):
+    (place / "known").chmod(0o777)
+    with pytest.raises(ShellDenied, match="everybody") as caught:
+        await run(str(place / "known"))
+    assert (caught.value.code, bool(caught.value.hint)) == ("shell.denied", True)
+
+
+async def test_a_program_in_the_hosts_own_folder_is_not_run(run, home):
+    (home / "files").mkdir(parents=True)
+    (home / "files" / "tool").write_text("#!/bin/sh\n")
+    (home / "files" / "tool").chmod(0o755)
+    with pytest.raises(ShellDenied, match="own folder"):
+        await run(str(home / "files" / "tool"))
+
+
+async def test_another_name_of_a_shell_is_no_way_around_the_grant(tmp_path):
+    from sideband_shell._programs import find_program, safe_folders
+
+    if os.geteuid() == 0:
+        tmp_path.chmod(0o755)
+        (tmp_path / "harmless").symlink_to("/bin/sh")
+        assert list(safe_folders([str(tmp_path)]))
+        with pytest.raises(ShellDenied, match="another name"):
+            find_program("harmless", [str(tmp_path)], tmp_path / "home")
+
+
+async def test_a_program_that_the_system_can_not_start_is_an_error(run, place):
+    (place / "broken").write_bytes(b"\x7fELF but no program")
+    (place / "broken").chmod(0o755)
+    with pytest.raises(ShellStart) as caught:
+        await run(str(place / "broken"))
+    assert (caught.value.code, bool(caught.value.hint)) == ("shell.start", True)
+
+
+async def test_an_argument_longer_than_the_system_takes_is_an_error(run):
+    with pytest.raises(ShellArguments, match="131,071") as caught:
+        await run("true", "x" * 200_000)
+    assert (caught.value.code, bool(caught.value.hint)) == ("shell.arguments", True)
+    with pytest.raises(ShellArguments, match="1,048,576"):
+        await run("true", *["x" * 100_000] * 11)
+
+
+@given(data=st.binary(max_size=200), limit=st.integers(2, 50), step=st.integers(1, 60))
+def test_however_output_is_cut_what_is_kept_and_what_is_missing_add_up(data, limit, step):
+    kept = Kept(limit)
+    for start in range(0, len(data), step):
+        kept.feed(data[start : start + step])
+    printed = kept.finish()
+    content = printed.content if isinstance(printed.content, bytes) else printed.content.encode()
+    gap = f"\n[… {printed.omitted:,} bytes left out …]\n".encode() if printed.omitted else b""
+    head, _, tail = content.partition(gap) if gap else (content, b"", b"")
+    assert len(head) + len(tail) + printed.omitted == len(data)
+    assert data.startswith(head)
+    assert data.endswith(tail)
+    assert len(head) + len(tail) <= max(limit, len(data) if not printed.omitted else 0)
+
+
+@given(text=st.text(max_size=100), limit=st.integers(2, 40))
+def test_text_stays_text_wherever_it_is_cut(text, limit):
+    kept = Kept(limit)
+    kept.feed(text.encode())
+    assert isinstance(kept.finish().content, str)
+
+
+async def test_what_a_command_would_do_is_shown_with_the_exact_vector(home, place):
+    from sideband_shell._models import RunParams
+    from sideband_shell._ops import run
+
+    params = RunParams(
+        binary="git", args=["commit", "-m", "it's; done"], write=[str(place)], cwd=str(place), input="s3"
+    )
+    text = await run.preview(params, SimpleNamespace(config=Config(), home=home))
+    assert shlex.join(["/usr/bin/git", "commit", "-m", "it's; done"]) in text
+    assert f"may change `{place}`" in text
+    assert "without network" in text
+    assert "s3" not in text

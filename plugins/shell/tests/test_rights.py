@@ -1,0 +1,182 @@
+"""What a grant allows, field by field, and what slips through none."""
+
+import shlex
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sideband.ops import Capability, CapabilityInvalid, EgressRefused, OpDenied
+from sideband_shell import RunParams, ShellScope
+from sideband_shell._scope import runs_code
+
+pytestmark = pytest.mark.anyio
+
+
+def allowed(capability, binary="git", *args, **params):
+    """Whether one capability allows a request."""
+    fitted = Capability.parse(capability).fit(ShellScope)
+    scopes = RunParams(binary=binary, args=list(args), **params).scopes()
+    return all(fitted.allows(scope.fields(), known_later=ShellScope.known_later) for scope in scopes)
+
+
+ALLOWED = [
+    ("shell", "git", "log"),
+    ("shell:binary=git", "git"),
+    ("shell:binary=git", "git", "log", "--output=x"),
+    ("shell:binary=git,sub=log", "git", "log", "main"),
+    ("shell:binary=git,sub=log,options=*", "git", "log", "--oneline"),
+    ("shell:binary=git,sub=log,options=--oneline", "git", "log", "--oneline"),
+    ("shell:binary=git,args=log%20--oneline", "git", "log", "--oneline"),
+    ("shell:binary=git,args=log%20*", "git", "log", "main", "other"),
+    ("shell:binary=git,args=log%20--oneline%20*", "git", "log", "--oneline", "main"),
+    ("shell:binary=bash", "bash", "-c", "id"),
+    ("shell:binary=bash|env", "env"),
+    ("shell:code=yes", "python3", "-c", "1"),
+]
+REFUSED = [
+    ("shell:binary=git", "gitk"),
+    ("shell:binary=git", "/usr/bin/git"),
+    ("shell:binary=git,sub=log", "git"),
+    ("shell:binary=git,sub=log", "git", "push"),
+    ("shell:binary=git,sub=log", "git", "-c", "core.pager=id", "log"),
+    ("shell:binary=git,sub=log", "git", "log", "--output=x"),
+    ("shell:binary=git,sub=log", "git", "log", "--", "-x"),
+    ("shell:binary=git,sub=log,options=--oneline", "git", "log", "--oneline", "--output=x"),
+    ("shell:binary=git,args=log", "git", "log", "main"),
+    ("shell:binary=git,args=log%20*", "git", "log", "--output=x"),
+    ("shell:binary=git,args=log%20*", "git", "log"),
+    ("shell:binary=git,args=log%20*", "git", "log main"),
+    ("shell:binary=git,args=log%20*", "git", "log\nmain"),
+    ("shell:binary=git,args=log%20main", "git", "log main"),
+    ("shell:binary=git,args=log%20--oneline%20*", "git", "log", "--oneline", "--output=x"),
+    ("shell", "bash", "-c", "id"),
+    ("shell:binary=*", "env", "id"),
+    ("shell:binary=b*", "bash"),
+    ("shell:binary=git|b*", "bash"),
+    ("shell:binary=git", "bash"),
+]
+
+
+@pytest.mark.parametrize(("capability", "request_"), [(case[0], case[1:]) for case in ALLOWED])
+async def test_a_grant_allows_what_it_says(capability, request_):
+    assert allowed(capability, *request_)
+
+
+@pytest.mark.parametrize(("capability", "request_"), [(case[0], case[1:]) for case in REFUSED])
+async def test_a_grant_allows_no_more_than_it_says(capability, request_):
+    assert not allowed(capability, *request_)
+
+
+async def test_the_network_is_granted_only_by_name():
+    assert not allowed("shell:binary=curl", "curl", network=True)
+    assert allowed("shell:binary=curl,network=yes", "curl", network=True)
+    assert not allowed("shell:binary=curl,network=yes", "curl")
+    assert allowed("shell:binary=curl,network=yes|no", "curl")
+
+
+async def test_variables_are_granted_only_by_name():
+    assert not allowed("shell:binary=git", env={"GIT_DIR": "x"})
+    assert not allowed("shell:binary=git,env=GIT_DIR", env={"GIT_DIR": "x", "GIT_SSH_COMMAND": "id"})
+    assert allowed("shell:binary=git,env=GIT_DIR", env={"GIT_DIR": "x"})
+    assert allowed("shell:binary=git,env=GIT_DIR")
+
+
+async def test_places_are_granted_only_by_name_and_for_reading_unless_it_says_otherwise(place):
+    other = place.parent
+    assert not allowed("shell:binary=git", read=[str(place)])
+    assert not allowed("shell:binary=git", cwd=str(place))
+    assert allowed(f"shell:binary=git,place={place}", cwd=str(place))
+    assert not allowed(f"shell:binary=git,place={place}", write=[str(place)])
+    assert allowed(f"shell:binary=git,place={place},mode=write", write=[str(place)])
+    assert not allowed(f"shell:binary=git,place={place}", read=[str(other)])
+    assert not allowed(f"shell:binary=git,place={place}", read=[str(place)], cwd=str(other))
+    assert allowed(f"shell:binary=git,place={place}")
+
+
+async def test_places_and_variables_together_are_granted_together(place):
+    capability = f"shell:binary=git,place={place},env=GIT_DIR"
+    assert allowed(capability, cwd=str(place), env={"GIT_DIR": "x"})
+    assert not allowed(capability, cwd=str(place), env={"OTHER": "x"})
+
+
+@pytest.mark.parametrize("name", ["none/", "..", "../x", "a/../b", "a//b", "./a", "", "a\0b"])
+async def test_no_place_has_the_name_of_no_place(name):
+    with pytest.raises(ValueError, match="path"):
+        RunParams(binary="git", read=[name])
+
+
+@pytest.mark.parametrize("name", ["..", "a/b", "-x", "", "a b", "a\nb", "a;b", "$(id)", "a\0b"])
+async def test_a_program_is_named_plainly(name):
+    with pytest.raises(ValueError, match="binary"):
+        RunParams(binary=name)
+
+
+async def test_no_argument_holds_nul():
+    with pytest.raises(ValueError, match="NUL"):
+        RunParams(binary="git", args=["a\0b"])
+
+
+@pytest.mark.parametrize("pattern", ["log*", "log%20--out*", "'log%20*"])
+async def test_a_pattern_that_ends_within_an_argument_is_refused(pattern):
+    with pytest.raises(CapabilityInvalid, match="within an argument"):
+        Capability.parse(f"shell:binary=git,args={pattern}").fit(ShellScope)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["sh", "bash", "zsh", "fish", "dash", "env", "xargs", "busybox", "python", "python3", "python3.11", "perl5.36.0",
+     "/usr/bin/bash", "tclsh8.6", "ld-linux-x86-64.so.2", "lua5.4", "sudo", "Rscript", "BASH", "nodejs"],
+)  # fmt: skip
+async def test_what_runs_code_is_known_by_its_name(name):
+    assert runs_code(name)
+
+
+@pytest.mark.parametrize("name", ["git", "ls", "cat", "shred", "7z", "gcc-12", "x86_64-linux-gnu-gcc", "envsubst"])
+async def test_what_does_not_is_not(name):
+    assert not runs_code(name)
+
+
+words = st.lists(
+    st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8), min_size=1, max_size=5
+)
+
+
+@given(first=words, second=words)
+def test_two_vectors_look_alike_only_if_they_are(first, second):
+    one, other = (next(RunParams(binary="git", args=args).scopes()).args for args in (first, second))
+    assert (one == other) == (first == second)
+
+
+@given(fixed=words, args=words)
+def test_a_pattern_only_ever_extends_whole_arguments_and_adds_no_option(fixed, args):
+    from urllib.parse import quote
+
+    text = quote(shlex.join(fixed), safe="")
+    if allowed(f"shell:binary=git,args={text}%20*", "git", *args):
+        assert args[: len(fixed)] == fixed
+        assert len(args) > len(fixed)
+        assert not any(word.startswith("-") for word in args[len(fixed) :])
+
+
+async def test_what_is_not_granted_is_refused_by_the_host(run):
+    with pytest.raises(OpDenied):
+        await run("bash", "-c", "id", grants=["shell"])
+    with pytest.raises(OpDenied):
+        await run("git", "status", grants=["shell:binary=ls"])
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"args": ["--token=hunter2hunter2"]},
+        {"args": ["aHVudGVyMmh1bnRlcjI="]},
+        {"args": ["hunter2", "hunter2"]},
+        {"env": {"TOKEN": "hunter2hunter2"}},
+        {"input": "password: hunter2hunter2"},
+        {"input": b"hunter2hunter2"},
+    ],
+)
+async def test_a_known_secret_never_reaches_a_command(host, run, params):
+    host.redactor.protect("hunter2hunter2", "login")
+    with pytest.raises(EgressRefused, match="login"):
+        await run("cat", *params.pop("args", ()), **params)
