@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from ipaddress import ip_address
 
 import pytest
+import sideband_http._exchange
 import sideband_http._proxies
 import sideband_http._resolving
 from sideband.ops import Credential, OpDenied, OpUnavailable
@@ -256,6 +257,16 @@ async def test_a_proxy_that_is_silent_is_not_waited_for_longer_than_asked(open_h
     async with open_host(proxy=proxy.origin) as host:
         with pytest.raises(HttpTimeout):
             await host.op("http.get", {"url": f"http://{NAME}/", "timeout": 0.3})
+
+
+async def test_a_proxy_that_is_silent_about_one_address_is_asked_for_the_next(open_host, proxy, names, monkeypatch):
+    monkeypatch.setattr(sideband_http._exchange, "_NEXT_PEER", 0.05)
+    names[NAME] = ["8.8.8.8", "8.8.4.4"]
+    proxy.answer = None
+    async with open_host(proxy=proxy.origin) as host:
+        with pytest.raises(HttpTimeout):
+            await host.op("http.get", {"url": f"http://{NAME}/", "timeout": 1})
+    assert len(proxy.asked) == 2
 
 
 async def test_a_proxy_that_is_not_there(open_host, names):

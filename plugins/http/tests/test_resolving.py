@@ -150,3 +150,10 @@ async def test_a_lookup_that_is_cancelled_before_it_began_leaves_nothing(resolve
             scope.cancel()
             await resolver.resolve("h.test", "me")
     assert await resolver.resolve("h.test", "me")
+
+
+def test_a_thread_that_begins_after_all_have_left_asks_nobody(system):
+    place = sideband_http._resolving._Places().take("me")
+    place.leave_unless_used()
+    assert place.use(system, "h.test") == ()
+    assert system.asked == []
