@@ -25,14 +25,23 @@ def more_plugins():
 
 
 @pytest.fixture
-async def host(tmp_path, settings, more_plugins, anyio_backend):
-    plugins = [
-        *more_plugins,
-        Plugin("op", "files", sideband_files.plugin),
-        Plugin("store", "sqlite", sideband_store_sqlite.plugin),
-    ]
-    home = tmp_path / "home"
-    async with Host(home=home, settings={"plugins": {"files": settings}}, plugins=plugins, autoload=False) as host:
+def open_host(tmp_path, settings, more_plugins):
+    """Opens a host, by default on the home of the test."""
+
+    def open_it(home=tmp_path / "home"):
+        plugins = [
+            *more_plugins,
+            Plugin("op", "files", sideband_files.plugin),
+            Plugin("store", "sqlite", sideband_store_sqlite.plugin),
+        ]
+        return Host(home=home, settings={"plugins": {"files": settings}}, plugins=plugins, autoload=False)
+
+    return open_it
+
+
+@pytest.fixture
+async def host(open_host, anyio_backend):
+    async with open_host() as host:
         yield host
 
 

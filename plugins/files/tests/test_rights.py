@@ -1,8 +1,15 @@
 import pytest
+import sideband_blobs.plugin
+from sideband import Plugin
 from sideband.confined_files import FileRefused
 from sideband.ops import OpDenied
 
 pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def more_plugins():
+    return [Plugin("op", "blobs", sideband_blobs.plugin)]
 
 
 @pytest.fixture
