@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from time import perf_counter
+from types import CoroutineType
 from typing import Any, TypeVar
 
 from anyio import move_on_after
@@ -119,26 +120,27 @@ class Hooks:
     async def _drive(self, fold: Fold[Any]) -> None:
         hook = fold.event.hook
         seconds = self._deadlines[hook]
-        started = began = perf_counter()
+        began = perf_counter()
+        latest = began + seconds
         current: Implementation | None = None
         ended = False
         with move_on_after(seconds) as scope:
-            while not ended and (current := fold.next()) is not None:
+            for current in fold:
                 answer: Any = None
                 try:
                     answer = current.call(fold.event)
-                    if answer is not None and hasattr(answer, "__await__"):
+                    if type(answer) is CoroutineType or hasattr(answer, "__await__"):
                         answer = await answer
                     now = perf_counter()
                     # The scope doesn't tell if the implementation hid its cancellation, or never let it be delivered.
-                    if now - started >= seconds:
+                    if now >= latest:
                         raise HookTimeout(hook, current.plugin, seconds)  # noqa: TRY301  blamed like any other failure
                     if answer is not None:
                         fold.check(current.plugin, answer)
                         ended = fold.accept(current, answer)
                 except Exception as raised:  # noqa: BLE001  plugins may fail in any way
                     now = perf_counter()
-                    error = _blame(hook, current, raised, seconds, late=now - started >= seconds)
+                    error = _blame(hook, current, raised, seconds, late=now >= latest)
                     ended = fold.reject(current, error)
                     self._tell(hook, current, now - began, error=error)
                     if isinstance(error, HookTimeout):
@@ -147,6 +149,8 @@ class Hooks:
                 else:
                     if self.trace:
                         self._tell(hook, current, now - began, answer=answer)
+                if ended:
+                    break
                 began = now
         if scope.cancelled_caught and current is not None:
             timeout = HookTimeout(hook, current.plugin, seconds)

@@ -7,7 +7,7 @@ The dispatcher does everything else: calling, awaiting, the deadline, blame and 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, Literal, TypeVar
 
 import attrs
@@ -51,12 +51,11 @@ class Fold(ABC, Generic[E]):
         self._implementations = implementations
         self._position = 0
 
-    def next(self) -> Implementation | None:
-        """Who is asked next, or ``None`` if nobody is left."""
-        if self._position == len(self._implementations):
-            return None
-        self._position += 1
-        return self._implementations[self._position - 1]
+    def __iter__(self) -> Iterator[Implementation]:
+        """Who is asked next, while somebody is left."""
+        for one in self._implementations:
+            self._position += 1
+            yield one
 
     def waiting(self) -> Sequence[Implementation]:
         """Who has not been asked."""
@@ -200,24 +199,22 @@ class DecideFold(Fold[DecideEvent]):
         self._said: list[tuple[int, Said]] = []
         self._outcome: Decision | None = None
 
-    def next(self) -> Implementation | None:
+    def __iter__(self) -> Iterator[Implementation]:
         """Everybody once, then whoever has not answered to the arguments as they are now."""
-        version = self._version
-        if self._position < len(self._implementations):
-            index = self._position
-            self._position += 1
-        elif version == 0:
-            return None
-        else:
-            index = next((index for index, answered in enumerate(self._answered) if answered != version), -1)
+        for index, one in enumerate(self._implementations):
+            self._asking = index
+            self._answered[index] = self._version
+            yield one
+        while self._version:
+            index = next((index for index, answered in enumerate(self._answered) if answered != self._version), -1)
             if index < 0:
-                return None
+                return
             self._notes.pop(index, None)
             self._questions.pop(index, None)
             self._said = [(who, said) for who, said in self._said if who != index or said.answer == "replace"]
-        self._asking = index
-        self._answered[index] = version
-        return self._implementations[index]
+            self._asking = index
+            self._answered[index] = self._version
+            yield self._implementations[index]
 
     def waiting(self) -> Sequence[Implementation]:
         """Who has not answered to the arguments as they are now."""
@@ -230,8 +227,8 @@ class DecideFold(Fold[DecideEvent]):
         """The decision as it stands."""
         if self._outcome is not None:
             return self._outcome
-        if not (self._questions or self._notes or self._replaced_by):
-            return Decision(arguments=self.event.final_arguments)
+        if not (self._said or self._questions or self._notes):
+            return Decision(Verdict.ALLOW, self.event.final_arguments)
         questions = _in_order(self._questions)
         return Decision(
             verdict=Verdict.ASK if questions else Verdict.ALLOW,
