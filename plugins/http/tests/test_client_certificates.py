@@ -2,6 +2,7 @@
 
 import os
 import ssl
+from threading import Thread
 
 import pytest
 import trustme
@@ -83,6 +84,24 @@ async def test_nobody_else_is_shown_a_certificate(open_host, server_of, ca_file,
         location = {"to": server_of.url("/who")}
         elsewhere = await host.op("http.get", {"url": server_of.url("/redirect"), "params": location})
     assert elsewhere["body"] == "nobody"
+
+
+@pytest.mark.parametrize("first", [True, False])
+async def test_two_servers_are_told_apart_whoever_comes_first(
+    open_host, server_of, server_context, *, first, ca_file, files
+):
+    other = type(server_of)(server_context)
+    thread = Thread(target=other.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        async with open_host(ca_file=str(ca_file), **config(server_of.origin, *files)) as host:
+            order = [server_of, other] if first else [other, server_of]
+            told = {one.origin: await who(host, one) for one in order}
+    finally:
+        other.shutdown()
+        thread.join()
+        other.server_close()
+    assert told == {server_of.origin: "me@example.org", other.origin: "nobody"}
 
 
 async def test_a_connection_with_a_certificate_serves_no_session_of_another_origin(

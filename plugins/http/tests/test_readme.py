@@ -1,0 +1,34 @@
+"""What the README says about addresses is what the table says."""
+
+import re
+from pathlib import Path
+
+from sideband_http import AddressClass
+from sideband_http._addresses import BLOCKS, FORBIDDEN, METADATA, literal
+
+README = Path(__file__).parents[1].joinpath("README.md").read_text(encoding="utf-8")
+ROW = re.compile(r"^\| `([a-z-]+)` \| ([^|]*) \| ([^|]*) \|$", re.MULTILINE)
+TABLE = README.partition("| `network` |")[2].partition("\n\n")[0]
+ROWS = {kind: (who, text) for kind, who, text in ROW.findall(TABLE)}
+# Judged by what they hold, which the text below the table says.
+EMBEDDING = {"::ffff:0:0/96", "64:ff9b::/96", "2001::/32", "2002::/16", "2000::/3"}
+
+
+def addresses(kind):
+    return {one.strip() for one in ROWS[kind][1].split(",")} - {""}
+
+
+def test_each_class_has_its_row():
+    assert list(ROWS) == [kind.value for kind in AddressClass]
+    assert {kind for kind, (who, _) in ROWS.items() if "refused whatever is granted" in who} == FORBIDDEN
+
+
+def test_each_block_stands_in_the_row_of_its_class():
+    for kind in set(AddressClass) - {AddressClass.PUBLIC, AddressClass.METADATA}:
+        said = {one for one in addresses(kind) if "/" in one and " " not in one}
+        assert said == {str(block.network) for block in BLOCKS if block.kind is kind}, kind
+    assert {str(block.network) for block in BLOCKS if block.kind is AddressClass.PUBLIC} == EMBEDDING
+
+
+def test_each_address_of_a_cloud_is_named():
+    assert {literal(one) for one in addresses("metadata")} == set(METADATA)
