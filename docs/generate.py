@@ -5,22 +5,28 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from _pages.capabilities import capabilities_page
 from _pages.errors import errors_page
 from _pages.events import events_page
 from _pages.hooks import hooks_page
+from _pages.ledger import ledger_page
 from _pages.limits import limits_page
 from _pages.ops import ops_page
 from _pages.settings import settings_page
+from _pages.wire import wire_page
 
 FOLDER = Path(__file__).parent / "reference"
 NOTE = "<!-- written by docs/generate.py from the code; change it there -->\n\n"
 PAGES = {
+    "capabilities.md": capabilities_page,
     "errors.md": errors_page,
     "events.md": events_page,
     "hooks.md": hooks_page,
+    "ledger.md": ledger_page,
     "limits.md": limits_page,
     "ops.md": ops_page,
     "settings.md": settings_page,
+    "wire.md": wire_page,
 }
 
 

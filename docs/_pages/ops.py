@@ -8,8 +8,8 @@ from typing import Any
 
 from sideband.ops import OpFamily, OpSpec
 
-from .docstrings import first_paragraph
-from .tables import table
+from .docstrings import first_paragraph, section
+from .tables import paragraph, table
 
 __all__ = ["ops_page"]
 
@@ -41,6 +41,13 @@ def _op(spec: OpSpec) -> Iterator[str]:
     yield first_paragraph(spec.doc)
     yield ""
     yield f"Level and traits: {', '.join(traits)}. Needs: {f'`{spec.requires}`' if spec.requires else 'nothing'}."
+    answers = {
+        "shows what it would do (`preview`)": spec.preview,
+        "finds out what became of it after a crash (`reconcile`)": spec.reconcile,
+        "can be taken back (`undo`)": spec.undo,
+    }
+    yield ""
+    yield from [f"- {'yes' if able else 'no'}: {what}" for what, able in answers.items()]
     schema = spec.params.model_json_schema()
     if schema.get("properties"):
         required = set(schema.get("required", ()))
@@ -57,9 +64,19 @@ def _op(spec: OpSpec) -> Iterator[str]:
                 for name, field in schema["properties"].items()
             ],
         )
+    about = section(spec.doc, "Args").get("params")
+    if about and schema.get("properties"):
+        yield ""
+        yield from paragraph(about[0].upper() + about[1:])
+    errors = section(spec.doc, "Raises")
+    if errors:
+        yield ""
+        yield from [f"- `{name}`: {meaning}" for name, meaning in errors.items()]
 
 
 def _type(field: dict[str, Any]) -> str:
     if "anyOf" in field:
         return " or ".join(dict.fromkeys(_type(one) for one in field["anyOf"]))
+    if field.get("format") == "binary":
+        return "bytes"
     return str(field.get("type") or field.get("$ref", "any").rpartition("/")[2])
