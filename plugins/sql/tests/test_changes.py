@@ -1,9 +1,9 @@
-import sqlite3
 import stat
 import subprocess
 import sys
 
 import anyio
+import apsw
 import pytest
 from sideband_sql import SqlBusy, SqlConstraint, SqlError, SqlMissing, SqlStorage, SqlSyntax
 
@@ -150,7 +150,7 @@ class TestLocked:
         return {"busy_seconds": 0.1}
 
     async def test_a_database_that_stays_locked_is_busy_and_may_be_tried_again(self, host, change, balances):
-        holder = sqlite3.connect(host.home / "data" / "bank.db", isolation_level=None)
+        holder = apsw.Connection(str(host.home / "data" / "bank.db"))
         try:
             holder.execute("BEGIN IMMEDIATE")
             with pytest.raises(SqlBusy) as caught:
@@ -162,7 +162,7 @@ class TestLocked:
 
 
 async def test_waiting_for_a_lock_can_be_cancelled(bank, host, change):
-    holder = sqlite3.connect(host.home / "data" / "bank.db", isolation_level=None)
+    holder = apsw.Connection(str(host.home / "data" / "bank.db"))
     try:
         holder.execute("BEGIN IMMEDIATE")
         started = anyio.current_time()

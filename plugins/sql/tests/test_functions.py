@@ -1,17 +1,17 @@
-import sqlite3
-
+import apsw
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sideband_sql._functions import install
+from sideband_sql._sqlite._functions import install
 
 _text = st.text(alphabet="ab ü0.\t-", max_size=8)
+_hexadecimal = st.one_of(st.none(), st.text(alphabet="aF0 ü-", max_size=6))
 _values = st.one_of(st.none(), st.integers(-5, 5), st.sampled_from([0.5, 1.0, -2.25, 1e20, 1e-7]), _text)
 
 
 @pytest.fixture(scope="module")
 def connections():
-    plain, ours = sqlite3.connect(":memory:"), sqlite3.connect(":memory:")
+    plain, ours = apsw.Connection(":memory:"), apsw.Connection(":memory:")
     install(ours, 1_000_000)
     yield plain, ours
     plain.close()
@@ -19,16 +19,16 @@ def connections():
 
 
 _CALLS = [*(f"{name}({given})" for name in ("trim", "ltrim", "rtrim") for given in (":x", ":x, :y")),
-    "instr(:x, :y)", "replace(:x, :y, :z)"]  # fmt: skip
+    "instr(:x, :y)", "unhex(:h, :y)", "replace(:x, :y, :z)"]  # fmt: skip
 
 
 @pytest.mark.parametrize("call", _CALLS)
 def test_the_replaced_functions_answer_what_sqlite_answers(connections, call):
     plain, ours = connections
 
-    @given(_values, _values, _values)
-    def same(x, y, z):
-        values = {"x": x, "y": y, "z": z}
+    @given(_values, _values, _values, _hexadecimal)
+    def same(x, y, z, h):
+        values = {"x": x, "y": y, "z": z, "h": h}
         sql = f"SELECT {call} AS v, typeof({call}) AS t"
         assert ours.execute(sql, values).fetchone() == plain.execute(sql, values).fetchone()
 

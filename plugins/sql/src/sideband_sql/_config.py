@@ -21,7 +21,15 @@ class Config(BaseModel):
         max_result_bytes: how many bytes of text and BLOBs an op answers at most.
         max_value_bytes: the longest text or BLOB that a statement may handle.
         max_database_bytes: how large a database may grow; one that is larger already can't grow.
-        threads: how many statements run at once in this host.
+        max_memory_bytes: how much memory SQLite may use, all statements of the process together.
+        undo_bytes: how large a change may be for what takes it back to be kept; 0 keeps nothing.
+        cursors: how many cursors one skill with one set of rights may have open.
+        max_export_bytes: how large an export may be.
+        max_memory_bytes: Annotated[int, Field(ge=16 * _MEBIBYTE)] = 512 * _MEBIBYTE
+    undo_bytes: Annotated[int, Field(ge=0, le=64 * _MEBIBYTE)] = 4 * _MEBIBYTE
+    cursors: Annotated[int, Field(ge=1, le=64)] = 4
+    max_export_bytes: Annotated[int, Field(ge=1024)] = 256 * _MEBIBYTE
+    threads: how many statements run at once in this host.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -32,4 +40,8 @@ class Config(BaseModel):
     max_result_bytes: Annotated[int, Field(ge=1024)] = 8 * _MEBIBYTE
     max_value_bytes: Annotated[int, Field(ge=1024, le=64 * _MEBIBYTE)] = 16 * _MEBIBYTE
     max_database_bytes: Annotated[int, Field(ge=64 * 1024)] = 1024 * _MEBIBYTE
+    max_memory_bytes: Annotated[int, Field(ge=16 * _MEBIBYTE)] = 512 * _MEBIBYTE
+    undo_bytes: Annotated[int, Field(ge=0, le=64 * _MEBIBYTE)] = 4 * _MEBIBYTE
+    cursors: Annotated[int, Field(ge=1, le=64)] = 4
+    max_export_bytes: Annotated[int, Field(ge=1024)] = 256 * _MEBIBYTE
     threads: Annotated[int, Field(ge=1, le=64)] = 8

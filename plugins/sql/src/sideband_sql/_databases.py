@@ -8,18 +8,22 @@ from typing import TypeVar
 from weakref import WeakValueDictionary
 
 import anyio
-from anyio import to_thread
+from anyio import CancelScope, from_thread, to_thread
 from attrs import define, field
 from sideband.ops import OpContext
 
 from ._config import Config
-from ._connection import Session, open_session
+from ._cursors import Cursors
+from ._drivers import Inverse, Session, driver_for
+from ._errors import SqlDenied
 from ._models import SqlScope
 from ._paths import Target, locate
 
 __all__ = ["Databases"]
 
 T = TypeVar("T")
+
+_SECONDS_BETWEEN_INTERRUPTS = 0.02
 
 
 @define
@@ -31,53 +35,168 @@ class Databases:
     """
 
     config: Config
+    cursors: Cursors = field(init=False)
     _limiter: anyio.CapacityLimiter = field(init=False)
     _domains: WeakValueDictionary[str, anyio.CapacityLimiter] = field(init=False, factory=WeakValueDictionary)
     _writers: WeakValueDictionary[Path, anyio.Lock] = field(init=False, factory=WeakValueDictionary)
 
     def __attrs_post_init__(self) -> None:
         self._limiter = anyio.CapacityLimiter(self.config.threads)
+        self.cursors = Cursors(self.config.cursors)
 
     async def read(self, ctx: OpContext, db: str, attach: Mapping[str, str], work: Callable[[Session], T]) -> T:
         """Run ``work`` with a session that can't change anything."""
         async with self._share(ctx):
-            target = await self._locate(ctx, db, "read")
-            attached = await self._attached(ctx, attach)
-            return await self._run(target, attached, work, changes=False)
+            opening = await self._opening(ctx, db, attach, changes=False)
+            return await self._once(opening, work)
 
     async def write(self, ctx: OpContext, db: str, attach: Mapping[str, str], work: Callable[[Session], T]) -> T:
-        """Run ``work`` with a session in one transaction: all of it is kept, or nothing."""
+        """Run ``work`` with a session in one transaction: all of it is kept, or nothing.
+
+        What takes it back is kept before it is committed, and that it was committed is noted with it.
+        """
 
         def all_or_nothing(session: Session) -> T:
             with session.transaction():
+                session.watch_changes()
+                result = work(session)
+                _keep(ctx, session.inverse())
+                session.mark(ctx.effect)
+                return result
+
+        async with self._share(ctx):
+            opening = await self._opening(ctx, db, attach, changes=True)
+            async with self._writers.setdefault(opening.target.file, anyio.Lock()):
+                return await self._once(opening, all_or_nothing)
+
+    async def rehearse(self, ctx: OpContext, db: str, attach: Mapping[str, str], work: Callable[[Session], T]) -> T:
+        """Run ``work`` with a session in one transaction of which nothing is kept. No database is created."""
+
+        def nothing(session: Session) -> T:
+            with session.transaction(keep=False):
                 return work(session)
 
         async with self._share(ctx):
+            opening = await self._opening(ctx, db, attach, changes=True, create=False)
+            async with self._writers.setdefault(opening.target.file, anyio.Lock()):
+                return await self._once(opening, nothing)
+
+    async def is_marked(self, ctx: OpContext, db: str, effect: str) -> bool | None:
+        """Whether the change that is the effect was committed; ``None`` if nobody knows."""
+
+        def work(session: Session) -> bool | None:
+            return session.is_marked(effect)
+
+        async with self._share(ctx):
+            # who may change may know what was changed
             target = await self._locate(ctx, db, "write")
-            attached = await self._attached(ctx, attach)
-            async with self._writers.setdefault(target.file, anyio.Lock()):
-                return await self._run(target, attached, all_or_nothing, changes=True)
+            return await self._once(_Opening(target, {}, self.config, changes=False), work)
+
+    async def open(self, ctx: OpContext, db: str, attach: Mapping[str, str]) -> Session:
+        """A session that can't change anything, and stays open until it is closed."""
+        async with self._share(ctx):
+            opening = await self._opening(ctx, db, attach, changes=False)
+            return await to_thread.run_sync(opening, limiter=self._limiter)
+
+    async def use(self, ctx: OpContext, session: Session, work: Callable[[], T]) -> T:
+        """Run ``work`` with an open session."""
+
+        def run() -> T:
+            with session.running():
+                return work()
+
+        async with self._share(ctx):
+            return await self._watched(run, lambda: session)
+
+    async def close(self, session: Session) -> None:
+        """Close an open session, whatever else ends now."""
+        with CancelScope(shield=True):
+            await to_thread.run_sync(session.close, limiter=self._limiter)
 
     def _share(self, ctx: OpContext) -> anyio.CapacityLimiter:
         return self._domains.setdefault(ctx.domain, anyio.CapacityLimiter(max(1, self.config.threads // 2)))
 
-    async def _attached(self, ctx: OpContext, attach: Mapping[str, str]) -> dict[str, Target]:
-        return {alias: await self._locate(ctx, db, "read") for alias, db in attach.items()}
+    async def _opening(
+        self, ctx: OpContext, db: str, attach: Mapping[str, str], *, changes: bool, create: bool | None = None
+    ) -> _Opening:
+        mode = "write" if changes else "read"
+        target = await self._locate(ctx, db, mode, create=changes if create is None else create)
+        attached = {alias: await self._locate(ctx, other, "read") for alias, other in attach.items()}
+        for other in attached.values():
+            if other.engine != target.engine:
+                raise SqlDenied(
+                    f"attaching `{other.name}` to `{target.name}`", hint="attached databases are of the same engine"
+                )
+        return _Opening(target, attached, self.config, changes)
 
-    async def _locate(self, ctx: OpContext, db: str, mode: str) -> Target:
+    async def _locate(self, ctx: OpContext, db: str, mode: str, *, create: bool = False) -> Target:
         def find() -> Target:
-            return locate(db, ctx.home, create=mode == "write")
+            return locate(db, ctx.home, create=create)
 
         target = await to_thread.run_sync(find, limiter=self._limiter)
         # the gate compared the path as it was then; a link may have changed
         ctx.require(SqlScope(path=target.name, mode=mode))
         return target
 
-    async def _run(
-        self, target: Target, attached: Mapping[str, Target], work: Callable[[Session], T], *, changes: bool
-    ) -> T:
-        def run() -> T:
-            with open_session(target, attached, self.config, changes=changes) as session:
-                return work(session)
+    async def _once(self, opening: _Opening, work: Callable[[Session], T]) -> T:
+        opened: list[Session] = []
 
-        return await to_thread.run_sync(run, limiter=self._limiter)
+        def run() -> T:
+            session = opening()
+            try:
+                opened.append(session)
+                with session.running():
+                    return work(session)
+            finally:
+                opened.clear()
+                session.close()
+
+        return await self._watched(run, lambda: opened[0] if opened else None)
+
+    async def _watched(self, work: Callable[[], T], session: Callable[[], Session | None]) -> T:
+        ended = anyio.Event()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._stop_in_time, ended, session)
+            try:
+                result = await to_thread.run_sync(work, limiter=self._limiter)
+            finally:
+                ended.set()
+        return result
+
+    async def _stop_in_time(self, ended: anyio.Event, session: Callable[[], Session | None]) -> None:
+        """Stop the session when the time is over or the dispatch is cancelled, again and again until it has ended."""
+        try:
+            with anyio.move_on_after(self.config.max_seconds + self.config.busy_seconds):
+                await ended.wait()
+        finally:
+            with CancelScope(shield=True):
+                while not ended.is_set():
+                    if (running := session()) is not None:
+                        running.stop()
+                    with anyio.move_on_after(_SECONDS_BETWEEN_INTERRUPTS):
+                        await ended.wait()
+
+
+@define
+class _Opening:
+    """What is to be opened, found and allowed."""
+
+    target: Target
+    attached: Mapping[str, Target]
+    config: Config
+    changes: bool
+
+    def __call__(self) -> Session:
+        return driver_for(self.target).open(self.target, self.attached, self.config, changes=self.changes)
+
+
+def _keep(ctx: OpContext, inverse: Inverse) -> None:
+    """Note what takes a change back, before it is made. Called in a thread."""
+    note: dict[str, str | int | list[str]] = {}
+    if inverse.changes:
+        note["undo"] = from_thread.run(ctx.blobs.put, inverse.changes).sha256
+        note["rows"] = inverse.rows
+    if inverse.remains:
+        note["remains"] = list(inverse.remains)
+    if note:
+        from_thread.run(ctx.note, note)

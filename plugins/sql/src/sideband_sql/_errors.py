@@ -8,6 +8,9 @@
         ├── SqlReadonly(PermissionError) sql.readonly    a change where only reading is possible
         ├── SqlDenied(PermissionError)   sql.denied      what no statement may do
         ├── SqlConstraint(ValueError)    sql.constraint  the schema's own rules refuse it
+        ├── SqlConflict(RuntimeError)    sql.conflict    a change that can't be taken back any more
+        ├── SqlCursorMissing(LookupError) sql.cursor     there is no such cursor
+        ├── SqlDriver(ImportError)       sql.driver      the engine's library is not installed
         ├── SqlBusy(RuntimeError)        sql.busy        another connection holds the database
         ├── SqlTooLarge(ValueError)      sql.too_large   a limit on size
         ├── SqlTimeout(TimeoutError)     sql.timeout     the statement ran too long
@@ -23,9 +26,12 @@ from sideband.ops import OpFailed
 
 __all__ = [
     "SqlBusy",
+    "SqlConflict",
     "SqlConstraint",
     "SqlCorrupt",
+    "SqlCursorMissing",
     "SqlDenied",
+    "SqlDriver",
     "SqlError",
     "SqlMissing",
     "SqlReadonly",
@@ -102,6 +108,43 @@ class SqlConstraint(SqlError, ValueError):
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem, hint="nothing was changed; look at the constraint that the message names")
+
+
+class SqlConflict(SqlError, RuntimeError):
+    """Taking a change back would overwrite what was done since, so nothing of it was taken back."""
+
+    code = "sql.conflict"
+
+    def __init__(self, name: str, table: str, problem: str) -> None:
+        where = f"`{table}` of `{name}`" if table else f"`{name}`"
+        super().__init__(
+            f"the change of {where} can't be taken back: {problem}",
+            hint="nothing was changed; take back what came later first, or change the rows by hand",
+        )
+
+
+class SqlCursorMissing(SqlError, LookupError):
+    """There is no open cursor of that id, or it is somebody else's."""
+
+    code = "sql.cursor"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "there is no such cursor",
+            hint="it ends with its last row, with an error, with `sql.close`, and with the call that opened it",
+        )
+
+
+class SqlDriver(SqlError, ImportError):
+    """The library of the database's engine is not installed."""
+
+    code = "sql.driver"
+
+    def __init__(self, engine: str, module: str) -> None:
+        super().__init__(
+            f"databases of {engine} need the package `{module}`, which is not installed",
+            hint=f"install `sideband-sql[{engine}]`",
+        )
 
 
 class SqlBusy(SqlError, RuntimeError):

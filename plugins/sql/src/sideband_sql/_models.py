@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import attrs
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints
@@ -13,12 +13,21 @@ from sideband.ops import Scope
 from ._paths import check_database_name, scope_path
 
 __all__ = [
+    "CloseParams",
     "ExecuteManyParams",
     "ExecuteManyResult",
     "ExecuteParams",
     "ExecuteResult",
+    "ExportParams",
+    "ExportResult",
+    "FetchParams",
+    "FetchResult",
+    "OpenParams",
+    "OpenResult",
     "QueryParams",
     "QueryResult",
+    "RevertParams",
+    "RevertResult",
     "SqlScope",
     "Statement",
     "TransactionParams",
@@ -41,6 +50,7 @@ def _check_alias(text: str) -> str:
 Sql = Annotated[str, StringConstraints(min_length=1, max_length=1024 * 1024, pattern=r"^[^\x00]*$")]
 Database = Annotated[str, AfterValidator(check_database_name)]
 Alias = Annotated[str, AfterValidator(_check_alias)]
+CursorId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 Attached = Annotated[dict[Alias, Database], Field(max_length=8)]
 
 
@@ -109,6 +119,39 @@ class TransactionParams(_OnDatabase):
     statements: Annotated[list[Statement], Field(min_length=1, max_length=1000)]
 
 
+class OpenParams(_OnDatabase, _WithSql):
+    """Parameters of `sql.open`."""
+
+    params: Bindings = []
+
+
+class FetchParams(_Params):
+    """Parameters of `sql.fetch`."""
+
+    cursor: CursorId
+    max_rows: Annotated[int, Field(ge=1)] | None = None
+
+
+class CloseParams(_Params):
+    """Parameters of `sql.close`."""
+
+    cursor: CursorId
+
+
+class ExportParams(_OnDatabase, _WithSql):
+    """Parameters of `sql.export`."""
+
+    params: Bindings = []
+    format: Literal["jsonl", "csv"] = "jsonl"
+
+
+class RevertParams(_Params):
+    """Parameters of `sql.revert`."""
+
+    db: Database
+    changes: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+
+
 class QueryResult(BaseModel):
     """Rows, in the order of the statement.
 
@@ -147,3 +190,53 @@ class TransactionResult(BaseModel):
     """What each statement of the transaction changed, in order."""
 
     results: list[ExecuteResult]
+
+
+class OpenResult(BaseModel):
+    """An answer that is read piece by piece.
+
+    Attributes:
+        cursor: what `sql.fetch` and `sql.close` are given. It ends with the call that opened it.
+        columns: the names of the columns, in order.
+    """
+
+    cursor: str
+    columns: list[str]
+
+
+class FetchResult(BaseModel):
+    """The next rows.
+
+    Attributes:
+        rows: one object a row, by column name; as many as fit.
+        more: whether there are more. Without, the cursor is closed.
+    """
+
+    rows: list[dict[str, Any]]
+    more: bool
+
+
+class ExportResult(BaseModel):
+    """What was exported.
+
+    Attributes:
+        sha256: the blob.
+        size: its bytes.
+        rows: how many rows are in it.
+        columns: the names of the columns, in order.
+    """
+
+    sha256: str
+    size: int
+    rows: int
+    columns: list[str]
+
+
+class RevertResult(BaseModel):
+    """What was taken back.
+
+    Attributes:
+        rows_affected: how many rows are as they were.
+    """
+
+    rows_affected: int

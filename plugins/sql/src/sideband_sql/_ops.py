@@ -1,13 +1,17 @@
-"""The ops `sql.query`, `sql.execute`, `sql.executemany` and `sql.transaction`."""
+"""The ops `sql.query`, `sql.execute`, `sql.executemany`, `sql.transaction` and `sql.revert`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
-from sideband.ops import Level, OpContext, op
+from sideband.blobs import BlobScope
+from sideband.ops import Level, OpContext, Scope, op
 
-from ._connection import Session
+from ._changing import execute_in, execute_many_in, transaction_in
 from ._databases import Databases
+from ._drivers import Session
+from ._limits import Taker
 from ._models import (
     ExecuteManyParams,
     ExecuteManyResult,
@@ -15,17 +19,26 @@ from ._models import (
     ExecuteResult,
     QueryParams,
     QueryResult,
+    RevertParams,
+    RevertResult,
     SqlScope,
     TransactionParams,
     TransactionResult,
 )
-from ._statements import Bindings, change, change_many, select
+from ._paths import scope_path
+from ._taking_back import preview, reconcile, undo
 
-__all__ = ["execute", "executemany", "query", "transaction"]
+__all__ = ["execute", "executemany", "query", "revert", "transaction"]
+
+_LARGEST_CHANGES = 128 * 1024 * 1024
 
 
 def _reading(params: QueryParams) -> Iterable[SqlScope]:
     return params.scopes("read")
+
+
+def _reverting(params: RevertParams) -> Iterable[Scope]:
+    return SqlScope(path=scope_path(params.db), mode="write"), BlobScope(mode="read")
 
 
 def _writing(params: ExecuteParams | ExecuteManyParams | TransactionParams) -> Iterable[SqlScope]:
@@ -57,13 +70,23 @@ async def query(params: QueryParams, ctx: OpContext) -> QueryResult:
     limit = min(params.max_rows or databases.config.max_rows, databases.config.max_rows)
 
     def work(session: Session) -> QueryResult:
-        found = select(session, params.sql, params.params, limit)
-        return QueryResult(columns=found.columns, rows=found.rows, truncated=found.truncated)
+        taker = Taker.of(session.select(params.sql, params.params))
+        rows, more = taker.take(limit, databases.config.max_result_bytes)
+        return QueryResult(columns=list(taker.columns), rows=rows, truncated=more)
 
     return await databases.read(ctx, params.db, params.attach, work)
 
 
-@op("sql.execute", requires="sql", scope=_writing, level=Level.CONTROLLED, record=("sql", "db", "attach"))
+@op(
+    "sql.execute",
+    requires="sql",
+    scope=_writing,
+    level=Level.CONTROLLED,
+    record=("sql", "db", "attach"),
+    preview=preview,
+    reconcile=reconcile,
+    undo=undo,
+)
 async def execute(params: ExecuteParams, ctx: OpContext) -> ExecuteResult:
     """Run one statement that changes a database, in a transaction of its own. A missing database is created.
 
@@ -82,15 +105,20 @@ async def execute(params: ExecuteParams, ctx: OpContext) -> ExecuteResult:
     Example:
         ``{"sql": "INSERT INTO notes (title) VALUES (?)", "db": "notes.db", "params": ["milk"]}``
     """
-
-    def work(session: Session) -> ExecuteResult:
-        return _execute(session, params.sql, params.params)
-
     databases: Databases = ctx.state
-    return await databases.write(ctx, params.db, params.attach, work)
+    return await databases.write(ctx, params.db, params.attach, partial(execute_in, params=params))
 
 
-@op("sql.executemany", requires="sql", scope=_writing, level=Level.CONTROLLED, record=("sql", "db", "attach"))
+@op(
+    "sql.executemany",
+    requires="sql",
+    scope=_writing,
+    level=Level.CONTROLLED,
+    record=("sql", "db", "attach"),
+    preview=preview,
+    reconcile=reconcile,
+    undo=undo,
+)
 async def executemany(params: ExecuteManyParams, ctx: OpContext) -> ExecuteManyResult:
     """Run one INSERT, UPDATE or DELETE for each of many rows, all or nothing.
 
@@ -107,15 +135,20 @@ async def executemany(params: ExecuteManyParams, ctx: OpContext) -> ExecuteManyR
     Example:
         ``{"sql": "INSERT INTO notes (title) VALUES (?)", "db": "notes.db", "rows": [["milk"], ["bread"]]}``
     """
-
-    def work(session: Session) -> ExecuteManyResult:
-        return ExecuteManyResult(rows_affected=change_many(session, params.sql, params.rows))
-
     databases: Databases = ctx.state
-    return await databases.write(ctx, params.db, params.attach, work)
+    return await databases.write(ctx, params.db, params.attach, partial(execute_many_in, params=params))
 
 
-@op("sql.transaction", requires="sql", scope=_writing, level=Level.CONTROLLED, record=("db", "attach"))
+@op(
+    "sql.transaction",
+    requires="sql",
+    scope=_writing,
+    level=Level.CONTROLLED,
+    record=("db", "attach"),
+    preview=preview,
+    reconcile=reconcile,
+    undo=undo,
+)
 async def transaction(params: TransactionParams, ctx: OpContext) -> TransactionResult:
     """Run several statements, all or nothing.
 
@@ -132,16 +165,42 @@ async def transaction(params: TransactionParams, ctx: OpContext) -> TransactionR
     Example:
         ``{"db": "bank.db", "statements": [{"sql": "UPDATE a SET n = n - 1"}, {"sql": "UPDATE b SET n = n + 1"}]}``
     """
-
-    def work(session: Session) -> TransactionResult:
-        return TransactionResult(
-            results=[_execute(session, statement.sql, statement.params) for statement in params.statements]
-        )
-
     databases: Databases = ctx.state
-    return await databases.write(ctx, params.db, params.attach, work)
+    return await databases.write(ctx, params.db, params.attach, partial(transaction_in, params=params))
 
 
-def _execute(session: Session, sql: str, params: Bindings) -> ExecuteResult:
-    affected, rowid, rows = change(session, sql, params)
-    return ExecuteResult(rows_affected=affected, last_insert_rowid=rowid, rows=rows)
+@op(
+    "sql.revert",
+    requires="sql",
+    scope=_reverting,
+    level=Level.CONTROLLED,
+    record=("db", "changes"),
+    reconcile=reconcile,
+    undo=undo,
+)
+async def revert(params: RevertParams, ctx: OpContext) -> RevertResult:
+    """Take back a change, all of it, if the rows it left are still as it left them. This is how `undo` does it.
+
+    Args:
+        params: `changes` is the blob that was noted with the change; `db` as for `sql.execute`.
+        ctx: the dispatch.
+
+    Returns:
+        The rows affected.
+
+    Raises:
+        SqlConflict: a row was changed since, or its table.
+        BlobMissing: what would take it back is gone.
+        SqlError: as for `sql.execute`. After any error nothing was changed.
+
+    Example:
+        ``{"db": "notes.db", "changes": "9f86d0…"}``
+    """
+    databases: Databases = ctx.state
+    # an inverse is about as large as the change
+    changes = await ctx.blobs.read(params.changes, max_bytes=_LARGEST_CHANGES)
+
+    def work(session: Session) -> RevertResult:
+        return RevertResult(rows_affected=session.revert(changes))
+
+    return await databases.write(ctx, params.db, {}, work)

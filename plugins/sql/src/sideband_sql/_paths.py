@@ -6,22 +6,25 @@ all symbolic links before it is compared with the grant, so that a link can't le
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from attrs import frozen
 
 from ._errors import SqlDenied, SqlMissing, SqlStorage
 
-__all__ = ["Target", "check_database_name", "locate", "scope_path"]
+__all__ = ["Target", "check_database_name", "check_plain", "locate", "pinned", "scope_path"]
 
 _LOGICAL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}\Z")
 # The system takes no longer path, and resolving one takes time by the square of its length.
 _LONGEST = 4_096
-# files that SQLite keeps beside a database: as a name of their own they would bypass the database's scope
-_COMPANIONS = ("-wal", "-shm", "-journal")
+# files that engines keep beside a database: as a name of their own they would bypass the database's scope
+_COMPANIONS = ("-wal", "-shm", "-journal", ".duckdb.wal")
 
 
 @frozen
@@ -38,6 +41,11 @@ class Target:
     file: Path
     managed: bool
 
+    @property
+    def engine(self) -> str:
+        """Which driver opens it: told by its name, never by what is in it."""
+        return "duckdb" if self.file.suffix.lower() == ".duckdb" else "sqlite"
+
 
 def check_database_name(text: str) -> str:
     """Let through what can name a database.
@@ -48,7 +56,7 @@ def check_database_name(text: str) -> str:
     if len(text) > _LONGEST:
         raise ValueError(f"a path has at most {_LONGEST:,} characters")
     if text.casefold().endswith(_COMPANIONS):
-        raise ValueError("this is a file that SQLite keeps beside a database, not a database")
+        raise ValueError("this is a file that is kept beside a database, not a database")
     if "\x00" in text:
         raise ValueError("a path holds no NUL")
     if not (text.startswith(("/", "~/")) or _LOGICAL.match(text)):
@@ -80,14 +88,75 @@ def locate(database: str, home: Path, *, create: bool) -> Target:
     try:
         if create:
             _create(file, data if managed else None)
-        mode = file.lstat().st_mode
+        found = file.lstat()
     except FileNotFoundError:
         raise SqlMissing(name) from None
     except OSError as error:
         raise SqlStorage(name, error.strerror or type(error).__name__) from error
-    if not stat.S_ISREG(mode):
-        raise SqlDenied(f"`{name}` is no plain file", hint="name the database file itself, not a link or a folder")
+    check_plain(name, found)
     return Target(name, file, managed)
+
+
+@contextmanager
+def pinned(target: Target) -> Iterator[tuple[int, int]]:
+    """Hold the folder of the file open: whatever is swapped on the way to it later, this one stays.
+
+    The path has no links since it was resolved; each step is taken without following one, so that a link that was put
+    there since is an error.
+
+    Yields:
+        the folder's descriptor, and who owns the file.
+
+    Raises:
+        SqlMissing: the file is gone.
+        SqlDenied: there is a link now, or no plain file.
+        SqlStorage: the file system refuses.
+    """
+    folder = _walk(target)
+    try:
+        try:
+            found = os.stat(target.file.name, dir_fd=folder, follow_symlinks=False)
+        except FileNotFoundError:
+            raise SqlMissing(target.name) from None
+        check_plain(target.name, found)
+        yield folder, found.st_uid
+    finally:
+        os.close(folder)
+
+
+def _walk(target: Target) -> int:
+    # a folder may be passed through without the right to list it
+    flags = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    folder = os.open("/", flags)
+    for part in target.file.parts[1:-1]:
+        try:
+            below = os.open(part, flags, dir_fd=folder)
+        except FileNotFoundError:
+            raise SqlMissing(target.name) from None
+        except OSError as error:
+            if error.errno in {errno.ELOOP, errno.ENOTDIR}:
+                raise SqlDenied(
+                    f"a folder on the way to `{target.name}` was replaced by a link", hint="try again once it is still"
+                ) from None
+            raise SqlStorage(target.name, error.strerror or type(error).__name__) from error
+        finally:
+            os.close(folder)
+        folder = below
+    return folder
+
+
+def check_plain(name: str, found: os.stat_result) -> None:
+    """Let through a file that has one name.
+
+    Raises:
+        SqlDenied: it is something else, or has another name.
+    """
+    if not stat.S_ISREG(found.st_mode):
+        raise SqlDenied(f"`{name}` is no plain file", hint="name the database file itself, not a link or a folder")
+    if found.st_nlink > 1:
+        raise SqlDenied(
+            f"`{name}` has another name elsewhere", hint="a hard link: rights are by name, and SQLite's locks as well"
+        )
 
 
 def _create(file: Path, folder: Path | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from sideband.ops import OpFamily
 from sideband.plugins import PluginContext
@@ -11,22 +12,28 @@ from sideband.plugins import PluginContext
 from ._config import Config
 from ._databases import Databases
 from ._models import SqlScope
-from ._ops import execute, executemany, query, transaction
+from ._ops import execute, executemany, query, revert, transaction
+from ._streaming import close, end_all, export, fetch, open_
 
 __all__ = ["Config", "lifespan", "sideband_ops"]
 
 
 @asynccontextmanager
 async def lifespan(ctx: PluginContext) -> AsyncIterator[Databases]:
-    """The databases of one host; each op opens and closes its own connection."""
-    yield Databases(ctx.config)
+    """The databases of one host; each op opens and closes its own connection, except for cursors."""
+    databases = Databases(ctx.config)
+    try:
+        yield databases
+    finally:
+        await end_all(databases)
 
 
 def sideband_ops() -> OpFamily:
     """The ops of the family."""
     return OpFamily(
         name="sql",
-        ops=(query, execute, executemany, transaction),
+        ops=(query, execute, executemany, transaction, open_, fetch, close, export, revert),
         scope=SqlScope,
+        sdk=Path(__file__).parent / "_sdk.py",
         doc="SQLite databases: queries that can't change anything, and changes that are all or nothing.",
     )

@@ -1,22 +1,28 @@
 """Functions of SQLite whose time grows with the product of two arguments, in a form that doesn't.
 
-SQLite can be interrupted between the steps of a statement, never inside one function, and `trim`, `instr` and
-`replace` compare each position of one argument with all of the other: two values of some megabytes keep a thread busy
-for hours. Those here answer the same and take time that grows with the sum.
+SQLite can be interrupted between the steps of a statement, never inside one function, and `trim`, `unhex`, `instr`
+and `replace` compare each position of one argument with all of the other: two values of some megabytes keep a thread
+busy for hours. Those here answer the same and take time that grows with the sum.
 """
 
 from __future__ import annotations
 
-import sqlite3
+import re
 from collections.abc import Callable
+from typing import Any
+
+import apsw
+
+from .._errors import SqlTooLarge
 
 __all__ = ["install"]
 
 _Value = None | float | str | bytes
-_MAX_TRIMMED = 100
+_MAX_DISTINCT = 100
+_HEXADECIMAL = set("0123456789abcdefABCDEF")
 
 
-def install(connection: sqlite3.Connection, max_bytes: int) -> None:
+def install(connection: apsw.Connection, max_bytes: int) -> None:
     """Put them in the place of SQLite's own.
 
     Args:
@@ -27,12 +33,16 @@ def install(connection: sqlite3.Connection, max_bytes: int) -> None:
     def replace(text: _Value, old: _Value, new: _Value) -> _Value:
         return _replace(text, old, new, max_bytes)
 
-    connection.create_function("instr", 2, _instr, deterministic=True)
-    connection.create_function("replace", 3, replace, deterministic=True)
+    def put(name: str, function: Callable[..., Any], *counts: int) -> None:
+        for count in counts:
+            # they do nothing but compute: the schema of a database that nobody trusts may use them as well
+            connection.create_scalar_function(name, function, count, deterministic=True, flags=apsw.SQLITE_INNOCUOUS)
+
+    put("instr", _instr, 2)
+    put("replace", replace, 3)
+    put("unhex", _unhex, 2)
     for name, strip in (("trim", str.strip), ("ltrim", str.lstrip), ("rtrim", str.rstrip)):
-        trim = _trim(strip)
-        connection.create_function(name, 1, trim, deterministic=True)
-        connection.create_function(name, 2, trim, deterministic=True)
+        put(name, _trim(strip), 1, 2)
 
 
 def _text(value: float | str | bytes) -> str:
@@ -59,23 +69,40 @@ def _replace(text: _Value, old: _Value, new: _Value, max_bytes: int) -> _Value:
     if text is None or old is None:
         return None
     if old in ("", b""):
-        return text
+        return _text(text)
     if new is None:
         return None
     whole, part, instead = _text(text), _text(old), _text(new)
     # before it is built: afterwards the memory is gone already
     if len(whole) + whole.count(part) * (len(instead) - len(part)) > max_bytes:
-        raise ValueError("the result of replace() is too long")
+        raise SqlTooLarge("the result of replace() is too long")
     return whole.replace(part, instead)
+
+
+def _distinct(function: str, characters: float | str | bytes) -> set[str]:
+    distinct = set(_text(characters))
+    if len(distinct) > _MAX_DISTINCT:
+        raise SqlTooLarge(f"{function}() with more than {_MAX_DISTINCT} different characters")
+    return distinct
+
+
+def _unhex(text: _Value, ignored: _Value) -> bytes | None:
+    if text is None or ignored is None:
+        return None
+    digits = _text(text)
+    # they may stand between bytes, not between the two digits of one
+    between = "".join(sorted(_distinct("unhex", ignored) - _HEXADECIMAL))
+    some = f"[{re.escape(between)}]*" if between else ""
+    if not re.fullmatch(f"{some}(?:[0-9A-Fa-f]{{2}}{some})*", digits):
+        return None
+    return bytes.fromhex(digits.translate(dict.fromkeys(map(ord, between))))
 
 
 def _trim(strip: Callable[[str, str], str]) -> Callable[..., str | None]:
     def trim(text: _Value, characters: _Value = " ") -> str | None:
         if text is None or characters is None:
             return None
-        distinct = set(_text(characters))
-        if len(distinct) > _MAX_TRIMMED:
-            raise ValueError(f"trim() with more than {_MAX_TRIMMED} different characters")
+        distinct = _distinct("trim", characters)
         return strip(_text(text), "".join(distinct)) if distinct else _text(text)
 
     return trim

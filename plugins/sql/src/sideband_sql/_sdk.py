@@ -1,0 +1,29 @@
+"""What skills get besides the generated functions: rows as they are needed. Standard library only."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from sideband.skill import dispatch
+
+__all__ = ["rows"]
+
+
+async def rows(sql: str, *, db: str, batch: int | None = None, **options: Any) -> AsyncIterator[dict[str, Any]]:
+    """The rows of a query, however many, fetched ``batch`` at a time. Takes what ``sql.open`` takes.
+
+    Example:
+        async for row in sql.rows("SELECT * FROM measurements WHERE day = :day", db="lab.db", params={"day": day}):
+            total += row["value"]
+    """
+    opened = await dispatch("sql.open", {"sql": sql, "db": db, **options})
+    request = {"cursor": opened["cursor"]} if batch is None else {"cursor": opened["cursor"], "max_rows": batch}
+    more = True
+    try:
+        while more:
+            fetched = await dispatch("sql.fetch", request)
+            more = fetched["more"]
+            for row in fetched["rows"]:
+                yield row
+    finally:
+        if more:
+            await dispatch("sql.close", {"cursor": opened["cursor"]})
