@@ -1,5 +1,7 @@
 """What is known only while an op runs is not compared at the gate, and is compared once it is known."""
 
+from types import MappingProxyType
+
 import pytest
 from attrs import frozen
 from pydantic import BaseModel
@@ -18,7 +20,7 @@ class RoadScope(Scope, family="road"):
     to: str | None = None
     surface: str | None = None
     known_later = ("surface",)
-    defaults = {"surface": ("paved",)}
+    defaults = MappingProxyType({"surface": ("paved",)})
 
 
 @pytest.fixture
