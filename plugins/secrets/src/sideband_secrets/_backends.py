@@ -73,6 +73,7 @@ class Stored:
         value: the value as bytes; UTF-8 if ``text``.
         headers: the headers to send, with ``{value}`` or ``{base64}`` where the value goes.
         previous: the value before, if it was rotated.
+        effect: the id of the effect that stored it.
     """
 
     name: str
@@ -83,6 +84,7 @@ class Stored:
     updated: str | None = None
     version: int | None = None
     previous: Previous | None = None
+    effect: str | None = None
 
     @property
     def summary(self) -> Summary:
@@ -137,6 +139,7 @@ class Stored:
             "headers": dict(self.headers),
             "updated": self.updated,
             "version": self.version,
+            "effect": self.effect,
         }
         if self.previous is not None:
             value = _text_of(self.previous.value, text=self.previous.text)
@@ -160,6 +163,7 @@ class Stored:
             data["updated"],
             data.get("version", 1),
             None if previous is None else Previous(_value_of(previous), bool(previous["text"]), str(previous["until"])),
+            data.get("effect"),
         )
 
 

@@ -20,6 +20,16 @@ from ._models import (
     SecretsScope,
     SetParams,
 )
+from ._planning import (
+    plan_undo,
+    preview_delete,
+    preview_rekey,
+    preview_rollback,
+    preview_rotate,
+    preview_set,
+    reconcile_change,
+    reconcile_delete,
+)
 from ._secrets import Secrets
 
 __all__ = [
@@ -55,6 +65,9 @@ def _rekeying(params: RekeyParams) -> SecretsScope:  # noqa: ARG001  it concerns
     level=Level.CONTROLLED,
     idempotent=True,
     record=("name", "origins"),
+    preview=preview_set,
+    reconcile=reconcile_change,
+    undo=plan_undo,
 )
 async def set_secret(params: SetParams, ctx: OpContext) -> SecretInfo:
     """Store a secret, in the place of one of the same name. Its value is recorded nowhere else.
@@ -89,7 +102,17 @@ async def set_secret(params: SetParams, ctx: OpContext) -> SecretInfo:
     return await _change(params.name, ctx, secret.successor)
 
 
-@op("secrets.rotate", requires="secrets", scope=_writing, level=Level.CONTROLLED, idempotent=False, record=("name",))
+@op(
+    "secrets.rotate",
+    requires="secrets",
+    scope=_writing,
+    level=Level.CONTROLLED,
+    idempotent=False,
+    record=("name",),
+    preview=preview_rotate,
+    reconcile=reconcile_change,
+    undo=plan_undo,
+)
 async def rotate_secret(params: RotateParams, ctx: OpContext) -> SecretInfo:
     """Give a secret a new value, with the same origins and headers.
 
@@ -120,7 +143,17 @@ async def rotate_secret(params: RotateParams, ctx: OpContext) -> SecretInfo:
     return await _change(params.name, ctx, rotate)
 
 
-@op("secrets.rollback", requires="secrets", scope=_writing, level=Level.CONTROLLED, idempotent=False, record=("name",))
+@op(
+    "secrets.rollback",
+    requires="secrets",
+    scope=_writing,
+    level=Level.CONTROLLED,
+    idempotent=False,
+    record=("name",),
+    preview=preview_rollback,
+    reconcile=reconcile_change,
+    undo=plan_undo,
+)
 async def roll_back_secret(params: NameParams, ctx: OpContext) -> SecretInfo:
     """Give a secret the value again that it had before it was rotated. The newer value is forgotten.
 
@@ -167,7 +200,16 @@ async def list_secrets(params: ListParams, ctx: OpContext) -> SecretList:  # noq
     return SecretList(items=items, backend=backend, problems=problems)
 
 
-@op("secrets.delete", requires="secrets", scope=_writing, level=Level.CONTROLLED, record=("name",))
+@op(
+    "secrets.delete",
+    requires="secrets",
+    scope=_writing,
+    level=Level.CONTROLLED,
+    record=("name",),
+    preview=preview_delete,
+    reconcile=reconcile_delete,
+    undo=plan_undo,
+)
 async def delete_secret(params: NameParams, ctx: OpContext) -> None:
     """Remove a secret, and the value that it had before.
 
@@ -227,7 +269,15 @@ async def read_binary_secret(params: ReadParams, ctx: OpContext) -> bytes:
     return (await _value(params, ctx))[0]
 
 
-@op("secrets.rekey", requires="secrets", scope=_rekeying, level=Level.RESTRICTED, record=("to", "key_file"))
+@op(
+    "secrets.rekey",
+    requires="secrets",
+    scope=_rekeying,
+    level=Level.RESTRICTED,
+    record=("to", "key_file"),
+    preview=preview_rekey,
+    undo=plan_undo,
+)
 async def rekey_secrets(params: RekeyParams, ctx: OpContext) -> Rekeyed:
     """Seal the encrypted store with a new key. The old one no longer opens it, and is removed when that is durable.
 

@@ -9,8 +9,9 @@ from typing import Protocol
 
 import anyio
 from anyio import to_thread
-from attrs import define, field
+from attrs import define, evolve, field
 from sideband import SidebandError
+from sideband.ops import OpContext
 
 from ._backends import Backend, MemoryBackend, Step, Stored, Summary
 from ._choice import PASSPHRASE_VARIABLE, choose_backend
@@ -83,22 +84,33 @@ class Secrets:
         """Where own secrets are kept."""
         return (await self._open(protector)).name
 
-    async def change(self, name: str, step: Step, protector: Protector) -> tuple[Stored | None, Stored | None]:
+    async def read_own(self, name: str, protector: Protector) -> Stored | None:
+        """The secret of the own store, or ``None``, whatever other sources have."""
+        if (stored := await (await self._open(protector)).read(name)) is not None:
+            self._protect(stored, protector)
+        return stored
+
+    async def change(self, name: str, step: Step, ctx: OpContext) -> tuple[Stored | None, Stored | None]:
         """Change a secret of the own store, whole or not at all. What was there, and what is there now.
+
+        Which version was there is noted first; the secret says which effect stored it.
 
         Raises:
             SecretReadOnly: another source has it, and the own store does not.
             SecretsError: it can't be changed.
         """
-        own = await self._open(protector)
-        if await own.read(name) is None:
+        own = await self._open(ctx)
+        there = await own.read(name)
+        if there is None:
             for backend in self._others():
                 if await backend.read(name) is not None:
                     raise SecretReadOnly(name, backend.name)
+        await ctx.note({"version": None if there is None else there.version})
         seen: list[Stored | None] = []
 
         def watched(before: Stored | None) -> Stored | None:
             after = step(before)
+            after = after and evolve(after, effect=ctx.effect)
             seen[:] = [before, after]
             return after
 
@@ -106,7 +118,7 @@ class Secrets:
         before, after = seen
         for stored in (before, after):
             if stored is not None:
-                self._protect(stored, protector)
+                self._protect(stored, ctx)
         return before, after
 
     async def summaries(
