@@ -289,6 +289,17 @@ async def test_another_address_is_asked_for_if_the_proxy_does_not_reach_the_firs
     assert [re.match(r"CONNECT (\S+)", one)[1] for one in proxy.asked] == ["8.8.8.8:80", "8.8.4.4:80"]
 
 
+@pytest.mark.parametrize("first", [True, False])
+async def test_one_request_takes_the_proxy_and_another_does_not(open_host, proxy, server, names, first):
+    names[NAME] = ["8.8.8.8"]
+    proxy.leads_to = server.server_address
+    urls = [f"http://{NAME}/echo", server.url("/echo")]
+    async with open_host(proxy=proxy.origin) as host:
+        for url in urls if first else urls[::-1]:
+            assert (await host.op("http.get", {"url": url}))["status"] == 200
+    assert len(proxy.asked) == 1
+
+
 @pytest.mark.parametrize(
     ("bypass", "host", "address", "covered"),
     [
