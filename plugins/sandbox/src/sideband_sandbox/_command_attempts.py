@@ -60,8 +60,10 @@ def _write(path: str) -> None:
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
 
 
-def _remove_device(_: Facts) -> None:
-    os.unlink("/dev/null")  # noqa: PTH108 - as a program would
+def _write_and_remove(path: str) -> None:
+    """Where a success would be one on the machine itself, it must do no harm."""
+    _write(path)
+    os.unlink(path)  # noqa: PTH108 - as a program would
 
 
 def _socket(family: int, kind: int = socket.SOCK_STREAM) -> None:
@@ -87,6 +89,14 @@ def _own_program(folder: str) -> None:
             os._exit(1)
     if os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 1:
         raise PermissionError(errno.EACCES, "it can't be run")
+
+
+def _clone(facts: Facts) -> None:
+    words = [ctypes.c_long(each) for each in (facts["numbers"]["clone"], _CLONE_NEWUSER | signal.SIGCHLD, 0, 0, 0, 0)]
+    pid = _demand(_libc().syscall(*words))
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
 
 
 def _type_ahead(_: Facts) -> None:
@@ -116,10 +126,10 @@ MUST_FAIL: dict[str, Attempt] = {
     "list a folder outside its places": lambda facts: os.listdir(os.path.dirname(facts["secret"])),  # noqa: PTH120, PTH208
     "read the passwords of the machine": lambda _: _read("/etc/shadow"),
     "write in a place that it may read": lambda facts: _write(facts["readable"] + "/written"),
-    "write among the programs of the machine": lambda _: _write("/usr/written"),
+    "write among the programs of the machine": lambda _: _write_and_remove("/usr/sideband-attempt"),
     "write in the machine's settings": lambda _: _write("/proc/sys/kernel/core_pattern"),
     "write outside its places": lambda facts: _write(facts["open"] + "/written"),
-    "remove a device": _remove_device,
+    "write among the devices": lambda _: _write_and_remove("/dev/sideband-attempt"),
     "run a program that it has written in a place": lambda facts: _own_program(facts["writable"]),
     "run a program that it has written in its temporary folder": lambda _: _own_program(os.environ["TMPDIR"]),
     "open an IPv4 socket": lambda _: _socket(socket.AF_INET),
@@ -133,8 +143,8 @@ MUST_FAIL: dict[str, Attempt] = {
     "trace": lambda facts: _call(facts, "ptrace", _PTRACE_SEIZE, os.getppid(), 0, 0),
     "read the memory of others": lambda facts: _call(facts, "process_vm_readv", os.getppid(), 0, 0, 0, 0, 0),
     "take a descriptor of others": lambda facts: _call(facts, "pidfd_getfd", 0, 0, 0),
+    "make a process in a namespace": _clone,
     "make a namespace": lambda facts: _call(facts, "unshare", _CLONE_NEWUSER),
-    "make a process in a namespace": lambda facts: _call(facts, "clone", _CLONE_NEWUSER, 0, 0, 0, 0),
     "mount": lambda facts: _call(facts, "mount", 0, 0, 0, 0, 0),
     "unmount": lambda facts: _call(facts, "umount2", 0, 0),
     "change its root": lambda facts: _call(facts, "chroot", 0),

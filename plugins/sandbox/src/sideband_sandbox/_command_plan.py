@@ -94,8 +94,8 @@ def command_plan(
         "memory": limits.memory,
         "limits": {
             "DATA": limits.memory,
-            # Two more are this file's own: the keeper and the first process.
-            "NPROC": limits.processes + processes + 2,
+            # As the host's user the keeper and the first process count too.
+            "NPROC": limits.processes + processes + (2 if identity is None else 0),
             "NOFILE": limits.files,
             "FSIZE": limits.file_size,
             "CPU": limits.cpu_seconds,

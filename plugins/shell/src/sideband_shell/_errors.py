@@ -9,6 +9,7 @@
         ├── ShellPlace(PermissionError)           shell.place           a place that can't be had
         ├── ShellFolder(ValueError)               shell.cwd             a working directory that is none
         ├── ShellEnvironment(PermissionError)     shell.environment     a variable that would change what runs
+        ├── ShellIsolation(PermissionError)       shell.isolation       commands can't be isolated here as is demanded
         ├── ShellStart(OSError)                   shell.start           the system did not start it
         ├── ShellTimeout(TimeoutError)            shell.timeout         it ran too long
         └── ShellOutput(ValueError)               shell.output          it printed without end
@@ -26,6 +27,7 @@ __all__ = [
     "ShellEnvironment",
     "ShellError",
     "ShellFolder",
+    "ShellIsolation",
     "ShellMissing",
     "ShellNotExecutable",
     "ShellOutput",
@@ -123,6 +125,16 @@ class ShellEnvironment(ShellError, PermissionError):
             f"the variable `{name}` can't be set: it changes what a command runs",
             hint="leave it out; pass what the command needs as arguments, or in a file",
         )
+
+
+class ShellIsolation(ShellError, PermissionError):
+    """The isolation that the host demands can't be had here for commands."""
+
+    code = "shell.isolation"
+    exit_code = 3
+
+    def __init__(self, problem: str, hint: str) -> None:
+        super().__init__(problem, hint=hint)
 
 
 class ShellStart(ShellError, OSError):

@@ -12,11 +12,11 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 from sideband.ops import Level, OpContext, Recorded, Undo, op
-from sideband.workers import CommandLimits, CommandRequest, Place, WorkerStartFailed
+from sideband.workers import CommandLimits, CommandRequest, IsolationUnavailable, Place, WorkerStartFailed
 
 from ._config import Config
 from ._environment import environment_of, refuse_variables
-from ._errors import ShellArguments, ShellOutput, ShellStart, ShellTimeout
+from ._errors import ShellArguments, ShellIsolation, ShellOutput, ShellStart, ShellTimeout
 from ._models import RunParams, RunResult
 from ._output import Kept
 from ._places import PRIVATE, Grounds, find_places
@@ -90,7 +90,7 @@ async def run(params: RunParams, ctx: OpContext) -> RunResult:
     Raises:
         ShellTimeout: it did not end in time.
         ShellOutput: it printed without end.
-        IsolationUnavailable: commands can't be isolated here as the host demands.
+        ShellIsolation: commands can't be isolated here as the host demands.
         ShellError: what else is listed in `sideband_shell`'s errors; nothing has run then.
 
     Example:
@@ -106,6 +106,8 @@ async def run(params: RunParams, ctx: OpContext) -> RunResult:
     started = time.monotonic()
     try:
         command = await ctx.launch(_request(params, program, grounds, config))
+    except IsolationUnavailable as error:
+        raise ShellIsolation(error.message, error.hint) from error
     except WorkerStartFailed as error:
         raise ShellStart(error.message, error.hint) from error
     running = Run(command, ctx, config.max_output_bytes, config.max_total_bytes)

@@ -1,0 +1,236 @@
+"""Each wall of a command on its own: what it stops, and that nothing stops it where the wall is missing."""
+
+import base64
+import os
+import struct
+from functools import partial
+from pathlib import Path
+
+import anyio
+import pytest
+from attrs import evolve
+from sideband.workers import CommandRequest, Isolation, IsolationUnavailable
+from sideband_sandbox import _command_probe, _command_sandbox
+from sideband_sandbox._command_plan import CommandVariant, command_plan
+from sideband_sandbox._command_policy import NUMBERS, command_filter
+from sideband_sandbox._command_sandbox import Commands
+from sideband_sandbox._commands import CommandNotStarted
+from sideband_sandbox._seccomp import ALLOW, assemble
+from sideband_sandbox._tables import AARCH64, ARCHITECTURES, X86_64
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+
+
+AS_ROOT = os.geteuid() == 0
+NAMESPACES = CommandVariant(namespaces=True, user_namespace=not AS_ROOT)
+BARE = CommandVariant()
+
+
+@pytest.fixture
+def ground(proved_commands):
+    # What the kernel counts for us would hide what the limits of a process do.
+    return evolve(proved_commands["full"]._ground, cgroups=None)
+
+
+@pytest.fixture
+def report(ground, monkeypatch):
+    """``report(variant, change)``: what stopped each attempt of a command whose plan was changed."""
+
+    async def report(variant, change=lambda plan: None):
+        seen = {}
+
+        def changed_plan(*arguments, **options):
+            plan = command_plan(*arguments, **options)
+            change(plan)
+            return plan
+
+        def keep(found, status):
+            seen.update(found["must_fail"], **status)
+            return ()
+
+        monkeypatch.setattr(_command_probe, "command_plan", changed_plan)
+        monkeypatch.setattr(_command_probe, "_verdict", keep)
+        isolation = Isolation.FULL if variant.namespaces else Isolation.NO_NAMESPACES
+        await _command_probe.prove_commands(ground, isolation, variant)
+        return seen
+
+    return report
+
+
+def without_landlock(plan):
+    """A ruleset that denies nothing can't be made; one that allows all below the root can."""
+    plan["rules"] = [[plan["landlock"]["files"], "/"]]
+
+
+def without_filter(machine, plan):
+    code = assemble(machine.architecture, [], default=ALLOW).code
+    plan["seccomp"] = {"code": base64.b64encode(code).decode(), "own_pid_at": []}
+
+
+def both(*changes):
+    return lambda plan: [change(plan) for change in changes]
+
+
+LANDLOCK = (
+    "read a file outside its places",
+    "list a folder outside its places",
+    "write in a place that it may read",
+    "write outside its places",
+    "run a program that it has written in a place",
+    "run a program that it has written in its temporary folder",
+)
+
+
+async def test_landlock_alone_stops_it(report):
+    held, free = await report(BARE), await report(BARE, without_landlock)
+    for attempt in LANDLOCK:
+        assert held[attempt] is not None, attempt
+        assert free[attempt] is None, attempt
+
+
+MOUNTS = (
+    "write in a place that it may read",
+    "run a program that it has written in a place",
+    "run a program that it has written in its temporary folder",
+    "learn whether a file exists",
+    "read a file outside its places",
+    "write outside its places",
+)
+
+
+async def test_its_own_file_system_alone_stops_it(report):
+    held = await report(NAMESPACES, without_landlock)
+    for attempt in MOUNTS:
+        assert held[attempt] is not None, attempt
+
+
+FILTER = (
+    "open an IPv4 socket",
+    "open a netlink socket",
+    "reach a service by its path",
+    "make a namespace",
+    "make a process in a namespace",
+    "use keys of the kernel",
+    "outlive the host",
+    "read the memory of others",
+    "take a descriptor of others",
+)
+
+
+async def test_the_filter_alone_stops_it(report, machine):
+    held = await report(BARE, without_landlock)
+    free = await report(BARE, both(without_landlock, partial(without_filter, machine)))
+    for attempt in FILTER:
+        assert held[attempt] is not None, attempt
+    stopped = [attempt for attempt in FILTER if free[attempt] is not None]
+    # Looking into its keeper is stopped by the keeper too, which hides from it.
+    assert stopped in ([], ["read the memory of others"])
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="only root can give a command a user id of its own")
+async def test_processes_are_limited_and_only_by_the_limit(report):
+    own = CommandVariant(namespaces=True, own_user=True, maps_ids=True)
+    attempt = "start more processes than its limit"
+    facts = _command_probe._facts
+
+    def with_process_limit(*arguments):
+        return {**facts(*arguments), "process_limit": True}
+
+    _command_probe._facts = with_process_limit
+    try:
+        assert (await report(own))[attempt] is not None
+        assert (await report(own, lambda plan: plan["limits"].pop("NPROC")))[attempt] is None
+    finally:
+        _command_probe._facts = facts
+
+
+async def test_one_success_means_no_tier(ground, monkeypatch):
+    def open_plan(*arguments, **options):
+        plan = command_plan(*arguments, **options)
+        without_landlock(plan)
+        return plan
+
+    monkeypatch.setattr(_command_probe, "command_plan", open_plan)
+    with pytest.raises(CommandNotStarted, match="could read a file outside its places"):
+        await _command_probe.prove_commands(ground, Isolation.NO_NAMESPACES, BARE)
+
+
+async def test_a_tier_that_can_not_be_had_for_commands_means_no_commands(ground, tmp_path):
+    broken = evolve(ground, machine=evolve(ground.machine, landlock=evolve(ground.machine.landlock, files=1 << 60)))
+    commands = Commands(broken, Isolation.FULL)
+    ran = tmp_path / "ran"
+    for _ in range(2):
+        with pytest.raises(IsolationUnavailable) as caught:
+            await commands.launch(CommandRequest(("/bin/touch", str(ran)), Path("/tmp")))
+        assert "commands can't be isolated" in caught.value.hint
+    assert not ran.exists()
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="only root has files that can be shown as another user's")
+async def test_where_files_can_not_be_shown_as_anothers_the_command_keeps_the_hosts_user(commands, tmp_path, tier):
+    from sideband.workers import Place
+
+    def refuses(self, *arguments, **options):
+        raise CommandNotStarted("set the attributes of a mount: Invalid argument", step="prepare", number=22)
+
+    started = []
+    start = _command_sandbox.start_command
+
+    async def start_command(python, plan, *rest):
+        started.append(plan["identity"])
+        if plan["maps_ids"]:
+            refuses(None)
+        return await start(python, plan, *rest)
+
+    _command_sandbox.start_command = start_command
+    try:
+        request = CommandRequest(("/bin/touch", str(tmp_path / "new")), Path("/tmp"), places=(Place(tmp_path, True),))
+        command = await commands.launch(request)
+        with anyio.fail_after(20):
+            assert await command.wait() == 0
+        await command.close()
+    finally:
+        _command_sandbox.start_command = start
+    assert started[-1] is None
+    assert (tmp_path / "new").stat().st_uid == 0
+
+
+# Name, number on x86-64, number on aarch64: from ``asm/unistd_64.h`` of both, as the table of workers' calls.
+CALLS = """
+    mount 165/40, umount2 166/39, chroot 161/51, fsopen 430/430, fsconfig 431/431, fsmount 432/432, fspick 433/433,
+    unshare 272/97, setns 308/268, ptrace 101/117, process_vm_readv 310/270, process_vm_writev 311/271, kcmp 312/272,
+    process_madvise 440/440, process_mrelease 448/448, pidfd_getfd 438/438, perf_event_open 298/241, bpf 321/280,
+    userfaultfd 323/282, io_uring_setup 425/425, io_uring_enter 426/426, io_uring_register 427/427, keyctl 250/219,
+    add_key 248/217, request_key 249/218, kexec_load 246/104, kexec_file_load 320/294, init_module 175/105,
+    finit_module 313/273, delete_module 176/106, reboot 169/142, swapon 167/224, swapoff 168/225, acct 163/89,
+    quotactl 179/60, quotactl_fd 443/443, settimeofday 164/170, clock_settime 227/112, clock_adjtime 305/266,
+    adjtimex 159/171, sethostname 170/161, setdomainname 171/162, syslog 103/116, vhangup 153/58, iopl 172/-,
+    ioperm 173/-, modify_ldt 154/-, fanotify_init 300/262, open_by_handle_at 304/265, move_pages 279/239,
+    migrate_pages 256/238, personality 135/92, socket 41/198, socketpair 53/199, ioctl 16/29, prctl 157/167,
+    clone 56/220, clone3 435/435
+"""
+
+
+@pytest.mark.parametrize(("architecture", "position"), [(X86_64, 0), (AARCH64, 1)], ids=ARCHITECTURES)
+async def test_each_number_of_the_list_is_that_of_the_kernels_headers(architecture, position):
+    numbers = NUMBERS[architecture.machine]
+    for entry in CALLS.replace("\n", " ").split(","):
+        name, both_numbers = entry.split()
+        number = both_numbers.split("/")[position]
+        assert numbers.get(name) == (None if number == "-" else int(number)), name
+    assert all(architecture.calls[name] == number for name, number in numbers.items() if name in architecture.calls)
+
+
+@pytest.mark.parametrize("architecture", [X86_64, AARCH64], ids=ARCHITECTURES)
+@pytest.mark.parametrize("network", [False, True])
+@pytest.mark.parametrize("own_sockets", [False, True])
+async def test_the_filter_can_be_assembled_for_every_kind_of_command(architecture, network, own_sockets):
+    program = command_filter(architecture, network=network, own_sockets=own_sockets)
+    assert len(program) < 4096
+    # The last verdict is that on calls that nobody has named.
+    assert struct.unpack("=HBBI", program.code[-8:])[3] == ALLOW

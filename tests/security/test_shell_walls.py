@@ -1,0 +1,144 @@
+"""Hostile commands, as root and as an ordinary user, on both tiers; and what they would do where nothing holds them."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+ORDINARY_USER = 61_234
+
+# Each succeeds if it gets what it wants.
+STOPPED = {
+    "read a file outside of its places": "assert open(facts['secret']).read()",
+    "read through a link in its place": "assert open('way-out').read()",
+    "list a folder outside of its places": "os.listdir(facts['private'])",
+    "list the host's own folder": "os.listdir(facts['home'])",
+    "write outside of its places": "open(facts['open'] + '/written', 'w').close()",
+    "write in a place that it may read": "open('written', 'w').close()",
+    "change a file of a place that it may read": "os.truncate('known', 0)",
+    "make a link in a place that it may read": "os.symlink('/etc', 'link')",
+    "read the environment of the host": "open(f\"/proc/{facts['host']}/environ\", 'rb').read()",
+    "read the memory map of the host": "assert open(f\"/proc/{facts['host']}/maps\").read(1)",
+    "connect to a service on the loopback": "connect(socket.AF_INET, ('127.0.0.1', facts['port']))",
+    "connect to a service by its path": "connect(socket.AF_UNIX, facts['service'])",
+    "connect to a service by its abstract name": "connect(socket.AF_UNIX, chr(0) + facts['abstract'])",
+    "send to a service with a datagram pair": """
+left, right = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+try:
+    left.sendto(b'x', facts['service'])
+except OSError as error:
+    if error.errno != 91: raise  # there is one, of another kind
+""",
+    "listen on the network": "socket.create_server(('127.0.0.1', 0)).close()",
+    "signal the host": "os.kill(facts['host'], 0)",
+    "trace the host": "demand(libc.ptrace(0x4206, facts['host'], 0, 0))",
+    "take a descriptor of the host": "demand(libc.syscall(438, os.pidfd_open(facts['host']), 1, 0))",
+    "make a namespace": "demand(libc.unshare(0x10000000))",
+    "make a key": """
+number = {'x86_64': 248, 'aarch64': 217}[os.uname().machine]
+demand(libc.syscall(number, b'user', b'x', b'y', 1, -1))
+""",
+    "run a program that it has written": """
+path = os.environ.get('TMPDIR', facts['open']) + '/program'
+with open(path, 'w') as stream: stream.write('#!/bin/sh\\nexit 0\\n')
+os.chmod(path, 0o700)
+import subprocess
+subprocess.run([path], check=True)
+""",
+}
+# What it can't be seen to do where nothing holds it, or had better not.
+STOPPED_ALWAYS = {
+    "read the environment of the host in its own": "assert 'CANARY' in os.environ",
+    "read the passwords of the machine": "assert open('/etc/shadow').read()" if os.geteuid() == 0 else "os.kill(1, 9)",
+    "find a descriptor of the host": """
+for number in range(3, 1024):
+    try: os.fstat(number)
+    except OSError: continue
+    raise SystemExit(0)
+raise SystemExit(1)
+""",
+    "end everything": """
+libc.prctl(15, b'ender')
+os.setpgid(0, 0) if os.getpgid(0) != os.getpid() else None
+os.kill(facts['host'], signal.SIGTERM)
+""",
+    "become root through a program of root's": """
+assert demand(libc.prctl(39, 0, 0, 0, 0)) == 0, 'no program gives it more rights than it has'
+""",
+    "mount": "demand(libc.mount(b'none', b'/tmp', b'tmpfs', 0, None))",
+    "change the kernel's settings": "open('/proc/sys/kernel/core_pattern', 'w').close()",
+    "read the disk": "os.mknod(os.environ['TMPDIR'] + '/disk', 0o60600, os.makedev(8, 0))",
+}
+WORKS = {
+    "read its place": "assert open('known').read() == 'known'",
+    "run the system's programs": """
+import subprocess
+subprocess.run(['/bin/sh', '-c', 'cat known | grep -q known'], check=True)
+""",
+    "write in the folder of its own": "open(os.environ['TMPDIR'] + '/x', 'w').write('x')",
+    "use threads and processes": """
+import threading
+thread = threading.Thread(target=os.getpid); thread.start(); thread.join()
+pid = os.fork()
+if pid == 0: os._exit(0)
+assert os.waitpid(pid, 0)[1] == 0
+""",
+    "reopen its output": "open('/dev/stdout', 'w').close()",
+    "discard output": "open('/dev/null', 'w').write('x')",
+    "get random numbers": "os.urandom(8); open('/dev/urandom', 'rb').read(1)",
+}
+
+
+def answers(who, tier, attempts, home, area):
+    identity = ["--as-user", str(ORDINARY_USER)] if who == "user" and os.geteuid() == 0 else []
+    for folder in (home, area):
+        folder.mkdir()
+        if identity:
+            os.chown(folder, ORDINARY_USER, ORDINARY_USER)
+    orders = {"tier": tier, "home": str(home), "area": str(area), "attempts": attempts}
+    done = subprocess.run(
+        [sys.executable, str(HERE / "harness_commands.py"), *identity],
+        input=json.dumps(orders) + "\n",
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def fought(area):
+    """``fought(who, tier)``: what stopped each attempt, ``None`` if nothing did. Fought once for each."""
+    known = {}
+
+    def fight(who, tier):
+        if (who, tier) not in known:
+            attempts = {**STOPPED, **WORKS} if tier == "none" else {**STOPPED, **STOPPED_ALWAYS, **WORKS}
+            folder = area / f"commands-{who}-{tier}"
+            folder.mkdir()
+            folder.chmod(0o755)
+            known[who, tier] = answers(who, tier, attempts, folder / "home", folder / "area")
+        return known[who, tier]
+
+    return fight
+
+
+@pytest.mark.parametrize("attempt", [*STOPPED, *STOPPED_ALWAYS])
+def test_a_hostile_command_is_stopped(fought, who, tier, attempt):
+    assert fought(who, tier)[attempt] is not None
+
+
+@pytest.mark.parametrize("what", WORKS)
+def test_an_ordinary_command_works(fought, who, tier, what):
+    assert fought(who, tier)[what] is None
+
+
+@pytest.mark.parametrize("attempt", STOPPED)
+def test_it_is_the_walls_that_stop_it(fought, who, attempt):
+    assert fought(who, "none")[attempt] is None
