@@ -4,6 +4,7 @@ import base64
 import gzip
 import json
 import re
+import socket
 import socketserver
 import ssl
 import threading
@@ -24,6 +25,7 @@ from h2.connection import H2Connection
 from h2.events import StreamEnded
 from pydantic import BaseModel
 from sideband import Host, Plugin
+from sideband.blobs import BlobScope
 from sideband.ops import Credential, Level, OpError, OpFailed, OpFamily, Scope, op
 
 TOKEN = "s3cr3t-token-value"
@@ -104,7 +106,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def at_status(self):
         code = int(self.query["code"])
-        self.send(b"" if code == 204 else b"as asked", status=code)
+        self.send(b"" if code in {204, 304} else b"as asked", status=code)
 
     def at_redirect(self):
         headers = [("Location", self.query["to"])]
@@ -338,6 +340,13 @@ def other():
 
 
 @pytest.fixture
+def closed_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+@pytest.fixture
 def raw_server():
     with running(RawServer()) as one:
         yield one
@@ -410,6 +419,12 @@ async def count(params: Nothing, ctx) -> int:
     return 1
 
 
+@op("blobs.count", level=Level.SAFE)
+async def count_blobs(params: Nothing, ctx) -> int:
+    """How many blobs there are."""
+    return 1
+
+
 class FlowParams(BaseModel):
     steps: list[tuple[str, dict]]
 
@@ -448,6 +463,7 @@ def open_host(tmp_path, credentials, transport):
 
     def make(**config):
         config = {"transport": transport, **config}
+        blobs = OpFamily(name="blobs", ops=(count_blobs,), scope=BlobScope)
         family = OpFamily(name="secrets", ops=(count,), scope=SecretsScope, credentials=credentials)
         return Host(
             home=tmp_path / "home",
@@ -456,6 +472,7 @@ def open_host(tmp_path, credentials, transport):
                 Plugin(kind="store", name="sqlite", value=sideband_store_sqlite.plugin),
                 Plugin(kind="op", name="http", value=sideband_http.plugin),
                 Plugin(kind="op", name="secrets", value=SimpleNamespace(sideband_ops=lambda: family)),
+                Plugin(kind="op", name="blobs", value=SimpleNamespace(sideband_ops=lambda: blobs)),
                 Plugin(
                     kind="op",
                     name="flow",

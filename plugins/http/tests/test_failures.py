@@ -1,5 +1,4 @@
 import gc
-import socket
 
 import pytest
 from sideband_http import (
@@ -12,13 +11,6 @@ from sideband_http import (
 )
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def closed_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 async def failure(host, kind, url, op="http.get", **params):

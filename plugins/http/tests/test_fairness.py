@@ -15,6 +15,17 @@ class Target(BaseModel):
     url: str
 
 
+@op("greedy.sessions", timeout=60)
+async def sessions(params: Target, ctx: OpContext) -> None:
+    async def one() -> None:
+        opened = await ctx.dispatch("http.session_open", {})
+        await ctx.dispatch("http.session_request", {**opened, "url": f"{params.url}/silent"})
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(12):
+            tasks.start_soon(one)
+
+
 @op("greedy.go", timeout=60)
 async def go(params: Target, ctx: OpContext) -> None:
     async def one() -> None:
@@ -50,4 +61,30 @@ async def test_requests_that_are_never_answered_leave_connections_for_another(tm
         with anyio.fail_after(10):
             for _ in range(3):
                 assert (await host.op("http.get", {"url": f"{url}/fast"}))["body"] == "ok"
+        tasks.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_many_sessions_have_no_more_at_once_than_one_caller_may(tmp_path):
+    begun, two = [], anyio.Event()
+
+    async def hold(stream):
+        if len(begun) == 1:
+            two.set()
+        begun.append(stream)
+        await serve(stream)
+
+    module = SimpleNamespace(sideband_ops=lambda: OpFamily(name="greedy", ops=(sessions,)))
+    settings = {"plugins": {"http": {"max_connections": 4}}}
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    url = f"http://127.0.0.1:{listener.extra(anyio.abc.SocketAttribute.local_port)}"
+    host = Host(home=tmp_path, plugins=[Plugin("op", "greedy", module)], settings=settings)
+    async with host, listener, anyio.create_task_group() as tasks:
+        tasks.start_soon(listener.serve, hold)
+        tasks.start_soon(host.op, "greedy.sessions", {"url": url})
+        with anyio.fail_after(10):
+            await two.wait()
+            for _ in range(3):
+                await host.op("http.get", {"url": f"{url}/fast"})
+        assert len(begun) == 2 + 3
         tasks.cancel_scope.cancel()

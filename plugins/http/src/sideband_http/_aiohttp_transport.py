@@ -8,7 +8,7 @@ Imports aiohttp, which is optional, and is itself only imported once it was chos
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 
 import aiohttp
@@ -17,6 +17,7 @@ import httpx
 from aiohttp.abc import AbstractStreamWriter
 from yarl import URL
 
+from ._streams import BytesStream
 from ._transport import TransportOptions, peer_of
 
 __all__ = ["AiohttpTransport"]
@@ -87,7 +88,7 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
                 )
         except BaseException:
             if isinstance(upload, _Upload):
-                await upload.ended()
+                await upload.aclose()
             raise
         version = response.version or aiohttp.HttpVersion11
         return httpx.Response(
@@ -157,30 +158,19 @@ def _reason(error: Exception) -> str:
 
 
 def _upload_of(request: httpx.Request) -> _Upload | bytes | None:
-    if not isinstance(request.stream, httpx.ByteStream):
-        assert isinstance(request.stream, httpx.AsyncByteStream)  # noqa: S101
-        return _Upload(request.stream)
-    content = request.content
-    return _Upload(_Pieces(content)) if len(content) > _SENT_AT_ONCE else content or None
-
-
-class _Pieces(AsyncIterator[bytes]):
-    """A large body in pieces, between which others get their turn."""
-
-    def __init__(self, content: bytes) -> None:
-        self._content = memoryview(content)
-
-    async def __anext__(self) -> bytes:
-        if not self._content:
-            raise StopAsyncIteration
-        piece, self._content = self._content[:_SENT_AT_ONCE], self._content[_SENT_AT_ONCE:]
-        return bytes(piece)
+    stream = request.stream
+    if isinstance(stream, BytesStream) and len(stream.content) <= _SENT_AT_ONCE:
+        return stream.content or None
+    if isinstance(stream, httpx.ByteStream):
+        return None
+    assert isinstance(stream, httpx.AsyncByteStream)  # noqa: S101
+    return _Upload(stream)
 
 
 class _Upload(aiohttp.Payload):
     """A body that is sent piece by piece. aiohttp does that in a task, which does not outlive the request."""
 
-    def __init__(self, stream: AsyncIterable[bytes]) -> None:
+    def __init__(self, stream: httpx.AsyncByteStream) -> None:
         super().__init__(stream)
         self.error: Exception | None = None
         self._ended: anyio.Event | None = None
@@ -199,11 +189,12 @@ class _Upload(aiohttp.Payload):
         finally:
             self._ended.set()
 
-    async def ended(self) -> None:
-        """Wait until nothing reads the stream any more. The connection is closed by then, which ends that."""
+    async def aclose(self) -> None:
+        """Wait until nothing reads the stream any more, and close it. The connection is closed by then, or done."""
         if self._ended is not None:
             with anyio.CancelScope(shield=True):
                 await self._ended.wait()
+        await self._value.aclose()
 
 
 class _Body(httpx.AsyncByteStream):
@@ -224,4 +215,4 @@ class _Body(httpx.AsyncByteStream):
         else:
             self._response.close()
         if isinstance(self._upload, _Upload):
-            await self._upload.ended()
+            await self._upload.aclose()

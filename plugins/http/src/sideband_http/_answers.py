@@ -14,12 +14,12 @@ import anyio
 from ._decoding import decoded
 from ._errors import ResponseTooLarge
 from ._exchange import Arrival
-from ._models import Download, Response
+from ._models import Download, FetchedBlob, Response
 
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["download_answer", "reading", "response_answer"]
+__all__ = ["blob_answer", "download_answer", "reading", "response_answer"]
 
 # A JSON text is handed out as data and as text, unless that would double something large.
 _LARGEST_JSON_TWICE = 4 * 1024 * 1024
@@ -99,19 +99,23 @@ async def response_answer(arrival: Arrival, *, max_bytes: int, started: float) -
     )
 
 
-def download_answer(arrival: Arrival, *, path: str | None, size: int, sha256: str | None, started: float) -> Download:
-    """The answer of a download."""
-    return Download(
+def blob_answer(arrival: Arrival, *, size: int, sha256: str | None, started: float) -> FetchedBlob:
+    """The answer of a fetched blob."""
+    return FetchedBlob(
         status=arrival.response.status_code,
         ok=arrival.response.is_success,
         url=arrival.target.url,
         headers=_headers(arrival.response),
-        path=path,
         bytes=size,
         sha256=sha256,
         redirects=list(arrival.redirects),
         elapsed_ms=_elapsed(started),
     )
+
+
+def download_answer(arrival: Arrival, *, path: str | None, size: int, sha256: str | None, started: float) -> Download:
+    """The answer of a download."""
+    return Download(path=path, **blob_answer(arrival, size=size, sha256=sha256, started=started))
 
 
 def _headers(response: httpx.Response) -> dict[str, str]:

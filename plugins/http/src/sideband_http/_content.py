@@ -7,11 +7,23 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from sideband.ops import OpParamsInvalid
+from sideband.blobs import BlobMissing, BlobScope
+from sideband.ops import OpContext, OpParamsInvalid
 
-from ._models import BodyParams, Scalar, SessionRequestParams
+from ._bodies import BlobBody, Body
+from ._models import BodyParams, Fetch, Scalar, SessionRequestParams
+from ._url import Target
 
-__all__ = ["body_of", "pairs_of"]
+__all__ = ["body_of", "pairs_of", "target_of"]
+
+
+def target_of(target: Target, params: Fetch, ctx: OpContext) -> Target:
+    """Where a request goes, with the pairs for its query.
+
+    Raises:
+        OpParamsInvalid: one of them holds half a character.
+    """
+    return target.with_params(pairs_of(params.params, ctx.op))
 
 
 def pairs_of(values: Mapping[str, Any], op: str) -> list[tuple[str, str]]:
@@ -42,16 +54,20 @@ def _text(value: Scalar) -> str:
     return str(value)
 
 
-def body_of(params: BodyParams | SessionRequestParams, op: str) -> tuple[bytes | None, str | None]:
+async def body_of(params: BodyParams | SessionRequestParams, ctx: OpContext) -> tuple[Body | None, str | None]:
     """The body and its content type, or twice ``None``.
 
     Raises:
         OpParamsInvalid: it can't be written as what it is meant to be.
+        OpDenied: it is a blob, and the grant does not allow to read those.
+        BlobMissing: there is no such blob.
     """
     if params.has_content("json"):
-        return _json(params.json_data, op), "application/json"
+        return _json(params.json_data, ctx.op), "application/json"
     if params.has_content("data"):
-        return urlencode(pairs_of(params.data, op)).encode(), "application/x-www-form-urlencoded"
+        return urlencode(pairs_of(params.data, ctx.op)).encode(), "application/x-www-form-urlencoded"
+    if params.body_blob is not None:
+        return await _blob(params.body_blob, ctx), "application/octet-stream"
     if isinstance(params.body, bytes):
         return params.body, "application/octet-stream"
     if params.body is None:
@@ -59,7 +75,15 @@ def body_of(params: BodyParams | SessionRequestParams, op: str) -> tuple[bytes |
     try:
         return params.body.encode(), "text/plain; charset=utf-8"
     except UnicodeEncodeError:
-        raise OpParamsInvalid(op, "body: not Unicode text; pass bytes") from None
+        raise OpParamsInvalid(ctx.op, "body: not Unicode text; pass bytes") from None
+
+
+async def _blob(sha256: str, ctx: OpContext) -> BlobBody:
+    ctx.require(BlobScope(mode="read"))
+    blob = await ctx.blobs.find(sha256)
+    if blob is None:
+        raise BlobMissing(sha256)
+    return BlobBody(ctx.blobs, blob)
 
 
 def _json(data: Any, op: str) -> bytes:

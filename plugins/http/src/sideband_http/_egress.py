@@ -9,6 +9,7 @@ from urllib.parse import unquote, unquote_plus
 import anyio
 from sideband.ops import OpContext
 
+from ._bodies import BlobBody, Body
 from ._url import Target
 
 __all__ = ["check_body", "check_headers_leaving", "check_stream", "check_url"]
@@ -38,13 +39,16 @@ def check_headers_leaving(headers: Mapping[str, str], target: Target, ctx: OpCon
     ctx.check_egress(target.origin, {f"header `{name}`": f"{name}: {value}" for name, value in headers.items()})
 
 
-async def check_body(content: bytes | None, target: Target, ctx: OpContext) -> None:
+async def check_body(content: Body | None, target: Target, ctx: OpContext) -> None:
     """Check a body.
 
     Raises:
         EgressRefused: it holds a secret that is not bound to the origin.
     """
-    if content:
+    if isinstance(content, BlobBody):
+        async with content.reading() as pieces:
+            await check_stream(pieces, target, ctx)
+    elif content:
         await _search(content, target, ctx)
 
 

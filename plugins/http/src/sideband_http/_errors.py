@@ -14,9 +14,7 @@ HttpError(OpFailed)                           http.failed
 ├── ResponseTooLarge(ValueError)              http.too_large
 ├── ContentInvalid(ValueError)                http.content
 ├── SessionNotFound(LookupError)              http.session
-├── TransportUnavailable(RuntimeError)        http.transport
-├── FileRefused(ValueError)                   http.file
-└── FileFailed(OSError)                       http.disk
+└── TransportUnavailable(RuntimeError)        http.transport
 AddressDenied(OpDenied)                       http.network
 """
 
@@ -35,8 +33,6 @@ __all__ = [
     "ClientCertificateInvalid",
     "ConnectFailed",
     "ContentInvalid",
-    "FileFailed",
-    "FileRefused",
     "HeaderRefused",
     "HttpError",
     "HttpTimeout",
@@ -263,21 +259,3 @@ class TransportUnavailable(HttpError, RuntimeError):
             f"the transport `{name}` can't be had: {problem}",
             hint='install sideband-http[fast] and use asyncio, or set transport = "auto" under [plugins.http]',
         )
-
-
-class FileRefused(HttpError, ValueError):
-    """A path that a download may not write to. Nothing was fetched or written."""
-
-    code = "http.file"
-
-    def __init__(self, path: str, problem: str, *, hint: str = "write it as folder/name.ext") -> None:
-        super().__init__(f"`{quoted(path)}` can't be written: {problem}", hint=hint)
-
-
-class FileFailed(HttpError, OSError):
-    """The operating system refused to write (a full disk, no permission). No file is left behind."""
-
-    code = "http.disk"
-
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"`{quoted(path)}` could not be written: {quoted(reason)}", hint="free some space, or ask why")

@@ -10,6 +10,7 @@ import anyio
 from attrs import field, frozen
 from sideband.ops import OpContext
 
+from ._bodies import Body, size_of
 from ._cookies import CookieJar
 from ._decoding import ACCEPTED_ENCODINGS
 from ._egress import check_body, check_headers_leaving
@@ -57,7 +58,7 @@ class Plan:
     user_agent: str
     headers: Mapping[str, str] = field(factory=dict, repr=False)
     cookies: Mapping[str, str] = field(factory=dict, repr=False)
-    content: bytes | None = field(default=None, repr=False)
+    content: Body | None = field(default=None, repr=False)
     content_type: str | None = None
     auth: str | None = None
     timeout: float = 30.0
@@ -196,8 +197,12 @@ def _request(hop: Hop, plan: Plan, jar: CookieJar) -> httpx.Request:
         hop.method,
         hop.target.url,
         headers={**headers, **hop.headers, **hop.credential},
-        content=hop.content,
     )
+    if hop.content is not None:
+        from ._streams import stream_of  # noqa: PLC0415  it imports httpx
+
+        request.stream = stream_of(hop.content)
+        request.headers["content-length"] = str(size_of(hop.content))
     if request.url.raw_path != hop.target.request_path.encode() or request.url.raw_host != hop.target.host.encode():
         raise UrlInvalid(hop.target.url, "the client would send another one than was checked")
     attached = parse_cookie_header(hop.credential.get("cookie", ""))

@@ -13,9 +13,12 @@ __all__ = [
     "Download",
     "DownloadParams",
     "Fetch",
+    "FetchBlobParams",
+    "FetchedBlob",
     "Redirect",
     "RequestParams",
     "Response",
+    "SendParams",
     "Session",
     "SessionCloseParams",
     "SessionClosed",
@@ -46,11 +49,31 @@ def _method(text: str) -> str:
     return method
 
 
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+IdempotencyKey = Annotated[str, Field(pattern=r"^[A-Za-z0-9._~:+/=@-]{1,255}$")]
 Method = Annotated[str, AfterValidator(_method)]
 
 
 class _Params(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, serialize_by_alias=True)
+
+
+class _Repeating(_Params):
+    retry: int = Field(
+        default=0,
+        ge=0,
+        le=10,
+        description="How often it is repeated: if it reached nobody; or, with an idempotent method or an "
+        "`idempotency_key`, if it broke off, timed out or was answered with 429, 502, 503 or 504.",
+    )
+    retry_delay: float = Field(
+        default=2.0,
+        ge=0,
+        le=60,
+        allow_inf_nan=False,
+        description="Seconds before the first repetition, doubled each time, and up to a half more by chance. "
+        "A Retry-After of the server is obeyed, if there is time for it.",
+    )
 
 
 class Fetch(_Params):
@@ -70,11 +93,11 @@ class Fetch(_Params):
     max_redirects: MaxRedirects = Field(default=10, description="How many redirects are followed.")
 
 
-class UrlParams(Fetch):
+class UrlParams(Fetch, _Repeating):
     """A request without a body."""
 
     url: Text = Field(description="An absolute http or https URL.")
-    timeout: Seconds = Field(default=30.0, description="Seconds for the whole request, redirects and body included.")
+    timeout: Seconds = Field(default=30.0, description="Seconds for all of it: redirects, body, repetitions.")
     max_bytes: MaxBytes = Field(default=10 * MEBIBYTE, description="The largest body accepted, decompressed.")
     http2: bool = Field(default=True, description="Whether HTTP/2 may be agreed on with the server (https only).")
 
@@ -83,32 +106,44 @@ class _Content(_Params):
     json_data: Any = Field(default=None, alias="json", description="Data to send as JSON.")
     data: Values = Field(default={}, description="Fields to send as a form.")
     body: str | bytes | None = Field(default=None, description="Text (sent as UTF-8) or bytes to send as they are.")
+    body_blob: Digest | None = Field(default=None, description="A blob to send, by its SHA-256; never held in memory.")
 
     @model_validator(mode="after")
     def _one_body(self) -> Self:
-        given = [name for name in ("json", "data", "body") if self.has_content(name)]
+        given = [name for name in ("json", "data", "body", "body_blob") if self.has_content(name)]
         if len(given) > 1:
             raise ValueError(f"{' and '.join(given)} are given, but a request has one body")
         return self
 
     def has_content(self, name: str) -> bool:
-        """Whether this one of ``json``, ``data`` and ``body`` was given. As JSON, ``None`` is ``null``."""
+        """Whether this one of the four was given. As JSON, ``None`` is ``null``."""
         if name == "json":
             return "json_data" in self.model_fields_set
         return name in self.model_fields_set and getattr(self, name) is not None
 
 
 class BodyParams(UrlParams, _Content):
-    """A request that may have a body: one of ``json``, ``data`` and ``body``."""
+    """A request that may have a body: one of ``json``, ``data``, ``body`` and ``body_blob``."""
 
 
-class RequestParams(BodyParams):
+class _Keyed(_Params):
+    idempotency_key: IdempotencyKey | None = Field(
+        default=None,
+        description="Sent as `Idempotency-Key`, by which a server that knows it recognises a request it has had.",
+    )
+
+
+class SendParams(BodyParams, _Keyed):
+    """A request that is not the same if it is done twice, unless the server recognises it."""
+
+
+class RequestParams(SendParams):
     """A request with any method."""
 
     method: Method = Field(default="GET", description="The method, in any case.")
 
 
-class SessionOpenParams(_Params):
+class SessionOpenParams(_Repeating):
     """What all requests of a session have in common."""
 
     base_url: Text | None = Field(
@@ -119,20 +154,6 @@ class SessionOpenParams(_Params):
     auth: str | None = Field(default=None, max_length=200, description="Name of a stored credential; needs `base_url`.")
     timeout: Seconds = Field(default=30.0, description="Seconds for one attempt, unless the request has its own.")
     http2: bool = Field(default=True, description="Whether HTTP/2 may be agreed on with the server (https only).")
-    retry: int = Field(
-        default=0,
-        ge=0,
-        le=10,
-        description="How often a request is repeated: one that reached nobody, or one with an idempotent method that "
-        "broke off, timed out or was answered with 429, 502, 503 or 504.",
-    )
-    retry_delay: float = Field(
-        default=2.0,
-        ge=0,
-        le=60,
-        allow_inf_nan=False,
-        description="Seconds before the first repetition, doubled each time; a Retry-After of the server is obeyed.",
-    )
 
     @model_validator(mode="after")
     def _auth_has_an_origin(self) -> Self:
@@ -141,7 +162,7 @@ class SessionOpenParams(_Params):
         return self
 
 
-class SessionRequestParams(Fetch, _Content):
+class SessionRequestParams(Fetch, _Content, _Keyed):
     """A request in a session."""
 
     session_id: Id = Field(description="What http.session_open answered.")
@@ -157,19 +178,26 @@ class SessionCloseParams(_Params):
     session_id: Id = Field(description="What http.session_open answered.")
 
 
-class DownloadParams(Fetch):
-    """A GET request whose body becomes a file."""
-
+class _LargeParams(Fetch):
     url: Text = Field(description="An absolute http or https URL.")
-    path: str = Field(max_length=1024, description="Where to write, relative to the host's folder for files.")
-    overwrite: bool = Field(default=False, description="Whether a file that is there may be replaced.")
     timeout: Annotated[float, Field(gt=0, le=LONGEST_DOWNLOAD, allow_inf_nan=False)] = Field(
         default=600.0, description="Seconds for the whole download."
     )
     max_bytes: Annotated[int, Field(gt=0, le=64 * 1024 * MEBIBYTE)] = Field(
-        default=1024 * MEBIBYTE, description="The largest file accepted, decompressed."
+        default=1024 * MEBIBYTE, description="The largest body accepted, decompressed."
     )
     http2: bool = Field(default=True, description="Whether HTTP/2 may be agreed on with the server (https only).")
+
+
+class DownloadParams(_LargeParams):
+    """A GET request whose body becomes a file."""
+
+    path: str = Field(max_length=1024, description="Where to write, relative to the host's folder for files.")
+    overwrite: bool = Field(default=False, description="Whether a file that is there may be replaced.")
+
+
+class FetchBlobParams(_LargeParams):
+    """A GET request whose body becomes a blob."""
 
 
 # A field of that name hides the type from the annotations after it.
@@ -226,6 +254,19 @@ class Download(TypedDict):
     url: str
     headers: dict[str, str]
     path: str | None
+    bytes: int
+    sha256: str | None
+    redirects: list[Redirect]
+    elapsed_ms: float
+
+
+class FetchedBlob(TypedDict):
+    """What became of a body that was to be a blob. Only a 2xx answer becomes one; ``sha256`` is else ``None``."""
+
+    status: int
+    ok: bool
+    url: str
+    headers: dict[str, str]
     bytes: int
     sha256: str | None
     redirects: list[Redirect]

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
 from time import perf_counter
 
+import anyio
 from sideband.ops import Level, OpContext, OpSpec, op
 
-from ._answers import download_answer, reading, response_answer
-from ._content import body_of, pairs_of
-from ._exchange import Arrival, Plan, exchange, time_limit
-from ._files import NewFile, normal_file_path, writing
+from ._answers import response_answer
+from ._content import body_of, target_of
+from ._downloads import download, fetch_blob
+from ._errors import HeaderRefused, HttpError, HttpTimeout, ProtocolFailed
+from ._exchange import Plan, exchange, time_limit
 from ._headers import check_cookies, check_headers
 from ._models import (
-    LONGEST_DOWNLOAD,
     LONGEST_REQUEST,
-    MEBIBYTE,
     BodyParams,
-    Download,
-    DownloadParams,
-    Fetch,
     RequestParams,
     Response,
+    SendParams,
     Session,
     SessionClosed,
     SessionCloseParams,
@@ -33,15 +32,16 @@ from ._retry import Retry
 from ._scope import HttpScope, scope_of
 from ._sessions import OpenSession
 from ._state import HttpState
-from ._url import Target, parse_url
+from ._transport import IDEMPOTENT
+from ._url import parse_url
 
 __all__ = ["OPS"]
 
-_FILES = "files"
+_KEY_HEADER = "idempotency-key"
+_RECORDED = ("url", "auth", "body_blob", "idempotency_key")
 # The op ends after its own `timeout`; these only have to be longer.
 _REQUEST_LIMIT = LONGEST_REQUEST + 5
 _SESSION_LIMIT = 6 * LONGEST_REQUEST
-_DOWNLOAD_LIMIT = LONGEST_DOWNLOAD + 5
 
 
 def _verb(method: str, params: type[UrlParams], doc: str, *, level: Level, idempotent: bool) -> OpSpec:
@@ -63,7 +63,7 @@ def _verb(method: str, params: type[UrlParams], doc: str, *, level: Level, idemp
         level=level,
         idempotent=idempotent,
         timeout=_REQUEST_LIMIT,
-        record=["url", "auth"],
+        record=[name for name in _RECORDED if name in params.model_fields],
     )(handler)
 
 
@@ -77,7 +77,7 @@ def _request_scope(params: RequestParams) -> HttpScope:
     scope=_request_scope,
     level=Level.RESTRICTED,
     timeout=_REQUEST_LIMIT,
-    record=["method", "url", "auth"],
+    record=["method", *_RECORDED],
 )
 async def request(params: RequestParams, ctx: OpContext) -> Response:
     """Send a request with any method, and read the answer. An HTTP error status is an answer, not an error."""
@@ -85,13 +85,13 @@ async def request(params: RequestParams, ctx: OpContext) -> Response:
 
 
 async def _request(params: UrlParams, method: str, ctx: OpContext) -> Response:
-    content, content_type = body_of(params, ctx.op) if isinstance(params, BodyParams) else (None, None)
+    content, content_type = await body_of(params, ctx) if isinstance(params, BodyParams) else (None, None)
     state: HttpState = ctx.state
     plan = Plan(
         method=method,
-        target=_target(parse_url(params.url), params, ctx),
+        target=target_of(parse_url(params.url), params, ctx),
         user_agent=state.user_agent,
-        headers=params.headers,
+        headers=_headers(params),
         cookies=params.cookies,
         content=content,
         content_type=content_type,
@@ -101,14 +101,41 @@ async def _request(params: UrlParams, method: str, ctx: OpContext) -> Response:
         follow_redirects=params.follow_redirects,
         max_redirects=params.max_redirects,
     )
-    started = perf_counter()
+    repeatable = _is_repeatable(method, params)
+
+    async def attempt() -> Response:
+        started = perf_counter()
+        with _judged(repeatable):
+            async with state.share(ctx.domain), exchange(plan, state.connections, ctx) as arrival:
+                return await response_answer(arrival, max_bytes=params.max_bytes, started=started)
+
+    retry = Retry(times=params.retry, delay=params.retry_delay)
     with time_limit(plan):
-        async with state.share(ctx.domain), exchange(plan, state.connections, ctx) as arrival:
-            return await response_answer(arrival, max_bytes=params.max_bytes, started=started)
+        return await retry.run(attempt, repeatable=repeatable, until=anyio.current_time() + plan.timeout)
 
 
-def _target(target: Target, params: Fetch, ctx: OpContext) -> Target:
-    return target.with_params(pairs_of(params.params, ctx.op))
+def _is_repeatable(method: str, params: UrlParams | SessionRequestParams) -> bool:
+    return method in IDEMPOTENT or getattr(params, "idempotency_key", None) is not None
+
+
+def _headers(params: UrlParams | SessionRequestParams) -> dict[str, str]:
+    key: str | None = getattr(params, "idempotency_key", None)
+    if key is None:
+        return params.headers
+    if any(name.lower() == _KEY_HEADER for name in params.headers):
+        raise HeaderRefused(_KEY_HEADER, "is given twice", hint="leave out either it or `idempotency_key`")
+    return {**params.headers, _KEY_HEADER: key}
+
+
+@contextmanager
+def _judged(repeatable: bool) -> Iterator[None]:
+    """Say of errors whether the whole request may be made again: the transport only knows one hop of it."""
+    try:
+        yield
+    except HttpError as error:
+        broke_off = isinstance(error, HttpTimeout | ProtocolFailed)
+        error.retryable = (error.retryable or broke_off) if repeatable else error.retryable and error.nothing_happened
+        raise
 
 
 @op("http.session_open", requires="http", level=Level.SAFE, record=["base_url", "auth", "retry"])
@@ -140,19 +167,19 @@ async def session_open(params: SessionOpenParams, ctx: OpContext) -> Session:
     requires="http",
     level=Level.RESTRICTED,
     timeout=_SESSION_LIMIT,
-    record=["method", "url", "auth"],
+    record=["method", *_RECORDED],
 )
 async def session_request(params: SessionRequestParams, ctx: OpContext) -> Response:
     """Send a request with the defaults and cookies of a session, repeated as the session says."""
     state: HttpState = ctx.state
     session = state.sessions.get(params.session_id, ctx.domain)
-    content, content_type = body_of(params, ctx.op)
+    content, content_type = await body_of(params, ctx)
     plan = session.complete(
         Plan(
             method=params.method,
-            target=_target(session.locate(params.url), params, ctx),
+            target=target_of(session.locate(params.url), params, ctx),
             user_agent=state.user_agent,
-            headers=params.headers,
+            headers=_headers(params),
             cookies=params.cookies,
             content=content,
             content_type=content_type,
@@ -164,13 +191,15 @@ async def session_request(params: SessionRequestParams, ctx: OpContext) -> Respo
         )
     )
 
+    repeatable = _is_repeatable(plan.method, params)
+
     async def attempt() -> Response:
         started = perf_counter()
-        with time_limit(plan):
-            async with exchange(plan, session.connections, ctx, session.jar) as arrival:
+        with _judged(repeatable), time_limit(plan):
+            async with state.share(ctx.domain), exchange(plan, session.connections, ctx, session.jar) as arrival:
                 return await response_answer(arrival, max_bytes=params.max_bytes, started=started)
 
-    return await session.retry.run(plan.method, attempt)
+    return await session.retry.run(attempt, repeatable=repeatable, until=ctx.deadline)
 
 
 @op("http.session_close", requires="http", level=Level.SAFE)
@@ -182,72 +211,18 @@ async def session_close(params: SessionCloseParams, ctx: OpContext) -> SessionCl
     return SessionClosed(closed=True)
 
 
-def _download_scope(params: DownloadParams) -> HttpScope:
-    return scope_of(parse_url(params.url), "GET", file=normal_file_path(params.path))
-
-
-@op(
-    "http.download",
-    requires="http",
-    scope=_download_scope,
-    level=Level.CONTROLLED,
-    timeout=_DOWNLOAD_LIMIT,
-    record=["url", "auth", "path", "overwrite"],
-)
-async def download(params: DownloadParams, ctx: OpContext) -> Download:
-    """Stream a body into a file of the host's folder for files. It is there whole or, if anything fails, not at all."""
-    path = normal_file_path(params.path)
-    state: HttpState = ctx.state
-    plan = Plan(
-        method="GET",
-        target=_target(parse_url(params.url), params, ctx),
-        user_agent=state.user_agent,
-        headers=params.headers,
-        cookies=params.cookies,
-        auth=params.auth,
-        timeout=params.timeout,
-        http2=params.http2,
-        follow_redirects=params.follow_redirects,
-        max_redirects=params.max_redirects,
-        file=path,
-    )
-    started = perf_counter()
-    with time_limit(plan):
-        async with (
-            writing(Path(ctx.home) / _FILES, path, overwrite=params.overwrite) as file,
-            state.share(ctx.domain),
-            exchange(plan, state.connections, ctx) as arrival,
-        ):
-            if not arrival.response.is_success:
-                return download_answer(arrival, path=None, size=0, sha256=None, started=started)
-            await _save(arrival, file, params.max_bytes, ctx)
-            await file.commit(overwrite=params.overwrite)
-            return download_answer(arrival, path=path, size=file.size, sha256=file.sha256, started=started)
-
-
-async def _save(arrival: Arrival, file: NewFile, max_bytes: int, ctx: OpContext) -> None:
-    announced = arrival.response.headers.get("content-length", "")
-    total = float(announced) if announced.isdecimal() else None
-    told = 0
-    async with reading(arrival, max_bytes) as pieces:
-        async for piece in pieces:
-            await file.write(piece)
-            if file.size - told >= MEBIBYTE:
-                told = file.size
-                await ctx.progress(current=float(told), total=total, message=file.path)
-
-
 OPS: tuple[OpSpec, ...] = (
     request,
     _verb("GET", UrlParams, "Fetch a URL.", level=Level.MONITORED, idempotent=True),
     _verb("HEAD", UrlParams, "Fetch the headers of a URL.", level=Level.MONITORED, idempotent=True),
     _verb("OPTIONS", UrlParams, "Ask what a URL allows.", level=Level.MONITORED, idempotent=True),
-    _verb("POST", BodyParams, "Send to a URL.", level=Level.RESTRICTED, idempotent=False),
-    _verb("PATCH", BodyParams, "Change what is at a URL.", level=Level.RESTRICTED, idempotent=False),
+    _verb("POST", SendParams, "Send to a URL.", level=Level.RESTRICTED, idempotent=False),
+    _verb("PATCH", SendParams, "Change what is at a URL.", level=Level.RESTRICTED, idempotent=False),
     _verb("PUT", BodyParams, "Replace what is at a URL.", level=Level.CONTROLLED, idempotent=True),
     _verb("DELETE", BodyParams, "Delete what is at a URL.", level=Level.CONTROLLED, idempotent=True),
     session_open,
     session_request,
     session_close,
     download,
+    fetch_blob,
 )

@@ -48,20 +48,26 @@ class PinnedTransport(httpx.AsyncBaseTransport):
             port=request.url.port or {"http": 80, "https": 443}[request.url.scheme],
             target=request.url.raw_path,
         )
-        with _as_httpx():
-            response = await self._pool.handle_async_request(
-                httpcore.Request(
-                    method=request.method,
-                    url=url,
-                    headers=request.headers.raw,
-                    content=request.stream,
-                    extensions={**request.extensions, "sni_hostname": peer.name},
+        upload = request.stream
+        assert isinstance(upload, httpx.AsyncByteStream)  # noqa: S101
+        try:
+            with _as_httpx():
+                response = await self._pool.handle_async_request(
+                    httpcore.Request(
+                        method=request.method,
+                        url=url,
+                        headers=request.headers.raw,
+                        content=upload,
+                        extensions={**request.extensions, "sni_hostname": peer.name},
+                    )
                 )
-            )
+        except BaseException:
+            await upload.aclose()
+            raise
         return httpx.Response(
             status_code=response.status,
             headers=response.headers,
-            stream=_Body(response.stream),
+            stream=_Body(response.stream, upload),
             extensions=response.extensions,
         )
 
@@ -116,8 +122,9 @@ class _PinnedBackend(httpcore.AsyncNetworkBackend):
 
 
 class _Body(httpx.AsyncByteStream):
-    def __init__(self, stream: Any) -> None:
+    def __init__(self, stream: Any, upload: httpx.AsyncByteStream) -> None:
         self._stream = stream
+        self._upload = upload
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         with _as_httpx():
@@ -126,6 +133,7 @@ class _Body(httpx.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self._stream.aclose()
+        await self._upload.aclose()
 
 
 @contextmanager

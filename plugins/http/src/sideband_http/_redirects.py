@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from attrs import evolve, field, frozen
 
+from ._bodies import Body
 from ._errors import RedirectRefused
 from ._url import Target
 
@@ -31,7 +32,7 @@ class Hop:
     headers: Mapping[str, str] = field(factory=dict, repr=False)
     cookies: Mapping[str, str] = field(factory=dict, repr=False)
     credential: Mapping[str, str] = field(factory=dict, repr=False)
-    content: bytes | None = field(default=None, repr=False)
+    content: Body | None = field(default=None, repr=False)
 
 
 def next_hop(hop: Hop, status: int, location: str | None) -> Hop | None:

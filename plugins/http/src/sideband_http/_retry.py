@@ -1,7 +1,8 @@
-"""When a session repeats a request, and after how long."""
+"""When a request is repeated, and after how long."""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -9,9 +10,8 @@ from email.utils import parsedate_to_datetime
 import anyio
 from attrs import frozen
 
-from ._errors import ConnectFailed, HttpError
+from ._errors import HttpError
 from ._models import Response
-from ._transport import IDEMPOTENT
 
 __all__ = ["Retry", "retry_after"]
 
@@ -21,37 +21,48 @@ _LONGEST_DELAY = 120.0
 
 @frozen
 class Retry:
-    """How a session repeats requests.
+    """How requests are repeated.
 
     Args:
         times: how often at most, after the first attempt.
-        delay: seconds before the first repetition; doubled each time.
+        delay: seconds before the first repetition; doubled each time, and up to a half more by chance, so that many
+            who were turned away together do not come back together.
     """
 
     times: int = 0
     delay: float = 2.0
 
-    async def run(self, method: str, attempt: Callable[[], Awaitable[Response]]) -> Response:
+    async def run(self, attempt: Callable[[], Awaitable[Response]], *, repeatable: bool, until: float) -> Response:
         """Make attempts until one is final, and return or raise what that one gave.
 
-        A request that reached nobody is repeated whatever its method; others only if doing them twice is the same as
-        once. A server that asks for more than two minutes is not waited for: its answer is returned.
+        A request that reached nobody is repeated in any case. A server that asks for more than two minutes, or for
+        more time than there is, is not waited for: its answer is returned.
+
+        Args:
+            attempt: makes one.
+            repeatable: whether doing it twice is the same as once.
+            until: when no attempt begins any more, as ``anyio.current_time()``.
         """
         for attempted in range(self.times):
-            delay = min(self.delay * 2**attempted, _LONGEST_DELAY)
+            delay = min(self.delay * 2**attempted, _LONGEST_DELAY) * random.uniform(1, 1.5)  # noqa: S311  no secret
             try:
                 answer = await attempt()
             except HttpError as error:
-                if not (error.retryable and (method in IDEMPOTENT or isinstance(error, ConnectFailed))):
+                if not error.retryable or not _has_time(delay, until):
                     raise
             else:
-                if method not in IDEMPOTENT or answer["status"] not in _BUSY:
+                if not repeatable or answer["status"] not in _BUSY:
                     return answer
-                delay = max(delay, retry_after(answer["headers"].get("retry-after", ""), now=datetime.now(UTC)))
-                if delay > _LONGEST_DELAY:
+                asked = retry_after(answer["headers"].get("retry-after", ""), now=datetime.now(UTC))
+                delay = max(delay, asked)
+                if asked > _LONGEST_DELAY or not _has_time(delay, until):
                     return answer
             await anyio.sleep(delay)
         return await attempt()
+
+
+def _has_time(delay: float, until: float) -> bool:
+    return anyio.current_time() + delay < until
 
 
 def retry_after(value: str, *, now: datetime) -> float:

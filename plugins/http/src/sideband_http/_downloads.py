@@ -1,0 +1,121 @@
+"""Bodies too large for an answer: streamed into a file or a blob, which is there whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from time import perf_counter
+
+from sideband.blobs import BlobScope
+from sideband.confined_files import ConfinedFolder, normal_path
+from sideband.ops import Level, OpContext, op
+
+from ._answers import blob_answer, download_answer, reading
+from ._content import target_of
+from ._exchange import Arrival, Plan, exchange, time_limit
+from ._models import LONGEST_DOWNLOAD, MEBIBYTE, Download, DownloadParams, FetchBlobParams, FetchedBlob
+from ._scope import HttpScope, scope_of
+from ._state import HttpState
+from ._url import parse_url
+
+__all__ = ["download", "fetch_blob"]
+
+_FILES = "files"
+# The ops end after their own `timeout`; this only has to be longer.
+_LIMIT = LONGEST_DOWNLOAD + 5
+
+
+def _download_scope(params: DownloadParams) -> HttpScope:
+    return scope_of(parse_url(params.url), "GET", file=normal_path(params.path))
+
+
+@op(
+    "http.download",
+    requires="http",
+    scope=_download_scope,
+    level=Level.CONTROLLED,
+    timeout=_LIMIT,
+    record=["url", "auth", "path", "overwrite"],
+)
+async def download(params: DownloadParams, ctx: OpContext) -> Download:
+    """Stream a body into a file of the host's folder for files. It is there whole or, if anything fails, not at all."""
+    path = normal_path(params.path)
+    folder = ConfinedFolder(Path(ctx.home) / _FILES)
+    state: HttpState = ctx.state
+    plan = _plan(params, ctx, file=path)
+    started = perf_counter()
+    with time_limit(plan):
+        async with (
+            folder.writing(path, overwrite=params.overwrite) as file,
+            state.share(ctx.domain),
+            exchange(plan, state.connections, ctx) as arrival,
+        ):
+            if not arrival.response.is_success:
+                return download_answer(arrival, path=None, size=0, sha256=None, started=started)
+            await _save(arrival, file.write, params.max_bytes, path, ctx)
+            await file.commit(overwrite=params.overwrite)
+            return download_answer(arrival, path=path, size=file.size, sha256=file.sha256, started=started)
+
+
+def _fetch_scope(params: FetchBlobParams) -> HttpScope:
+    return scope_of(parse_url(params.url), "GET")
+
+
+@op(
+    "http.fetch_blob",
+    requires="http",
+    scope=_fetch_scope,
+    level=Level.CONTROLLED,
+    idempotent=True,
+    timeout=_LIMIT,
+    record=["url", "auth"],
+)
+async def fetch_blob(params: FetchBlobParams, ctx: OpContext) -> FetchedBlob:
+    """Stream a body into a blob, which other ops take by its digest. Needs `blobs:mode=write` too."""
+    ctx.require(BlobScope(mode="write"))
+    state: HttpState = ctx.state
+    plan = _plan(params, ctx)
+    started = perf_counter()
+    with time_limit(plan):
+        async with (
+            ctx.blobs.create(max_bytes=params.max_bytes) as new,
+            state.share(ctx.domain),
+            exchange(plan, state.connections, ctx) as arrival,
+        ):
+            if not arrival.response.is_success:
+                return blob_answer(arrival, size=0, sha256=None, started=started)
+            await _save(arrival, new.write, params.max_bytes, "blob", ctx)
+            blob = await new.commit()
+            return blob_answer(arrival, size=blob.size, sha256=blob.sha256, started=started)
+
+
+def _plan(params: DownloadParams | FetchBlobParams, ctx: OpContext, *, file: str | None = None) -> Plan:
+    state: HttpState = ctx.state
+    return Plan(
+        method="GET",
+        target=target_of(parse_url(params.url), params, ctx),
+        user_agent=state.user_agent,
+        headers=params.headers,
+        cookies=params.cookies,
+        auth=params.auth,
+        timeout=params.timeout,
+        http2=params.http2,
+        follow_redirects=params.follow_redirects,
+        max_redirects=params.max_redirects,
+        file=file,
+    )
+
+
+async def _save(
+    arrival: Arrival, write: Callable[[bytes], Awaitable[None]], max_bytes: int, what: str, ctx: OpContext
+) -> None:
+    announced = arrival.response.headers.get("content-length", "")
+    total = float(announced) if announced.isdecimal() else None
+    came = told = 0
+    async with reading(arrival, max_bytes) as pieces:
+        async for piece in pieces:
+            await write(piece)
+            came += len(piece)
+            if came - told >= MEBIBYTE:
+                told = came
+                await ctx.progress(current=float(told), total=total, message=what)
