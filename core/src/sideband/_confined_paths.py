@@ -11,6 +11,7 @@ from ._confined_errors import FileRefused
 __all__ = ["normal_path", "parts_of", "resolved_path"]
 
 _DEEPEST = 16
+_DEEPEST_ELSEWHERE = 64
 _LONGEST_PART = 200
 # The system takes no longer path, and resolving one takes time by the square of its length.
 _LONGEST = 4_096
@@ -70,7 +71,7 @@ def resolved_path(path: str) -> str:
         path: an absolute path, or one that begins with ``~/``. What it names need not be there.
 
     Raises:
-        FileRefused: it is not absolute, too long, or has a character that can't be seen.
+        FileRefused: it is not absolute, too long or deep, or has a character that can't be seen.
 
     Example:
         >>> resolved_path("/usr/../etc//hosts")
@@ -85,6 +86,8 @@ def resolved_path(path: str) -> str:
     resolved = os.path.realpath(os.path.expanduser(path))  # noqa: PTH111  a Path would drop what follows a `//`
     if _has_invisible(resolved):
         raise FileRefused(path, "it is a link to a path with a character that can't be seen")
+    if resolved.count("/") > _DEEPEST_ELSEWHERE:
+        raise FileRefused(path, f"it has more than {_DEEPEST_ELSEWHERE} parts")
     # POSIX lets two slashes at the beginning mean something else; no system that we know does
     return "/" + resolved.lstrip("/")
 

@@ -11,7 +11,6 @@ from ._places import Target
 
 __all__ = ["matches", "search"]
 
-_PAGE = 1_000
 _DEEPEST = 64
 
 
@@ -30,37 +29,33 @@ async def search(
     waiting: list[str] = [""]
     while waiting:
         below = waiting.pop()
+        entries = await _names(folder, _join(target.path, below), max_visited - visited, hidden=hidden, first=not below)
+        visited += len(entries)
+        if visited > max_visited:
+            raise FilesTooMany(target.name, max_visited)
         deeper = []
-        after: str | None = ""
-        while after is not None:
-            page, after = await _page(folder, _join(target.path, below), after, hidden=hidden, first=not below)
-            for entry in page:
-                visited += 1
-                if visited > max_visited:
-                    raise FilesTooMany(target.name, max_visited)
-                path = f"{below}/{entry.name}" if below else entry.name
-                parts = path.split("/")
-                if matches(parts, wanted):
-                    if len(found) == limit:
-                        return found, True
-                    found.append((path, entry))
-                if entry.kind == "folder" and len(parts) < _DEEPEST and _may_match_below(parts, wanted):
-                    deeper.append(path)
+        for entry in entries:
+            path = f"{below}/{entry.name}" if below else entry.name
+            parts = path.split("/")
+            if matches(parts, wanted):
+                if len(found) == limit:
+                    return found, True
+                found.append((path, entry))
+            if entry.kind == "folder" and len(parts) < _DEEPEST and _may_match_below(parts, wanted):
+                deeper.append(path)
         waiting.extend(reversed(deeper))
     return found, False
 
 
-async def _page(
-    folder: ConfinedFolder, path: str, after: str, *, hidden: bool, first: bool
-) -> tuple[Sequence[Entry], str | None]:
+async def _names(folder: ConfinedFolder, path: str, most: int, *, hidden: bool, first: bool) -> Sequence[Entry]:
+    """What is in a folder; of more than ``most``, one more."""
     try:
-        listing = await folder.list(path, limit=_PAGE, after=after, hidden=hidden)
+        return (await folder.list(path, limit=most + 1, hidden=hidden)).entries
     except (FileMissing, FileRefused):
         if first:
             raise
         # it has gone, or was swapped for something else, since its folder was listed
-        return (), None
-    return listing.entries, listing.entries[-1].name if listing.truncated and listing.entries else None
+        return ()
 
 
 def _join(path: str, below: str) -> str:

@@ -1,0 +1,175 @@
+"""Ops on files under load, on full disks, and several hosts at once."""
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import anyio
+import pytest
+import sideband_files.plugin
+import sideband_store_sqlite.plugin
+from sideband import Host, Plugin
+from sideband.confined_files import FileChanged
+from sideband.ops import OpTimeout
+from sideband_files import FilesTooMany
+
+pytestmark = pytest.mark.anyio
+
+PLUGINS = [Plugin("op", "files", sideband_files.plugin), Plugin("store", "sqlite", sideband_store_sqlite.plugin)]
+SETUP = """
+import json, sys
+from pathlib import Path
+
+import anyio
+import sideband_files.plugin
+import sideband_store_sqlite.plugin
+from sideband import Host, Plugin
+from sideband.confined_files import FileError
+
+PLUGINS = [Plugin("op", "files", sideband_files.plugin), Plugin("store", "sqlite", sideband_store_sqlite.plugin)]
+"""
+
+
+@pytest.fixture
+async def host(tmp_path):
+    async with Host(home=tmp_path / "home", plugins=PLUGINS, autoload=False) as host:
+        yield host
+
+
+@pytest.fixture
+def crowd():
+    """A folder of 100,000 files, in memory."""
+    folder = Path(tempfile.mkdtemp(dir="/dev/shm"))
+    first = folder / "000000"
+    first.touch()
+    for number in range(1, 100_000):
+        (folder / f"{number:06}").hardlink_to(first)
+    yield folder
+    shutil.rmtree(folder)
+
+
+async def test_a_folder_of_100_000_names_is_listed_by_pages_and_not_searched_without_end(host, crowd):
+    page = await host.op("files.list", {"path": str(crowd), "limit": 2, "after": "099990"})
+    assert [one["name"] for one in page["entries"]] == ["099991", "099992"]
+    assert len((await host.op("files.list", {"path": str(crowd)}))["entries"]) == 1_000
+    found = await host.op("files.find", {"path": str(crowd), "pattern": "0000*"})
+    assert len(found["entries"]) == 100
+    (crowd / "one more").touch()
+    with pytest.raises(FilesTooMany):
+        await host.op("files.find", {"path": str(crowd), "pattern": "none"})
+
+
+async def test_a_flood_of_writers_and_readers_loses_nothing(host):
+    async def write(number):
+        await host.op("files.write", {"path": f"{number % 10}/{number}", "content": f"{number}"})
+        await host.op("files.write", {"path": "all", "content": f"{number}\n", "append": True})
+
+    async with anyio.create_task_group() as group:
+        for number in range(120):
+            group.start_soon(write, number)
+    lines = (await host.op("files.read", {"path": "all"}))["content"].split()
+    assert sorted(map(int, lines)) == list(range(120))
+    found = await host.op("files.find", {"pattern": "*/*"})
+    assert sorted(int(one["name"].split("/")[1]) for one in found["entries"]) == list(range(120))
+
+
+async def test_of_many_who_expect_the_same_one_wins(host):
+    first = await host.op("files.write", {"path": "x", "content": "first"})
+    won = []
+
+    async def write(number):
+        try:
+            params = {"path": "x", "content": f"{number}", "expected": first["sha256"]}
+            won.append((await host.op("files.write", params))["sha256"])
+        except FileChanged:
+            pass
+
+    async with anyio.create_task_group() as group:
+        for number in range(50):
+            group.start_soon(write, number)
+    assert won == [(await host.op("files.read", {"path": "x"}))["sha256"]]
+
+
+async def test_a_digest_without_end_ends_with_its_deadline(host):
+    root = host.home / "files"
+    root.mkdir()
+    with (root / "x").open("wb") as file:
+        file.truncate(1024**3)
+    with pytest.raises(OpTimeout):
+        await host.op("files.stat", {"path": "x", "digest": True}, deadline=0.05)
+
+
+COUNTER = (
+    SETUP
+    + """
+async def main():
+    async with Host(home=Path(sys.argv[1]), plugins=PLUGINS, autoload=False) as host:
+        target = sys.argv[2]
+        for _ in range(15):
+            while True:
+                found = await host.op("files.read", {"path": target})
+                content = str(int(found["content"]) + 1)
+                params = {"path": target, "content": content, "expected": found["sha256"]}
+                try:
+                    await host.op("files.write", params)
+                    break
+                except FileError as error:
+                    assert error.code == "file.changed", error
+
+anyio.run(main)
+"""
+)
+
+
+async def test_hosts_that_share_a_folder_and_say_what_they_expect_lose_nothing(tmp_path):
+    (tmp_path / "shared").mkdir()
+    counter = tmp_path / "shared" / "counter"
+    counter.write_text("0")
+    async with anyio.create_task_group() as group:
+        for number in range(3):
+            group.start_soon(anyio.run_process, [sys.executable, "-c", COUNTER, tmp_path / f"{number}", counter])
+    assert counter.read_text() == "45"
+
+
+FILLER = (
+    SETUP
+    + """
+async def main():
+    root = Path(sys.argv[2])
+    (root / "kept").write_text("old")
+    told = []
+    async with Host(home=Path(sys.argv[1]), plugins=PLUGINS, autoload=False) as host:
+        (root / "half").write_text("x" * 300_000)
+        for op, params in (
+            ("write", {"path": f"{root}/kept", "content": "x" * 600_000, "overwrite": True}),
+            ("write", {"path": f"{root}/kept", "content": "x" * 600_000, "append": True}),
+            ("write", {"path": f"{root}/new", "content": "x" * 600_000}),
+            ("copy", {"path": f"{root}/half", "target": f"{root}/new"}),
+            ("copy", {"path": f"{root}/half", "target": f"{root}/kept", "overwrite": True}),
+        ):
+            try:
+                await host.op(f"files.{op}", params)
+            except FileError as error:
+                told.append([error.code, error.nothing_happened])
+        await host.op("files.write", {"path": f"{root}/kept", "content": "new", "overwrite": True})
+    print(json.dumps([told, sorted(one.name for one in root.iterdir()), (root / "kept").read_text()]))
+
+anyio.run(main)
+"""
+)
+
+
+async def test_a_full_disk_changes_nothing_and_is_no_end(tmp_path):
+    (tmp_path / "small").mkdir()
+    mount = 'mount -t tmpfs -o size=512k none "$1" && exec "$2" -c "$3" "$4" "$1"'
+    words = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mount, "sh"]
+    done = await anyio.run_process(
+        [*words, tmp_path / "small", sys.executable, FILLER, tmp_path / "home"], check=False, stderr=subprocess.STDOUT
+    )
+    assert done.returncode == 0, done.stdout
+    told, names, kept = json.loads(done.stdout)
+    assert told == [["file.failed", True]] * 5
+    assert (names, kept) == (["half", "kept"], "new")
