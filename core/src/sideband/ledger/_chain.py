@@ -208,13 +208,12 @@ class Chain:
 def _seal_all(entries: Sequence[Mapping[str, Any]], head: Head) -> tuple[bytes, Head]:
     """The bytes of ``entries`` as they follow ``head``, and the head after them."""
     now = datetime.now(UTC).isoformat(timespec="microseconds")
-    parts, size, seq, digest = [], head.size, head.seq, head.hash
+    data, seq, digest = b"", head.seq, head.hash
     for entry in entries:
         seq += 1
         raw, digest = seal({"v": VERSION, "seq": seq, "time": now, "prev": digest, **entry}, digest)
-        parts.append(raw)
-        size += len(raw)
-    return b"".join(parts), Head(head.segment, size, seq, digest)
+        data = data + raw if data else raw
+    return data, Head(head.segment, head.size + len(data), seq, digest)
 
 
 def _write_whole(descriptor: int, data: bytes, size: int) -> None:

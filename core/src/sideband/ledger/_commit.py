@@ -16,9 +16,9 @@ __all__ = ["GroupCommit"]
 
 @define
 class _Round:
-    """One sync under way: what it covers, and how it ended."""
+    """One sync: what it covers, and how it ended."""
 
-    covers: int
+    covers: int = 0
     ended: anyio.Event = field(factory=anyio.Event)
     failure: OSError | None = None
 
@@ -27,12 +27,14 @@ class _Round:
 class GroupCommit:
     """Brings what a chain wrote to disk.
 
-    Whoever finds no sync under way does one for all that is written by then; the others wait for it, or for the next.
+    Whoever finds no sync under way does one for all that is written by then. Whoever comes meanwhile waits for the next
+    one, which covers him; the first of them begins it. So everybody is woken once.
     """
 
     chain: Chain
     _synced: int = 0
     _round: _Round | None = None
+    _next: _Round | None = None
 
     async def through(self, written: int) -> None:
         """Return once the first ``written`` appends of the chain are on disk.
@@ -41,16 +43,31 @@ class GroupCommit:
             LedgerUnwritable: the disk did not take them.
         """
         while self._synced < written:
-            round_ = self._round
-            if round_ is None:
-                round_ = self._round = _Round(self.chain.written)
-                await self._sync(round_)
-            else:
+            if self._next is not None:
+                round_ = self._next
                 await round_.ended.wait()
+            elif self._round is None:
+                round_ = await self._sync(_Round())
+            else:
+                round_ = await self._sync_after(self._round)
             if round_.failure is not None and round_.covers >= written:
                 raise LedgerUnwritable(self.chain.folder, round_.failure) from round_.failure
 
-    async def _sync(self, round_: _Round) -> None:
+    async def _sync_after(self, current: _Round) -> _Round:
+        """Begin the next sync as soon as this one has ended."""
+        round_ = self._next = _Round()
+        try:
+            await current.ended.wait()
+        except BaseException:
+            round_.ended.set()  # somebody else has to
+            raise
+        finally:
+            self._next = None
+        return await self._sync(round_)
+
+    async def _sync(self, round_: _Round) -> _Round:
+        self._round = round_
+        round_.covers = self.chain.written
         # A descriptor of its own, since the chain may go on to another segment meanwhile. The one left behind was
         # synced when it was left.
         descriptor: int | None = None
@@ -66,3 +83,4 @@ class GroupCommit:
                 os.close(descriptor)
             self._round = None
             round_.ended.set()
+        return round_

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any, Literal
 
 from attrs import field, frozen
@@ -16,6 +17,7 @@ __all__ = ["STATUSES", "EffectRecord", "Entry", "Intent", "Outcome", "Status"]
 Status = Literal["done", "failed", "denied", "cancelled", "unknown"]
 STATUSES: tuple[Status, ...] = ("done", "failed", "denied", "cancelled", "unknown")
 _ORIGIN = ("principal", "session", "run", "step", "skill", "tool", "plugin", "parent")
+_origin_values = attrgetter(*_ORIGIN)
 
 
 @frozen(kw_only=True)
@@ -263,4 +265,5 @@ def _add_identity(fields: dict[str, Any], outcome: Outcome) -> None:
 
 
 def _origin_fields(origin: Origin) -> dict[str, str]:
-    return {name: value for name in _ORIGIN if (value := getattr(origin, name)) is not None}
+    values = _origin_values(origin)
+    return {name: value for name, value in zip(_ORIGIN, values, strict=True) if value is not None}

@@ -68,7 +68,7 @@ class Ledger:
         self._chain = Chain(folder, self.host, rotate_bytes)
         self._commit = GroupCommit(self._chain)
         self._effects = 0
-        self._running: dict[str, Mark] = {}
+        self._running: dict[str, Head] = {}  # where the line of each intent begins: the head before it
         self._adopted: list[DeadHost] = []
         self._file: HostFile | None = None
         self._beginning = anyio.Lock()
@@ -116,8 +116,7 @@ class Ledger:
         """
         if not self._begun:
             await self._begin()
-        head = self._chain.head
-        self._running[entry.effect] = Mark(head.segment, head.size)
+        self._running[entry.effect] = self._chain.head
         try:
             await self._append(intent_fields(entry), durable=durable)
         except BaseException:
@@ -187,7 +186,7 @@ class Ledger:
                 return
             if self._file is None:
                 await self._register()
-            await self._write([{"kind": "open", "host": self.host, "pid": os.getpid()}])
+            await self._write_locked([{"kind": "open", "host": self.host, "pid": os.getpid()}])
             self._begun = True
             with suppress(OSError):  # then all would have to be read after a crash
                 self._mark(self._chain.head)
@@ -209,15 +208,16 @@ class Ledger:
 
     async def _append(self, entry: Mapping[str, Any], *, durable: bool) -> None:
         self._check_open()
-        await self._write([entry])
+        if not self._chain.append((entry,)):
+            await self._write_locked((entry,))
         self._changed.set()
         if durable:
             await self._commit.through(self._chain.written)
 
-    async def _write(self, entries: Sequence[Mapping[str, Any]]) -> None:
-        if not self._chain.append(entries):
-            async with self._chain.lock.held(self._lock_timeout):
-                self._chain.append_locked(entries)
+    async def _write_locked(self, entries: Sequence[Mapping[str, Any]]) -> None:
+        """Write them once another host, which is writing, is done."""
+        async with self._chain.lock.held(self._lock_timeout):
+            self._chain.append_locked(entries)
 
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[None]:
@@ -250,12 +250,13 @@ class Ledger:
     def _mark(self, head: Head) -> None:
         """Note where the oldest effect still running begins, for whoever looks after this host if it dies."""
         if self._file is not None:
-            self._file.mark(next(iter(self._running.values()), Mark(head.segment, head.size)))
+            oldest = next(iter(self._running.values()), head)
+            self._file.mark(Mark(oldest.segment, oldest.size))
 
     async def _finish(self) -> None:
         try:
             if self._begun:
-                await self._write([{"kind": "close", "host": self.host}])
+                await self._write_locked([{"kind": "close", "host": self.host}])
         except LedgerError as error:
             _log.warning("the end of the ledger could not be written: %s", error)
         try:

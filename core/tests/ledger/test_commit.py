@@ -1,0 +1,81 @@
+"""Many wait for one sync: who comes while one is under way is covered by the next, whatever becomes of the others."""
+
+import os
+import threading
+
+import anyio
+import pytest
+from sideband.ledger import Intent, Ledger
+
+pytestmark = pytest.mark.anyio
+
+
+class Disk:
+    """A disk whose next syncs end only once they may."""
+
+    def __init__(self):
+        self.syncs = 0
+        self.may_end = threading.Event()
+        self.began = threading.Event()
+        self.may_end.set()
+
+    def sync(self, descriptor):
+        self.syncs += 1
+        self.began.set()
+        assert self.may_end.wait(20)
+        os.fsync(descriptor)
+
+
+@pytest.fixture
+def disk(monkeypatch):
+    disk = Disk()
+    monkeypatch.setattr("sideband.ledger._commit.sync_data", disk.sync)
+    yield disk
+    disk.may_end.set()
+
+
+@pytest.fixture
+async def ledger(folder, store, disk, write):
+    async with Ledger(folder, store, head_interval=1_000) as ledger:
+        await write(ledger, 1, durable=True)
+        await anyio.wait_all_tasks_blocked()
+        disk.syncs = 0
+        disk.may_end.clear()
+        disk.began.clear()
+        yield ledger
+        disk.may_end.set()
+
+
+async def record(ledger, done):
+    await ledger.intent(Intent(effect=ledger.new_effect_id(), op="test.write"), durable=True)
+    done.append(True)
+
+
+async def test_all_who_come_while_a_sync_is_under_way_are_covered_by_one_more(ledger, disk):
+    done = []
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(record, ledger, done)
+        await anyio.to_thread.run_sync(disk.began.wait, 20)
+        for _ in range(10):
+            tasks.start_soon(record, ledger, done)
+        await anyio.wait_all_tasks_blocked()
+        assert not done
+        disk.may_end.set()
+    assert (len(done), disk.syncs) == (11, 2)
+
+
+async def test_if_who_was_to_begin_the_next_sync_is_cancelled_another_one_does(ledger, disk):
+    done, never = [], []
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(record, ledger, done)
+        await anyio.to_thread.run_sync(disk.began.wait, 20)
+        with anyio.CancelScope() as scope:
+            async with anyio.create_task_group() as others:
+                others.start_soon(record, ledger, never)
+                await anyio.wait_all_tasks_blocked()
+                for _ in range(3):
+                    tasks.start_soon(record, ledger, done)
+                await anyio.wait_all_tasks_blocked()
+                scope.cancel()
+        disk.may_end.set()
+    assert (len(done), disk.syncs, never) == (4, 2, [])
