@@ -149,7 +149,12 @@ class OpTimeout(OpError, TimeoutError):
     code = "op.timeout"
 
     def __init__(self, op: str, seconds: float) -> None:
-        super().__init__(f"{op} did not end within {seconds:g} s", op=op, retryable=True)
+        super().__init__(
+            f"{op} did not end within {seconds:g} s",
+            hint="ask for less at once, or give it longer",
+            op=op,
+            retryable=True,
+        )
         self.seconds = seconds
 
 

@@ -7,6 +7,7 @@ HttpError(OpFailed)                           http.failed
 ├── ConnectFailed(ConnectionError)            http.connect
 ├── TlsFailed(ConnectionError)                http.tls
 ├── ProxyFailed(ConnectionError)              http.proxy
+├── AuthoritiesInvalid(ValueError)            http.ca_file
 ├── ClientCertificateInvalid(ValueError)      http.client_certificate
 ├── HttpTimeout(TimeoutError)                 http.timeout
 ├── ProtocolFailed(ConnectionError)           http.protocol
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AddressDenied",
     "AddressRefused",
+    "AuthoritiesInvalid",
     "ClientCertificateInvalid",
     "ConnectFailed",
     "ContentInvalid",
@@ -107,7 +109,7 @@ class HeaderRefused(HttpError, ValueError):
 
     code = "http.header"
 
-    def __init__(self, name: str, problem: str, *, hint: str = "") -> None:
+    def __init__(self, name: str, problem: str, *, hint: str = "leave it out, or give it a value of one line") -> None:
         super().__init__(f"the header `{quoted(name)}` {problem}", hint=hint)
 
 
@@ -150,6 +152,19 @@ class ProxyFailed(HttpError, ConnectionError):
         )
 
 
+class AuthoritiesInvalid(HttpError, ValueError):
+    """The configured certificate authorities can't be read. Nothing was sent."""
+
+    code = "http.ca_file"
+    nothing_happened = True
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(
+            f"the certificate authorities in {quoted(path)} can't be used: {quoted(problem)}",
+            hint="`ca_file` under [plugins.http] is a file with certificates in PEM form",
+        )
+
+
 class ClientCertificateInvalid(HttpError, ValueError):
     """The certificate that is configured for an origin can't be used. Nothing was sent."""
 
@@ -181,7 +196,11 @@ class ProtocolFailed(HttpError, ConnectionError):
     code = "http.protocol"
 
     def __init__(self, method: str, origin: str, reason: str, *, retryable: bool) -> None:
-        super().__init__(f"{method} {origin} broke off: {quoted(reason)}", retryable=retryable)
+        super().__init__(
+            f"{method} {origin} broke off: {quoted(reason)}",
+            hint="ask again" if retryable else "look whether the server did it before you ask again",
+            retryable=retryable,
+        )
 
 
 class RedirectRefused(HttpError, RuntimeError):
@@ -234,7 +253,10 @@ class ContentInvalid(HttpError, ValueError):
     code = "http.content"
 
     def __init__(self, encoding: str, problem: str) -> None:
-        super().__init__(f"the body can't be decoded as `{quoted(encoding)}`: {quoted(problem)}")
+        super().__init__(
+            f"the body can't be decoded as `{quoted(encoding)}`: {quoted(problem)}",
+            hint="the server is at fault, or what stands between; try again, or ask another one",
+        )
 
 
 class SessionNotFound(HttpError, LookupError):

@@ -137,7 +137,7 @@ class Connections:
         key = (scheme, http2 and scheme == "https", shown, proxied)
         tls = await self.trust.context(http2=key[1], origin=shown) if scheme == "https" else _trusts_nobody()
         if self._closed:
-            raise HttpError("the connections were closed while a request was about to start")
+            raise HttpError("the connections were closed while a request was about to start", hint="the host is ending")
         if key not in self._transports:
             factory = httpx_transport if proxied else self.factory
             options = TransportOptions(tls, key[1], self.max_connections, self._tunnels() if proxied else None)

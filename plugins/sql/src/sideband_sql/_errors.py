@@ -97,7 +97,7 @@ class SqlDenied(SqlError, PermissionError):
 
     code = "sql.denied"
 
-    def __init__(self, problem: str, *, hint: str = "") -> None:
+    def __init__(self, problem: str, *, hint: str = "no grant allows it; do without it") -> None:
         super().__init__(f"this is never allowed: {problem}", hint=hint)
 
 
