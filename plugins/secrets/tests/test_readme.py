@@ -1,0 +1,43 @@
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import sideband_secrets
+from sideband_secrets import Config, SecretsError
+
+README = (Path(__file__).parents[1] / "README.md").read_text()
+EXAMPLES = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+
+
+def test_the_example_prints_what_the_text_says(tmp_path):
+    (program,) = [text for language, text in EXAMPLES if language == "python"]
+    environment = {"HOME": str(tmp_path), "SIDEBAND_HOME": str(tmp_path / "home")}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=environment,
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "op.egress\n2 True\n"), done.stderr
+
+
+@pytest.mark.parametrize("text", [text for language, text in EXAMPLES if language == "toml"])
+def test_each_example_of_a_configuration_is_one(text):
+    assert Config.model_validate(tomllib.loads(text)["plugins"]["secrets"])
+
+
+def test_each_error_is_named():
+    errors = {
+        error.code
+        for name in sideband_secrets.__all__
+        if isinstance(error := getattr(sideband_secrets, name), type) and issubclass(error, SecretsError)
+    }
+    named = set(re.findall(r"`(secrets\.\w+)`", README.partition("## Errors")[2]))
+    assert named == errors - {"secrets.failed"}
+
+
+def test_each_op_is_named():
+    from sideband_secrets.plugin import sideband_ops
+
+    assert {op.name for op in sideband_ops().ops} == set(re.findall(r"`(secrets\.\w+)`", README.partition("## R")[0]))
