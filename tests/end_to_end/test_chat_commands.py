@@ -125,6 +125,7 @@ def test_a_command_that_two_plugins_have_is_left_out_and_the_chats_own_can_not_b
     assert "`/todo` is left out: `first` and `second` have it" in done.stderr
     assert "`/quit` of `third` is left out" in done.stderr
     assert "there is no command `/todo`" in done.stderr
+    assert "[chat.command]" in done.stderr
     assert done.stdout == ""
 
 

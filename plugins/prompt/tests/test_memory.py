@@ -248,6 +248,19 @@ async def test_waiting_for_another_process_can_be_cancelled(home, write):
     assert not (home / "prompt/MEMORY.md").exists()
 
 
+async def test_another_process_that_does_not_end_is_told_and_nothing_is_written(home, write, monkeypatch):
+    import fcntl
+
+    from sideband_prompt._errors import MemoryBusy
+
+    monkeypatch.setattr("sideband_prompt._memory._SECONDS_FOR_LOCK", 0.05)
+    with write(home / "prompt/.memory.lock", "").open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(MemoryBusy):
+            await _add(home, "x")
+    assert not (home / "prompt/MEMORY.md").exists()
+
+
 async def test_it_is_a_tool_that_changes_something(make_host):
     async with make_host() as host:
         tool = (await host.tools.view()).get("prompt__memory")
