@@ -41,8 +41,6 @@ def normal_path(path: str) -> str:
         raise FileRefused(path, "it does not begin in the folder for files")
     if path in ("", "."):
         return "."
-    if len(path) > _LONGEST:
-        raise FileRefused(path, f"it has more than {_LONGEST:,} characters")
     parts = [part for part in path.split("/") if part]
     if not 0 < len(parts) <= _DEEPEST:
         raise FileRefused(path, f"it has {len(parts)} parts, not 1 to {_DEEPEST}")

@@ -133,10 +133,10 @@ class ConfinedFolder:
 
         def work() -> bytes:
             with _opened(self, path) as (descriptor, found):
-                if found.st_size > max_bytes:
-                    raise FileTooLarge(self.shown(path), found.st_size, max_bytes)
-                # it may be growing
-                return _read_all(descriptor, max_bytes)
+                data = _read_at_most(descriptor, max_bytes + 1)
+                if len(data) > max_bytes:
+                    raise FileTooLarge(self.shown(path), max(found.st_size, len(data)), max_bytes)
+                return data
 
         return await self._in_thread(work)
 
@@ -381,9 +381,8 @@ def _opened(where: ConfinedFolder, path: str) -> Iterator[tuple[int, os.stat_res
         yield found
 
 
-def _read_all(descriptor: int, max_bytes: int) -> bytes:
+def _read_at_most(descriptor: int, left: int) -> bytes:
     pieces = []
-    left = max_bytes
     while left and (piece := os.read(descriptor, min(PIECE, left))):
         from_thread.check_cancelled()
         pieces.append(piece)

@@ -45,7 +45,9 @@ def test_whatever_is_let_through_stays_below_and_is_its_own_normal_form(path):
     assert normal.isprintable() or any(unicodedata.category(one) in {"Cn", "Co", "Zs"} for one in normal)
 
 
-@pytest.mark.parametrize("path", ["x", "", "~root/x", "~", "../x", "/a" * 3_000, "/a" * 65, *(f"/{one}" for one in INVISIBLE)])
+@pytest.mark.parametrize(
+    "path", ["x", "", "~root/x", "~", "../x", "/a" * 3_000, "/a" * 65, *(f"/{one}" for one in INVISIBLE)]
+)
 def test_a_place_elsewhere_must_be_absolute_short_and_visible(path):
     with pytest.raises(FileRefused):
         resolved_path(path)
@@ -55,7 +57,7 @@ def test_a_place_elsewhere_is_resolved_through_links(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     assert resolved_path(f"{tmp_path}/link/../real/./x/") == f"{tmp_path}/real/x"
-    assert resolved_path(f"//{tmp_path}/link/x") == f"{tmp_path}/real/x"
+    assert resolved_path(f"/{tmp_path}/link/x") == f"{tmp_path}/real/x"
 
 
 def test_a_place_elsewhere_may_begin_at_home(tmp_path, monkeypatch):

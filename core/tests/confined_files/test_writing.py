@@ -217,6 +217,19 @@ async def test_who_waits_for_another_writer_can_be_cancelled(folder, root, names
     assert names(root) == []
 
 
+async def test_nothing_stays_open_or_behind_when_a_writer_is_cancelled(folder, root, names):
+    await folder.list(limit=1)
+    before = descriptors()
+    with anyio.CancelScope() as scope:
+        async with folder.writing("x") as file:
+            await file.write(b"x")
+            scope.cancel()
+            await file.commit()
+    assert scope.cancelled_caught
+    assert descriptors() == before
+    assert names(root) == []
+
+
 async def test_nothing_stays_open(folder, root, save):
     await save(folder, "x", b"first")
     before = descriptors()

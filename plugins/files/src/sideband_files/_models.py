@@ -31,7 +31,7 @@ __all__ = [
 
 PathText = Annotated[str, StringConstraints(max_length=4_096)]
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
-Pattern = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
+Pattern = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Kind = Literal["file", "folder", "link", "other"]
 
 

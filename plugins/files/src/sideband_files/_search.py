@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from anyio import from_thread, to_thread
 from sideband.confined_files import ConfinedFolder, Entry, FileMissing, FileRefused
 
 from ._errors import FilesTooMany
@@ -12,6 +13,7 @@ from ._places import Target
 __all__ = ["matches", "search"]
 
 _DEEPEST = 64
+_LOOK_AFTER = 100
 
 
 async def search(
@@ -33,18 +35,27 @@ async def search(
         visited += len(entries)
         if visited > max_visited:
             raise FilesTooMany(target.name, max_visited)
-        deeper = []
-        for entry in entries:
-            path = f"{below}/{entry.name}" if below else entry.name
-            parts = path.split("/")
-            if matches(parts, wanted):
-                if len(found) == limit:
-                    return found, True
-                found.append((path, entry))
-            if entry.kind == "folder" and len(parts) < _DEEPEST and _may_match_below(parts, wanted):
-                deeper.append(path)
+        matching, deeper = await to_thread.run_sync(_sort_out, below, entries, wanted, limiter=folder.limiter)
+        found += matching
+        if len(found) > limit:
+            return found[:limit], True
         waiting.extend(reversed(deeper))
     return found, False
+
+
+def _sort_out(below: str, entries: Sequence[Entry], wanted: Sequence[str]) -> tuple[list[tuple[str, Entry]], list[str]]:
+    """What matches, and the folders below which something could. Runs in a thread: patterns are what others give."""
+    matching, deeper = [], []
+    for number, entry in enumerate(entries):
+        if number % _LOOK_AFTER == 0:
+            from_thread.check_cancelled()
+        path = f"{below}/{entry.name}" if below else entry.name
+        parts = path.split("/")
+        if matches(parts, wanted):
+            matching.append((path, entry))
+        if entry.kind == "folder" and len(parts) < _DEEPEST and _may_match_below(parts, wanted):
+            deeper.append(path)
+    return matching, deeper
 
 
 async def _names(folder: ConfinedFolder, path: str, most: int, *, hidden: bool, first: bool) -> Sequence[Entry]:
@@ -108,19 +119,30 @@ def _skip(reached: set[int], pattern: Sequence[str]) -> set[int]:
 
 
 def _matches_name(name: str, pattern: str) -> bool:
-    """Whether a name matches ``*`` (any characters) and ``?`` (one). At a dead end, only the last ``*`` is retried."""
-    at = wanted = 0
-    star = back = -1
-    while at < len(name):
-        if wanted < len(pattern) and pattern[wanted] == "*":
-            star, back = wanted, at
-            wanted += 1
-        elif wanted < len(pattern) and pattern[wanted] in ("?", name[at]):
-            at += 1
-            wanted += 1
-        elif star >= 0:
-            back += 1
-            at, wanted = back, star + 1
-        else:
+    """Whether a name matches ``*`` (any characters) and ``?`` (one): each piece where it fits first."""
+    first, *rest = pattern.split("*")
+    if not rest:
+        return len(name) == len(first) and _fits(name, first, 0)
+    *middle, last = rest
+    at, end = len(first), len(name) - len(last)
+    if at > end or not _fits(name, first, 0) or not _fits(name, last, end):
+        return False
+    for piece in middle:
+        found = _find(name, piece, at, end)
+        if found < 0:
             return False
-    return all(one == "*" for one in pattern[wanted:])
+        at = found + len(piece)
+    return True
+
+
+def _fits(name: str, piece: str, at: int) -> bool:
+    if "?" not in piece:
+        return name.startswith(piece, at)
+    part = name[at : at + len(piece)]
+    return len(part) == len(piece) and all(wanted in ("?", one) for wanted, one in zip(piece, part, strict=True))
+
+
+def _find(name: str, piece: str, start: int, end: int) -> int:
+    if "?" not in piece:
+        return name.find(piece, start, end)
+    return next((at for at in range(start, end - len(piece) + 1) if _fits(name, piece, at)), -1)
