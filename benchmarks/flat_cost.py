@@ -1,0 +1,151 @@
+"""Whether a turn, and a line of the ledger, cost the same however much there is already.
+
+The floor is the same host with little: a session of 10 entries, no plugin and no tool but the one that is used, an
+empty ledger. Beside it, one after the other in turn: a session of 10,000 entries of which the last are sent, as after
+a compaction; 200 plugins with a hook each for another event; 2,000 tools of which one is sent; a ledger of
+300,000 lines, over several segments (the design says ten million, which take too long to write for a benchmark).
+
+Run: ``python -m benchmarks.flat_cost [FOLDER]``, with a folder on the disk that is meant. Prints one line of JSON.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from types import SimpleNamespace
+
+import anyio
+from sideband import Agent, Host, hookimpl
+from sideband.agent.sessions import CompactionEntry, Sessions
+from sideband.hooks import TurnStart
+from sideband.ledger import Intent, Ledger
+from sideband.plugins import Plugin
+from sideband.tools import ToolContext, tool
+
+from ._rows import Row, ratio_of, report
+from .agent_turn import MODEL, PLUGINS, TEXT, TURNS, Nothing, QuietModel, said
+from .ledger import SAID, OneDocument
+
+ENTRIES = 10_000
+MANY_PLUGINS = 200
+MANY_TOOLS = 2_000
+LINES = 300_000
+WRITTEN = 500
+ROUNDS = 7
+BOUND = 1.25  # what other load on the machine leaves of `flat`
+
+
+class Listener:
+    """A plugin that has nothing to do with turns."""
+
+    @hookimpl
+    async def model_select(self, event: object) -> None:
+        """Be told of another model."""
+
+
+def one_tool(number: int) -> Plugin:
+    """A tool that nobody asks for."""
+
+    @tool(f"idle_{number}", read_only=True)
+    async def idle(params: Nothing, ctx: ToolContext) -> str:  # noqa: ARG001  a tool's signature
+        """Do nothing."""
+        return TEXT
+
+    return Plugin("tool", f"idle_{number}", idle)
+
+
+class Case:
+    """A host, and one agent in it."""
+
+    def __init__(self, home: Path, plugins: list[Plugin]) -> None:
+        self.model = QuietModel()
+        provider = Plugin("provider", "quiet", SimpleNamespace(sideband_providers=lambda: (self.model,)))
+        settings = {"agent": {"model": MODEL, "context_window": 100_000_000}}
+        self.host = Host(home=home, settings=settings, plugins=[*PLUGINS, provider, *plugins], autoload=False)
+        self._began: list[float] = []
+        self._agent: Agent
+
+    @asynccontextmanager
+    async def opened(self, entries: int) -> AsyncIterator[None]:
+        """Open a session of so many entries, of which the summary is sent."""
+        async with self.host:
+            async with await Sessions(self.host.store, self.host.home).create() as session:
+                await session.append(*said(entries), CompactionEntry(summary=TEXT))
+            async with Agent(self.host, session=session.id, tools=["quiet"], on_event=self._note) as self._agent:
+                await self.turn_ms()
+                yield
+
+    def _note(self, event: object) -> None:
+        if isinstance(event, TurnStart):
+            self._began.append(perf_counter())
+
+    async def turn_ms(self) -> float:
+        """The median time from the beginning of a turn to that of the next one."""
+        self._began.clear()
+        self.model.turns = TURNS
+        result = await self._agent.invoke(TEXT)
+        assert result.status == "completed", result.error
+        return median(later - earlier for earlier, later in pairwise(self._began)) * 1e3
+
+
+async def measure_turns(folder: Path) -> list[Row]:
+    cases = {
+        "little": (Case(folder / "little", []), 4),
+        f"a session of {ENTRIES:,} entries": (Case(folder / "entries", []), ENTRIES),
+        f"{MANY_PLUGINS} plugins": (
+            Case(folder / "plugins", [Plugin("hook", f"idle-{number}", Listener()) for number in range(MANY_PLUGINS)]),
+            4,
+        ),
+        f"{MANY_TOOLS:,} tools": (Case(folder / "tools", [one_tool(number) for number in range(MANY_TOOLS)]), 4),
+    }
+    rounds: dict[str, list[float]] = {name: [] for name in cases}
+    async with AsyncExitStack() as stack:
+        for case, entries in cases.values():
+            await stack.enter_async_context(case.opened(entries))
+        for _ in range(ROUNDS):  # interleaved; each round makes all sessions longer by as much
+            for name, (case, _) in cases.items():
+                rounds[name].append(await case.turn_ms())
+    little = rounds.pop("little")
+    return [
+        Row(f"a turn, with {name}", median(times), "ms", median(little), bound=BOUND, ratio=ratio_of(times, little))
+        for name, times in rounds.items()
+    ]
+
+
+async def line_us(ledger: Ledger) -> float:
+    """A line that is written, and not synced."""
+    started = perf_counter()
+    for _ in range(WRITTEN):
+        await ledger.intent(Intent(effect=ledger.new_effect_id(), **SAID), durable=False)
+    return (perf_counter() - started) / WRITTEN * 1e6
+
+
+async def measure_ledger(folder: Path) -> list[Row]:
+    async with Ledger(folder / "short", OneDocument()) as short, Ledger(folder / "long", OneDocument()) as long:
+        for _ in range(LINES // WRITTEN):
+            await line_us(long)
+        little, much = [], []
+        for _ in range(ROUNDS):
+            little.append(await line_us(short))
+            much.append(await line_us(long))
+    name = f"a ledger line, after {LINES:,} lines"
+    return [Row(name, median(much), "µs", median(little), bound=BOUND, ratio=ratio_of(much, little))]
+
+
+async def measure(folder: Path) -> None:
+    report([*await measure_turns(folder), *await measure_ledger(folder)])
+
+
+def main() -> None:
+    with TemporaryDirectory(dir=sys.argv[1] if len(sys.argv) > 1 else None) as folder:
+        anyio.run(measure, Path(folder))
+
+
+if __name__ == "__main__":
+    main()
