@@ -4,12 +4,15 @@ import os
 import sys
 import sysconfig
 from pathlib import Path
+from types import SimpleNamespace
 
+import anyio
 import pytest
-import sideband_sandbox.plugin
 import sideband_shell.plugin
 import sideband_store_sqlite.plugin
 from sideband import Host, Plugin
+from sideband_sandbox import SystemSandbox
+from sideband_sandbox._command_sandbox import Commands
 
 PYTHON = os.path.realpath(sys.executable)
 
@@ -29,11 +32,36 @@ def home(tmp_path):
     return tmp_path / "home"
 
 
+@pytest.fixture(scope="session")
+def proved():
+    """What the sandbox has proved here: once, since it is the same for all tests."""
+
+    async def prove():
+        sandbox = SystemSandbox()
+        try:
+            await sandbox.prove_commands()
+            return sandbox._finding, sandbox._commands
+        finally:
+            await sandbox.close()
+
+    return anyio.run(prove)
+
+
 @pytest.fixture
-async def host(home, settings, anyio_backend):
+def sandboxes(proved):
+    """A sandbox plugin whose proof has been made already."""
+    finding, commands = proved
+    sandbox = SystemSandbox()
+    sandbox._finding, sandbox._commands = finding, Commands(commands._ground, commands._isolation)
+    sandbox._commands._variant = commands._variant
+    return SimpleNamespace(sideband_sandboxes=lambda: [sandbox])
+
+
+@pytest.fixture
+async def host(home, settings, sandboxes, anyio_backend):
     plugins = [
         Plugin("op", "shell", sideband_shell.plugin),
-        Plugin("sandbox", "sandbox", sideband_sandbox.plugin),
+        Plugin("sandbox", "sandbox", sandboxes),
         Plugin("store", "sqlite", sideband_store_sqlite.plugin),
     ]
     async with Host(home=home, settings={"plugins": {"shell": settings}}, plugins=plugins, autoload=False) as host:
