@@ -156,8 +156,9 @@ def lockable_keyring(tmp_path, use_keyring, monkeypatch):
     """A keyring that no other test uses."""
     with run_secret_service(tmp_path) as environment:
         monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", environment["DBUS_SESSION_BUS_ADDRESS"])
-        use_keyring(SecretService.Keyring())
-        yield
+        found = SecretService.Keyring()
+        use_keyring(found)
+        yield found
 
 
 class VaultServer:

@@ -154,12 +154,17 @@ class Stored:
             KeyError, TypeError, AttributeError, ValueError: it is something else.
         """
         previous = data.get("previous")
+        origins, headers = data["origins"], data["headers"]
+        if not (isinstance(origins, list) and isinstance(headers, dict)):
+            raise TypeError("origins and headers")
+        if not all(isinstance(one, str) for one in (*origins, *headers, *headers.values())):
+            raise TypeError("origins and headers")
         return cls(
             name,
             _value_of(data),
             bool(data["text"]),
-            tuple(data["origins"]),
-            tuple(data["headers"].items()),
+            tuple(origins),
+            tuple(headers.items()),
             data["updated"],
             data.get("version", 1),
             None if previous is None else Previous(_value_of(previous), bool(previous["text"]), str(previous["until"])),

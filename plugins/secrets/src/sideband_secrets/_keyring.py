@@ -106,7 +106,7 @@ class KeyringBackend:
         index = self._get(_INDEX) or {}
         try:
             return tuple(_summary(name, data) for name, data in sorted(index.items()))
-        except (KeyError, TypeError):
+        except (KeyError, TypeError, AttributeError):
             raise SecretsDamaged(Path(self.service), "the index in the keyring is not in its format") from None
 
     def _read(self, name: str) -> Stored | None:
