@@ -86,8 +86,7 @@ def resolved_path(path: str) -> str:
         raise FileRefused(path, "it is a link to a path with a character that can't be seen")
     if resolved.count("/") > _DEEPEST_ELSEWHERE:
         raise FileRefused(path, f"it has more than {_DEEPEST_ELSEWHERE} parts")
-    # POSIX lets two slashes at the beginning mean something else; no system that we know does
-    return "/" + resolved.lstrip("/")
+    return resolved
 
 
 def _has_invisible(text: str) -> bool:

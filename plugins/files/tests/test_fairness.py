@@ -1,0 +1,56 @@
+"""One skill that keeps its threads busy leaves threads for the others."""
+
+import fcntl
+import os
+from types import SimpleNamespace
+
+import anyio
+import pytest
+from pydantic import BaseModel
+from sideband import Plugin
+from sideband.ops import OpContext, OpFamily, op
+
+pytestmark = pytest.mark.anyio
+
+
+class Nothing(BaseModel):
+    pass
+
+
+@op("greedy.go", timeout=60)
+async def go(params: Nothing, ctx: OpContext) -> None:
+    async with anyio.create_task_group() as tasks:
+        for number in range(20):
+            tasks.start_soon(ctx.dispatch, "files.write", {"path": f"held/{number}", "content": ""})
+
+
+@pytest.fixture
+def settings():
+    return {"threads": 2}
+
+
+@pytest.fixture
+def more_plugins():
+    return [Plugin("op", "greedy", SimpleNamespace(sideband_ops=lambda: OpFamily(name="greedy", ops=(go,))))]
+
+
+@pytest.fixture
+def held(home):
+    """A folder in which somebody else changes something, and does not end."""
+    (home / "held").mkdir()
+    folder = os.open(home / "held", os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    yield home / "held"
+    os.close(folder)
+
+
+async def test_writers_of_one_call_that_wait_leave_threads_for_another(host, files, home, held):
+    (home / "x").write_text("x")
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(host.op, "greedy.go", {})
+        await anyio.wait_all_tasks_blocked()
+        with anyio.fail_after(20):
+            for _ in range(5):
+                assert (await files.read("x"))["content"] == "x"
+        tasks.cancel_scope.cancel()
+    assert list(held.iterdir()) == []
