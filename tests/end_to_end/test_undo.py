@@ -141,12 +141,23 @@ def test_what_was_taken_back_is_not_taken_back_twice(there, put, undo):
     assert there.read_text() == "clock"
 
 
-def test_undoing_can_be_undone(there, put, undo):
+def test_undoing_can_be_undone_and_that_too(there, put, undo):
     effect = put("vase")
     first = json.loads(undo(effect, "--yes", "--json").stdout)["effects"][0]["id"]
-    assert f"sideband undo {first}" in undo(effect, "--yes").stdout
-    assert undo(first, "--yes").returncode == 0
+    assert f"to have it again: sideband undo {first}" in undo(effect, "--yes").stdout
+    second = json.loads(undo(first, "--yes", "--json").stdout)["effects"][0]["id"]
     assert there.read_text() == "vase"
+    assert f"by {first}, and that by {second}\nto take it back again: sideband undo {second}" in undo(effect).stdout
+
+
+def test_what_was_taken_back_is_not_called_impossible(tmp_path, sideband):
+    effects = json.loads(sideband("op", "files.write", "path=a.txt", "content=one", "--json").stdout)["effects"]
+    effect = effects[-1]["id"]
+    assert sideband("undo", effect, "--yes").returncode == 0
+    assert not (tmp_path / "home" / "files" / "a.txt").exists()
+    done = sideband("undo", effect, "--yes")
+    assert done.returncode == 0, done.stderr
+    assert f"{effect} was taken back already by " in done.stdout
 
 
 def test_an_effect_of_which_nothing_can_be_taken_back_is_an_error_that_says_why(put, undo):

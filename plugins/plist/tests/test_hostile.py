@@ -303,6 +303,11 @@ async def test_what_a_property_list_does_not_have_is_not_written(dump, value):
     assert caught.value.hint
 
 
+async def test_what_xml_can_not_hold_the_binary_form_can(parse, dump):
+    value = {"a\x01": "b\x00\uffff"}
+    assert await parse(await dump(value, form="binary")) == value
+
+
 async def test_markup_in_a_text_stays_text(parse, dump):
     value = {"</key><key>": "]]></string><true/>", "&lt;": "<!DOCTYPE>"}
     assert await parse(await dump(value)) == value

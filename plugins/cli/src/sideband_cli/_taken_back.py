@@ -6,10 +6,11 @@ from pathlib import Path
 
 from sideband.ledger import EffectRecord, query
 
-__all__ = ["takers_back", "takes_back"]
+__all__ = ["chain_of", "takers_back", "takes_back"]
 
 _MOST_STEPS = 200
 _MOST_TRIES = 20
+_LONGEST_CHAIN = 100
 
 
 def takes_back(record: EffectRecord) -> str | None:
@@ -28,3 +29,15 @@ async def takers_back(ledger: Path, effect: str) -> tuple[EffectRecord, ...]:
             break
         found += reversed(tries)
     return tuple(found)
+
+
+async def chain_of(ledger: Path, effect: str) -> tuple[str, ...]:
+    """The effects that took it back, that took that back, and so on: the last of each."""
+    chain: list[str] = []
+    while len(chain) < _LONGEST_CHAIN:
+        done = [one for one in await takers_back(ledger, effect) if one.status == "done"]
+        if not done:
+            break
+        effect = done[-1].effect
+        chain.append(effect)
+    return tuple(chain)

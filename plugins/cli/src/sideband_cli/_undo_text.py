@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sideband import EffectReport
     from sideband.broker import PlannedStep, UndoneStep, UndoPlan
 
-__all__ = ["describe_gone", "describe_plan", "undo_data"]
+__all__ = ["describe_chain", "describe_gone", "describe_plan", "undo_data"]
 
 _STATES = {
     None: "",
@@ -47,6 +47,15 @@ def describe_gone(plan: UndoPlan, gone: Sequence[UndoneStep], effects: Sequence[
     if left:
         lines.append(f"not tried: {left} more")
     return "\n".join([*lines, *_remains(plan)])
+
+
+def describe_chain(effect: str, chain: Sequence[str]) -> str:
+    """What has become of an effect that was taken back, and which one to take back to change that."""
+    if not chain:
+        return f"{effect} was taken back already"
+    by = ", and that by ".join(chain)
+    again = "to have it again" if len(chain) % 2 else "to take it back again"
+    return f"{effect} was taken back already by {by}\n{again}: sideband undo {chain[-1]}"
 
 
 def _own(gone: Sequence[UndoneStep], effects: Sequence[EffectReport]) -> Sequence[EffectReport]:

@@ -38,12 +38,8 @@ def _run(arguments: Namespace) -> int:
             plan = await host.plan_undo(arguments.effect)
             if arguments.dry_run:
                 return _show(arguments, plan)
-            if not plan.steps:
-                from .._undo_errors import UndoImpossible
-
-                raise UndoImpossible(plan.effect, plan.remains)
             if not plan.open:
-                return await _already(arguments, host, plan)
+                return await _nothing_to_do(arguments, host, plan)
             await _agree(arguments, plan, ask)
             return await _do(arguments, host, plan)
 
@@ -57,15 +53,20 @@ def _show(arguments: Namespace, plan: UndoPlan) -> int:
     return 0
 
 
-async def _already(arguments: Namespace, host: Host, plan: UndoPlan) -> int:
-    """Say that there is nothing left to do, and how what was taken back can be had again."""
-    from .._taken_back import takers_back
-    from .._undo_text import undo_data
+async def _nothing_to_do(arguments: Namespace, host: Host, plan: UndoPlan) -> int:
+    """Say why there is nothing left to do, and how what was taken back can be had again.
 
-    found = [one for one in await takers_back(host.ledger.folder, arguments.effect) if one.status == "done"]
-    by = f" by {', '.join(one.effect for one in found)}" if found else ""
-    again = f"\nto have it again: sideband undo {found[-1].effect}" if found else ""
-    print_data(arguments, undo_data(plan), f"{plan.effect} was taken back already{by}{again}")
+    Raises:
+        UndoImpossible: it was not taken back, and can't be.
+    """
+    from .._taken_back import chain_of
+    from .._undo_errors import UndoImpossible
+    from .._undo_text import describe_chain, undo_data
+
+    chain = await chain_of(host.ledger.folder, plan.effect)
+    if not chain and not plan.steps:
+        raise UndoImpossible(plan.effect, plan.remains)
+    print_data(arguments, undo_data(plan), describe_chain(plan.effect, chain))
     return 0
 
 
