@@ -141,6 +141,14 @@ class Handler(BaseHTTPRequestHandler):
     def at_brotli(self):
         self.send(b"\x8b\x02\x80hello", headers=[("Content-Encoding", "br")])
 
+    def at_stored(self):
+        there = self.server.stored
+        if self.command in {"GET", "HEAD"}:
+            self.send(there or b"", status=404 if there is None else 200)
+        else:
+            self.server.stored = self.body if self.command == "PUT" else None
+            self.send()
+
     def at_repeated(self):
         self.send(headers=[("X-Many", "1"), ("X-Many", "2"), ("Set-Cookie", "a=1"), ("Set-Cookie", "b=2")])
 
@@ -213,6 +221,7 @@ class Server(ThreadingHTTPServer):
             self.scheme = "https"
         self.seen = []
         self.counts = Counter()
+        self.stored = None
         self.arrived = threading.Event()
         self.released = threading.Event()
         self.barrier = threading.Barrier(3)
@@ -458,7 +467,13 @@ def transport(request):
 
 
 @pytest.fixture
-def open_host(tmp_path, credentials, transport):
+def more_plugins():
+    """Plugins that a test adds."""
+    return []
+
+
+@pytest.fixture
+def open_host(tmp_path, credentials, transport, more_plugins):
     """A host with this plugin and a source of credentials; `config` is the table `[plugins.http]`."""
 
     def make(**config):
@@ -472,6 +487,7 @@ def open_host(tmp_path, credentials, transport):
                 Plugin(kind="store", name="sqlite", value=sideband_store_sqlite.plugin),
                 Plugin(kind="op", name="http", value=sideband_http.plugin),
                 Plugin(kind="op", name="secrets", value=SimpleNamespace(sideband_ops=lambda: family)),
+                *more_plugins,
                 Plugin(kind="op", name="blobs", value=SimpleNamespace(sideband_ops=lambda: blobs)),
                 Plugin(
                     kind="op",

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from time import perf_counter
 
 from sideband.blobs import BlobScope
-from sideband.confined_files import ConfinedFolder, normal_path
+from sideband.confined_files import normal_path
 from sideband.ops import Level, OpContext, op
 
 from ._answers import blob_answer, download_answer, reading
 from ._content import target_of
+from ._download_effects import (
+    download_folder,
+    note_download,
+    preview_download,
+    preview_fetch_blob,
+    reconcile_download,
+    undo_download,
+    undo_fetch_blob,
+)
+from ._effects import reconcile_reading
 from ._exchange import Arrival, Plan, exchange, time_limit
 from ._models import LONGEST_DOWNLOAD, MEBIBYTE, Download, DownloadParams, FetchBlobParams, FetchedBlob
 from ._scope import HttpScope, scope_of
@@ -20,7 +29,6 @@ from ._url import parse_url
 
 __all__ = ["download", "fetch_blob"]
 
-_FILES = "files"
 # The ops end after their own `timeout`; this only has to be longer.
 _LIMIT = LONGEST_DOWNLOAD + 5
 
@@ -36,11 +44,14 @@ def _download_scope(params: DownloadParams) -> HttpScope:
     level=Level.CONTROLLED,
     timeout=_LIMIT,
     record=["url", "auth", "path", "overwrite"],
+    preview=preview_download,
+    reconcile=reconcile_download,
+    undo=undo_download,
 )
 async def download(params: DownloadParams, ctx: OpContext) -> Download:
     """Stream a body into a file of the host's folder for files. It is there whole or, if anything fails, not at all."""
     path = normal_path(params.path)
-    folder = ConfinedFolder(Path(ctx.home) / _FILES)
+    folder = download_folder(ctx)
     state: HttpState = ctx.state
     plan = _plan(params, ctx, file=path)
     started = perf_counter()
@@ -53,8 +64,11 @@ async def download(params: DownloadParams, ctx: OpContext) -> Download:
             if not arrival.response.is_success:
                 return download_answer(arrival, path=None, size=0, sha256=None, started=started)
             await _save(arrival, file.write, params.max_bytes, path, ctx)
+            sha256 = await file.complete()
+            answer = download_answer(arrival, path=path, size=file.size, sha256=sha256, started=started)
+            await note_download(folder, path, answer, ctx)
             await file.commit(overwrite=params.overwrite)
-            return download_answer(arrival, path=path, size=file.size, sha256=file.sha256, started=started)
+            return answer
 
 
 def _fetch_scope(params: FetchBlobParams) -> HttpScope:
@@ -69,6 +83,9 @@ def _fetch_scope(params: FetchBlobParams) -> HttpScope:
     idempotent=True,
     timeout=_LIMIT,
     record=["url", "auth"],
+    preview=preview_fetch_blob,
+    reconcile=reconcile_reading,
+    undo=undo_fetch_blob,
 )
 async def fetch_blob(params: FetchBlobParams, ctx: OpContext) -> FetchedBlob:
     """Stream a body into a blob, which other ops take by its digest. Needs `blobs:mode=write` too."""

@@ -12,6 +12,15 @@ from sideband.ops import Level, OpContext, OpSpec, op
 from ._answers import response_answer
 from ._content import body_of, target_of
 from ._downloads import download, fetch_blob
+from ._effects import (
+    note_change,
+    preview_request,
+    preview_session_request,
+    reconcile_reading,
+    reconcile_request,
+    undo_reading,
+    undo_request,
+)
 from ._errors import HeaderRefused, HttpError, HttpTimeout, ProtocolFailed
 from ._exchange import Plan, exchange, time_limit
 from ._headers import check_cookies, check_headers
@@ -56,6 +65,11 @@ def _verb(method: str, params: type[UrlParams], doc: str, *, level: Level, idemp
     def scope(params: UrlParams) -> HttpScope:
         return scope_of(parse_url(params.url), method)
 
+    async def preview(params: UrlParams, ctx: OpContext) -> str:
+        return await preview_request(params, ctx, method=method)
+
+    changes = issubclass(params, BodyParams)
+
     return op(
         f"http.{method.lower()}",
         requires="http",
@@ -64,6 +78,9 @@ def _verb(method: str, params: type[UrlParams], doc: str, *, level: Level, idemp
         idempotent=idempotent,
         timeout=_REQUEST_LIMIT,
         record=[name for name in _RECORDED if name in params.model_fields],
+        preview=preview,
+        reconcile=reconcile_request if changes else reconcile_reading,
+        undo=undo_request if changes else undo_reading,
     )(handler)
 
 
@@ -78,6 +95,9 @@ def _request_scope(params: RequestParams) -> HttpScope:
     level=Level.RESTRICTED,
     timeout=_REQUEST_LIMIT,
     record=["method", *_RECORDED],
+    preview=preview_request,
+    reconcile=reconcile_request,
+    undo=undo_request,
 )
 async def request(params: RequestParams, ctx: OpContext) -> Response:
     """Send a request with any method, and read the answer. An HTTP error status is an answer, not an error."""
@@ -101,6 +121,7 @@ async def _request(params: UrlParams, method: str, ctx: OpContext) -> Response:
         follow_redirects=params.follow_redirects,
         max_redirects=params.max_redirects,
     )
+    await note_change(plan, ctx)
     repeatable = _is_repeatable(method, params)
 
     async def attempt() -> Response:
@@ -168,6 +189,9 @@ async def session_open(params: SessionOpenParams, ctx: OpContext) -> Session:
     level=Level.RESTRICTED,
     timeout=_SESSION_LIMIT,
     record=["method", *_RECORDED],
+    preview=preview_session_request,
+    reconcile=reconcile_request,
+    undo=undo_request,
 )
 async def session_request(params: SessionRequestParams, ctx: OpContext) -> Response:
     """Send a request with the defaults and cookies of a session, repeated as the session says."""
@@ -191,6 +215,7 @@ async def session_request(params: SessionRequestParams, ctx: OpContext) -> Respo
         )
     )
 
+    await note_change(plan, ctx)
     repeatable = _is_repeatable(plan.method, params)
 
     async def attempt() -> Response:

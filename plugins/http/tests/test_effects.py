@@ -1,0 +1,269 @@
+"""What requests say they would do, what becomes of those whose host died, and what is told about taking them back."""
+
+import hashlib
+from types import SimpleNamespace
+
+import pytest
+from sideband import Plugin, hookimpl
+from sideband.broker import Claims, recover
+from sideband.hooks import Deny
+from sideband.ledger import Intent, find
+from sideband.ops import EffectUnknown, Level, OpDenied, Origin
+
+pytestmark = pytest.mark.anyio
+
+GRANT = ("http:host=127.0.0.1", "secrets", "blobs")
+TOKEN = "s3cr3t-token-value"
+
+
+@pytest.fixture
+def previews():
+    return []
+
+
+@pytest.fixture
+def more_plugins(previews):
+    @hookimpl
+    async def op_call(event):
+        if event.preview is None or not (
+            event.params.get("http2") is False or "X-Ask" in event.params.get("headers", {})
+        ):
+            return None
+        previews.append(await event.preview(event.params))
+        return Deny("only asked")
+
+    return [Plugin("hook", "watch", SimpleNamespace(op_call=op_call))]
+
+
+class Ledger:
+    """The ledger after a crash: what is open."""
+
+    def __init__(self, *intents):
+        self.intents = intents
+        self.outcomes = []
+
+    async def orphans(self):
+        return self.intents
+
+    async def outcome(self, entry, *, durable=False):
+        self.outcomes.append(entry)
+
+
+async def do(host, op, effect_key=None, **params):
+    """Do it, and answer what the ledger knows of it."""
+    reports = []
+    await host.op(op, params, key=effect_key, on_effect=reports.append)
+    return await find(host.ledger.folder, next(one.id for one in reports if one.op == op))
+
+
+async def lose(host, record, *, grant=GRANT, key=None, noted=True):
+    """Find it in the ledger of a host that died before it was over, and say what became of it."""
+    intent = Intent(
+        effect="dead-1",
+        op=record.op,
+        key=key,
+        params=record.params,
+        grant=grant,
+        origin=Origin(skill="writer"),
+        level=Level.RESTRICTED,
+        note=record.note if noted else {},
+    )
+    ledger = Ledger(intent)
+    (recovered,) = await recover(host.broker, ledger, Claims(host.store, host.ledger))
+    return recovered.status, ledger.outcomes[0].result
+
+
+@pytest.mark.parametrize(
+    ("now", "status"), [(b"what was sent", "done"), (None, "failed"), (b"something else", "unknown")]
+)
+async def test_a_lost_put_is_looked_up(host, server, now, status):
+    record = await do(host, "http.put", url=server.url("/stored"), body=b"what was sent", params={"q": 1})
+    server.stored = now
+    assert (await lose(host, record))[0] == status
+    assert [one["method"] for one in server.seen] == ["PUT", "GET"]
+    assert server.seen[1]["path"] == "/stored?q=1"
+
+
+async def test_a_lost_put_of_a_blob_is_looked_up(host, server):
+    blob = await host.blobs.put(b"x" * 2_000_000)
+    record = await do(host, "http.request", method="PUT", url=server.url("/stored"), body_blob=blob.sha256)
+    assert (await lose(host, record))[0] == "done"
+
+
+@pytest.mark.parametrize(("now", "status"), [(None, "done"), (b"still there", "failed")])
+async def test_a_lost_delete_is_looked_up(host, server, now, status):
+    record = await do(host, "http.delete", url=server.url("/stored"))
+    server.stored = now
+    assert (await lose(host, record))[0] == status
+
+
+async def test_a_server_that_does_not_say_leaves_a_lost_delete_unknown(host, server):
+    record = await do(host, "http.delete", url=server.url("/status?code=500"))
+    assert (await lose(host, record))[0] == "unknown"
+
+
+async def test_a_lost_change_in_a_session_is_looked_up(host, server):
+    reports = []
+    opening = ("http.session_open", {"base_url": server.origin, "auth": "bearer"})
+    ask = ("http.session_request", {"session_id": "$session", "url": "/stored", "method": "PUT", "body": "x"})
+    await host.op("flow.run", {"steps": [opening, ask]}, on_effect=reports.append)
+    effect = next(one.id for one in reports if one.op == "http.session_request")
+    assert (await lose(host, await find(host.ledger.folder, effect)))[0] == "done"
+    assert server.seen[1]["headers"]["authorization"] == f"Bearer {TOKEN}"
+
+
+async def test_looking_needs_the_right_to_look(host, server):
+    record = await do(host, "http.delete", url=server.url("/stored"))
+    assert (await lose(host, record, grant=("http:host=127.0.0.1,method=DELETE",)))[0] == "unknown"
+    assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("op", "params"),
+    [
+        ("http.post", {"idempotency_key": "order-17"}),
+        ("http.request", {"method": "PATCH", "idempotency_key": "order-17"}),
+        ("http.request", {"method": "GET"}),
+        ("http.get", {}),
+        ("http.fetch_blob", {}),
+    ],
+)
+async def test_what_may_be_repeated_is_free_to_be_made_again(host, server, op, params):
+    params = {"url": server.url("/echo"), **params}
+    assert (await lose(host, await do(host, op, "k", **params), key="k"))[0] == "unknown"
+    await host.op(op, params, key="k")
+    assert len(server.seen) == 2
+
+
+async def test_a_lost_post_without_a_key_is_never_made_again(host, server):
+    params = {"url": server.url("/echo")}
+    assert (await lose(host, await do(host, "http.post", "k", **params), key="k"))[0] == "unknown"
+    with pytest.raises(EffectUnknown):
+        await host.op("http.post", params, key="k")
+    assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize(("now", "status"), [("same", "done"), (None, "failed"), (b"other", "unknown")])
+async def test_a_lost_download_is_looked_up(host, server, now, status):
+    record = await do(host, "http.download", url=server.url("/bytes?count=9"), path="x")
+    file = host.home / "files/x"
+    if now is None:
+        file.unlink()
+    elif now != "same":
+        file.write_bytes(now)
+    became, result = await lose(host, record, key="k")
+    assert became == status
+    if status == "done":
+        assert (result["path"], result["bytes"], result["sha256"]) == ("x", 9, hashlib.sha256(b"x" * 9).hexdigest())
+
+
+async def test_a_download_lost_before_its_end_has_not_happened(host, server):
+    record = await do(host, "http.download", url=server.url("/bytes?count=9"), path="x")
+    assert (await lose(host, record, noted=False))[0] == "failed"
+
+
+async def undo(host, op, **params):
+    return await host.plan_undo((await do(host, op, **params)).effect)
+
+
+async def test_a_download_is_taken_back_by_removing_the_file(host, server):
+    plan = await undo(host, "http.download", url=server.url("/bytes?count=9"), path="x")
+    expected = {"path": "x", "expected": hashlib.sha256(b"x" * 9).hexdigest()}
+    assert [(one.op, one.params) for one in plan.steps] == [("files.restore", expected)]
+    assert (host.home / "files/x").exists()
+
+
+async def test_a_download_that_replaced_a_file_is_taken_back_by_putting_that_back(host, server):
+    await host.op("http.download", {"url": server.url("/bytes?count=3"), "path": "x"})
+    plan = await undo(host, "http.download", url=server.url("/bytes?count=9"), path="x", overwrite=True)
+    (step,) = plan.steps
+    assert (step.op, step.params["path"], step.params["permissions"]) == ("files.restore", "x", 0o600)
+    assert step.params["expected"] == hashlib.sha256(b"x" * 9).hexdigest()
+    assert await host.blobs.read(step.params["blob"], max_bytes=3) == b"xxx"
+
+
+async def test_a_large_file_that_was_replaced_is_not_kept_which_is_said(host, server):
+    await host.op("http.download", {"url": server.url("/bytes?count=17000000"), "path": "x"})
+    plan = await undo(host, "http.download", url=server.url("/bytes?count=9"), path="x", overwrite=True)
+    assert (plan.steps, plan.remains) == ((), ("what `x` was before was not kept: it had 17,000,000 bytes",))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [(b"changed", "changed again since"), (b"xxx", "as it was before: there is nothing")]
+)
+async def test_a_file_that_was_changed_since_the_download_stays(host, server, content, said):
+    await host.op("http.download", {"url": server.url("/bytes?count=3"), "path": "x"})
+    record = await do(host, "http.download", url=server.url("/bytes?count=9"), path="x", overwrite=True)
+    (host.home / "files/x").write_bytes(content)
+    plan = await host.plan_undo(record.effect)
+    assert plan.steps == ()
+    assert said in plan.remains[0]
+
+
+@pytest.mark.parametrize(
+    ("op", "params", "said"),
+    [
+        ("http.get", {}, "only read"),
+        ("http.request", {"method": "GET"}, "only read"),
+        ("http.post", {}, "what POST http"),
+        ("http.put", {}, "what PUT http"),
+        ("http.request", {"method": "PATCH"}, "what PATCH http"),
+        ("http.fetch_blob", {}, "the blob stays"),
+        ("http.download", {"path": "x", "url": "/status?code=404"}, "no file was written"),
+    ],
+)
+async def test_what_can_not_be_taken_back_is_said(host, server, op, params, said):
+    params = {**params, "url": server.url(params.get("url", "/echo"))}
+    plan = await undo(host, op, **params)
+    assert plan.steps == ()
+    assert said in plan.remains[0]
+
+
+PREVIEWS = [
+    ("http.get", {"params": {"q": 1}}, "GET {}/echo?q=1"),
+    ("http.post", {"json": {"a": 1}, "auth": "bearer"}, "POST {}/echo with 7 bytes of JSON, credential `bearer`"),
+    ("http.put", {"body": "ü"}, "PUT {}/echo with 2 bytes of text"),
+    ("http.put", {"body": b"xyz"}, "PUT {}/echo with 3 bytes"),
+    ("http.patch", {"data": {"a": 1}}, "PATCH {}/echo with 3 bytes of a form"),
+    ("http.request", {"method": "delete"}, "DELETE {}/echo"),
+    ("http.fetch_blob", {}, "GET {}/echo into a blob"),
+    ("http.download", {"path": "new", "auth": "bearer"}, "GET {}/echo, credential `bearer`, into the new file `new`"),
+]
+
+
+async def preview(host, previews, op, params):
+    with pytest.raises(OpDenied, match="only asked"):
+        await host.op(op, {**params, "http2": False})
+    return previews.pop()
+
+
+@pytest.mark.parametrize("case", PREVIEWS)
+async def test_each_op_says_what_it_would_do(host, server, previews, case):
+    op, params, said = case
+    assert await preview(host, previews, op, {"url": server.url("/echo"), **params}) == said.format(server.origin)
+    assert server.seen == []
+
+
+async def test_a_preview_of_a_blob_says_how_large_it_is(host, server, previews):
+    sha256 = (await host.blobs.put(b"12345")).sha256
+    said = await preview(host, previews, "http.put", {"url": server.url("/echo"), "body_blob": sha256})
+    assert said == f"PUT {server.origin}/echo with 5 bytes of a blob"
+
+
+@pytest.mark.parametrize(("overwrite", "fate"), [(True, "which it would replace"), (False, "it would fail")])
+async def test_a_preview_of_a_download_says_what_is_there(host, server, previews, overwrite, fate):
+    await host.op("http.download", {"url": server.url("/bytes?count=3"), "path": "x"})
+    params = {"url": server.url("/echo"), "path": "x", "overwrite": overwrite}
+    said = await preview(host, previews, "http.download", params)
+    assert "where there are 3 bytes" in said
+    assert fate in said
+
+
+async def test_a_preview_in_a_session_knows_where_it_leads(host, server, previews):
+    opening = ("http.session_open", {"base_url": server.origin, "auth": "bearer"})
+    asked = {"url": "/x", "method": "POST", "body": "abc", "headers": {"X-Ask": "1"}}
+    asks = [("http.session_request", {"session_id": session_id, **asked}) for session_id in ("$session", "none")]
+    await host.op("flow.run", {"steps": [opening, *asks]})
+    known, unknown = previews
+    assert known == f"POST {server.origin}/x with 3 bytes of text, credential `bearer`, in a session"
+    assert unknown == "POST /x, in a session that is not open"
