@@ -155,13 +155,19 @@ class Databases:
 
     async def _watched(self, work: Callable[[], T], session: Callable[[], Session | None]) -> T:
         ended = anyio.Event()
+        result: list[T] = []
+        failures: list[Exception] = []
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._stop_in_time, ended, session)
             try:
-                result = await to_thread.run_sync(work, limiter=self._limiter)
+                result.append(await to_thread.run_sync(work, limiter=self._limiter))
+            except Exception as error:  # noqa: BLE001  raised below: the group would put it into a group of its own
+                failures.append(error)
             finally:
                 ended.set()
-        return result
+        if failures:
+            raise failures[0]
+        return result[0]
 
     async def _stop_in_time(self, ended: anyio.Event, session: Callable[[], Session | None]) -> None:
         """Stop the session when the time is over or the dispatch is cancelled, again and again until it has ended."""

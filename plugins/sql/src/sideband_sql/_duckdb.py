@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import date, datetime
 from datetime import time as time_of_day
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -64,6 +65,8 @@ _CHANGING = _READING | {
     StatementType.DROP,
     StatementType.ALTER,
 }
+_names = threading.Lock()
+_files: dict[Path, threading.Lock] = {}
 _BUSY = ("Could not set lock", "different configuration", "Unique file handle conflict", "already attached")
 
 
@@ -78,8 +81,10 @@ class DuckdbDriver:
             SqlError: it can't be opened.
         """
         with ExitStack() as stack:
-            for one in (target, *attached.values()):
-                stack.enter_context(_unmoved(one))
+            targets = {one.file: one for one in (target, *attached.values())}
+            for one in sorted(targets):
+                stack.enter_context(_alone(targets[one], config))
+                stack.enter_context(_unmoved(targets[one]))
             connection = _connect(target, config, changes=changes)
             stack.callback(connection.close)
             session = DuckdbSession(connection, target, config, changes)
@@ -235,6 +240,22 @@ class DuckdbSession:
                 raise SqlDenied(f"a statement of the kind {kind}", hint="SELECT, and changes of rows and of the schema")
             connection = self.connection.execute(statement, params)
             return DuckdbAnswer([column[0] for column in connection.description or ()], self, connection)
+
+
+@contextmanager
+def _alone(target: Target, config: Config) -> Iterator[None]:
+    """One session a file: two in one process would be one instance of the engine, with what either has attached."""
+    with _names:
+        lock = _files.setdefault(target.file, threading.Lock())
+    gives_up = time.monotonic() + config.busy_seconds
+    while not lock.acquire(timeout=_SECONDS_BETWEEN_TRIES):
+        from_thread.check_cancelled()
+        if time.monotonic() > gives_up:
+            raise SqlBusy(target.name, config.busy_seconds)
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 @contextmanager

@@ -105,7 +105,7 @@ def revert(connection: apsw.Connection, changes: bytes, name: str) -> int:
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
     try:
         apsw.Changeset.apply(changes, connection, conflict=refuse, flags=apsw.SQLITE_CHANGESETAPPLY_FKNOACTION)
-    except apsw.AbortError:
+    except (apsw.AbortError, apsw.ConstraintError):
         raise SqlConflict(name, *conflicts[0]) from None
     finally:
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 1)
@@ -113,9 +113,13 @@ def revert(connection: apsw.Connection, changes: bytes, name: str) -> int:
 
 
 def _ordinary_tables(connection: apsw.Connection) -> dict[str, int]:
-    """The tables that statements may change row by row, with the number of their columns."""
+    """The tables that statements may change row by row, with the number of their columns in a changeset.
+
+    A table without a primary key has one more there, its rowid.
+    """
     found = connection.execute(
-        "SELECT name, ncol FROM pragma_table_list WHERE schema = 'main' AND type = 'table'"
+        "SELECT t.name, t.ncol + (SELECT sum(pk) = 0 FROM pragma_table_info(t.name, 'main'))"
+        " FROM pragma_table_list AS t WHERE schema = 'main' AND type = 'table'"
     ).fetchall()
     tables = {str(name): int(count) for name, count in found if isinstance(count, int)}
     return {name: count for name, count in tables.items() if name != MARKS and not name.startswith("sqlite_")}

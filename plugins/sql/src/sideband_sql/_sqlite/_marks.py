@@ -29,5 +29,5 @@ def is_marked(connection: apsw.Connection, effect: str) -> bool | None:
         return False
     if connection.execute(f"SELECT 1 FROM {MARKS} WHERE effect = ?", (effect,)).fetchall():  # noqa: S608
         return True
-    forgotten = connection.execute(f"SELECT 1 FROM {MARKS} HAVING min(id) > 1").fetchall()  # noqa: S608
+    ((forgotten,),) = connection.execute(f"SELECT min(id) > 1 FROM {MARKS}").fetchall()  # noqa: S608
     return None if forgotten else False
