@@ -1,6 +1,7 @@
 """The encrypted store when the machine, the disk or somebody else is against it."""
 
 import base64
+import functools
 import hashlib
 import json
 import os
@@ -46,34 +47,40 @@ def python_environment():
     return os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
-def crash(tmp_path, action):
+@pytest.fixture(scope="module")
+def crash(tmp_path_factory):
     """What was left by runs that were killed before each of their steps."""
-    done = subprocess.run(
-        [sys.executable, HERE / "store_crashes.py", tmp_path, action],
-        env=python_environment(), capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    left = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(left) > 3
-    return left
+
+    @functools.cache
+    def crash(action):
+        done = subprocess.run(
+            [sys.executable, HERE / "store_crashes.py", tmp_path_factory.mktemp(action), action],
+            env=python_environment(), capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        left = [json.loads(line) for line in done.stdout.splitlines()]
+        assert len(left) > 3
+        return left
+
+    return crash
 
 
 class TestKilledAtEachStep:
-    def test_a_change_is_there_whole_or_not_at_all(self, tmp_path):
-        left = crash(tmp_path, "change")
+    def test_a_change_is_there_whole_or_not_at_all(self, crash):
+        left = crash("change")
         assert {run["value"] for run in left} == {"old-value", "new-value"}
         assert all(run["same"] for run in left)
 
-    def test_the_first_secret_is_there_or_not(self, tmp_path):
-        assert {run["value"] for run in crash(tmp_path, "first")} <= {None, "new-value"}
+    def test_the_first_secret_is_there_or_not(self, crash):
+        assert {run["value"] for run in crash("first")} <= {None, "new-value"}
 
     @pytest.mark.parametrize("action", ["rekey", "to-passphrase", "to-file", "passphrase"])
-    def test_a_store_that_gets_a_new_key_opens_at_any_time(self, tmp_path, action):
-        assert {run["value"] for run in crash(tmp_path, action)} == {"old-value"}
+    def test_a_store_that_gets_a_new_key_opens_at_any_time(self, crash, action):
+        assert {run["value"] for run in crash(action)} == {"old-value"}
 
     @pytest.mark.parametrize("action", ["first", "change", "rekey"])
-    def test_the_next_change_removes_what_was_left(self, tmp_path, action):
-        for run in crash(tmp_path, action):
+    def test_the_next_change_removes_what_was_left(self, crash, action):
+        for run in crash(action):
             assert run["files"] == ["key", "lock", "store.json"]
 
 
