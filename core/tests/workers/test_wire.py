@@ -201,6 +201,18 @@ def test_what_no_frame_can_hold_is_refused(value):
         encode({"value": value})
 
 
+@pytest.mark.parametrize("inner", [5, None, "%%%", "AAA", ["AAA="], {"__bytes__": "AAA="}])
+@pytest.mark.parametrize("around", [lambda value: value, lambda value: [{"a": (value,)}]])
+def test_an_object_that_the_other_end_would_take_for_bytes_that_are_none_is_not_sent(inner, around):
+    with pytest.raises(Unsendable, match="written like bytes"):
+        encode({"value": around({"__bytes__": inner})})
+
+
+@pytest.mark.parametrize("value", [{"__bytes__": 5, "more": 1}, {"a": {"b": "__bytes__"}}, '{"__bytes__":5}', [b"x"]])
+def test_what_only_resembles_bytes_is_sent(value):
+    assert decode(encode({"value": value})) == {"value": value}
+
+
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
 def test_every_kind_of_bytes_is_sent(kind):
     assert decode(encode({"a": kind(b"\x00\xff")})) == {"a": b"\x00\xff"}

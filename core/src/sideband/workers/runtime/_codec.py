@@ -24,6 +24,7 @@ MAX_VALUES = 250_000
 """Values in one line, each member of a list or an object: what a parser makes of many takes seconds and gigabytes."""
 
 _BYTES = "__bytes__"
+_OPENING = b'{"__bytes__":'
 _ESCAPE = 0x5C
 _QUICK = 65_536
 
@@ -58,6 +59,8 @@ def encode(message: dict[str, Any]) -> bytes:
         raise Unsendable(f"it has more than {MAX_VALUES:,} values")
     if line.count(b"{") + line.count(b"[") > MAX_NESTING and _is_too_deep(message):
         raise Unsendable(f"it is nested deeper than {MAX_NESTING} levels")
+    if _OPENING in line:
+        _refuse_look_alikes(message)
     return line
 
 
@@ -161,6 +164,22 @@ def _bytes_from_base64(value: Any) -> bytes:
         return binascii.a2b_base64(value.encode("ascii"), strict_mode=True)
     except ValueError:
         raise BadFrame("`__bytes__` is not base64") from None
+
+
+def _refuse_look_alikes(message: dict[str, Any]) -> None:
+    """Refuse objects that the other end would take for bytes and could not read: it would end over them."""
+    waiting: list[Any] = [message]
+    while waiting:
+        node = waiting.pop()
+        if not isinstance(node, dict):
+            waiting += _children(node)
+            continue
+        if len(node) == 1 and _BYTES in node and not isinstance(node[_BYTES], (bytes, bytearray, memoryview)):
+            try:
+                _bytes_from_base64(node[_BYTES])
+            except BadFrame as problem:
+                raise Unsendable(f"an object is written like bytes, and {problem}") from None
+        waiting += _children(node.values())
 
 
 def _finite(text: str) -> float:
