@@ -8,6 +8,8 @@ import socket
 import ssl
 import subprocess
 import sysconfig
+import threading
+from collections import deque
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -206,6 +208,8 @@ def run_vault(*options, ca_file=None):
             said = iter(process.stdout.readline, "")
             if not any("server started" in line for line in said):
                 pytest.fail("the server of secrets did not start")
+            # what it says later must not fill the pipe
+            threading.Thread(target=deque, args=(said, 0), daemon=True).start()
             server = VaultServer(f"{'https' if ca_file else 'http'}://127.0.0.1:{port}", ca_file)
             with server.admin:
                 yield server

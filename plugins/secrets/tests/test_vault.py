@@ -341,6 +341,7 @@ async def test_using_it_needs_the_same_rights(vault, open_with, name):
         )
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_many_may_ask_at_once(vault, open_with, name):
     vault.put(name, value=VALUE)
     found = []

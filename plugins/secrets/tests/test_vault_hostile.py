@@ -158,6 +158,7 @@ async def test_a_server_that_takes_its_time_is_given_up(open_with, say):
                 await host.op("secrets.read", {"name": "token"})
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_waiting_for_it_can_be_cancelled(open_with):
     reached = threading.Event()
 
