@@ -1,6 +1,11 @@
 """``sideband secrets`` as people and scripts use it."""
 
 import json
+import os
+import pty
+import subprocess
+import sys
+from contextlib import suppress
 
 import pytest
 
@@ -110,3 +115,40 @@ def test_a_source_that_is_down_is_named_beside_what_there_is(sideband, secrets):
     assert done.returncode == 0, done.stderr
     assert "token" in done.stdout
     assert "vault is left out: the server of secrets at http://127.0.0.1:9 can't be reached" in done.stderr
+
+
+@pytest.fixture
+def at_terminal(tmp_path):
+    """A command with a person, who answers each question."""
+
+    def run(*words, answers):
+        terminal, inside = pty.openpty()
+        environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "SIDEBAND_HOME": str(tmp_path / "home")}
+        command = [sys.executable, "-m", "sideband", "secrets", *words]
+        with subprocess.Popen(
+            command, stdin=inside, stdout=inside, stderr=inside, env=environment | ENCRYPTED, start_new_session=True
+        ) as process:
+            os.close(inside)
+            shown, left = b"", list(answers)
+            with suppress(OSError):  # nobody is at its other end any more
+                while part := os.read(terminal, 4096):
+                    shown += part
+                    if left and shown.endswith(b": "):
+                        os.write(terminal, left.pop(0).encode() + b"\n")
+        os.close(terminal)
+        assert not left
+        return process.returncode, shown.decode()
+
+    return run
+
+
+def test_a_new_passphrase_is_asked_for_twice(secrets, at_terminal, reveal):
+    secrets("set", "token", stdin=CANARY)
+    code, shown = at_terminal("rekey", "passphrase", answers=["correct horse battery", "correct horse"])
+    assert (code, "they differ" in shown) == (2, True)
+    assert reveal() == CANARY
+    code, shown = at_terminal("rekey", "passphrase", answers=["correct horse battery"] * 2)
+    assert code == 0
+    assert "set SIDEBAND_SECRETS_PASSPHRASE to the new one" in shown
+    assert "horse" not in shown
+    assert reveal(SIDEBAND_SECRETS_PASSPHRASE="correct horse battery") == CANARY

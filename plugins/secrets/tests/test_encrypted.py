@@ -77,6 +77,18 @@ def test_each_write_is_sealed_anew(store):
     assert json.loads(store.path.read_bytes())["nonce"] != json.loads(before)["nonce"]
 
 
+def test_a_change_that_changes_nothing_writes_nothing(store):
+    before = store.path.read_bytes()
+    take(store, "missing")
+    put(store, secret())
+    assert store.path.read_bytes() == before
+
+
+def test_removing_what_is_not_there_makes_no_store_and_no_key(folder, open_store):
+    take(open_store(), "missing")
+    assert [file.name for file in folder.iterdir()] == ["lock"]
+
+
 def test_another_key_is_told_from_damage(store, folder, open_store):
     (folder / "key").write_bytes(base64.b64encode(os.urandom(32)))
     with pytest.raises(SecretsWrongKey) as caught:

@@ -34,14 +34,14 @@ def choose_backend(config: Config, home: Path) -> BlockingBackend:
         return _encrypted(config, folder)
     if config.backend == "keyring":
         return _keyring(config, folder, only_known=False)
-    if (folder / _MARK).exists():
+    if os.path.lexists(folder / _MARK):
         return _keyring(config, folder, only_known=True)
     return _best(config, folder)
 
 
 def _best(config: Config, folder: Path) -> BlockingBackend:
     encrypted = _encrypted(config, folder)
-    if encrypted.path.exists():
+    if os.path.lexists(encrypted.path):
         return encrypted
     try:
         return evolve(_keyring(config, folder, only_known=True), mark=folder / _MARK)
