@@ -6,6 +6,7 @@ from threading import Thread
 
 import pytest
 import trustme
+from sideband.ops import Credential
 from sideband_http import ClientCertificateInvalid
 
 pytestmark = pytest.mark.anyio
@@ -176,6 +177,21 @@ async def test_a_key_that_is_not_there(open_host, server_of, files, tmp_path):
 async def test_a_key_that_is_no_file(open_host, server_of, files, tmp_path):
     os.mkfifo(tmp_path / "pipe", 0o600)
     assert "is no file" in await refused(open_host, server_of, config(server_of.origin, files[0], tmp_path / "pipe"))
+
+
+async def test_a_certificate_that_is_no_file(open_host, server_of, files, tmp_path):
+    os.mkfifo(tmp_path / "pipe", 0o600)
+    assert "is no file" in await refused(open_host, server_of, config(server_of.origin, tmp_path / "pipe", files[1]))
+
+
+async def test_a_password_that_is_too_long_for_any_key(open_host, server_of, files, credentials):
+    async def resolve(handle, audience, ctx):
+        return Credential(handle, "long" * 1_000)
+
+    credentials.resolve = resolve
+    write_private(files[1], encrypted(files[1].read_bytes()))
+    settings = config(server_of.origin, *files, password="bearer")
+    assert "password is wrong" in await refused(open_host, server_of, settings)
 
 
 async def test_a_key_that_does_not_fit(open_host, server_of, files, clients):

@@ -2,6 +2,7 @@ import gc
 
 import pytest
 from sideband_http import (
+    AuthoritiesInvalid,
     ConnectFailed,
     ContentInvalid,
     HttpTimeout,
@@ -109,6 +110,19 @@ async def test_a_configured_authority_is_trusted(open_host, tls_server, ca_file)
     async with open_host(ca_file=str(ca_file)) as host:
         answer = await host.op("http.get", {"url": tls_server.url("/echo")})
     assert answer["status"] == 200
+
+
+@pytest.mark.parametrize(("content", "problem"), [(None, "No such file"), ("this is no certificate", "no certificate")])
+async def test_authorities_that_can_not_be_read(open_host, tls_server, tmp_path, content, problem):
+    path = tmp_path / "authorities.pem"
+    if content is not None:
+        path.write_text(content)
+    async with open_host(ca_file=str(path)) as host:
+        error = await failure(host, AuthoritiesInvalid, tls_server.url("/echo"))
+    assert (error.code, error.nothing_happened) == ("http.ca_file", True)
+    assert problem in error.message
+    assert "PEM" in error.hint
+    assert tls_server.seen == []
 
 
 async def test_the_environment_adds_no_trust(host, tls_server, ca_file, monkeypatch):

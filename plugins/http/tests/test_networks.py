@@ -326,6 +326,13 @@ async def test_the_next_address_is_tried_if_nobody_listens_at_the_first(get, nam
     assert (await get(f"{GRANTED},network=loopback"))["status"] == 200
 
 
+async def test_no_more_than_eight_addresses_are_tried(get, names, server):
+    names.known[NAME] = [*(f"127.0.0.{number}" for number in range(2, 10)), "127.0.0.1"]
+    with pytest.raises(ConnectFailed):
+        await get(f"{GRANTED},network=loopback")
+    assert server.seen == []
+
+
 async def test_a_name_without_an_address_is_no_connection(get, names):
     with pytest.raises(ConnectFailed, match="not known"):
         await get(GRANTED)

@@ -203,6 +203,15 @@ async def test_a_proxy_that_resolves_names_is_given_no_address_in_private(open_h
     assert proxy.asked == []
 
 
+async def test_a_proxy_that_resolves_names_is_given_addresses_that_are_granted(open_host, proxy, server):
+    proxy.leads_to = server.server_address
+    async with open_host(proxy=proxy.origin, proxy_resolves=True) as host:
+        assert (await host.op("http.get", {"url": "http://10.0.0.1/echo"}, grants=["http:host=10.0.0.1"]))["ok"]
+        local = server.url("/echo").replace("127.0.0.1", "localhost")
+        assert (await host.op("http.get", {"url": local}, grants=["http:host=localhost"]))["ok"]
+    assert [one.split()[1] for one in proxy.asked] == ["10.0.0.1:80"]
+
+
 async def test_the_credential_of_a_proxy_is_a_secret_for_the_proxy_alone(open_host, proxy, server, names, credentials):
     names[NAME] = ["8.8.8.8"]
     proxy.leads_to = server.server_address
@@ -236,7 +245,7 @@ async def test_a_credential_can_not_add_to_what_a_proxy_is_asked(open_host, prox
         (b"HTTP/1.1 200 ok\r\n\r\nHTTP/1.1 200 ok\r\nContent-Length: 2\r\n\r\nhi", "more than it was asked"),
         (b"garbage\r\n\r\n", "as a proxy does"),
         (b"HTTP/1.1 200 ok\r\n", "as a proxy does"),
-        (b"HTTP/1.1 200 ok\r\n" + b"X-A: y\r\n" * 5_000, "as a proxy does"),
+        (b"HTTP/1.1 200 ok\r\n" + b"X-A: y\r\n" * 5_000 + b"\r\n", "as a proxy does"),
         (b"HTTP/1.1 2000 ok\r\n\r\n", "as a proxy does"),
         (b"", "as a proxy does"),
     ],

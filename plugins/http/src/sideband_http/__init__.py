@@ -4,6 +4,7 @@ from ._addresses import AddressClass
 from ._errors import (
     AddressDenied,
     AddressRefused,
+    AuthoritiesInvalid,
     ClientCertificateInvalid,
     ConnectFailed,
     ContentInvalid,
@@ -26,6 +27,7 @@ __all__ = [
     "AddressClass",
     "AddressDenied",
     "AddressRefused",
+    "AuthoritiesInvalid",
     "ClientCertificateInvalid",
     "ConnectFailed",
     "ContentInvalid",

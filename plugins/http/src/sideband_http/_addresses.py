@@ -165,12 +165,9 @@ def _embedded(address: IPv6Address) -> Iterator[IPv4Address]:
 def _translated_locally(number: int) -> Iterator[IPv4Address]:
     """At each place where RFC 6052 may put it, by the length of a prefix that only the network's operator knows.
 
-    Bits 64 to 71 and what follows the address are zero; where they aren't, it does not stand there.
+    Bits 64 to 71 are left out, and what follows the address is zero; where it isn't, the address does not stand there.
     """
-    found = {number & _LOW}
-    if number >> 56 & 0xFF == 0:
-        without_gap = number >> 64 << 56 | number & (1 << 56) - 1
-        for behind in (40, 32, 24):
-            if without_gap & (1 << behind) - 1 == 0:
-                found.add(without_gap >> behind & _LOW)
+    without_gap = number >> 64 << 56 | number & (1 << 56) - 1
+    places = (without_gap >> behind for behind in (40, 32, 24) if without_gap & (1 << behind) - 1 == 0)
+    found = {one & _LOW for one in (number, *places)}
     yield from map(IPv4Address, found - {0} or found)

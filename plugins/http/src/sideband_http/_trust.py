@@ -13,7 +13,7 @@ import anyio
 from attrs import define, field, frozen
 from sideband.ops import Credential
 
-from ._errors import ClientCertificateInvalid
+from ._errors import AuthoritiesInvalid, ClientCertificateInvalid
 
 __all__ = ["ClientCertificate", "Trust", "Unlock", "no_secrets"]
 
@@ -67,6 +67,7 @@ class Trust:
             origin: who is connected to, if that is one with a certificate.
 
         Raises:
+            AuthoritiesInvalid: the configured authorities can't be read.
             ClientCertificateInvalid: its certificate can't be used.
         """
         key = (http2, origin)
@@ -85,7 +86,11 @@ class Trust:
 
         context = ssl.create_default_context(cafile=certifi.where())
         if self.ca_file is not None:
-            context.load_verify_locations(cafile=self.ca_file)
+            try:
+                context.load_verify_locations(cafile=self.ca_file)
+            except OSError as error:  # what ssl raises is one, too
+                problem = "there is no certificate in it" if isinstance(error, ssl.SSLError) else error.strerror
+                raise AuthoritiesInvalid(str(self.ca_file), problem or type(error).__name__) from None
         if origin is not None and own is not None:
             _show(context, origin, own, password)
         return context
@@ -94,25 +99,34 @@ class Trust:
 def _show(context: ssl.SSLContext, origin: str, own: ClientCertificate, password: str | None) -> None:
     key = own.certificate if own.key is None else own.key
     try:
+        _status_of_file(origin, own.certificate)
         _check_private(origin, key)
         # Without a function the library would ask at the terminal for a key that is encrypted.
         context.load_cert_chain(own.certificate, own.key, password=lambda: password or "")
-    except OSError as error:  # what ssl raises is one, too
-        problem = error.strerror or type(error).__name__
-        if isinstance(error, ssl.SSLError):
-            problem = "certificate and key do not fit together, or the password is wrong"
+    except (ssl.SSLError, ValueError) as error:
+        if isinstance(error, ClientCertificateInvalid):
+            raise
+        problem = "certificate and key do not fit together, or the password is wrong"
         raise ClientCertificateInvalid(origin, f"{key}: {problem}") from None
+    except OSError as error:
+        raise ClientCertificateInvalid(origin, f"{error.filename}: {error.strerror}") from None
 
 
 def _check_private(origin: str, key: Path) -> None:
-    descriptor = os.open(key, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    found = _status_of_file(origin, key)
+    if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise ClientCertificateInvalid(origin, f"{key} can be read or changed by others")
+    if found.st_uid not in {os.geteuid(), 0}:
+        raise ClientCertificateInvalid(origin, f"{key} belongs to somebody else")
+
+
+def _status_of_file(origin: str, path: Path) -> os.stat_result:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         found = os.fstat(descriptor)
     finally:
         os.close(descriptor)
     if not stat.S_ISREG(found.st_mode):
-        raise ClientCertificateInvalid(origin, f"{key} is no file")
-    if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise ClientCertificateInvalid(origin, f"{key} can be read or changed by others")
-    if found.st_uid not in {os.geteuid(), 0}:
-        raise ClientCertificateInvalid(origin, f"{key} belongs to somebody else")
+        # Whoever reads a pipe may wait for ever.
+        raise ClientCertificateInvalid(origin, f"{path} is no file")
+    return found
