@@ -4,6 +4,7 @@ import os
 import resource
 import stat
 import tempfile
+import threading
 from pathlib import Path
 
 import anyio
@@ -204,16 +205,39 @@ async def test_a_disk_that_takes_no_more_leaves_no_file(folder, root, names):
     assert names(root) == []
 
 
-async def test_who_waits_for_another_writer_can_be_cancelled(folder, root, names):
+@pytest.fixture
+def somebody_else(root):
+    """Changes something in the folder, and lets go after so many seconds that nobody should wait for it."""
     holder = os.open(root, os.O_RDONLY)
     fcntl.flock(holder, fcntl.LOCK_EX)
-    try:
-        with anyio.move_on_after(0.05) as scope:
-            async with folder.writing("x") as file:
-                await file.commit()
-    finally:
-        os.close(holder)
-    assert scope.cancelled_caught
+    let_go = threading.Event()
+
+    def let_it_go():
+        let_go.set()
+        fcntl.flock(holder, fcntl.LOCK_UN)
+
+    letting_go = threading.Timer(20, let_it_go)
+    letting_go.start()
+    yield let_go
+    letting_go.cancel()
+    letting_go.join()
+    os.close(holder)
+
+
+async def test_who_waits_for_another_writer_can_be_cancelled(folder, root, names, somebody_else):
+    ready = anyio.Event()
+
+    async def write():
+        async with folder.writing("x") as file:
+            ready.set()
+            await file.commit()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(write)
+        await ready.wait()
+        await anyio.wait_all_tasks_blocked()
+        group.cancel_scope.cancel()
+    assert not somebody_else.is_set()
     assert names(root) == []
 
 

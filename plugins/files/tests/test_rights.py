@@ -1,3 +1,5 @@
+import json
+
 import pytest
 import sideband_blobs.plugin
 from sideband import Plugin
@@ -94,6 +96,28 @@ async def test_nothing_is_changed_with_the_right_to_read(files, there, home, cha
     assert sorted(one.name for one in home.iterdir()) == ["a", "x"]
     assert (home / "x").read_text() == "x"
     await getattr(files, name)(path, grants=["files:mode=read|write"], **params)
+
+
+REFUSED = [
+    *((name, {"path": path, **params}, "files") for name, path, params in CHANGES),
+    *(("copy", {"path": "x", "target": "y"}, grant) for grant in ("files:mode=write", "files")),
+    *(("move", {"path": "x", "target": "y"}, grant) for grant in ("files:mode=write", "files:path=x,mode=read|write")),
+    ("move", {"path": "x", "target": "y"}, "files:path=y,mode=read|write"),
+    *((name, {"path": "x"}, "files:path=y") for name in ("read", "stat", "list")),
+    ("read", {"path": "x", "kind": "blob"}, "files"),
+    ("write", {"path": "y", "blob": "0" * 64}, "files:mode=write"),
+    ("find", {"path": "a", "pattern": "*"}, "files:path=y"),
+    ("list", {"path": "a", "hidden": True}, "files"),
+]
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: f"{case[0]}-{case[2]}")
+async def test_what_is_not_granted_is_refused_before_it_begins(host, there, case):
+    name, params, grant = case
+    with pytest.raises(OpDenied):
+        await host.op(f"files.{name}", params, grants=[grant])
+    lines = [line for path in host.ledger.folder.glob("*.jsonl") for line in path.read_text().splitlines()]
+    assert not [line for line in lines if json.loads(line)["kind"] == "intent"]
 
 
 async def test_who_may_only_write_can_not_read_by_copying_or_moving(files, there):
