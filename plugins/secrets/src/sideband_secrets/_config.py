@@ -99,6 +99,8 @@ class VaultConfig(_Table):
         namespace: the namespace, if the server has them.
         ca_file: certificates to trust in the place of the system's.
         timeout: seconds that one request may take.
+        token: where the token for the server is.
+        secrets: what this configuration says of single secrets, by their names.
     """
 
     address: str | None = None
