@@ -140,7 +140,7 @@ async def test_what_is_no_property_list_is_said_to_be_none(parse, document):
         binary(b"\x5f\x14" + bytes(16)),
         binary(b"\x5f\x08"),
         binary(b"\x5f\x00\x01xx"),
-        binary(b"\x08", top=1) + b"\x08" * 40,
+        binary(b"\x4f\x12\x00\x00\x07\xd0" + b"\x09" * 2000, top=2),
         binary(b"\x51\xff"),
         binary(b"\x61\xd8\x00"),
         binary(listing(9)),

@@ -35,7 +35,7 @@ async def key_bytes(ctx: OpContext, key: bytes | None, handle: str | None) -> by
     credential = await ctx.credential(handle, audience_of(ctx.op))
     raw = _decoded(handle, credential.value)
     # as it is used it looks otherwise than as it is stored
-    ctx.protect(raw, handle)
+    ctx.protect(raw, handle, origins=credential.origins)
     return raw
 
 

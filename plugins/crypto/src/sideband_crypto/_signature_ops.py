@@ -144,7 +144,7 @@ async def create_key(params: CreateKeyParams, ctx: OpContext) -> CreatedKey:
     work: Work = ctx.state
     made = await work.run(ctx, lambda: generate(params.kind))
     text = made.key.decode() if made.public is not None else f"hex:{made.key.hex()}"
-    ctx.protect(made.key, params.handle)
     origins = [audience_of(f"crypto.{use}") for use in uses]
+    ctx.protect(made.key, params.handle, origins=origins)
     await ctx.dispatch("secrets.set", {"name": params.handle, "value": text, "origins": origins})
     return CreatedKey(handle=params.handle, public=made.public)
