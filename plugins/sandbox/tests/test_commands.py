@@ -279,6 +279,23 @@ async def test_a_fork_bomb_is_limited_and_ended_with_all_of_it(commands, python_
         await command.close()
 
 
+async def test_the_kernel_says_that_it_has_no_rights_and_can_get_none(commands, tier):
+    command = await commands.launch(CommandRequest(("/bin/cat",), Path("/tmp")))
+    try:
+        lines = (await anyio.Path(f"/proc/{command.pid}/status").read_text()).splitlines()
+        status = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+    finally:
+        await command.close()
+    none = "0" * 16
+    assert [status[name] for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")] == [none] * 4
+    assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")
+    if os.geteuid() == 0:
+        assert status["CapBnd"] == none
+    if os.geteuid() == 0 and tier == "full":
+        assert int(status["Uid"].split()[0]) >= 0x70000000
+        assert not status["Groups"].strip()
+
+
 @BACKENDS
 async def test_a_killed_command_is_gone_with_all_that_it_has_started(commands, python_places, tmp_path):
     marker = f"KILLED={tmp_path.name}"

@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import shutil
 from types import SimpleNamespace
 
 import pytest
@@ -21,7 +22,10 @@ from sideband_shell import (
     ShellStart,
     ShellTimeout,
 )
+from sideband_shell._models import RunParams
+from sideband_shell._ops import run as run_op
 from sideband_shell._output import Kept
+from sideband_shell._programs import find_program, safe_folders
 
 pytestmark = pytest.mark.anyio
 
@@ -200,8 +204,6 @@ async def test_folders_that_others_may_write_to_are_not_searched(run, settings, 
     (folder / "tool").write_text("#!/bin/sh\n")
     (folder / "tool").chmod(0o755)
     folder.chmod(0o777)
-    from sideband_shell._programs import find_program
-
     with pytest.raises(ShellMissing) as caught:
         find_program("tool", [str(folder)], tmp_path / "home")
     assert str(folder) in caught.value.hint
@@ -228,9 +230,31 @@ async def test_a_program_in_the_hosts_own_folder_is_not_run(run, home):
         await run(str(home / "files" / "tool"))
 
 
-async def test_another_name_of_a_shell_is_no_way_around_the_grant(tmp_path):
-    from sideband_shell._programs import find_program, safe_folders
+async def test_a_program_is_not_found_through_a_link_that_came_later(place):
+    (place / "link").symlink_to("/bin/cat")
+    with pytest.raises(ShellDenied, match="link on the way"):
+        find_program(str(place / "link"), [], place / "home")
 
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
+async def test_what_belongs_to_another_user_is_not_run_nor_searched(place):
+    shutil.copy("/bin/cat", place / "tool")
+    os.chown(place / "tool", 61_234, 61_234)
+    with pytest.raises(ShellDenied, match="61234"):
+        find_program(str(place / "tool"), [], place / "home")
+    place.chmod(0o755)
+    assert list(safe_folders([str(place)])) == [str(place)]
+    os.chown(place, 61_234, 61_234)
+    assert list(safe_folders([str(place)])) == []
+
+
+async def test_a_pipe_is_no_place(run, place):
+    os.mkfifo(place / "pipe")
+    with pytest.raises(ShellPlace, match="neither"):
+        await run("true", read=[str(place / "pipe")])
+
+
+async def test_another_name_of_a_shell_is_no_way_around_the_grant(tmp_path):
     if os.geteuid() == 0:
         tmp_path.chmod(0o755)
         (tmp_path / "harmless").symlink_to("/bin/sh")
@@ -278,13 +302,10 @@ def test_text_stays_text_wherever_it_is_cut(text, limit):
 
 
 async def test_what_a_command_would_do_is_shown_with_the_exact_vector(home, place):
-    from sideband_shell._models import RunParams
-    from sideband_shell._ops import run
-
     params = RunParams(
         binary="git", args=["commit", "-m", "it's; done"], write=[str(place)], cwd=str(place), input="s3"
     )
-    text = await run.preview(params, SimpleNamespace(config=Config(), home=home))
+    text = await run_op.preview(params, SimpleNamespace(config=Config(), home=home))
     assert shlex.join(["/usr/bin/git", "commit", "-m", "it's; done"]) in text
     assert f"may change `{place}`" in text
     assert "without network" in text
