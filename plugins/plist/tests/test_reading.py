@@ -106,6 +106,24 @@ def budget():
     return Budget(Config(), lambda: None)
 
 
+class NobodyWaits(Exception):
+    pass
+
+
+@pytest.mark.parametrize("form", ["xml", "binary"])
+def test_reading_and_writing_end_where_nobody_waits_any_more(form):
+    def pulse():
+        raise NobodyWaits
+
+    value = [1] * 5_000
+    document = write(value, form, budget())
+    read = {"xml": read_xml, "binary": read_binary}[form]
+    with pytest.raises(NobodyWaits):
+        read(document, Budget(Config(), pulse), typed=False)
+    with pytest.raises(NobodyWaits):
+        write(value, form, Budget(Config(), pulse))
+
+
 @given(VALUES)
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_what_is_written_is_read_again(value):
