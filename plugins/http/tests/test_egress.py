@@ -3,7 +3,7 @@
 import base64
 
 import pytest
-from sideband.ops import EgressRefused
+from sideband.ops import Credential, EgressRefused
 from sideband_http._egress import _OVERLAP, check_stream
 from sideband_http._url import parse_url
 
@@ -63,8 +63,18 @@ async def test_a_secret_goes_where_it_is_bound(host, bound):
 @pytest.mark.parametrize("path", [f"/{TOKEN}", f"/echo?q={TOKEN}", f"/echo?q={ENCODED}", f"/{ESCAPED}", f"/?{HALF}"])
 async def test_a_secret_stands_in_no_url_not_even_where_it_is_bound(host, bound, path):
     message = await refused(host, "http.get", bound.url(path))
-    assert "the URL holds the secret `bearer`" in message
+    assert "the request line holds the secret `bearer`" in message
     assert bound.seen == []
+
+
+async def test_a_secret_is_no_method(host, server, credentials):
+    async def resolve(handle, audience, ctx):
+        return Credential(handle, "SECRET-METHOD")
+
+    credentials.resolve = resolve
+    await host.op("http.get", {"url": server.url("/echo"), "auth": "bearer"})
+    await refused(host, "http.request", server.url("/echo"), method="secret-method")
+    assert len(server.seen) == 1
 
 
 async def test_a_secret_stands_in_no_params(host, bound):

@@ -371,6 +371,25 @@ async def test_a_certificate_must_be_for_the_name(open_host, tls_server, server_
     assert [one["headers"]["host"] for one in tls_server.seen] == [f"{NAME}:{tls_server.server_port}"] * 2
 
 
+async def test_a_connection_of_http2_serves_no_other_name_of_its_certificate(
+    open_host, http2_server, server_context, *, authority, ca_file, names, monkeypatch
+):
+    names.known[NAME] = names.known["other.test"] = ["127.0.0.1"]
+    authority.issue_cert(NAME, "other.test").configure_cert(server_context)
+    opened = []
+    handler = http2_server.RequestHandlerClass
+    setup = handler.setup
+    monkeypatch.setattr(handler, "setup", lambda self: (opened.append(self.client_address), setup(self)))
+    async with open_host(ca_file=str(ca_file), transport="httpx") as host:
+        for name in (NAME, NAME, "other.test"):
+            url = http2_server.url("/").replace("127.0.0.1", name)
+            assert (await host.op("http.get", {"url": url}))["http_version"] == "HTTP/2"
+        assert len(opened) == 2
+        with pytest.raises(AddressDenied):
+            await host.op("http.get", {"url": url}, grants=["http:host=other.test"])
+    assert len(opened) == 2
+
+
 async def test_who_can_not_prove_who_it_is_is_not_passed_over(host, tls_server, names):
     names.known[NAME] = ["127.0.0.1", "127.0.0.9"]
     with pytest.raises(TlsFailed):

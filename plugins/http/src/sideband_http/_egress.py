@@ -7,7 +7,7 @@ from functools import partial
 from urllib.parse import unquote, unquote_plus
 
 import anyio
-from sideband.ops import OpContext
+from sideband.ops import EgressRefused, OpContext
 
 from ._bodies import BlobBody, Body
 from ._url import Target
@@ -27,7 +27,7 @@ def check_url(target: Target, method: str, ctx: OpContext) -> None:
         EgressRefused: it holds a secret, as it stands or once decoded.
     """
     url = target.url
-    ctx.check_egress(None, {"method": method, "URL": "\n".join({url, unquote(url), unquote_plus(url)})})
+    ctx.check_egress(None, {"request line": "\n".join({method, url, unquote(url), unquote_plus(url)})})
 
 
 def check_headers_leaving(headers: Mapping[str, str], target: Target, ctx: OpContext) -> None:
@@ -36,7 +36,13 @@ def check_headers_leaving(headers: Mapping[str, str], target: Target, ctx: OpCon
     Raises:
         EgressRefused: one holds a secret that is not bound to the origin.
     """
-    ctx.check_egress(target.origin, {f"header `{name}`": f"{name}: {value}" for name, value in headers.items()})
+    lines = {f"header `{name}`": f"{name}: {value}" for name, value in headers.items()}
+    try:
+        # One search for all: each takes as long as there are secrets. No secret has a line break and a header's name.
+        ctx.check_egress(target.origin, {"headers": "\n".join(lines.values())})
+    except EgressRefused:
+        ctx.check_egress(target.origin, lines)
+        raise
 
 
 async def check_body(content: Body | None, target: Target, ctx: OpContext) -> None:

@@ -32,9 +32,10 @@ async def peers_of(
         AddressRefused: it is an address where nobody may go.
         ConnectFailed: the name stands for no address.
     """
-    _require_by_name(target, method, ctx, file)
+    known = network_of(target.host)
+    _require_by_name(target, method, ctx, file, known)
     check_url(target, method, ctx)
-    if network_of(target.host) is None and (proxy := connections.proxies.for_name(target)) is not None:
+    if known is None and (proxy := connections.proxies.for_name(target)) is not None:
         # Where it leads is only known to the proxy, whom the configuration trusts with that.
         ctx.require(scope_of(target, method, file=file, network=AddressClass.PUBLIC))
         return (Peer(target.host, None, proxy),)
@@ -45,6 +46,8 @@ async def peers_of(
     for kind in dict.fromkeys(map(classify, addresses)):
         if kind in FORBIDDEN:
             raise AddressRefused(target.host, kind)
+        if kind is known:
+            continue
         try:
             ctx.require(scope_of(target, method, file=file, network=kind))
         except OpDenied:
@@ -53,9 +56,8 @@ async def peers_of(
     return tuple(Peer(target.host, one, rules.for_address(target, one)) for one in addresses[:_MOST_PEERS])
 
 
-def _require_by_name(target: Target, method: str, ctx: OpContext, file: str | None) -> None:
+def _require_by_name(target: Target, method: str, ctx: OpContext, file: str | None, known: AddressClass | None) -> None:
     """Check all that is known before a name is looked up, since a lookup tells the name to strangers."""
-    known = network_of(target.host)
     denied: OpDenied | None = None
     for kind in AddressClass if known is None else (known,):
         try:
