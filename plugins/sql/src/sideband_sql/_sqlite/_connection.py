@@ -167,7 +167,9 @@ class SqliteSession:
 
     def watch_changes(self) -> None:
         """Notice what the transaction changes."""
-        if self.config.undo_bytes:
+        if not self.config.undo_bytes:
+            return
+        with self.failures(), self.policy.own():
             self._recording = Recording.begin(self.connection, self.config.undo_bytes)
 
     def inverse(self) -> Inverse:

@@ -90,7 +90,7 @@ def _by_class(error: Exception) -> SqlError | None:
         case KeyError():
             return SqlSyntax(f"no value is given for `:{error.args[0]}`", hint="name each value in `params`")
         case MemoryError():
-            return SqlTooLarge("the statement needs more memory than statements may use")
+            return _memory()
     return None
 
 
@@ -101,6 +101,13 @@ def _by_text(text: str) -> SqlError | None:
     if text.startswith("unsafe use of"):
         return SqlDenied(f"{text} in a view or trigger")
     return None
+
+
+def _memory() -> SqlError:
+    return SqlTooLarge(
+        "the statement needs more memory than there is for all statements of the process",
+        hint="ask for less at once, or try again; `max_memory_bytes` in `[plugins.sql]` sets the limit",
+    )
 
 
 def _readonly(name: str, text: str, _seconds: float) -> SqlError:
@@ -118,7 +125,7 @@ _BY_CODE: dict[int | None, Callable[[str, str, float], SqlError]] = {
     apsw.SQLITE_FULL: lambda name, text, _: SqlStorage(name, text),
     apsw.SQLITE_IOERR: lambda name, text, _: SqlStorage(name, text),
     apsw.SQLITE_PERM: lambda name, text, _: SqlStorage(name, text),
-    apsw.SQLITE_NOMEM: lambda name, text, _: SqlStorage(name, text),
+    apsw.SQLITE_NOMEM: lambda _name, _text, _: _memory(),
     apsw.SQLITE_CANTOPEN: lambda name, text, _: SqlMissing(name, problem=f"can't be opened: {text}"),
     apsw.SQLITE_NOTADB: lambda name, text, _: SqlCorrupt(name, text),
     apsw.SQLITE_CORRUPT: lambda name, text, _: SqlCorrupt(name, text),

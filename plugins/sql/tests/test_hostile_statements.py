@@ -1,0 +1,161 @@
+"""Statements that are made to take too much: each ends in time, with an error of its own."""
+
+import anyio
+import apsw
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sideband_sql import SqlDenied, SqlError, SqlSyntax, SqlTimeout, SqlTooLarge
+from sideband_sql._sqlite._statement import is_blank
+
+pytestmark = pytest.mark.anyio
+
+COUNT = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT {}) "
+
+
+@pytest.fixture
+async def query(host):
+    await host.op("sql.execute", {"db": "a.db", "sql": "CREATE TABLE t (a)"})
+    await host.op("sql.execute", {"db": "a.db", "sql": "CREATE VIRTUAL TABLE words USING fts5(text)"})
+    await host.op("sql.execute", {"db": "a.db", "sql": f"INSERT INTO words {COUNT.format(500)} SELECT 'w' || i FROM n"})
+
+    async def run(sql, params=(), op="sql.query"):
+        with anyio.fail_after(30):
+            return await host.op(op, {"db": "a.db", "sql": sql, "params": list(params)})
+
+    return run
+
+
+BOMBS = [
+    "SELECT zeroblob(2147483647) AS x",
+    "SELECT hex(zeroblob(16000000)) AS x",
+    "SELECT printf('%.*c', 999999999, 'x') AS x",
+    "SELECT format('%999999999d', 1) AS x",
+    "SELECT quote(zeroblob(16000000)) AS x",
+    "SELECT replace(hex(zeroblob(8000)), '0', hex(zeroblob(8000))) AS x",
+    f"{COUNT.format(100000)} SELECT length(group_concat(hex(zeroblob(1000)))) AS x FROM n",
+    f"{COUNT.format(100000)} SELECT length(json_group_array(hex(zeroblob(1000)))) AS x FROM n",
+    "SELECT json('" + "[" * 2000 + "') AS x",
+    "SELECT json_extract('" + "[" * 3000 + "]" * 3000 + "', '$') AS x",
+    "SELECT 1 IN (" + "1," * 520_000 + "1) AS x",
+    "SELECT " + " + ".join(["1"] * 2000) + " AS x",
+    "SELECT " + "NOT " * 3000 + "1 AS x",
+    "SELECT CASE " + "WHEN 1 THEN 1 " * 100_000 + "END AS x",
+    "SELECT max(" + ", ".join(["1"] * 200) + ") AS x",
+    "SELECT " + ", ".join(f"1 AS c{number}" for number in range(3000)),
+    "SELECT 1 AS x FROM " + ", ".join(f"t AS t{number}" for number in range(70)),
+    "SELECT " + "(SELECT " * 150 + "1" + ")" * 150 + " AS x",
+    "SELECT unhex('00', '" + "".join(chr(number) for number in range(200, 400)) + "') AS x",
+    "SELECT text FROM words WHERE words MATCH '" + "(" * 5000 + "w1" + ")" * 5000 + "'",
+    "SELECT text FROM words WHERE words MATCH '" + "NEAR(" * 300 + "'",
+    "SELECT text FROM words WHERE words MATCH '\"'",
+    "SELECT 'x' REGEXP '(a+)+$' AS x",
+    "SELECT 'x' MATCH 'y' AS x",
+]
+
+
+async def test_what_grows_without_bounds_is_refused(query):
+    codes = {}
+    for sql in BOMBS:
+        try:
+            await query(sql)
+        except (SqlError, ValueError) as error:
+            # a statement that is too long is refused before it is one
+            codes[sql[:60]] = getattr(error, "code", "") if getattr(error, "hint", "") else "no hint"
+    assert set(codes) == {sql[:60] for sql in BOMBS}
+    assert set(codes.values()) <= {"sql.too_large", "sql.syntax", "op.params"}
+
+
+@pytest.mark.parametrize("function", ["json_patch", "jsonb_patch", "JSON_PATCH", "geopoly_overlap", "load_extension"])
+async def test_functions_that_run_for_hours_or_reach_out_are_denied(query, function):
+    with pytest.raises(SqlDenied, match=function.lower()) as caught:
+        await query(f"SELECT {function}('{{}}', '{{}}') AS x")
+    assert caught.value.code == "sql.denied"
+
+
+async def test_two_long_values_do_not_keep_a_thread_busy(query):
+    long = "ab" * 1_000_000
+    assert (await query("SELECT unhex(?, '-') IS NULL AS x", [long]))["rows"] == [{"x": 0}]
+    assert (await query("SELECT length(unhex(?, 'xyz')) AS x", [long]))["rows"] == [{"x": 1_000_000}]
+
+
+class TestShortOfTime:
+    @pytest.fixture
+    def settings(self):
+        return {"max_seconds": 0.3}
+
+    @pytest.mark.parametrize(
+        "sql",
+        [
+            f"{COUNT.format(-1)} SELECT count(*) AS x FROM n",
+            f"{COUNT.format(1000)} SELECT count(*) AS x FROM n a, n b, n c, n d",
+            "SELECT count(*) AS x FROM words a, words b, words c WHERE a.text LIKE b.text || c.text",
+            f"{COUNT.format(30000)} SELECT (SELECT count(*) FROM n b WHERE b.i > a.i) AS x FROM n a ORDER BY x",
+            f"{COUNT.format(-1)} SELECT i AS x FROM n WHERE i < 0",
+            "SELECT count(*) AS x FROM json_each(?) a, json_each(?) b, json_each(?) c",
+        ],
+    )
+    async def test_what_runs_without_end_ends_in_time(self, query, sql):
+        values = ["[" + "1," * 2000 + "1]"] * sql.count("?")
+        with pytest.raises(SqlTimeout) as caught:
+            await query(sql, values)
+        assert caught.value.code == "sql.timeout"
+
+    async def test_a_change_that_runs_without_end_leaves_nothing(self, query):
+        with pytest.raises(SqlTimeout):
+            await query(f"INSERT INTO t {COUNT.format(-1)} SELECT i FROM n", op="sql.execute")
+        assert (await query("SELECT count(*) AS n FROM t"))["rows"] == [{"n": 0}]
+
+
+class TestSmallMemory:
+    @pytest.fixture
+    def settings(self):
+        return {"max_memory_bytes": 16 * 1024 * 1024}
+
+    async def test_memory_is_limited_and_there_again_afterwards(self, query):
+        with pytest.raises(SqlTooLarge, match="memory"):
+            await query(f"{COUNT.format(200000)} SELECT hex(randomblob(200)) AS x FROM n ORDER BY x")
+        assert (await query("SELECT 1 AS one"))["rows"] == [{"one": 1}]
+
+
+@pytest.fixture(autouse=True)
+def as_much_memory_as_before():
+    """The limit is one for the process."""
+    before = apsw.hard_heap_limit(-1)
+    yield
+    apsw.hard_heap_limit(before)
+
+
+@pytest.mark.parametrize(
+    "op", ["sql.query", "sql.execute", "sql.executemany", "sql.transaction", "sql.open", "sql.export"]
+)
+async def test_more_than_one_statement_is_refused_by_every_op(query, host, op):
+    for sql in ("SELECT 1 AS x; DELETE FROM t", "INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)", "SELECT 1;;x"):
+        shape = {"sql.executemany": {"sql": sql, "rows": [[]]}, "sql.transaction": {"statements": [{"sql": sql}]}}
+        with pytest.raises(SqlError):
+            await host.op(op, {"db": "a.db", **shape.get(op, {"sql": sql})})
+    assert (await query("SELECT count(*) AS n FROM t"))["rows"] == [{"n": 0}]
+
+
+@pytest.mark.parametrize("end", ["", ";", " ; ", "; -- more", "; /* more", "-- ;\n;", ";;;\n"])
+async def test_comments_and_empty_statements_may_follow(query, end):
+    assert (await query(f"/* a */ SELECT 1 AS one {end}"))["rows"] == [{"one": 1}]
+
+
+@given(st.text(alphabet=" ;-*/\n\tx'\f", max_size=12))
+def test_what_is_called_blank_is_never_run(text):
+    """SQLite itself agrees: behind a statement it changes nothing."""
+    connection = apsw.Connection(":memory:")
+    try:
+        if is_blank(text):
+            assert connection.execute("SELECT 1;" + text).fetchall() == [(1,)]
+        else:
+            with pytest.raises(apsw.Error):
+                connection.execute(text).fetchall()
+    finally:
+        connection.close()
+
+
+async def test_many_rows_of_what_changes_nothing_are_refused(host, query):
+    with pytest.raises(SqlSyntax):
+        await host.op("sql.executemany", {"db": "a.db", "sql": "SELECT ?", "rows": [[1], [2]]})
