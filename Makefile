@@ -28,7 +28,7 @@ types: $(VENV)/test.stamp
 	$(BIN)/python tests/check_types.py
 
 unit: $(VENV)/test.stamp services
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 # Kills more hosts than `make test` does, at other moments each time.
 storm: $(VENV)/test.stamp
