@@ -251,6 +251,9 @@ async def test_dispatches_that_outlive_their_call_are_cancelled_with_it(make_ski
 
 async def test_the_ops_of_a_cancelled_call_end_before_the_call_does(make_skill, make_pool, answers, reports):
     skill = make_skill("""
+        async def ready():
+            pass
+
         async def one():
             waiting = asyncio.create_task(echo.get(key="waiting"))
             try:
@@ -267,6 +270,7 @@ async def test_the_ops_of_a_cancelled_call_end_before_the_call_does(make_skill, 
             await answers.handler(op, params)
 
     async with make_pool(cancel_grace=5) as pool:
+        await pool.call(skill.call("ready"))  # how long a worker takes to start is not what this is about
         with pytest.raises(CallTimeout):
             await pool.call(skill.call("one", handler=handler, timeout=0.5))
     assert [params["code"] for _, _, op, params in skill.dispatched if op == "echo.seen"] == ["op.cancelled"]

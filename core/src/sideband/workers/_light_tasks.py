@@ -33,7 +33,7 @@ class LightTasks:
         self._group = group
         self._cancel = cancel
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._running: set[asyncio.Task[None]] = set()
+        self._running: set[asyncio.Task[None] | None] = set()
         self._error: BaseException | None = None
         self._is_over = False
         self._failed = anyio.Event()
@@ -47,19 +47,23 @@ class LightTasks:
         if self._loop is None:
             self._group.start_soon(function, *arguments)
             return
-        task = asyncio.Task(function(*arguments), loop=self._loop)
-        self._running.add(task)
-        task.add_done_callback(self._note_end)
+        self._running.add(asyncio.Task(self._run(function(*arguments)), loop=self._loop))
         if self._is_over:
             self._cancel()
 
-    def _note_end(self, task: asyncio.Task[None]) -> None:
-        self._running.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
+    async def _run(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        # Not a callback of the task: the loop would go round once more for it.
+        try:
+            await coroutine
+        except (asyncio.CancelledError, SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # noqa: BLE001  raised where the tasks are held together
             self._error = self._error or error
             self._failed.set()
-        if self._ended is not None and not self._running:
-            self._ended.set()
+        finally:
+            self._running.discard(asyncio.current_task())
+            if self._ended is not None and not self._running:
+                self._ended.set()
 
     async def _hold_together(self) -> None:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from time import monotonic
 from types import TracebackType
 from typing import Self
 
@@ -223,7 +224,7 @@ class WorkerPool:
 
     async def _retire_idle(self) -> None:
         while True:
-            now = anyio.current_time()
+            now = monotonic()
             ages = {slot: now - slot.since for slot in self._slots if slot.is_idle}
             for slot, age in ages.items():
                 if age >= self._idle_seconds:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from operator import itemgetter
+from time import monotonic
 
 import anyio
 
@@ -30,7 +31,7 @@ class Slot:
         error: why it never will.
         leaving: whether it takes no new calls, and ends when those in it have ended.
         scope: cancelled to end it.
-        since: since when it has been in use or, if nobody uses it, idle.
+        since: since when it has been in use or, if nobody uses it, idle; by ``time.monotonic``.
     """
 
     __slots__ = ("alone", "calls", "error", "leaving", "place", "scope", "settled", "since", "worker")
@@ -44,7 +45,7 @@ class Slot:
         self.scope = anyio.CancelScope()
         self.calls: dict[str, float] = {}
         self.leaving = False
-        self.since = anyio.current_time()
+        self.since = monotonic()
 
     @property
     def takes_calls(self) -> bool:
@@ -69,7 +70,7 @@ class Slot:
     def enter(self, call: str, deadline: float) -> None:
         """Note that a call is in it, or waits for it."""
         if not self.calls:
-            self.since = anyio.current_time()
+            self.since = monotonic()
         self.calls[call] = deadline
 
     def exit(self, call: str) -> None:
@@ -77,7 +78,7 @@ class Slot:
         del self.calls[call]
         if self.calls:
             return
-        self.since = anyio.current_time()
+        self.since = monotonic()
         stuck = self.worker is not None and self.worker.stuck
         if self.alone or self.leaving or stuck or not self.place.granted.is_set():
             self.leave()
