@@ -154,13 +154,19 @@ def real_keyring(secret_service, use_keyring, monkeypatch):
 
 
 @pytest.fixture
-def lockable_keyring(tmp_path, use_keyring, monkeypatch):
-    """A keyring that no other test uses."""
+def secret_service_of_its_own(tmp_path, monkeypatch):
+    """The environment of a Secret Service that no other test uses."""
     with run_secret_service(tmp_path) as environment:
         monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", environment["DBUS_SESSION_BUS_ADDRESS"])
-        found = SecretService.Keyring()
-        use_keyring(found)
-        yield found
+        yield environment
+
+
+@pytest.fixture
+def lockable_keyring(secret_service_of_its_own, use_keyring):
+    """A keyring that no other test uses."""
+    found = SecretService.Keyring()
+    use_keyring(found)
+    return found
 
 
 class VaultServer:

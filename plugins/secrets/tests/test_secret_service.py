@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import sys
 from contextlib import closing
 
 import anyio
@@ -60,6 +61,39 @@ async def test_a_service_that_stops_can_be_given_up_and_is_used_again_when_it_go
         finally:
             os.kill(service, signal.SIGCONT)
         assert await read(host) == b"s3cr3t-value"
+
+
+_GIVES_UP = """
+import sys
+from pathlib import Path
+import anyio
+import sideband_secrets.plugin, sideband_store_sqlite.plugin
+from sideband import Host, Plugin
+
+async def main():
+    store = Plugin("store", "sqlite", sideband_store_sqlite.plugin)
+    settings = {"plugins": {"secrets": {"backend": "keyring"}}}
+    plugins = [Plugin("op", "secrets", sideband_secrets.plugin), store]
+    async with Host(home=Path(sys.argv[1]), settings=settings, plugins=plugins, autoload=False) as host:
+        with anyio.move_on_after(0.1):
+            await host.op("secrets.list", {})
+    print("given up", flush=True)
+
+anyio.run(main)
+"""
+
+
+async def test_a_program_that_has_given_up_ends(secret_service_of_its_own, lockable_keyring, home):
+    lockable_keyring.get_password("nothing", "nothing")
+    environment = secret_service_of_its_own | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    service = process_of_the_service()
+    os.kill(service, signal.SIGSTOP)
+    try:
+        with anyio.fail_after(60):
+            done = await anyio.run_process([sys.executable, "-c", _GIVES_UP, str(home)], env=environment)
+    finally:
+        os.kill(service, signal.SIGCONT)
+    assert done.stdout == b"given up\n"
 
 
 async def test_a_service_that_dies_is_an_error_and_loses_nothing_that_was_stored(open_keyring, lockable_keyring):

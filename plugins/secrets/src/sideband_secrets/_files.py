@@ -8,7 +8,7 @@ import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from anyio import from_thread
@@ -158,7 +158,8 @@ def _wait_for(descriptor: int) -> None:
                 raise SecretsLocked("the store of secrets", hint="another process holds it; try again") from None
         else:
             return
-        from_thread.check_cancelled()
+        with suppress(RuntimeError):  # a thread that nobody waits for
+            from_thread.check_cancelled()
         time.sleep(_SECONDS_BETWEEN_TRIES)
 
 

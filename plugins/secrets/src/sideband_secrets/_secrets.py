@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Protocol
 
 import anyio
-from anyio import to_thread
 from attrs import define, evolve, field
 from sideband import SidebandError
 from sideband.ops import OpContext
@@ -20,7 +19,7 @@ from ._encrypted import EncryptedBackend
 from ._environment import EnvironmentBackend
 from ._errors import SecretMissing, SecretReadOnly, SecretsRekeyRefused
 from ._models import RekeyParams
-from ._threads import ThreadedBackend
+from ._threads import ThreadedBackend, run_unattended
 from ._vault import VaultBackend, find_token
 from ._vault_client import VaultClient
 
@@ -169,8 +168,7 @@ class Secrets:
         if self.config.backend == "memory":
             return MemoryBackend()
         # a keyring is tried out, and may ask its user to unlock it
-        chosen = await to_thread.run_sync(lambda: choose_backend(self.config, self.home), abandon_on_cancel=True)
-        return ThreadedBackend(chosen)
+        return ThreadedBackend(await run_unattended(lambda: choose_backend(self.config, self.home)))
 
     async def _vault_token(self) -> str:
         address = self.config.vault.address or ""

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from contextlib import suppress
+from contextvars import copy_context
 from typing import Protocol, TypeVar
 
 import anyio
 from anyio import to_thread
+from anyio.from_thread import BlockingPortal
 from attrs import define, field
 
 from ._backends import Step, Stored, Summary
 
-__all__ = ["BlockingBackend", "ThreadedBackend"]
+__all__ = ["BlockingBackend", "ThreadedBackend", "run_unattended"]
 
 T = TypeVar("T")
 
@@ -72,5 +76,31 @@ class ThreadedBackend:
 
     async def run(self, work: Callable[[], T]) -> T:
         """Run something else of the blocking one, in the same way."""
-        # what asks a person is given up on cancellation: its thread ends when the person, or the keyring, answers
-        return await to_thread.run_sync(work, abandon_on_cancel=self.blocking.asks, limiter=self._limiter)
+        async with self._limiter:
+            return await (run_unattended(work) if self.blocking.asks else to_thread.run_sync(work))
+
+
+async def run_unattended(work: Callable[[], T]) -> T:
+    """Run what may wait for a person in a thread that nobody waits for: neither who cancels it, nor the program's end.
+
+    The threads of the event loop's own pool would keep the program from ending until the person has answered.
+    """
+    values: list[T] = []
+    errors: list[BaseException] = []
+    done = anyio.Event()
+
+    def run() -> None:
+        try:
+            values.append(work())
+        except BaseException as error:  # noqa: BLE001  it is raised where the work was asked for
+            errors.append(error)
+        with suppress(RuntimeError):  # nobody waits any more
+            portal.start_task_soon(done.set)
+
+    async with BlockingPortal() as portal:
+        thread = threading.Thread(target=copy_context().run, args=(run,), name="sideband-secrets", daemon=True)
+        thread.start()
+        await done.wait()
+    if errors:
+        raise errors[0]
+    return values[0]
