@@ -203,6 +203,18 @@ class TestToken:
             file.write_text("root\n")
             assert await read(host, name) == VALUE
 
+    async def test_it_may_be_replaced_while_it_is_used(self, vault, open_with, name, tmp_path):
+        vault.put(name, value=VALUE)
+        first = vault.token("root")["client_token"]
+        file = tmp_path / "token"
+        file.write_text(first)
+        file.chmod(0o600)
+        async with open_with(vault, vault={"token": {"file": str(file)}}) as host:
+            assert await read(host, name) == VALUE
+            vault.ask("POST", "auth/token/revoke", {"token": first})
+            file.write_text("root")
+            assert await read(host, name) == VALUE
+
     async def test_a_file_that_others_can_read_is_refused(self, vault, open_with, name, tmp_path):
         file = tmp_path / "token"
         file.write_text("root")
