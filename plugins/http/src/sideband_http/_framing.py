@@ -12,8 +12,10 @@ __all__ = ["framing_problem"]
 
 _VERSIONS = frozenset({"HTTP/1.0", "HTTP/1.1", "HTTP/2"})
 _NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
+_LOWER_NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9a-z-]+\Z")
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 _LENGTH = re.compile(r"[0-9]{1,19}\Z")
+_ABOUT_THE_CONNECTION = frozenset({b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"})
 
 
 def framing_problem(response: httpx.Response) -> str | None:
@@ -28,11 +30,14 @@ def framing_problem(response: httpx.Response) -> str | None:
     """
     if response.http_version not in _VERSIONS:
         return "its version is not one of HTTP"
-    if response.status_code == 101:
-        return "it speaks another protocol from now on"
+    if not 200 <= response.status_code <= 999:
+        return "its status is none, or it speaks another protocol from now on"
+    name_form = _LOWER_NAME if response.http_version == "HTTP/2" else _NAME
     for name, value in response.headers.raw:
-        if not _NAME.match(name) or _CONTROL.search(value):
+        if not name_form.match(name) or _CONTROL.search(value):
             return "a header has a name that is none, or a control character"
+        if response.http_version == "HTTP/2" and name in _ABOUT_THE_CONNECTION:
+            return "it has a header that HTTP/2 does not know"
     return _length_problem(response)
 
 

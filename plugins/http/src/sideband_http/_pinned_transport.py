@@ -14,8 +14,10 @@ from typing import Any
 import anyio
 import httpcore
 import httpx
+from sideband.ops import OpError
 
 from ._clean_pool import CleanPool
+from ._closing_stream import ClosingStream
 from ._transport import Peer, TransportOptions, peer_of
 from ._tunnels import Tunnels
 from ._url import parse_url
@@ -23,6 +25,7 @@ from ._url import parse_url
 __all__ = ["PinnedTransport"]
 
 _KEPT_ALIVE_SECONDS = 15.0
+_HTTP2 = frozenset({"h2", "hpack", "hyperframe"})
 
 
 class PinnedTransport(httpx.AsyncBaseTransport):
@@ -105,14 +108,14 @@ class _PinnedBackend(httpcore.AsyncNetworkBackend):
         if ip_address(reached[0]) != ip_address(address):
             await stream.aclose()
             raise httpcore.ConnectError(f"the connection leads to {reached[0]} instead of {address}")
-        return stream
+        return ClosingStream(stream)
 
     async def _tunnel(self, proxy: str, host: str, port: int, seconds: float | None) -> httpcore.AsyncNetworkStream:
         assert self._tunnels is not None  # noqa: S101  the seam says so
         authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         try:
             with anyio.fail_after(seconds):
-                return await self._tunnels.open(self._network, parse_url(proxy), authority)
+                return ClosingStream(await self._tunnels.open(self._network, parse_url(proxy), authority))
         except TimeoutError:
             raise httpcore.ConnectTimeout(f"{proxy} did not answer in time") from None
 
@@ -141,8 +144,15 @@ def _as_httpx() -> Iterator[None]:
     """Raise the errors of the pool as those of httpx's interface, which have the same names."""
     try:
         yield
+    except OpError:
+        # from the body that is sent
+        raise
     except Exception as error:
         for kind in type(error).__mro__:
-            if kind.__module__.startswith("httpcore") and hasattr(httpx, kind.__name__):
+            library = kind.__module__.partition(".")[0]
+            if library == "httpcore" and hasattr(httpx, kind.__name__):
                 raise getattr(httpx, kind.__name__)(str(error)) from error
+            if library in _HTTP2 or kind is ValueError:
+                # what httpcore lets through: frames out of order, a status that is no number
+                raise httpx.RemoteProtocolError(str(error)) from error
         raise
