@@ -25,11 +25,7 @@ class Config(BaseModel):
         undo_bytes: how large a change may be for what takes it back to be kept; 0 keeps nothing.
         cursors: how many cursors one skill with one set of rights may have open.
         max_export_bytes: how large an export may be.
-        max_memory_bytes: Annotated[int, Field(ge=16 * _MEBIBYTE)] = 512 * _MEBIBYTE
-    undo_bytes: Annotated[int, Field(ge=0, le=64 * _MEBIBYTE)] = 4 * _MEBIBYTE
-    cursors: Annotated[int, Field(ge=1, le=64)] = 4
-    max_export_bytes: Annotated[int, Field(ge=1024)] = 256 * _MEBIBYTE
-    threads: how many statements run at once in this host.
+        threads: how many statements run at once in this host.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
