@@ -54,6 +54,14 @@ async def test_a_secret_goes_to_nobody_else(host, bound, other, params, part):
     assert other.seen == []
 
 
+async def test_a_key_is_free_again_after_a_refusal(host, bound, other):
+    params = {"url": other.url("/echo"), "headers": {"X-Token": TOKEN}}
+    with pytest.raises(EgressRefused):
+        await host.op("http.post", params, key="one")
+    await host.op("http.post", {**params, "headers": {}}, key="one")
+    assert len(other.seen) == 1
+
+
 async def test_a_secret_goes_where_it_is_bound(host, bound):
     params = {"headers": {"X-Token": TOKEN}, "cookies": {"sid": TOKEN}, "body": TOKEN}
     await host.op("http.post", {"url": bound.url("/echo"), **params})

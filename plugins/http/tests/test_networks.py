@@ -7,7 +7,7 @@ import anyio
 import pytest
 import sideband_http._resolving
 import sideband_http._transport
-from sideband.ops import OpDenied
+from sideband.ops import EffectUnknown, OpDenied
 from sideband_http import AddressDenied, AddressRefused, ConnectFailed, HttpScope, TlsFailed
 from sideband_http._transport import Connections, Peer
 from sideband_http._trust import Trust
@@ -100,6 +100,35 @@ async def test_a_name_is_for_public_addresses_unless_more_is_granted(get, names,
     assert f"`{NAME}` stands for a loopback address" in caught.value.message
     assert f"--grant 'http:host={NAME},network=loopback'" in caught.value.hint
     assert server.seen == []
+
+
+async def test_a_key_is_free_again_after_a_refusal(host, server, names):
+    names.known[NAME] = ["127.0.0.1"]
+    params = {"url": f"http://{NAME}:{server.server_port}/echo"}
+    with pytest.raises(AddressDenied):
+        await host.op("http.post", params, key="one", grants=[GRANTED])
+    answer = await host.op("http.post", params, key="one", grants=[f"{GRANTED},network=loopback"])
+    assert (answer["status"], len(server.seen)) == (200, 1)
+
+
+async def test_what_an_earlier_attempt_did_is_not_taken_back_by_a_refusal(host, server, names, monkeypatch):
+    monkeypatch.setattr(sideband_http._resolving, "_REMEMBERED_SECONDS", -1.0)
+    answers = iter([["127.0.0.1"], ["10.0.0.1"]])
+    names.known[NAME] = lambda: next(answers)
+    params = {"url": f"http://{NAME}:{server.server_port}/status?code=503", "retry": 1, "retry_delay": 0}
+    with pytest.raises(AddressDenied) as caught:
+        await host.op("http.get", params, grants=[f"{GRANTED},network=loopback"])
+    assert (caught.value.nothing_happened, len(server.seen)) == (False, 1)
+
+
+async def test_a_redirect_that_is_refused_leaves_its_key_taken(host, server, names):
+    names.known[NAME] = ["127.0.0.1"]
+    url = f"http://{NAME}:{server.server_port}/redirect"
+    params = {"url": url, "params": {"to": "http://10.0.0.1/"}}
+    for error in (OpDenied, EffectUnknown):
+        with pytest.raises(error):
+            await host.op("http.post", params, key="one", grants=[f"{GRANTED},network=loopback"])
+    assert len(server.seen) == 1
 
 
 async def test_the_message_does_not_tell_the_address(get, names):

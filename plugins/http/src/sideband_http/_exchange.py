@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 import anyio
 from attrs import field, frozen
-from sideband.ops import OpContext
+from sideband.ops import OpContext, OpDenied
 
 from ._bodies import Body, size_of
 from ._cookies import CookieJar
 from ._decoding import ACCEPTED_ENCODINGS
 from ._egress import check_body, check_headers_leaving
 from ._errors import (
-    AddressDenied,
     HeaderRefused,
     HttpError,
     HttpTimeout,
@@ -103,8 +102,9 @@ async def exchange(
     """
     jar = CookieJar() if jar is None else jar
     redirects: list[Redirect] = []
-    peers = await peers_of(plan.target, plan.method, ctx, connections, file=plan.file)
-    hop = await _first_hop(plan, ctx)
+    with _after(redirects):
+        peers = await peers_of(plan.target, plan.method, ctx, connections, file=plan.file)
+        hop = await _first_hop(plan, ctx)
     while True:
         with _after(redirects), translated(hop.method, hop.target, plan.timeout):
             request = _request(hop, plan, jar)
@@ -132,11 +132,14 @@ async def exchange(
 
 @contextmanager
 def _after(redirects: Sequence[Redirect]) -> Iterator[None]:
-    """What fails here and says that nothing happened means its own hop: an earlier one was answered."""
+    """What fails here and says that nothing happened means its own hop: an earlier one was answered.
+
+    What is refused is refused before anything is sent.
+    """
     try:
         yield
-    except (HttpError, AddressDenied) as error:
-        error.nothing_happened = error.nothing_happened and not redirects
+    except (HttpError, OpDenied) as error:
+        error.nothing_happened = (isinstance(error, OpDenied) or error.nothing_happened) and not redirects
         raise
 
 

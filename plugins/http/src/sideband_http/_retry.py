@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 import anyio
 from attrs import frozen
+from sideband.ops import OpError
 
 from ._errors import HttpError
 from ._models import Response
@@ -43,14 +45,18 @@ class Retry:
             repeatable: whether doing it twice is the same as once.
             until: when no attempt begins any more, as ``anyio.current_time()``.
         """
+        reached = False
         for attempted in range(self.times):
             delay = min(self.delay * 2**attempted, _LONGEST_DELAY) * random.uniform(1, 1.5)  # noqa: S311  no secret
             try:
-                answer = await attempt()
+                with _after(reached):
+                    answer = await attempt()
             except HttpError as error:
                 if not error.retryable or not _has_time(delay, until):
                     raise
+                reached = reached or not error.nothing_happened
             else:
+                reached = True
                 if not repeatable or answer["status"] not in _BUSY:
                     return answer
                 asked = retry_after(answer["headers"].get("retry-after", ""), now=datetime.now(UTC))
@@ -58,7 +64,18 @@ class Retry:
                 if asked > _LONGEST_DELAY or not _has_time(delay, until):
                     return answer
             await anyio.sleep(delay)
-        return await attempt()
+        with _after(reached):
+            return await attempt()
+
+
+@contextmanager
+def _after(reached: bool) -> Iterator[None]:
+    """What fails here and says that nothing happened means its own attempt: an earlier one may have been acted on."""
+    try:
+        yield
+    except OpError as error:
+        error.nothing_happened = error.nothing_happened and not reached
+        raise
 
 
 def _has_time(delay: float, until: float) -> bool:
