@@ -100,7 +100,8 @@ def _decode_quickly(line: bytes) -> dict[str, Any] | None:
     A line that comes out of a lenient parser and back as the same bytes has no key twice, no number that JSON lacks or
     that was rounded, and no half of a character.
     """
-    if b'"__bytes__"' in line or line.count(b"{") + line.count(b"[") > MAX_NESTING:
+    # A line with spaces between its parts, as most encoders write it, would be read twice.
+    if b'": ' in line or b'"__bytes__"' in line or line.count(b"{") + line.count(b"[") > MAX_NESTING:
         return None
     try:
         message, _ = _scan(line.decode(), 0)
