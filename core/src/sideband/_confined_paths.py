@@ -81,7 +81,11 @@ def resolved_path(path: str) -> str:
         raise FileRefused(path, f"it has more than {_LONGEST:,} characters")
     if _has_invisible(path):
         raise FileRefused(path, "it has a character that can't be seen")
-    resolved = os.path.realpath(os.path.expanduser(path))  # noqa: PTH111  a Path would drop what follows a `//`
+    try:
+        resolved = os.path.realpath(os.path.expanduser(path))  # noqa: PTH111  a Path would drop what follows a `//`
+    except OSError as error:
+        # a link on the way became something else between two looks at it
+        raise FileRefused(path, "it changes while it is looked at", hint="try again") from error
     if _has_invisible(resolved):
         raise FileRefused(path, "it is a link to a path with a character that can't be seen")
     if resolved.count("/") > _DEEPEST_ELSEWHERE:

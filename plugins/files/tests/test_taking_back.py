@@ -181,6 +181,11 @@ async def test_what_changed_nothing_says_so(files, home, effects, plan):
     with pytest.raises(FileNotFoundError):
         await files.move("x", target="y", on_effect=effects)
     assert (await plan()).remains == ("nothing was moved",)
+    for name in ("x", "y"):
+        (home / name).write_text(name)
+    with pytest.raises(FileExistsError):
+        await files.move("x", target="y", on_effect=effects)
+    assert (await plan()).remains == ("nothing was moved",)
 
 
 @pytest.mark.parametrize("settings", [{"undo_bytes": 3}, {"undo_bytes": 0}])

@@ -95,6 +95,16 @@ async def test_a_file_grows_to_its_limit_only(files, host, home):
     assert [one.name for one in home.iterdir()] == ["x"]
 
 
+@pytest.mark.parametrize("settings", [{"max_file_bytes": 10}])
+async def test_what_is_larger_than_a_file_may_be_is_not_replaced(files, home):
+    (home / "x").write_text("01234567890")
+    with pytest.raises(FileTooLarge):
+        await files.write("x", content="", overwrite=True)
+    with pytest.raises(FileTooLarge):
+        await files.delete("x")
+    assert (home / "x").read_text() == "01234567890"
+
+
 async def test_a_known_secret_is_not_written(files, host, home):
     host.redactor.protect("canary-7f3a9c51", "canary", origins=["https://api.example.org"])
     for params in ({"content": "a canary-7f3a9c51 b"}, {"content": b"\xffY2FuYXJ5LTdmM2E5YzUx"}):
