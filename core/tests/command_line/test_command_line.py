@@ -230,3 +230,15 @@ def test_a_variable_of_a_section_that_is_not_there_is_noticed(home):
     loaded = load_settings(home, environment={"SIDEBAND_POLCY__TIMEOUT": "3", "SIDEBAND_POLICY_TIMEOUT": "3"})
     assert "did you mean `policy`" in loaded.notices[0]
     assert "two underscores" in loaded.notices[1]
+
+
+def test_the_version_is_told_without_importing_what_takes_longer_than_that():
+    code = (
+        "import sys; before = set(sys.modules); from sideband.__main__ import main; main(['--version']); "
+        "print(sorted(name for name in set(sys.modules) - before if not name.startswith('sideband')))"
+    )
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", f"import sys; sys.path = {sys.path!r}; {code}"],
+                          capture_output=True, text=True, check=True)  # fmt: skip
+    version, imported = done.stdout.splitlines()
+    assert version.startswith("sideband ")
+    assert not {"typing", "re", "argparse", "asyncio", "pydantic"}.intersection(json.loads(imported.replace("'", '"')))
