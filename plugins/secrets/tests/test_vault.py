@@ -165,6 +165,21 @@ async def test_a_list_leaves_out_what_is_no_secret_and_what_the_caller_has_no_ri
         assert [one["name"] for one in listed["items"]] == ["good"]
 
 
+async def test_a_list_leaves_out_what_the_token_may_not_read(vault, open_with, name, monkeypatch):
+    vault.put(f"{name}/good", value=VALUE)
+    vault.put(f"{name}/other", value=VALUE)
+    vault.policy(
+        name,
+        f'path "secret/metadata/{name}" {{ capabilities = ["list"] }}\n'
+        f'path "secret/data/{name}/good" {{ capabilities = ["read"] }}',
+    )
+    monkeypatch.setenv("VAULT_TOKEN", vault.token(name)["client_token"])
+    async with open_with(vault, vault={"prefix": name}) as host:
+        listed = await host.op("secrets.list", {})
+    assert [one["name"] for one in listed["items"]] == ["good"]
+    assert listed["problems"] == {}
+
+
 async def test_a_list_tells_what_is_wrong_with_a_source_and_shows_the_rest(vault, open_with, monkeypatch):
     monkeypatch.setenv("VAULT_TOKEN", "wrong-token")
     async with open_with(vault) as host:
