@@ -109,6 +109,16 @@ async def test_its_own_file_system_alone_stops_it(report):
         assert held[attempt] is not None, attempt
 
 
+async def test_its_own_network_alone_hides_services(report, machine):
+    def without_scopes(plan):
+        plan["landlock"]["scopes"] = 0
+
+    bared = both(without_landlock, without_scopes, partial(without_filter, machine))
+    attempt = "reach a service by its abstract name"
+    assert (await report(NAMESPACES, bared))[attempt] is not None
+    assert (await report(BARE, bared))[attempt] is None
+
+
 FILTER = (
     "open an IPv4 socket",
     "open a netlink socket",
