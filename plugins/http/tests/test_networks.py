@@ -111,11 +111,12 @@ async def test_a_key_is_free_again_after_a_refusal(host, server, names):
     assert (answer["status"], len(server.seen)) == (200, 1)
 
 
-async def test_what_an_earlier_attempt_did_is_not_taken_back_by_a_refusal(host, server, names, monkeypatch):
+@pytest.mark.parametrize("path", ["/status?code=503", "/hangup?failures=9"])
+async def test_what_an_earlier_attempt_did_is_not_taken_back_by_a_refusal(host, server, names, monkeypatch, path):
     monkeypatch.setattr(sideband_http._resolving, "_REMEMBERED_SECONDS", -1.0)
     answers = iter([["127.0.0.1"], ["10.0.0.1"]])
     names.known[NAME] = lambda: next(answers)
-    params = {"url": f"http://{NAME}:{server.server_port}/status?code=503", "retry": 1, "retry_delay": 0}
+    params = {"url": f"http://{NAME}:{server.server_port}{path}", "retry": 1, "retry_delay": 0}
     with pytest.raises(AddressDenied) as caught:
         await host.op("http.get", params, grants=[f"{GRANTED},network=loopback"])
     assert (caught.value.nothing_happened, len(server.seen)) == (False, 1)
