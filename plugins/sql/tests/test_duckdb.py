@@ -8,6 +8,7 @@ import duckdb
 import pytest
 from sideband.ops import OpDenied
 from sideband_sql import (
+    Config,
     SqlBusy,
     SqlConstraint,
     SqlCorrupt,
@@ -21,6 +22,8 @@ from sideband_sql import (
     SqlTooLarge,
     SqlValue,
 )
+from sideband_sql._duckdb import DuckdbDriver
+from sideband_sql._paths import Target
 
 pytestmark = pytest.mark.anyio
 
@@ -226,6 +229,18 @@ class TestSmallMemory:
     async def test_memory_is_limited(self, query):
         with pytest.raises(SqlTooLarge):
             await query("SELECT list(range || 'some text that is long') AS x FROM range(5000000)")
+
+
+@pytest.mark.usefixtures("db")
+def test_the_configuration_is_locked_whoever_let_a_statement_pass(host):
+    file = host.home / "data" / "a.duckdb"
+    session = DuckdbDriver().open(Target("a.duckdb", file, managed=True), {}, Config(), changes=True)
+    try:
+        for sql in ("SET memory_limit = '100GB'", "SET enable_external_access = true", "RESET memory_limit"):
+            with pytest.raises(duckdb.Error, match="locked"):
+                session.connection.execute(sql)
+    finally:
+        session.close()
 
 
 async def test_readers_and_writers_take_turns(db, change, query, rows):

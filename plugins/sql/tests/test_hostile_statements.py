@@ -5,8 +5,8 @@ import apsw
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sideband_sql import SqlDenied, SqlError, SqlSyntax, SqlTimeout, SqlTooLarge
-from sideband_sql._sqlite._statement import is_blank
+from sideband_sql import SqlDenied, SqlError, SqlReadonly, SqlSyntax, SqlTimeout, SqlTooLarge
+from sideband_sql._sqlite._statement import Statement, is_blank
 
 pytestmark = pytest.mark.anyio
 
@@ -154,6 +154,17 @@ def test_what_is_called_blank_is_never_run(text):
                 connection.execute(text).fetchall()
     finally:
         connection.close()
+
+
+def test_a_statement_that_is_not_read_only_is_not_begun_whoever_let_it_pass():
+    connection = apsw.Connection(":memory:")
+    connection.execute("CREATE TABLE t (a)")
+    for sql in ("INSERT INTO t VALUES (1)", "WITH x AS (SELECT 1) INSERT INTO t SELECT * FROM x RETURNING a"):
+        cursor = connection.cursor()
+        cursor.exec_trace = Statement(sql, changes=False)
+        with pytest.raises(SqlReadonly):
+            cursor.execute(sql)
+    assert connection.execute("SELECT count(*) FROM t").fetchall() == [(0,)]
 
 
 async def test_many_rows_of_what_changes_nothing_are_refused(host, query):

@@ -2,13 +2,14 @@
 
 import os
 import struct
+from pathlib import Path
 
 import apsw
 import pytest
 from sideband.ops import OpDenied
 from sideband_sql import SqlDenied, SqlError
 from sideband_sql._paths import Target, pinned
-from sideband_sql._sqlite._system_calls import Place, only
+from sideband_sql._sqlite._system_calls import Place, _open, only
 
 pytestmark = pytest.mark.anyio
 
@@ -168,7 +169,7 @@ class TestWhileItIsOpened:
 
     def test_a_file_that_the_process_has_open_elsewhere_is_not_taken_for_it(self, target, value, tmp_path):
         secret = str(make(tmp_path / "other" / "a.db", "secret"))
-        holder, closed = apsw.Connection(secret), apsw.Connection(secret)
+        holder, closed = apsw.Connection(secret), apsw.Connection(secret, flags=apsw.SQLITE_OPEN_READONLY)
         # SQLite keeps the descriptor of a closed connection while another one holds a lock, to use it again
         holder.execute("BEGIN IMMEDIATE")
         closed.execute("SELECT a FROM t").fetchall()
@@ -203,6 +204,15 @@ class TestWhileItIsOpened:
             with pytest.raises(apsw.CantOpenError):
                 apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READONLY)
             assert refused() == str(file)
+
+    def test_no_link_is_followed_whatever_sqlite_asks_for(self, target, file, victim):
+        Path(f"{file}-wal").symlink_to(victim)
+        with (
+            pinned(target) as (folder, owner),
+            only([Place(str(file), folder, owner)]),
+            pytest.raises(OSError, match="symbolic"),
+        ):
+            _open(f"{file}-wal", os.O_RDONLY, 0)
 
     def test_nothing_else_is_opened_or_removed(self, target, file, victim):
         with pinned(target) as (folder, owner), only([Place(str(file), folder, owner)]) as refused:

@@ -5,7 +5,7 @@ import pytest
 from pydantic import BaseModel
 from sideband import Plugin
 from sideband.ops import LimitExceeded, OpContext, OpDenied, OpFamily, op
-from sideband_sql import SqlCursorMissing, SqlDriver, SqlSyntax, SqlTimeout, SqlTooLarge, SqlValue
+from sideband_sql import SqlBusy, SqlCursorMissing, SqlDriver, SqlSyntax, SqlTimeout, SqlTooLarge, SqlValue
 
 pytestmark = pytest.mark.anyio
 
@@ -108,13 +108,25 @@ async def test_a_cursor_is_of_use_to_no_other_call_and_ends_with_its_own(call, h
         await host.op("sql.fetch", {"cursor": kept[0]})
 
 
-async def test_an_abandoned_cursor_does_not_hold_the_database(call, host):
-    async def work(dispatch):
-        opened = await dispatch("sql.open", {"db": "a.db", "sql": NUMBERS.format(30)})
-        await dispatch("sql.fetch", {"cursor": opened["cursor"], "max_rows": 1})
+class TestLocked:
+    @pytest.fixture
+    def settings(self):
+        return {"busy_seconds": 0.2}
 
-    await call(work)
-    await host.op("sql.execute", {"db": "a.db", "sql": "DROP TABLE t"})
+    async def test_an_abandoned_cursor_does_not_hold_the_database(self, call, host, tmp_path):
+        # one without a log, where who reads keeps writers out
+        db = str(tmp_path / "b.db")
+        await host.op("sql.execute", {"db": db, "sql": "CREATE TABLE t (a)"})
+        await host.op("sql.executemany", {"db": db, "sql": "INSERT INTO t VALUES (?)", "rows": [[1], [2]]})
+
+        async def work(dispatch):
+            opened = await dispatch("sql.open", {"db": db, "sql": "SELECT a FROM t"})
+            await dispatch("sql.fetch", {"cursor": opened["cursor"], "max_rows": 1})
+            with pytest.raises(SqlBusy):
+                await dispatch("sql.execute", {"db": db, "sql": "DELETE FROM t"})
+
+        await call(work)
+        await host.op("sql.execute", {"db": db, "sql": "DELETE FROM t"})
 
 
 async def test_cursors_are_few(call):
@@ -141,7 +153,10 @@ async def test_an_open_that_fails_takes_no_place(call):
 
 async def test_fetches_of_one_cursor_at_once_share_its_rows(call):
     async def work(dispatch):
-        opened = await dispatch("sql.open", {"db": "a.db", "sql": NUMBERS.format(100)})
+        slow = (
+            " WHERE (WITH RECURSIVE m(j) AS (SELECT i UNION ALL SELECT j + 1 FROM m LIMIT 3000) SELECT count(*) FROM m)"
+        )
+        opened = await dispatch("sql.open", {"db": "a.db", "sql": NUMBERS.format(100) + slow})
         found = []
 
         async def fetch():
