@@ -1,9 +1,11 @@
 """A secret reaches the origin that it is bound to, and nobody else."""
 
 import base64
+from contextlib import aclosing
 
 import pytest
 from sideband.ops import Credential, EgressRefused
+from sideband_http import SecretReturned
 from sideband_http._egress import _OVERLAP, check_stream
 from sideband_http._url import parse_url
 
@@ -173,10 +175,9 @@ async def pieces(*given):
 async def test_a_stream_is_searched_across_its_pieces(cut, before):
     content = TOKEN.encode()
     parts = [b"x" * 65_536] * (before // 65_536) + [b"x" * (before % 65_536)]
-    with pytest.raises(EgressRefused):
-        await check_stream(
-            pieces(*parts, content[:cut], content[cut:], b"y" * 300_000), parse_url("http://h/"), Searched()
-        )
+    async with aclosing(pieces(*parts, content[:cut], content[cut:], b"y" * 300_000)) as stream:
+        with pytest.raises(EgressRefused):
+            await check_stream(stream, parse_url("http://h/"), Searched())
 
 
 async def test_a_stream_without_a_secret_is_searched_to_its_end():
@@ -184,3 +185,20 @@ async def test_a_stream_without_a_secret_is_searched_to_its_end():
     await check_stream(pieces(*[b"x" * 500_000] * 5, b"end"), parse_url("http://h/"), searched)
     assert searched.parts[-1][1].endswith(b"end")
     assert {audience for audience, _ in searched.parts} == {"http://h"}
+
+
+@pytest.mark.parametrize(("op", "params"), [("http.download", {"path": "kept.txt"}), ("http.fetch_blob", {})])
+@pytest.mark.parametrize("form", ["{}", "Bearer {} and more", ENCODED, "x" * 5_000_000 + "{}" + "x" * 3_000_000])
+async def test_a_body_that_says_a_secret_again_is_not_kept_where_it_can_be_read_in_parts(host, bound, op, params, form):
+    bound.given = form.format(TOKEN).encode()
+    with pytest.raises(SecretReturned) as caught:
+        await host.op(op, {"url": bound.url("/given"), "auth": "bearer", **params})
+    error = caught.value
+    assert (error.code, bound.origin in error.message, TOKEN in error.message) == ("http.secret", True, False)
+    assert await host.blobs.list(limit=10) == ()
+    assert not [one for one in (host.home / "files").rglob("*") if one.is_file()]
+
+
+async def test_a_body_that_says_no_secret_is_kept(host, bound):
+    bound.given = b"nothing of that kind"
+    assert (await host.op("http.fetch_blob", {"url": bound.url("/given"), "auth": "bearer"}))["bytes"] == 20

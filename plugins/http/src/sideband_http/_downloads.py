@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from time import perf_counter
 
 from sideband.blobs import BlobScope
 from sideband.confined_files import normal_path
-from sideband.ops import Level, OpContext, op
+from sideband.ops import EgressRefused, Level, OpContext, op
 
 from ._answers import blob_answer, download_answer, reading
 from ._content import target_of
@@ -21,6 +22,8 @@ from ._download_effects import (
     undo_fetch_blob,
 )
 from ._effects import reconcile_reading
+from ._egress import BodySearch
+from ._errors import SecretReturned
 from ._exchange import Arrival, Plan, exchange, time_limit
 from ._models import LONGEST_DOWNLOAD, MEBIBYTE, Download, DownloadParams, FetchBlobParams, FetchedBlob
 from ._scope import HttpScope, scope_of
@@ -129,10 +132,23 @@ async def _save(
     announced = arrival.response.headers.get("content-length", "")
     total = float(announced) if announced.isdecimal() else None
     came = told = 0
-    async with reading(arrival, max_bytes) as pieces:
-        async for piece in pieces:
-            await write(piece)
-            came += len(piece)
-            if came - told >= MEBIBYTE:
-                told = came
-                await ctx.progress(current=float(told), total=total, message=what)
+    search = BodySearch(ctx, None)
+    with _not_kept(arrival):
+        async with reading(arrival, max_bytes) as pieces:
+            async for piece in pieces:
+                await search.feed(piece)
+                await write(piece)
+                came += len(piece)
+                if came - told >= MEBIBYTE:
+                    told = came
+                    await ctx.progress(current=float(told), total=total, message=what)
+            await search.end()
+
+
+@contextmanager
+def _not_kept(arrival: Arrival) -> Iterator[None]:
+    """What is kept can be read in parts, and half a secret is not recognised any more."""
+    try:
+        yield
+    except EgressRefused:
+        raise SecretReturned(arrival.target.origin) from None

@@ -7,12 +7,13 @@ from functools import partial
 from urllib.parse import unquote, unquote_plus
 
 import anyio
+from attrs import define, field
 from sideband.ops import EgressRefused, OpContext
 
 from ._bodies import BlobBody, Body
 from ._url import Target
 
-__all__ = ["check_body", "check_headers_leaving", "check_stream", "check_url"]
+__all__ = ["BodySearch", "check_body", "check_headers_leaving", "check_stream", "check_url"]
 
 # Searching this much takes less time than handing it to a thread.
 _SEARCHED_AT_ONCE = 262_144
@@ -54,7 +55,7 @@ async def check_body(content: Body | None, target: Target, ctx: OpContext) -> No
         async with content.reading() as pieces:
             await check_stream(pieces, target, ctx)
     elif content:
-        await _search(content, target, ctx)
+        await _search(content, target.origin, ctx)
 
 
 async def check_stream(pieces: AsyncIterable[bytes], target: Target, ctx: OpContext) -> None:
@@ -68,17 +69,50 @@ async def check_stream(pieces: AsyncIterable[bytes], target: Target, ctx: OpCont
     Raises:
         EgressRefused: it holds a secret that is not bound to the origin.
     """
-    window = bytearray()
+    search = BodySearch(ctx, target.origin)
     async for piece in pieces:
-        window += piece
-        if len(window) >= 4 * _OVERLAP:
-            await _search(bytes(window), target, ctx)
-            del window[:-_OVERLAP]
-    await _search(bytes(window), target, ctx)
+        await search.feed(piece)
+    await search.end()
 
 
-async def _search(content: bytes, target: Target, ctx: OpContext) -> None:
-    search = partial(ctx.check_egress, target.origin, {"body": content})
+@define
+class BodySearch:
+    """Searches a body that comes in pieces for secrets that must not get to an audience.
+
+    Args:
+        ctx: who knows the secrets.
+        audience: the origin that gets the body; ``None`` for a place that is for no secret at all.
+    """
+
+    _ctx: OpContext
+    _audience: str | None
+    _window: bytearray = field(factory=bytearray, init=False)
+
+    async def feed(self, piece: bytes) -> None:
+        """Take a piece.
+
+        Raises:
+            EgressRefused: what came so far holds a secret.
+        """
+        self._window += piece
+        if len(self._window) >= 4 * _OVERLAP:
+            await self._search()
+            del self._window[:-_OVERLAP]
+
+    async def end(self) -> None:
+        """Search what is left: nothing comes any more.
+
+        Raises:
+            EgressRefused: it holds a secret.
+        """
+        await self._search()
+
+    async def _search(self) -> None:
+        await _search(bytes(self._window), self._audience, self._ctx)
+
+
+async def _search(content: bytes, audience: str | None, ctx: OpContext) -> None:
+    search = partial(ctx.check_egress, audience, {"body": content})
     if len(content) <= _SEARCHED_AT_ONCE:
         search()
     else:

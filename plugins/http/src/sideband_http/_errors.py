@@ -14,6 +14,7 @@ HttpError(OpFailed)                           http.failed
 ├── RedirectRefused(RuntimeError)             http.redirects, http.downgrade, http.redirect_body
 ├── ResponseTooLarge(ValueError)              http.too_large
 ├── ContentInvalid(ValueError)                http.content
+├── SecretReturned(PermissionError)           http.secret
 ├── SessionNotFound(LookupError)              http.session
 └── TransportUnavailable(RuntimeError)        http.transport
 AddressDenied(OpDenied)                       http.network
@@ -42,6 +43,7 @@ __all__ = [
     "ProxyFailed",
     "RedirectRefused",
     "ResponseTooLarge",
+    "SecretReturned",
     "SessionNotFound",
     "TlsFailed",
     "TransportUnavailable",
@@ -256,6 +258,18 @@ class ContentInvalid(HttpError, ValueError):
         super().__init__(
             f"the body can't be decoded as `{quoted(encoding)}`: {quoted(problem)}",
             hint="the server is at fault, or what stands between; try again, or ask another one",
+        )
+
+
+class SecretReturned(HttpError, PermissionError):
+    """A body that was to be kept holds a known secret: whoever reads it in parts would see what no answer shows."""
+
+    code = "http.secret"
+
+    def __init__(self, origin: str) -> None:
+        super().__init__(
+            f"what {origin} sent holds a secret, and was not kept",
+            hint="get it with an op that answers with the body, from which the secret is taken out",
         )
 
 
