@@ -29,3 +29,56 @@ def test_it_is_told_who_granted_what_and_what_the_call_did_besides(sideband, eff
     data = json.loads(sideband("audit", "why", effect, "--json").stdout)
     assert [one["op"] for one in data["effects"]] == ["progress.report", "crypto.hash"]
     assert data["takes_back"] is None
+
+
+POST = """
+from pydantic import BaseModel
+
+from sideband import Level, OpContext, OpFamily, op
+
+
+class Letter(BaseModel):
+    text: str = "hello"
+
+
+async def would(params, ctx):
+    return f"send `{params.text}`"
+
+
+@op("post.send", level=Level.RESTRICTED, preview=would)
+async def send(params: Letter, ctx: OpContext) -> None:
+    await ctx.dispatch("post.stamp", {})
+
+
+@op("post.stamp", level=Level.CONTROLLED)
+async def stamp(params: Letter, ctx: OpContext) -> None:
+    pass
+
+
+def sideband_ops():
+    return OpFamily(name="post", ops=(send, stamp))
+"""
+ASKER = """
+from sideband import hookimpl
+from sideband.hooks import Ask
+
+
+@hookimpl
+def op_call(event):
+    return Ask("Really?") if event.op == "post.send" else None
+"""
+
+
+def test_it_is_told_what_an_op_asked_for_and_what_a_person_was_shown(sideband, plugin):
+    environment = {**plugin("post", "op", POST), **plugin("asker", "hook", ASKER)}
+    done = sideband("op", "post.send", "text=dear all", "--yes", "--json", **environment)
+    assert done.returncode == 0, done.stderr
+    assert "it would: send `dear all`" in done.stderr
+    effects = {one["op"]: one["id"] for one in json.loads(done.stdout)["effects"]}
+    said = sideband("audit", "why", effects["post.send"], COLUMNS="120", **environment).stdout
+    assert f"asked for   {effects['post.stamp']}: post.stamp, done" in said
+    assert "decision    approver: approve, shown: send `dear all`" in said
+    said = sideband("audit", "why", effects["post.stamp"], COLUMNS="120", **environment).stdout
+    assert f"part of     {effects['post.send']}" in said
+    data = json.loads(sideband("audit", "why", effects["post.send"], "--json", **environment).stdout)
+    assert data["parts"] == [{"effect": effects["post.stamp"], "op": "post.stamp", "status": "done"}]

@@ -56,6 +56,7 @@ CommandLauncher = Callable[[CommandRequest], Awaitable[CommandProcess]]
 _log = logging.getLogger("sideband.broker")
 
 _DEFAULT_TIMEOUT = 60.0
+_PREVIEW_SECONDS = 20.0
 _DEEPEST_CHILD = 8
 # How many dispatches the current one is inside of, whether ops, hooks or lifespans made them.
 _depth: ContextVar[int] = ContextVar("sideband_dispatch_depth", default=0)
@@ -96,6 +97,7 @@ class Broker:
         key: str | None = None,
         grant: Grant | None = None,
         via: str | None = None,
+        within: str | None = None,
         own: BoundOp | None = None,
         decisions: Sequence[Mapping[str, Any]] = (),
     ) -> Any:
@@ -105,6 +107,7 @@ class Broker:
             key: an idempotency key; an effect with this key happens at most once, and its result is kept.
             grant: narrower rights than the call's, for a child effect.
             via: the plugin that asks, for a child effect.
+            within: the effect that a child effect belongs to.
             own: an op of the host's own, which nobody else can name.
             decisions: what was decided about it before it came here; recorded with what is decided here.
 
@@ -122,6 +125,7 @@ class Broker:
             key=key,
             bound=own,
             decisions=self.redactor.data(decisions),
+            within=within,
         )
         outer = _depth.set(_depth.get() + 1)
         try:
@@ -275,7 +279,8 @@ class Broker:
             assert spec.preview is not None  # noqa: S101  only offered where there is one
             context = self._context(dispatch, dispatch.call.deadline)
             try:
-                return self.redactor.text(await spec.preview(spec.params.model_validate(params), context))
+                with anyio.fail_after(_PREVIEW_SECONDS):
+                    return self.redactor.text(await spec.preview(spec.params.model_validate(params), context))
             finally:
                 context.end()
 
@@ -307,6 +312,7 @@ class Broker:
             decisions=tuple(dispatch.decisions),
             isolation=dispatch.call.isolation,
             granted_by=dispatch.call.givers(dispatch.covering),
+            within=dispatch.within,
         )
         try:
             await self._ledger.intent(intent, durable=spec.durable)
@@ -492,6 +498,7 @@ class Broker:
                 level=dispatch.level,
                 decisions=tuple(dispatch.decisions),
                 isolation=dispatch.call.isolation,
+                within=dispatch.within,
             )
         await self._ledger.outcome(outcome, durable=dispatch.key is not None)
         if dispatch.key is not None:

@@ -162,7 +162,9 @@ class DispatchContext:
         grant = self._grant
         if capabilities is not None:
             grant = grant.narrow(await self._broker.ops.grant(capabilities))
-        return await self._broker.dispatch(self._call, op, params, key=key, grant=grant, via=self.plugin)
+        return await self._broker.dispatch(
+            self._call, op, params, key=key, grant=grant, via=self.plugin, within=self.effect
+        )
 
     async def credential(self, handle: str, audience: str) -> Credential:
         """See ``OpContext.credential``."""

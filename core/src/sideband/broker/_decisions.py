@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from attrs import evolve
+
 from ..hooks import Decision, HookRegistry, OpCall, Validate, Verdict
 from ..ops import OpDenied
 
 __all__ = ["Approver", "decide", "disapproval", "reply", "trail"]
+
+_LONGEST_SHOWN = 2_000
 
 Approver = Callable[[str, OpCall], Awaitable[bool]]
 """Puts a question about an effect to a person; whether the person said yes."""
@@ -32,12 +36,24 @@ async def decide(
     if decision.verdict is not Verdict.ASK:
         return decision, trail(decision), None
     final = event if decision.arguments is None else event.with_arguments(decision.arguments)
+    if approver is not None:
+        final = evolve(final, previewed=await _previewed(final))
     approved = None if approver is None else await approver(decision.question, final)
-    said = [*trail(decision), reply(approved=approved)]
+    said = [*trail(decision), reply(approved=approved, shown=final.previewed)]
     if approved:
         return decision, said, None
     reason = f"it was {disapproval(decision.question, asked=approved is not None)}"
     return decision, said, OpDenied(event.op, reason, plugin=decision.plugin)
+
+
+async def _previewed(event: OpCall) -> str | None:
+    """What the op says would happen: nobody can agree to what he does not know."""
+    if event.preview is None:
+        return None
+    try:
+        return await event.preview(event.params)
+    except Exception as error:  # noqa: BLE001  a plugin that can't tell must not decide by that
+        return f"what would happen can't be told: {type(error).__name__}"
 
 
 def trail(decision: Decision) -> list[dict[str, Any]]:
@@ -53,8 +69,14 @@ def disapproval(question: str, *, asked: bool) -> str:
     return f"not approved{nobody}: {question}"
 
 
-def reply(*, approved: bool | None) -> dict[str, Any]:
-    """What the ledger keeps of the answer to a question; ``None``: there was nobody to ask."""
+def reply(*, approved: bool | None, shown: str | None = None) -> dict[str, Any]:
+    """What the ledger keeps of the answer to a question.
+
+    Args:
+        approved: the answer; ``None``: there was nobody to ask.
+        shown: what the person was told would happen.
+    """
     if approved is None:
         return {"by": "nobody", "said": "refuse", "note": "nobody can be asked"}
-    return {"by": "approver", "said": "approve" if approved else "refuse"}
+    told = {"note": f"shown: {shown[:_LONGEST_SHOWN]}"} if shown else {}
+    return {"by": "approver", "said": "approve" if approved else "refuse", **told}

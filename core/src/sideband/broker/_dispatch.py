@@ -26,6 +26,7 @@ class Dispatch:
         intended: whether its intent is in the ledger.
         decisions: what the guards said.
         note: what the op has noted so far.
+        within: the effect whose op asks for this one.
     """
 
     call: Call
@@ -42,6 +43,7 @@ class Dispatch:
     intended: bool = False
     decisions: list[dict[str, Any]] = field(factory=list)
     note: dict[str, Any] = field(factory=dict)
+    within: str | None = None
 
     @property
     def found(self) -> BoundOp:

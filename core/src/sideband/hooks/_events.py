@@ -269,6 +269,7 @@ class OpCall(DecideEvent):
         idempotent: whether doing it twice is the same as once.
         key: the idempotency key, if there is one.
         preview: tells what would happen with given parameters, without doing it; ``None`` if the op can't.
+        previewed: what would happen, once a person is asked about it.
     """
 
     replaceable: ClassVar[str] = "params"
@@ -282,6 +283,7 @@ class OpCall(DecideEvent):
     idempotent: bool = False
     key: str | None = None
     preview: Callable[[Mapping[str, Any]], Awaitable[str]] | None = field(default=None, repr=False, eq=False)
+    previewed: str | None = None
 
 
 @frozen

@@ -37,6 +37,7 @@ class Intent:
         granted_by: who gave the capabilities in ``grant``, in the same order: ``call`` (whoever asked for the call),
             ``policy`` (the configuration), ``remembered`` (a person, earlier), ``person`` (just now); empty for one
             that a plugin narrowed.
+        within: the effect that it is a part of, if an op asked for it.
         note: what the op noted while it ran. Only there when it is read back: it has lines of its own.
         time: when it was written; only there when it is read back.
     """
@@ -51,6 +52,7 @@ class Intent:
     decisions: tuple[Mapping[str, Any], ...] = ()
     isolation: str | None = None
     granted_by: tuple[str, ...] = ()
+    within: str | None = None
     note: Mapping[str, Any] = field(factory=dict)
     time: str = ""
 
@@ -89,6 +91,7 @@ class Outcome:
     origin: Origin | None = None
     level: Level | None = None
     isolation: str | None = None
+    within: str | None = None
 
 
 @frozen
@@ -131,6 +134,7 @@ class EffectRecord:
     params: Mapping[str, Any]
     grant: tuple[str, ...]
     granted_by: tuple[str, ...]
+    within: str | None
     origin: Origin
     level: Level | None
     decisions: tuple[Mapping[str, Any], ...]
@@ -158,6 +162,7 @@ class EffectRecord:
             params=intent.params,
             grant=intent.grant,
             granted_by=intent.granted_by,
+            within=intent.within,
             origin=intent.origin,
             level=intent.level,
             decisions=intent.decisions,
@@ -191,6 +196,8 @@ def intent_fields(intent: Intent) -> dict[str, Any]:
         fields["isolation"] = intent.isolation
     if intent.granted_by:
         fields["granted_by"] = intent.granted_by
+    if intent.within is not None:
+        fields["within"] = intent.within
     return fields
 
 
@@ -246,6 +253,7 @@ def intent_of(fields: Mapping[str, Any]) -> Intent:
         decisions=tuple(fields.get("decisions", ())),
         isolation=fields.get("isolation"),
         granted_by=tuple(fields.get("granted_by", ())),
+        within=fields.get("within"),
         note=revive(fields.get("note", {})),
         time=str(fields.get("time", "")),
     )
@@ -262,6 +270,8 @@ def _add_identity(fields: dict[str, Any], outcome: Outcome) -> None:
         fields["level"] = outcome.level.name
     if outcome.isolation is not None:
         fields["isolation"] = outcome.isolation
+    if outcome.within is not None:
+        fields["within"] = outcome.within
 
 
 def _origin_fields(origin: Origin) -> dict[str, str]:

@@ -111,7 +111,7 @@ class CommandSandbox(Sandbox, Protocol):
     """A sandbox that isolates commands too, not only workers."""
 
     async def launch_command(self, request: CommandRequest) -> CommandProcess:
-        """Start a command on the tier that was proved.
+        """Start a command on the tier that was proved, or not at all: what has run can't be taken back.
 
         Raises:
             WorkerStartFailed: it could not be started; says what the system answered.

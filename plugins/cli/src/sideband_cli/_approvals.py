@@ -63,13 +63,16 @@ class Questions:
         )
 
     async def _approve_effect(self, question: str, effect: OpCall) -> bool:
-        return await self._approve(effect.op, question, effect.params)
+        return await self._approve(effect.op, question, effect.params, effect.previewed)
 
     async def _approve_tool(self, question: str, call: ToolCall) -> bool:
         return await self._approve(call.tool, question, call.arguments)
 
-    async def _approve(self, name: str, question: str, arguments: Mapping[str, Any]) -> bool:
-        reason = "\n".join([f"{name}: {question}", *_all_of(arguments)])
+    async def _approve(
+        self, name: str, question: str, arguments: Mapping[str, Any], previewed: str | None = None
+    ) -> bool:
+        would = [f"it would: {previewed}"] if previewed else []
+        reason = "\n".join([f"{name}: {question}", *_all_of(arguments), *would])
         if self._yes:
             notice(f"allowed with --yes: {reason}")
             return True

@@ -104,6 +104,8 @@ def describe_effect(record: EffectRecord) -> str:
     by = f"{_by(record)}, for {origin.principal}" + (f" ({', '.join(asked)})" if asked else "")
     lines = [f"effect {record.effect}: {record.op}, {record.status or 'open: no outcome is recorded'}"]
     lines += labelled("asked by", by)
+    if record.within:
+        lines += labelled("part of", record.within)
     lines += labelled("parameters", _params(record) or "none that may be recorded")
     lines += _rights(record)
     lines += labelled("level", record.level.name.lower() if record.level is not None else "-")

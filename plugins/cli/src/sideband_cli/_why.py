@@ -89,6 +89,7 @@ class Why:
         result: what the model was told of the call.
         parent: why the agent was there, if it is a child of another one.
         taken_back: the effects that took this one back, or tried to.
+        parts: the effects that its op asked for, oldest first.
         notices: what the reader should know besides.
     """
 
@@ -107,6 +108,7 @@ class Why:
     result: MessageEntry | None = None
     parent: Why | None = None
     taken_back: tuple[EffectRecord, ...] = ()
+    parts: tuple[EffectRecord, ...] = ()
     notices: tuple[str, ...] = ()
 
     @property
@@ -150,11 +152,18 @@ async def explain(ledger: Path, sessions: Sessions, wanted: str) -> Why | None:
     if effect is None and place is None:
         return None
     taken_back = await takers_back(ledger, effect.effect) if effect is not None else ()
-    why = Why(effect=effect, place=place, taken_back=taken_back, notices=notices)
+    parts = await _parts(ledger, effect.effect) if effect is not None else ()
+    why = Why(effect=effect, place=place, taken_back=taken_back, parts=parts, notices=notices)
     if effect is not None and place is None and effect.origin.run:
         found = await query(ledger, run=effect.origin.run, limit=MOST_EFFECTS)
         return evolve(why, below=tuple(reversed(found)))
     return await _joined(ledger, sessions, why, _MOST_GENERATIONS)
+
+
+async def _parts(ledger: Path, effect: str) -> tuple[EffectRecord, ...]:
+    """The effects that the op of this one asked for."""
+    found = await query(ledger, text=effect, limit=MOST_EFFECTS)
+    return _in_time([one for one in found if one.within == effect])
 
 
 async def _locate(

@@ -33,10 +33,16 @@ def describe_why(why: Why) -> str:
     """The whole story in lines that fit the terminal: a parent agent's part of it first."""
     sections = list(_sections(why))
     if why.effect is not None:
-        sections.append("\n".join([describe_effect(why.effect), *_taken_back(why)]))
+        sections.append("\n".join([describe_effect(why.effect), *_asked_for(why), *_taken_back(why)]))
     else:
         sections.append("the ledger has no record of it")
     return "\n\n".join(sections)
+
+
+def _asked_for(why: Why) -> Iterator[str]:
+    """The effects that the op asked for."""
+    for one in why.parts:
+        yield from labelled("asked for", f"{one.effect}: {one.op}, {one.status or 'open'}")
 
 
 def _taken_back(why: Why) -> Iterator[str]:
@@ -195,6 +201,7 @@ def why_data(why: Why) -> dict[str, Any]:
     effect = record_data(why.effect) if why.effect else {"effect": None, "op": None, "status": None, "entries": []}
     undoing = {
         "takes_back": takes_back(why.effect) if why.effect else None,
+        "parts": [{"effect": one.effect, "op": one.op, "status": one.status} for one in why.parts],
         "taken_back": [{"effect": one.effect, "op": one.op, "status": one.status} for one in why.taken_back],
     }
     if why.place is None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sideband.commands import Command
 
-from .._approvals import Questions, ask_at_terminal, grant_all
+from .._approvals import Questions, ask_at_terminal
 from .._arguments import seconds
 from .._calls import result_data
 from .._hosting import add_host_options, make_host, run
@@ -34,7 +34,7 @@ def _configure(parser: ArgumentParser) -> None:
     )
     add_skill_dirs(parser)
     parser.add_argument("--grant", action="append", metavar="CAPABILITY", help="a right for this call, and only these")
-    parser.add_argument("--yes", action="store_true", help="grant what the skill asks for, and remember it")
+    parser.add_argument("--yes", action="store_true", help="grant what the skill asks for, and agree to guards")
     parser.add_argument("--input", metavar="FILE", help="arguments as a JSON object; - for standard input")
     parser.add_argument("--timeout", type=seconds, metavar="SECONDS", help="how long the call may take")
     parser.add_argument("--key", metavar="KEY", help="a call with a key used before repeats no effect")
@@ -56,11 +56,11 @@ def _run(arguments: Namespace) -> int:
             else:
                 bar.notice(text)
 
-        questions = Questions(ask_at_terminal(bar))
+        questions = Questions(ask_at_terminal(bar), yes=arguments.yes)
         host = make_host(
             arguments,
             skill_dirs=arguments.skill_dir,
-            asker=grant_all if arguments.yes else questions.grant_asker(),
+            asker=questions.grant_asker(),
             approver=questions.approver(),
         )
         async with host:

@@ -28,6 +28,7 @@ def _configure(parser: ArgumentParser) -> None:
         "values", nargs="*", default=[], metavar="key=value", help="a parameter; key:=JSON for lists and objects"
     )
     parser.add_argument("--grant", action="append", metavar="CAPABILITY", help="only these rights, instead of all")
+    parser.add_argument("--yes", action="store_true", help="agree to what guards ask")
     parser.add_argument("--input", metavar="FILE", help="parameters as a JSON object; - for standard input")
     parser.add_argument("--timeout", type=seconds, metavar="SECONDS", help="how long it may take")
     parser.add_argument("--key", metavar="KEY", help="an effect with this key happens at most once")
@@ -41,7 +42,8 @@ def _run(arguments: Namespace) -> int:
 
         bar = Progressbar()
         effects: list[EffectReport] = []
-        async with make_host(arguments, approver=Questions(ask_at_terminal(bar)).approver()) as host:
+        questions = Questions(ask_at_terminal(bar), yes=arguments.yes)
+        async with make_host(arguments, approver=questions.approver()) as host:
             try:
                 output = await host.op(
                     arguments.op,

@@ -1,0 +1,138 @@
+"""The record of an effect tells what a person was shown who agreed to it, and which effect it is a part of."""
+
+import anyio
+import pytest
+from pydantic import BaseModel
+from sideband import hookimpl
+from sideband.hooks import Ask, Replace
+from sideband.ledger import find
+from sideband.ops import Level, OpContext, OpDenied, op
+
+pytestmark = pytest.mark.anyio
+
+
+class Letter(BaseModel):
+    text: str = ""
+
+
+@hookimpl
+def op_call(event):
+    return Ask("Really?")
+
+
+@pytest.fixture
+def mail(family):
+    """An op that can say what it would do."""
+
+    def make(preview=None):
+        async def would(params, ctx):
+            return f"send {len(params.text)} letters, canary-7f3a9c51"
+
+        @op("mail.send", level=Level.RESTRICTED, preview=preview or would)
+        async def send(params: Letter, ctx: OpContext) -> str:
+            return params.text
+
+        return family("mail", send)
+
+    return make
+
+
+@pytest.fixture
+def person():
+    """Who agrees to everything, and remembers what was shown."""
+    shown = []
+
+    async def approver(question, event):
+        shown.append(event.previewed)
+        return True
+
+    approver.shown = shown
+    return approver
+
+
+async def test_who_is_asked_is_shown_what_would_happen_and_the_record_says_what(make_host, mail, hook, person):
+    async with make_host(mail(), hook("asker", op_call), approver=person) as host:
+        host.redactor.protect("canary-7f3a9c51", "canary")
+        effects = []
+        await host.op("mail.send", {"text": "abc"}, on_effect=lambda report: effects.append(report.id))
+        record = await find(host.ledger.folder, effects[0])
+    assert person.shown == ["send 3 letters, [redacted:canary]"]
+    assert record.decisions[-1] == {
+        "by": "approver",
+        "said": "approve",
+        "note": "shown: send 3 letters, [redacted:canary]",
+    }
+
+
+async def test_it_is_what_would_happen_with_what_a_guard_put_in_place(make_host, mail, hook, person):
+    @hookimpl(before=["asker"])
+    def tame(event):
+        return Replace({"text": "tame!"})
+
+    tame.__name__ = "op_call"
+    async with make_host(mail(), hook("a-tamer", tame), hook("asker", op_call), approver=person) as host:
+        assert await host.op("mail.send", {"text": "wild"}) == "tame!"
+    assert person.shown[0].startswith("send 5 letters")
+
+
+async def test_a_preview_that_fails_is_said_and_decides_nothing(make_host, mail, hook, person):
+    async def broken(params, ctx):
+        raise LookupError("no")
+
+    async with make_host(mail(broken), hook("asker", op_call), approver=person) as host:
+        assert await host.op("mail.send", {"text": "abc"}) == "abc"
+    assert person.shown == ["what would happen can't be told: LookupError"]
+
+
+async def test_a_preview_that_hangs_is_given_up(make_host, mail, hook, person, monkeypatch):
+    async def hanging(params, ctx):
+        await anyio.sleep_forever()
+
+    monkeypatch.setattr("sideband.broker._broker._PREVIEW_SECONDS", 0.05)
+    async with make_host(mail(hanging), hook("asker", op_call), approver=person) as host:
+        assert await host.op("mail.send", {"text": "abc"}) == "abc"
+    assert person.shown == ["what would happen can't be told: TimeoutError"]
+
+
+async def test_an_op_without_a_preview_shows_nothing(make_host, family, hook, person):
+    @op("mail.send", level=Level.RESTRICTED)
+    async def send(params: Letter, ctx: OpContext) -> None:
+        pass
+
+    async with make_host(family("mail", send), hook("asker", op_call), approver=person) as host:
+        await host.op("mail.send", {})
+    assert person.shown == [None]
+
+
+async def test_a_child_effect_says_what_it_is_a_part_of(make_host, family):
+    @op("mail.send", level=Level.RESTRICTED)
+    async def send(params: Letter, ctx: OpContext) -> None:
+        await ctx.dispatch("mail.stamp", {})
+
+    @op("mail.stamp", level=Level.RESTRICTED)
+    async def stamp(params: Letter, ctx: OpContext) -> None:
+        pass
+
+    async with make_host(family("mail", send, stamp)) as host:
+        effects = {}
+        await host.op("mail.send", {}, on_effect=lambda report: effects.update({report.op: report.id}))
+        child = await find(host.ledger.folder, effects["mail.stamp"])
+        parent = await find(host.ledger.folder, effects["mail.send"])
+    assert (child.within, parent.within) == (parent.effect, None)
+
+
+async def test_a_child_that_is_refused_says_it_too(make_host, family):
+    @op("mail.send", level=Level.RESTRICTED)
+    async def send(params: Letter, ctx: OpContext) -> None:
+        with pytest.raises(OpDenied):
+            await ctx.dispatch("mail.stamp", {}, capabilities=[])
+
+    @op("mail.stamp", requires="mail", level=Level.RESTRICTED)
+    async def stamp(params: Letter, ctx: OpContext) -> None:
+        pass
+
+    async with make_host(family("mail", send, stamp)) as host:
+        effects = {}
+        await host.op("mail.send", {}, on_effect=lambda report: effects.update({report.op: report.id}))
+        child = await find(host.ledger.folder, effects["mail.stamp"])
+    assert (child.status, child.within) == ("denied", effects["mail.send"])
