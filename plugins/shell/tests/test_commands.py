@@ -183,6 +183,17 @@ async def test_what_is_no_folder_of_files_is_no_place(run, name):
         await run("true", read=[name])
 
 
+@pytest.mark.parametrize("settings", [{"max_places": 2}])
+async def test_a_command_has_no_more_places_than_the_configuration_gives(run, place, tmp_path):
+    others = [tmp_path / name for name in ("one", "two")]
+    for other in others:
+        other.mkdir()
+    assert (await run("true", read=[str(place)], cwd=str(others[0])))["exit_code"] == 0
+    with pytest.raises(ShellPlace, match="more than 2") as caught:
+        await run("true", read=[str(place), str(others[0])], write=[str(others[1])])
+    assert "max_places" in caught.value.hint
+
+
 async def test_a_working_directory_has_to_be_a_folder(run, place):
     with pytest.raises(ShellFolder, match="no folder") as caught:
         await run("true", cwd=str(place / "known"))

@@ -9,6 +9,8 @@ import pytest
 import sideband_shell.plugin
 import sideband_store_sqlite.plugin
 from sideband import CallRequest, Host, Plugin
+from sideband.broker import Call
+from sideband.ops import Capability, Grant, Origin
 from sideband_shell import ShellIsolation, ShellOutput, ShellTimeout
 
 pytestmark = pytest.mark.anyio
@@ -131,6 +133,35 @@ async def test_who_watches_hears_how_far_it_is(host):
     await host.op("shell.run", request, grants=["shell:binary=sh"], on_progress=heard.append)
     assert heard[0].message == "one"
     assert heard[-1].current == len("one\ntwo\n")
+
+
+@pytest.fixture
+def printed(host):
+    """What is heard of a script's output while it comes: by stream."""
+
+    async def printed(script):
+        texts = {"stdout": "", "stderr": ""}
+
+        async def take(part):
+            texts[part["stream"]] += part["text"]
+
+        grant = Grant.of([Capability.parse("shell:binary=sh,code=yes")])
+        call = Call("c1", grant, "test", Origin(), anyio.current_time() + 60, on_part=take)
+        await host.broker.dispatch(call, "shell.run", {"binary": "sh", "args": ["-c", script]})
+        return texts
+
+    return printed
+
+
+async def test_whoever_asks_for_it_gets_the_output_while_it_comes(printed):
+    assert await printed("echo one; echo two >&2") == {"stdout": "one\n", "stderr": "two\n"}
+
+
+@pytest.mark.parametrize("settings", [{"max_output_bytes": 1024}])
+async def test_no_more_is_heard_while_it_comes_than_is_answered(printed):
+    texts = await printed("head -c 1000000 /dev/zero | tr '\\0' x; echo two >&2")
+    assert len(texts["stdout"]) <= 1024
+    assert texts["stderr"] == "two\n"
 
 
 async def test_arguments_are_in_the_record_and_neither_input_nor_variables(host, run):

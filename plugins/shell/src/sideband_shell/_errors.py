@@ -96,10 +96,10 @@ class ShellPlace(ShellError, PermissionError):
 
     code = "shell.place"
 
-    def __init__(self, place: str, problem: str) -> None:
+    def __init__(self, place: str, problem: str, *, hint: str | None = None) -> None:
         super().__init__(
             f"`{place}` can't be a place of a command: {problem}",
-            hint="name an existing folder or file, by its absolute path or relative to `HOME/files`",
+            hint=hint or "name an existing folder or file, by its absolute path or relative to `HOME/files`",
         )
 
 

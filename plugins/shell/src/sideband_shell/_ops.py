@@ -123,7 +123,8 @@ async def run(params: RunParams, ctx: OpContext) -> RunResult:
 
 
 def _find(params: RunParams, config: Config, home: Path) -> tuple[Program, Grounds]:
-    return find_program(params.binary, config.path, home), find_places(params.places, params.cwd, home)
+    program = find_program(params.binary, config.path, home)
+    return program, find_places(params.places, params.cwd, home, most=config.max_places)
 
 
 def _check_egress(params: RunParams, data: bytes | None, ctx: OpContext) -> None:

@@ -63,18 +63,25 @@ def places_of(read: Iterable[str], write: Iterable[str], cwd: str | None) -> dic
     return modes
 
 
-def find_places(modes: Mapping[str, str], cwd: str | None, home: Path) -> Grounds:
+def find_places(modes: Mapping[str, str], cwd: str | None, home: Path, *, most: int) -> Grounds:
     """Find them all. It blocks on the file system.
 
     Args:
         modes: from ``places_of``.
         cwd: where the command works. Without it, in the folder that it has for itself.
         home: the host's folder.
+        most: how many places there may be.
 
     Raises:
-        ShellPlace: one is not there, or no command may have it.
+        ShellPlace: one is not there, no command may have it, or there are too many.
         ShellFolder: the working directory is no folder.
     """
+    if len(modes) > most:
+        raise ShellPlace(
+            list(modes)[most],
+            f"it would have more than {most}",
+            hint="name a folder that holds several of them, or raise `max_places` in `[plugins.shell]`",
+        )
     state = Path(os.path.realpath(home))
     paths = {_find(place, state): mode for place, mode in modes.items()}
     if cwd is None:
