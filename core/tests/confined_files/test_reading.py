@@ -107,12 +107,10 @@ async def test_a_socket_and_a_folder_are_no_files(folder, root):
             await folder.read(path, max_bytes=1)
 
 
-@pytest.mark.parametrize(
-    "path", ["dev/zero", "dev/null", f"proc/{os.getpid()}/environ", "proc/version", "sys/kernel/notes"]
-)
+@pytest.mark.parametrize("path", ["dev/zero", "dev/null", "proc/{pid}/environ", "proc/version", "sys/kernel/notes"])
 async def test_devices_and_what_the_kernel_shows_of_itself_are_no_files(path):
     with pytest.raises(FileRefused, match=r"no ordinary file|kernel"):
-        await ConfinedFolder(Path("/")).read(path, max_bytes=100)
+        await ConfinedFolder(Path("/")).read(path.format(pid=os.getpid()), max_bytes=100)
 
 
 async def test_the_kernels_folders_are_not_listed():
