@@ -124,3 +124,38 @@ async def test_a_credential_may_go_to_its_audience_and_its_origins_only(make_hos
     secrets = family("secrets", listed, scope=SecretsScope, credentials=Resolver())
     async with make_host(secrets, family("mail", log_in)) as host:
         assert await host.op("mail.log_in", {}) == [HOME, "https://second.example"]
+
+
+@pytest.fixture
+def cutter(family):
+    """An op that asks before it answers a part."""
+
+    @op("parts.cut", level=Level.SAFE)
+    async def cut(params: Cut, ctx: OpContext) -> str:
+        content = params.content.encode()
+        ctx.check_cut(content[: params.at], content[params.at :])
+        return "cut"
+
+    return family("parts", cut)
+
+
+class Cut(BaseModel):
+    content: str
+    at: int
+
+
+@pytest.mark.parametrize("form", [name for name in FORMS if name != "bytes"])
+async def test_a_secret_is_not_cut_in_two_in_any_form(make_host, cutter, form):
+    content = FORMS[form]
+    async with make_host(cutter) as host:
+        host.redactor.protect(VALUE, "canary", origins=[HOME])
+        for at in (len(content) // 2, len(content) * 2 // 3):
+            with pytest.raises(EgressRefused, match="begins or ends inside"):
+                await host.op("parts.cut", {"content": content, "at": at})
+
+
+async def test_what_lies_beside_a_secret_may_be_cut_off(make_host, cutter):
+    async with make_host(cutter) as host:
+        host.redactor.protect(VALUE, "canary")
+        for at in (0, 3, 6, 6 + len(VALUE), 8 + len(VALUE)):
+            assert await host.op("parts.cut", {"content": f"before{VALUE}after", "at": at}) == "cut"

@@ -1,3 +1,5 @@
+from random import Random
+
 import pytest
 from sideband.blobs import BlobDamaged, BlobMissing, BlobTooLarge
 from sideband.ops import EgressRefused, OpDenied, OpParamsInvalid
@@ -37,13 +39,24 @@ async def test_a_part_is_got(blobs, digest):
     assert (await blobs.get(sha256=digest("0123456789"), offset=99))["content"] == b""
 
 
+async def test_a_part_of_a_large_blob_is_got_wherever_it_lies(blobs, digest):
+    data = Random(1).randbytes(3_000_000)
+    await blobs.put(content=data)
+    for offset, length in ((0, 5), (1_048_570, 12), (1_500_000, 1_000_000), (2_999_990, 99)):
+        got = await blobs.get(sha256=digest(data), offset=offset, length=length)
+        assert got["content"] == data[offset : offset + length]
+
+
 async def test_a_part_of_a_text_ends_where_a_character_ends(blobs, digest):
     await blobs.put(content="aüb")
     got = await blobs.get(sha256=digest("aüb"), kind="text", length=2)
     assert (got["content"], got["next"]) == ("a", 1)
 
 
-@pytest.mark.parametrize(("content", "options"), [(b"ok\xff", {}), ("ü".encode(), {"length": 1})])
+@pytest.mark.parametrize(
+    ("content", "options"),
+    [(b"ok\xff", {}), (b"ok\xc3", {}), (b"a\xffbc", {"length": 3}), ("ü".encode(), {"length": 1})],
+)
 async def test_what_is_no_text_says_where(blobs, digest, content, options):
     await blobs.put(content=content)
     with pytest.raises(BlobsNotText, match="at byte") as caught:
@@ -166,3 +179,22 @@ async def test_the_record_holds_digests_but_no_content(blobs, host, digest):
     lines = "".join(path.read_text() for path in host.ledger.folder.glob("*.jsonl"))
     assert digest("some words") in lines
     assert "some words" not in lines
+
+
+@pytest.mark.parametrize(("offset", "length"), [(0, 8), (8, 4), (9, 3), (12, 99), (24, 99)])
+async def test_a_part_that_cuts_a_secret_in_two_is_refused(blobs, host, offset, length):
+    content = b"before " + b"canary-7f3a9c51-0b" + b" after"
+    kept = await host.blobs.put(content)
+    host.redactor.protect("canary-7f3a9c51-0b", "canary")
+    with pytest.raises(EgressRefused, match="begins or ends inside") as caught:
+        await blobs.get(sha256=kept.sha256, offset=offset, length=length)
+    assert "`canary`" in caught.value.message
+
+
+async def test_a_part_beside_a_secret_and_one_around_it_are_got(blobs, host):
+    kept = await host.blobs.put(b"x" * 100_000 + b"canary-7f3a9c51-0b" + b"x" * 100_000)
+    host.redactor.protect("canary-7f3a9c51-0b", "canary")
+    assert (await blobs.get(sha256=kept.sha256, offset=99_990, length=10))["content"] == b"x" * 10
+    assert (await blobs.get(sha256=kept.sha256, offset=100_018, length=3))["content"] == b"xxx"
+    got = await blobs.get(sha256=kept.sha256, offset=99_999, length=20)
+    assert got["content"] == b"x[redacted:canary]x"

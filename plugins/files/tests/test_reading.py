@@ -1,7 +1,7 @@
 import pytest
 from sideband.blobs import BlobMissing
 from sideband.confined_files import FileMissing, FileRefused, FileTooLarge
-from sideband.ops import OpParamsInvalid
+from sideband.ops import EgressRefused, OpParamsInvalid
 from sideband_files import FilesNotText
 
 pytestmark = pytest.mark.anyio
@@ -147,3 +147,22 @@ async def test_a_blob_that_is_not_there_is_missing(files):
 async def test_parameters_that_make_no_sense_are_refused(host, params):
     with pytest.raises(OpParamsInvalid):
         await host.op("files.read", params)
+
+
+@pytest.mark.parametrize("kind", ["text", "bytes", "blob"])
+@pytest.mark.parametrize("part", [(0, 8), (8, 4), (9, 3), (12, 99), (24, 99)])
+async def test_a_part_that_cuts_a_secret_in_two_is_refused(files, host, home, kind, part):
+    (home / "a.txt").write_text("before canary-7f3a9c51-0b after")
+    host.redactor.protect("canary-7f3a9c51-0b", "canary")
+    with pytest.raises(EgressRefused, match="begins or ends inside") as caught:
+        await files.read("a.txt", kind=kind, offset=part[0], length=part[1])
+    assert "`canary`" in caught.value.message
+    assert await host.blobs.list(limit=1) == ()
+
+
+async def test_a_part_beside_a_secret_and_one_around_it_are_read(files, host, home):
+    (home / "a.txt").write_text("x" * 100_000 + "canary-7f3a9c51-0b" + "x" * 100_000)
+    host.redactor.protect("canary-7f3a9c51-0b", "canary")
+    assert (await files.read("a.txt", offset=99_990, length=10))["content"] == "x" * 10
+    assert (await files.read("a.txt", offset=100_018, length=3))["content"] == "xxx"
+    assert (await files.read("a.txt", offset=99_999, length=20))["content"] == "x[redacted:canary]x"

@@ -181,6 +181,12 @@ class DispatchContext:
             if name is not None:
                 raise EgressRefused(self.op, name, part, audience)
 
+    def check_cut(self, before: bytes, after: bytes) -> None:
+        """See ``OpContext.check_cut``."""
+        name = self._broker.redactor.cut(before, after)
+        if name is not None:
+            raise EgressRefused(self.op, name, "part that was asked for, which begins or ends inside of it,", None)
+
     def on_call_end(self, close: Callable[[], Awaitable[None]]) -> None:
         """See ``OpContext.on_call_end``."""
         self._call.on_end(close)

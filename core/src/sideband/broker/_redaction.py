@@ -138,6 +138,14 @@ class Redactor:
                 return self._names[raw]
         return None
 
+    def cut(self, before: bytes, after: bytes) -> str | None:
+        """The name of a known value that begins in ``before`` and ends in ``after``, which follows it."""
+        for form, raw in self._searched:
+            reach = len(form) - 1
+            if form in before[-reach:] + after[:reach]:
+                return self._names[raw]
+        return None
+
     def add_pattern(self, pattern: str, name: str) -> None:
         """Replace what the regular expression ``pattern`` matches too, in text and in bytes."""
         mask = f"[redacted:{name}]"

@@ -210,5 +210,19 @@ class OpContext(Protocol):
                 ``audience``.
         """
 
+    def check_cut(self, before: bytes, after: bytes) -> None:
+        """Make sure that no known secret is cut in two. Ask before a part of something larger is answered or kept.
+
+        What is answered is redacted, but half a secret is not recognised: who asks for one part after the other would
+        see all of it.
+
+        Args:
+            before: what ends where the cut is. Some kilobytes are enough; a secret that is longer is not found.
+            after: what begins there.
+
+        Raises:
+            EgressRefused: a secret, in any form that the redactor knows, begins in one and ends in the other.
+        """
+
     def on_call_end(self, close: Callable[[], Awaitable[None]]) -> None:
         """Run ``close`` when the call that this dispatch belongs to has ended, whichever way."""

@@ -27,6 +27,10 @@ from ._taking_back import preview_delete, preview_put, reconcile_delete, reconci
 __all__ = ["delete", "get", "list_", "put", "stat"]
 
 
+# How much on either side of a part is searched for a secret that its beginning or end would divide.
+_AROUND = 64 * 1024
+
+
 def _reading(params: GetParams | StatParams) -> BlobScope:  # noqa: ARG001  as the broker calls it
     return BlobScope(mode="read")
 
@@ -114,6 +118,7 @@ async def get(params: GetParams, ctx: OpContext) -> Content:
         BlobTooLarge: it is larger than may be answered at once.
         BlobDamaged: what is there is something else.
         BlobsNotText: it is no UTF-8.
+        EgressRefused: the part begins or ends inside of a known secret.
 
     Example:
         ``{"sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "kind": "text"}``
@@ -125,12 +130,14 @@ async def get(params: GetParams, ctx: OpContext) -> Content:
         if params.length is None and size - params.offset > limit:
             raise BlobTooLarge(limit)
         end = params.offset + min(params.length or limit, limit)
-        data = bytearray()
+        begin = max(0, params.offset - _AROUND)
+        around = bytearray()
         position = 0
         # to the end, whatever was asked for: only then it is known to be what it is called
         async for piece in reader:
-            data += piece[max(0, params.offset - position) : max(0, end - position)]
+            around += piece[max(0, begin - position) : max(0, end + _AROUND - position)]
             position += len(piece)
+    data = around[params.offset - begin : end - begin]
     following = params.offset + len(data)
     content: str | bytes = bytes(data)
     if params.kind == "base64":
@@ -138,6 +145,8 @@ async def get(params: GetParams, ctx: OpContext) -> Content:
     elif params.kind == "text":
         content, left = _text(bytes(data), params, last=following >= size)
         following -= left
+    for cut in (params.offset - begin, following - begin):
+        ctx.check_cut(bytes(around[max(0, cut - _AROUND) : cut]), bytes(around[cut : cut + _AROUND]))
     return Content(sha256=params.sha256, size=size, content=content, next=following if following < size else None)
 
 

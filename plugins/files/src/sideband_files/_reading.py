@@ -29,6 +29,8 @@ from ._state import Files
 __all__ = ["find", "list_", "read", "stat"]
 
 _PIECE = 1024 * 1024
+# How much on either side of a cut is searched for a secret that it would divide.
+_AROUND = 64 * 1024
 
 
 def _reading(params: ReadParams) -> Iterable[Scope]:
@@ -54,6 +56,7 @@ async def read(params: ReadParams, ctx: OpContext) -> Read:
         FileRefused: it is no ordinary file.
         FileTooLarge: it is larger than may be read at once.
         FilesNotText: it is no UTF-8.
+        EgressRefused: the part begins or ends inside of a known secret.
 
     Example:
         ``{"path": "reports/may.csv"}``
@@ -64,7 +67,7 @@ async def read(params: ReadParams, ctx: OpContext) -> Read:
         async with files.folder(ctx, target).reading(target.path) as reader:
             if params.kind == "blob":
                 return await _as_blob(params, ctx, target, reader)
-            return await _as_content(params, target, reader, files.config.max_read_bytes)
+            return await _as_content(params, ctx, target, reader, files.config.max_read_bytes)
 
 
 async def _as_blob(params: ReadParams, ctx: OpContext, target: Target, reader: FileReader) -> Read:
@@ -73,6 +76,7 @@ async def _as_blob(params: ReadParams, ctx: OpContext, target: Target, reader: F
     left = max(0, size - params.offset) if params.length is None else params.length
     if left > files.config.max_file_bytes:
         raise FileTooLarge(target.name, left, files.config.max_file_bytes)
+    await _check_cuts(ctx, reader, params.offset, min(size, params.offset + left))
     reader.seek(params.offset)
     async with ctx.blobs.create(max_bytes=files.config.max_file_bytes) as new:
         while left and (piece := await reader.read(min(left, _PIECE))):
@@ -83,7 +87,23 @@ async def _as_blob(params: ReadParams, ctx: OpContext, target: Target, reader: F
     return Read(path=target.name, size=size, next=end if end < size else None, sha256=blob.sha256)
 
 
-async def _as_content(params: ReadParams, target: Target, reader: FileReader, limit: int) -> Read:
+async def _check_cuts(ctx: OpContext, reader: FileReader, *places: int) -> None:
+    """Refuse a part at whose beginning or end a secret would be cut in two."""
+    for place in (one for one in places if 0 < one < reader.entry.size):
+        around = max(0, place - _AROUND)
+        reader.seek(around)
+        before = await _exactly(reader, place - around)
+        ctx.check_cut(before, await _exactly(reader, _AROUND))
+
+
+async def _exactly(reader: FileReader, size: int) -> bytes:
+    data = b""
+    while len(data) < size and (piece := await reader.read(size - len(data))):
+        data += piece
+    return data
+
+
+async def _as_content(params: ReadParams, ctx: OpContext, target: Target, reader: FileReader, limit: int) -> Read:
     size = reader.entry.size
     if params.length is None and size - params.offset > limit:
         raise FileTooLarge(target.name, size, limit)
@@ -95,6 +115,7 @@ async def _as_content(params: ReadParams, target: Target, reader: FileReader, li
     else:
         content, left = _text(data, target.name, params.offset, last=end >= size)
         end -= left
+    await _check_cuts(ctx, reader, params.offset, end)
     whole = params.offset == 0 and end >= size
     return Read(
         path=target.name,
