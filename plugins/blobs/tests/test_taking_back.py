@@ -6,7 +6,7 @@ from sideband.ops import OpDenied
 
 pytestmark = pytest.mark.anyio
 
-# A host that is killed in the middle of an op, before or after it has changed anything.
+# A host that is killed in the middle of an op: while it looks what is there, or before or after the change.
 DYING = """
 import os, signal, sys
 from pathlib import Path
@@ -28,12 +28,18 @@ async def change_and_die(*args):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+async def die(*args):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 async def main():
     plugins = [Plugin("op", "blobs", sideband_blobs.plugin), Plugin("store", "sqlite", sideband_store_sqlite.plugin)]
     async with Host(home=Path(home), plugins=plugins, autoload=False) as host:
         if name == "delete":
             await host.op("blobs.put", {"content": "x"})
         setattr(BlobStore, name, change_and_die)
+        if moment == "looking":
+            BlobStore.find = die
         await host.op(op, eval(params), key="k")
 
 
@@ -79,7 +85,7 @@ async def test_what_was_deleted_is_gone(blobs, host, effect, digest):
     assert "nothing was deleted" in second
 
 
-@pytest.mark.parametrize(("moment", "status"), [("before", "failed"), ("after", "done")])
+@pytest.mark.parametrize(("moment", "status"), [("looking", "failed"), ("before", "failed"), ("after", "done")])
 @pytest.mark.parametrize("op", ["blobs.put", "blobs.delete"])
 async def test_what_became_of_an_op_of_a_killed_host_is_seen(kill_during, make_host, op, moment, status):
     home, key, result = kill_during(op, moment)
