@@ -1,6 +1,7 @@
 """No form of a known value gets through the redactor."""
 
 import base64
+import html
 import json
 import urllib.parse
 
@@ -29,6 +30,11 @@ FORMS = {
     "repr": lambda value: repr(value)[1:-1],
     "json in json": lambda value: json.dumps(json.dumps(value))[3:-3],
     "repr of json": lambda value: repr(json.dumps(value))[2:-2],
+    "html": html.escape,
+    "html text": lambda value: html.escape(value, quote=False),
+    "html as templates write it": lambda value: (
+        html.escape(value).replace("&quot;", "&#34;").replace("&#x27;", "&#39;")
+    ),
     "unescaped json": lambda value: json.dumps(value, ensure_ascii=False)[1:-1],
 }
 
@@ -96,3 +102,29 @@ def test_values_too_short_to_be_told_from_ordinary_text_are_left_alone():
     redactor = Redactor()
     redactor.protect("abc", "tiny")
     assert redactor.text("abc") == "abc"
+
+
+@pytest.mark.parametrize(
+    ("secret", "number"),
+    [
+        ("91827364", 91827364),
+        ("91827364", 91827364.0),
+        ("91827364", -91827364.0),
+        ("-91827364", 91827364),
+        ("918273.64", 918273.64),
+        ("918273645546372819", 918273645546372819),
+        ("918273645546372819", 918273645546372819.0),
+    ],
+)
+def test_a_value_is_found_in_numbers_with_and_without_a_fraction(secret, number):
+    redactor = Redactor()
+    redactor.protect(secret, "pin")
+    assert redactor.data([number, {"a": number}]) == ["[redacted:pin]", {"a": "[redacted:pin]"}]
+    assert redactor.data({1: number}) == {"1": "[redacted:pin]"}
+
+
+@pytest.mark.parametrize("secret", ["0000000", "1e400", "9" * 400, "12345678.", "nan", "infinity"])
+def test_a_value_that_is_no_number_of_its_own_hides_no_numbers(secret):
+    redactor = Redactor()
+    redactor.protect(secret, "pin")
+    assert redactor.data([0, 0.5, 12345678, 1e300]) == [0, 0.5, 12345678, 1e300]

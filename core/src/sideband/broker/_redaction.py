@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 import re
@@ -53,6 +54,8 @@ _SENSITIVE = frozenset(
         "xcsrftoken",
     ]
 )
+# Smaller ones occur by chance; what is larger than a float can tell apart is compared as both.
+_NUMBER = re.compile(r"-?[1-9][0-9]{3,300}(?:\.[0-9]{1,300})?\Z")
 _NOT_LETTERS = re.compile(r"[^a-z0-9]+")
 
 
@@ -86,6 +89,7 @@ class Redactor:
 
     def __init__(self) -> None:
         self._names: dict[bytes, str] = {}
+        self._numbers: dict[float, str] = {}
         self._origins: dict[bytes, frozenset[str]] = {}
         self._searched: list[tuple[bytes, bytes]] = []
         self._texts: list[tuple[str, str]] = []
@@ -124,6 +128,7 @@ class Redactor:
         as_bytes = {*((form.encode(), mask.encode()) for form in forms), (raw, mask.encode())}
         self._bytes = sorted({*self._bytes, *as_bytes}, key=lambda pair: -len(pair[0]))
         self._searched += [(form, raw) for form, _ in as_bytes]
+        self._numbers.update((number, name) for number in _numbers(raw))
 
     def unbound(self, content: str | bytes, audience: str | None) -> str | None:
         """The name of a known value that stands in ``content`` and must not be sent to ``audience``.
@@ -212,9 +217,9 @@ class Redactor:
             }
         if kind is list or kind is tuple:
             return [self._plain(item, sensitive_keys) for item in value]
-        if value is None or kind is bool or (kind is float and math.isfinite(value)):
+        if value is None or kind is bool:
             return value
-        if kind is int:
+        if kind is int or (kind is float and math.isfinite(value)):
             return self._number(value)
         raise _NotPlain
 
@@ -233,7 +238,7 @@ class Redactor:
         if isinstance(value, float):
             if not math.isfinite(value):
                 raise Unserializable(f"{where} is {value}, which JSON can't carry")
-            return value
+            return self._number(float(value))
         if isinstance(value, Mapping):
             return dict(self._items(value, sensitive_keys, where))
         if isinstance(value, (list, tuple)):
@@ -254,8 +259,8 @@ class Redactor:
             else:
                 yield self.text(name), self._walk(item, sensitive_keys, f"{where}.{name[:40]}")
 
-    def _number(self, number: int) -> int | str:
-        if self._names and (name := self._names.get(str(number).encode())):
+    def _number(self, number: float) -> float | str:
+        if self._numbers and (name := self._numbers.get(abs(number))):
             return f"[redacted:{name}]"
         return number
 
@@ -266,6 +271,16 @@ class Redactor:
         for pattern, mask in self._byte_patterns:
             raw = pattern.sub(mask, raw)
         return raw
+
+
+def _numbers(raw: bytes) -> Iterator[float]:
+    """The numbers that tell a value: databases and JSON may have it as a number, with a fraction or without."""
+    text = raw.decode("ascii", "replace")
+    if _NUMBER.match(text):
+        if math.isfinite(number := abs(float(text))):
+            yield number
+        if "." not in text:
+            yield abs(int(text))
 
 
 def _forms(raw: bytes) -> Iterator[str]:
@@ -281,6 +296,7 @@ def _forms(raw: bytes) -> Iterator[str]:
     if text.strip() != text:
         yield text.strip()
     yield from _escaped_forms(text)
+    yield from _markup_forms(text)
 
 
 def _escaped_forms(text: str) -> Iterator[str]:
@@ -292,6 +308,14 @@ def _escaped_forms(text: str) -> Iterator[str]:
         yield from (once, once.replace("/", "\\/"), json.dumps(once)[1:-1])
         twice = once.replace("\\", "\\\\")
         yield from (twice, twice.replace("'", "\\'"))
+
+
+def _markup_forms(text: str) -> Iterator[str]:
+    """As in HTML and XML: a page that says what was wrong with a request repeats parts of it."""
+    plain = html.escape(text, quote=False)
+    for double in ('"', "&quot;", "&#34;"):
+        for single in ("'", "&#x27;", "&#39;", "&apos;"):
+            yield plain.replace('"', double).replace("'", single)
 
 
 def _percent_forms(raw: bytes) -> Iterator[str]:
