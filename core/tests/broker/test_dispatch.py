@@ -1,11 +1,12 @@
 """The order and the promises of ``Broker.dispatch``."""
 
 import math
+import shlex
 
 import anyio
 import attrs
 import pytest
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_validator
 from sideband import hookimpl
 from sideband.hooks import Redactor
 from sideband.ops import (
@@ -69,9 +70,26 @@ async def nest(params: Text, ctx: OpContext) -> None:
     await ctx.dispatch("echo.nest", {})
 
 
+class Many(BaseModel):
+    values: dict[str, int] | list[int] = {}
+    origin: str = ""
+
+    @field_validator("origin")
+    @classmethod
+    def _checked(cls, origin: str) -> str:
+        if origin:
+            raise ValueError("an origin has a scheme")
+        return origin
+
+
+@op("echo.many")
+async def many(params: Many, ctx: OpContext) -> None:
+    return None
+
+
 @pytest.fixture
 def echo(family):
-    return family("echo", say, fail, hang, lie, nan, nest, scope=EchoScope)
+    return family("echo", say, fail, hang, lie, nan, nest, many, scope=EchoScope)
 
 
 async def test_an_op_answers_with_its_result_and_leaves_an_intent_and_an_outcome(make_host, echo, ledger_lines):
@@ -111,10 +129,32 @@ async def test_the_value_of_a_parameter_that_may_not_be_recorded_is_not_in_the_e
     assert "hidden-value" not in str(caught.value)
 
 
+async def test_what_fits_no_branch_of_a_union_is_one_problem_under_the_name_of_the_parameter(make_host, echo):
+    async with make_host(echo) as host:
+        with pytest.raises(OpParamsInvalid) as caught:
+            await host.op("echo.many", {"values": "x"})
+    assert caught.value.message == "echo.many: `values`: expected an object or a list"
+
+
+async def test_what_a_parameter_says_of_itself_is_told_as_it_is(make_host, echo):
+    async with make_host(echo) as host:
+        with pytest.raises(OpParamsInvalid) as caught:
+            await host.op("echo.many", {"origin": "x"})
+    assert caught.value.message == "echo.many: `origin`: an origin has a scheme"
+
+
 async def test_an_unknown_parameter_is_named_with_the_closest_one(make_host, echo):
     async with make_host(echo) as host:
         with pytest.raises(OpParamsInvalid, match=r"no parameter `txet`.*did you mean `text`"):
             await host.op("echo.say", {"txet": "x"})
+
+
+async def test_the_capability_that_a_hint_says_to_grant_can_be_given_to_a_shell_as_it_stands(make_host, echo):
+    async with make_host(echo) as host:
+        with pytest.raises(OpDenied) as caught:
+            await host.op("echo.say", {"text": "it's"}, grants=["echo:text=yes"])
+    words = shlex.split(caught.value.hint.partition("; a skill")[0])
+    assert words[words.index("--grant") + 1] == "echo:text=it's"
 
 
 async def test_a_grant_that_does_not_cover_the_request_refuses_it_without_intent(make_host, echo, ledger_lines):
@@ -340,6 +380,6 @@ async def test_a_handler_that_tries_to_end_the_host_fails_like_any_other(make_ho
 
 async def test_parameters_of_more_values_than_can_be_checked_in_time_are_refused(make_host, echo, outcomes):
     async with make_host(echo) as host:
-        with pytest.raises(LimitExceeded, match="params"):
+        with pytest.raises(LimitExceeded, match="`params` of 100,000 values in one request"):
             await host.op("echo.say", {"text": [[]] * 100_001})
     assert outcomes()[0]["params"] == {}

@@ -22,6 +22,18 @@ __all__ = ["EffectMissing", "KeyReused", "as_op_error", "safe_text", "validation
 _MOST_LISTED, _MOST_TOLD = 1_000, 10
 _LONGEST_VALUE = 1_000
 
+# Pydantic's words are Python's; these are those of JSON, in which parameters are written.
+_EXPECTED = {
+    "bool_type": "true or false",
+    "bytes_type": "bytes",
+    "dict_type": "an object",
+    "float_type": "a number",
+    "int_type": "a whole number",
+    "list_type": "a list",
+    "string_type": "a text",
+}
+_BRANCHES = frozenset(("bool", "bytes", "float", "int", "str"))
+
 
 class KeyReused(OpError, ValueError):
     """An idempotency key was used before for another effect."""
@@ -85,8 +97,13 @@ def validation_problems(
     if count > _MOST_LISTED:
         return f"{count:,} things in {whole} are wrong"
     found = error.errors(include_url=False, include_context=False)
-    told = [_problem(problem, whole, known, shown) for problem in found[:_MOST_TOLD]]
-    return "; ".join(told if count <= _MOST_TOLD else [*told, f"and {count - _MOST_TOLD:,} more"])
+    # What fits no branch of a union is one problem, and pydantic tells one for each branch.
+    told: dict[tuple[str, str], dict[str, None]] = {}
+    for problem in found[:_MOST_TOLD]:
+        where, what, value = _problem(problem, whole, known, shown)
+        told.setdefault((where, value), {})[what] = None
+    lines = [where + _either(whats) + value for (where, value), whats in told.items()]
+    return "; ".join(lines if count <= _MOST_TOLD else [*lines, f"and {count - _MOST_TOLD:,} more"])
 
 
 def _quoted(value: object) -> str:
@@ -95,11 +112,29 @@ def _quoted(value: object) -> str:
     return f"it is {text!r}" if len(text) <= _LONGEST_VALUE else f"it has {len(text):,} characters"
 
 
-def _problem(problem: ErrorDetails, whole: str, known: Iterable[str], shown: Container[str]) -> str:
-    key = ".".join(map(str, problem["loc"])) or whole
+def _problem(problem: ErrorDetails, whole: str, known: Iterable[str], shown: Container[str]) -> tuple[str, str, str]:
+    """Where it is, what is wrong, and the value if that may be named."""
+    key = ".".join(_path(problem["loc"])) or whole
     if problem["type"] == "extra_forbidden":
-        return f"there is no parameter `{key}`{closest(key, known)}"
+        return f"there is no parameter `{key}`{closest(key, known)}", "", ""
     if problem["type"] == "missing":
-        return f"`{key}` is required"
+        return f"`{key}` is required", "", ""
     value = f" ({_quoted(problem['input'])})" if key in shown else ""
-    return f"`{key}`: {problem['msg']}{value}"
+    return f"`{key}`: ", _in_words(problem), value
+
+
+def _path(location: tuple[int | str, ...]) -> list[str]:
+    """The keys and indices to a value, without what pydantic puts in between to name the branches of a union."""
+    steps = [str(step) for step in location]
+    steps = [step for step in steps if "[" not in step]
+    return steps[:-1] if len(steps) > 1 and steps[-1] in _BRANCHES else steps
+
+
+def _either(whats: Iterable[str]) -> str:
+    return " or ".join(whats).replace(" or expected ", " or ")
+
+
+def _in_words(problem: ErrorDetails) -> str:
+    if problem["type"] in _EXPECTED:
+        return f"expected {_EXPECTED[problem['type']]}"
+    return problem["msg"].removeprefix("Value error, ").replace("Input should be ", "expected ", 1)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from ..ops import Capability, Grant, OpDenied, OpSpec, Scope
+from ..ops._errors import granting
 
 __all__ = ["check_op", "check_scope"]
 
@@ -62,7 +63,7 @@ def _denied(grant: Grant, op: str, missing: Capability) -> OpDenied:
     return OpDenied(
         op,
         f"`{missing}` is not granted (granted: {grant or 'nothing'})",
-        hint=f"grant it with --grant '{missing}'; a skill asks for it under `sideband.capabilities` in its SKILL.md",
+        hint=f"grant it with {granting(missing)}; a skill asks for it under `sideband.capabilities` in its SKILL.md",
     )
 
 

@@ -41,6 +41,12 @@ __all__ = [
 ]
 
 
+def granting(capability: object) -> str:
+    """The option that grants a capability, as a shell takes it; a capability may have quotes of its own."""
+    quoted = str(capability).replace("'", "'\"'\"'")
+    return f"--grant '{quoted}'"
+
+
 def closest(name: str, known: Iterable[str]) -> str:
     """`` (did you mean `x`?)``, or nothing: the tail of a message about an unknown name."""
     found = get_close_matches(name, list(known), n=1)
@@ -194,6 +200,15 @@ class EffectUnknown(OpError, RuntimeError):
         )
 
 
+_COUNTED = {
+    "dispatches": " ops in one call",
+    "in_flight": " ops of one call at a time",
+    "nested_dispatches": " ops within one another",
+    "params": " values in one request",
+    "unread_bytes": " bytes",
+}
+
+
 class LimitExceeded(OpError, RuntimeError):
     """A limit of the call was reached. ``code`` is ``limit.`` and the limit's name."""
 
@@ -201,7 +216,7 @@ class LimitExceeded(OpError, RuntimeError):
 
     def __init__(self, limit: str, allowed: int, *, op: str | None = None, retryable: bool = False) -> None:
         super().__init__(
-            f"the limit `{limit}` of {allowed:,} is reached",
+            f"the limit `{limit}` of {allowed:,}{_COUNTED.get(limit, '')} is reached",
             hint="wait for earlier ones to end" if retryable else "split the work into several calls",
             code=f"limit.{limit}",
             retryable=retryable,

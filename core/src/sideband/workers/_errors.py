@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .._errors import SidebandError
-from ..ops._errors import closest
+from ..ops._errors import closest, granting
 
 __all__ = [
     "AboveMaximum",
@@ -83,7 +83,7 @@ class GrantRequired(CallError, PermissionError):
     def __init__(self, skill: str, missing: Iterable[str]) -> None:
         self.skill = skill
         self.missing = tuple(missing)
-        flags = " ".join(f"--grant '{capability}'" for capability in self.missing)
+        flags = " ".join(map(granting, self.missing))
         # Not every command has --grant: an agent may use many skills, and rights are those of one.
         super().__init__(
             f"the skill `{skill}` asks for rights that it was not granted: {' '.join(self.missing)}",
