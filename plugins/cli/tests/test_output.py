@@ -2,7 +2,7 @@
 
 import io
 
-from sideband_cli._output import Progressbar, first_sentence, format_table
+from sideband_cli._output import Progressbar, first_sentence, format_table, how_far
 
 
 class Terminal(io.StringIO):
@@ -39,3 +39,8 @@ def test_a_wrapped_table_may_have_nothing_in_its_last_column():
     # as `sideband skills install` has for skills that need no packages
     lines = format_table(["skill", "packages", ""], [["notes", "not needed", ""]], wrapped=True).splitlines()
     assert [line.split() for line in lines[::2]] == [["skill", "packages"], ["notes", "not", "needed"]]
+
+
+def test_progress_shows_numbers_in_full():
+    assert how_far(2_159_620.0, 3e6) == "2,159,620/3,000,000"
+    assert how_far(0.5, None) == "0.5"

@@ -111,6 +111,13 @@ async def test_missing_parameters_are_named(notes, query):
         await query("SELECT :id AS id", params={"other": 1})
 
 
+async def test_too_few_and_too_many_positional_parameters_are_an_error_that_says_where_they_belong(notes, query):
+    for params in ([], [1, 2]):
+        with pytest.raises(SqlSyntax, match="bindings") as caught:
+            await query("SELECT ? AS id", params=params)
+        assert "params" in caught.value.hint
+
+
 async def test_attached_databases_are_read_under_their_alias(notes, query, host):
     await host.op("sql.execute", {"db": "tags.db", "sql": "CREATE TABLE tags (note INTEGER, tag TEXT)"})
     await host.op("sql.execute", {"db": "tags.db", "sql": "INSERT INTO tags VALUES (7, 'red')"})

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ._agent_words import describe_arguments, describe_duration, fitted, one_line
-from ._output import paragraph
+from ._output import how_far, paragraph
 
 if TYPE_CHECKING:
     from sideband import hooks
@@ -125,7 +125,7 @@ class Activity:
     def _tool_goes_on(self, event: hooks.ToolExecutionUpdate) -> None:
         parts = [event.tool]
         if event.current is not None:
-            parts.append(f"{event.current:g}" + (f"/{event.total:g}" if event.total is not None else ""))
+            parts.append(how_far(event.current, event.total))
         if event.message:
             parts.append(one_line(event.message))
         self._sink.progress(" ".join(parts))

@@ -16,6 +16,7 @@ __all__ = [
     "escape_controls",
     "first_sentence",
     "format_table",
+    "how_far",
     "notice",
     "paragraph",
     "print_data",
@@ -130,6 +131,11 @@ def terminal_width() -> int:
     return shutil.get_terminal_size((100, 24)).columns
 
 
+def how_far(current: float, total: float | None) -> str:
+    """``2,159,620/3,000,000``: in full, also what counts bytes."""
+    return f"{current:,.12g}" + (f"/{total:,.12g}" if total is not None else "")
+
+
 class Progressbar:
     """Shows progress on standard error: one line that is rewritten on a terminal, else a line for each message."""
 
@@ -141,7 +147,7 @@ class Progressbar:
         """Show one ``Progress``."""
         parts = []
         if progress.current is not None:
-            parts.append(f"{progress.current:g}" + (f"/{progress.total:g}" if progress.total is not None else ""))
+            parts.append(how_far(progress.current, progress.total))
         if progress.message:
             parts.append(clean(progress.message))
         self.line(" ".join(parts))

@@ -84,7 +84,7 @@ def _show(arguments: Namespace) -> int:
         f"requires: {spec.requires or 'no capability'}",
         f"recorded: {', '.join(spec.record) or 'no parameter values'}",
         "",
-        "parameters:",
+        "parameters (on the command line key=value, and key:=JSON for objects and lists):",
         *_parameters(data["parameters"]),
         "",
         "result: " + json.dumps(data["result"], ensure_ascii=False, indent=2),

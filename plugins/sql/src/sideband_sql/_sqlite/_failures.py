@@ -73,6 +73,8 @@ def typed_error(error: Exception, name: str, busy_seconds: float) -> SqlError:
     text = str(error)
     if (known := _by_text(text)) is not None:
         return known
+    if isinstance(error, apsw.BindingsError):
+        return SqlSyntax(text, hint="give each parameter of the statement its value in `params`, and no more")
     by_code = _BY_CODE.get(_code(error))
     return by_code(name, text, busy_seconds) if by_code else SqlSyntax(text)
 
