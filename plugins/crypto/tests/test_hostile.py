@@ -241,6 +241,12 @@ async def test_a_key_with_a_wrong_part_signs_nothing(crypto, rsa_key, part):
         await crypto("sign", key=pem(broken), data="x", algorithm="rsa-pkcs1v15")
 
 
+async def test_who_checks_a_signature_is_told_that_it_is_no_key_of_either_kind(crypto):
+    with pytest.raises(CryptoKey, match="is no key that can be read") as caught:
+        await crypto("verify", key="nonsense", data="x", signature=b"x", algorithm="ecdsa")
+    assert "public" in caught.value.hint
+
+
 @pytest.mark.parametrize("curve", [ec.SECP224R1, ec.SECP256K1, ec.SECP521R1])
 async def test_other_curves_are_refused(crypto, curve):
     with pytest.raises(CryptoKey, match="curve"):
@@ -269,7 +275,7 @@ async def test_a_key_of_another_kind_is_refused(crypto, rsa_key, algorithm):
 
 
 async def test_a_key_of_dsa_is_refused(crypto):
-    numbers = dsa.generate_parameters(2048)
+    numbers = dsa.generate_parameters(1024)
     with pytest.raises(CryptoKey, match="another kind"):
         await crypto("sign", key=pem(numbers.generate_private_key()), data="x", algorithm="rsa-pss")
 

@@ -90,6 +90,8 @@ async def test_costs_and_lengths_that_do_not_exist_are_refused(crypto, verb, giv
         ("hmac", {"key": b"k" * 16_385, "data": ""}),
         ("hash", {"data": "\ud800"}),
         ("hash", {"data": "x", "algorithm": "shake_128"}),
+        ("hmac", {"handle": "../key", "data": ""}),
+        ("hmac", {"handle": "k" * 65, "data": ""}),
         ("generate_key", {"kind": "rsa-1024"}),
     ],
 )
