@@ -92,3 +92,7 @@ def test_whatever_a_server_sets_what_goes_back_is_one_proper_header(line):
         assert (name + value).isprintable()
         assert (name + value).isascii()
         assert ";" not in name + value
+
+
+def test_an_endless_number_in_a_cookie_is_ignored():
+    assert sent(learned(f"a=1; expires=Mon, 01-Jan-{'9' * 5_000} 00:00:00 GMT")) == {"a": "1"}

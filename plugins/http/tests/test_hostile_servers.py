@@ -1,5 +1,6 @@
 """Servers that lie, flood, stall and break the grammar, against both transports, with an honest one beside them."""
 
+import encodings
 import gzip
 import zlib
 
@@ -213,3 +214,10 @@ async def test_what_a_header_says_about_the_body_is_not_believed(host, raw_serve
     raw_server.answers(HEAD + header + b"\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
     answer = await outcome(host, raw_server.url())
     assert (answer["status"], answer["body_length"], answer["json"]) == (200, len(body), None)
+
+
+async def test_the_name_of_a_charset_does_not_stay_in_memory(host, raw_server):
+    raw_server.answers(HEAD + b"Content-Type: text/plain; charset=made-up-here\r\nContent-Length: 1\r\n\r\nx")
+    assert (await outcome(host, raw_server.url()))["bytes"] == b"x"
+    # where Python keeps each name that it was asked for
+    assert [name for name in encodings._cache if "made" in name] == []

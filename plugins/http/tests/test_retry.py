@@ -18,6 +18,8 @@ NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
         ("", 0),
         ("-5", 0),
         ("soon", 0),
+        ("Thu, 01 Jan 2026 12:00:30 +99999999999999999", 0),
+        ("Thu, 99999999999999999999 Jan 2026 12:00:30 GMT", 0),
     ],
 )
 def test_retry_after_is_read(value, seconds):

@@ -6,6 +6,8 @@ import codecs
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
+from encodings import normalize_encoding
+from encodings.aliases import aliases
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -32,6 +34,10 @@ _CHARSETS = frozenset(
     + ["koi8-u", "shift_jis", "cp932", "euc_jp", "iso2022_jp", "euc_kr", "cp949", "gb2312", "gbk", "gb18030", "big5"]
     + ["tis-620", "mac-roman", *(f"iso8859-{number}" for number in range(1, 17)), "cp866", "cp874"]
     + [f"cp125{number}" for number in range(9)]
+)
+# Python remembers each name that it was asked for, for good. A server could say another one each time.
+_KNOWN_NAMES = frozenset(
+    {normalize_encoding(name).lower() for name in _CHARSETS} | aliases.keys() | set(aliases.values())
 )
 _COOKIES = frozenset({"set-cookie", "set-cookie2"})
 
@@ -143,9 +149,10 @@ def _content_type(value: str) -> tuple[str, str]:
 
 def _text(content: bytes, charset: str) -> str | None:
     try:
-        if codecs.lookup(charset).name not in _CHARSETS:
+        name = normalize_encoding(charset).lower()
+        if name not in _KNOWN_NAMES or codecs.lookup(name).name not in _CHARSETS:
             return None
-        return content.decode(charset)
+        return content.decode(name)
     except (UnicodeError, LookupError, ValueError):
         # An unknown charset, or one that lies: the bytes are handed out as they are.
         return None

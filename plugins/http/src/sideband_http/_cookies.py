@@ -17,6 +17,8 @@ _MOST = 300
 _MOST_AT_ONCE = 100
 _LARGEST = 4_096
 _LARGEST_TOGETHER = 32_768
+# Longer ones are ignored (RFC 6265bis); the standard library fails at numbers of thousands of digits.
+_LONGEST_ATTRIBUTE = 1_024
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _VALUE = re.compile(r"[ -:<-~]*\Z")
 
@@ -74,6 +76,8 @@ def _for_host(line: str, host: str) -> str | None:
         return None
     kept = [pair]
     for attribute in attributes:
+        if len(attribute) > _LONGEST_ATTRIBUTE:
+            continue
         key, _, domain = attribute.partition("=")
         if key.strip().lower() != "domain":
             kept.append(attribute)

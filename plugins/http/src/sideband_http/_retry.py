@@ -88,7 +88,7 @@ def retry_after(value: str, *, now: datetime) -> float:
         return float(value[:9])
     try:
         moment = parsedate_to_datetime(value)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return 0.0
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
