@@ -1,7 +1,8 @@
 import anyio
+import attrs
 import pytest
 from pydantic import BaseModel, Field
-from sideband.ops import OpContext, OpFamily, op
+from sideband.ops import OpContext, OpFamily, Scope, op
 from sideband_skills import FolderLoader
 
 ASKING = "---\nname: demo\ndescription: x\nmetadata: {sideband.capabilities: 'http:host=api.test'}\n---\n"
@@ -18,6 +19,11 @@ class QueryParams(BaseModel):
     sql: str
 
 
+@attrs.frozen
+class HttpScope(Scope, family="http"):
+    host: str | None = None
+
+
 @op("http.get", requires="http")
 async def get(params: GetParams, ctx: OpContext) -> dict[str, str]:
     """Get it."""
@@ -30,7 +36,7 @@ async def query(params: QueryParams, ctx: OpContext) -> list[str]:
     return []
 
 
-FAMILIES = (OpFamily(name="http", ops=(get,)), OpFamily(name="sql", ops=(query,)))
+FAMILIES = (OpFamily(name="http", ops=(get,), scope=HttpScope), OpFamily(name="sql", ops=(query,)))
 
 
 @pytest.fixture
@@ -179,7 +185,7 @@ def test_an_argument_that_exists_is_fine(in_function, argument):
 
 
 def test_conveniences_of_a_family_are_not_called_unknown(tmp_path, in_function):
-    families = (OpFamily(name="http", ops=(get,), sdk=tmp_path / "_sdk.py"),)
+    families = (OpFamily(name="http", ops=(get,), scope=HttpScope, sdk=tmp_path / "_sdk.py"),)
     assert in_function("return await http.pages(x)", families=families) == []
 
 
@@ -207,3 +213,14 @@ def test_a_folder_that_is_no_skill_is_said_to_be_none(make_skill):
 def test_a_folder_that_does_not_exist_is_said_not_to(tmp_path):
     (problem,) = anyio.run(FolderLoader().validate, tmp_path / "nowhere")
     assert problem.code == "skill.source.missing"
+
+
+@pytest.mark.parametrize(
+    ("capability", "told"),
+    [("htpp:host=api.test", "no family `htpp` (did you mean `http`?)"), ("http:hsot=api.test", "no field `hsot`")],
+)
+def test_a_capability_that_no_call_would_be_granted_is_found(validate, capability, told):
+    manifest = ASKING.replace("http:host=api.test", f"http:host=api.test {capability}")
+    (problem,) = validate(f"{HEAD}async def run(x):\n    return x\n", families=FAMILIES, manifest=manifest)
+    assert problem.code == "skill.capability.unknown"
+    assert told in problem.reason

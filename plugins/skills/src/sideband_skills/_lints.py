@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 from packaging.specifiers import SpecifierSet
 from sideband.loading import SkillSpec
-from sideband.ops import Capability
+from sideband.ops import Capability, CapabilityInvalid
 
 from ._discovery import Module
 from ._imports import DISPATCH, SDK_MODULE, Names
@@ -66,6 +66,8 @@ def lint(spec: SkillSpec, modules: Sequence[Module], families: Iterable[OpFamily
             if op is not None and op.requires:
                 needed.setdefault(op.requires, op.name)
     asked = {Capability.parse(text).family for text in spec.capabilities}
+    if known:
+        _check_capabilities(spec, known, problems)
     for family, op_name in sorted(needed.items()):
         if family not in asked:
             problems.warn(
@@ -73,6 +75,22 @@ def lint(spec: SkillSpec, modules: Sequence[Module], families: Iterable[OpFamily
                 f"its code uses `{op_name}`, and it does not ask for `{family}`",
                 f"add `sideband.capabilities: {family}:…` under `metadata`, as narrow as it can be",
             )
+
+
+def _check_capabilities(spec: SkillSpec, known: Mapping[str, OpFamily], problems: Problems) -> None:
+    """What no call of the skill would be granted: families and fields that there are not."""
+    for capability in map(Capability.parse, spec.capabilities):
+        family = known.get(capability.family)
+        if family is None:
+            reason = f"it asks for `{capability}`, and there is no family `{capability.family}`"
+            reason += did_you_mean(capability.family, known)
+            problems.warn("capability.unknown", reason, "correct it, or install the package that has the family")
+            continue
+        try:
+            capability.fit(family.scope)
+        except CapabilityInvalid as error:
+            hint = "correct `sideband.capabilities` in SKILL.md"
+            problems.warn("capability.unknown", f"it asks for what there is not: {error.message}", hint)
 
 
 @frozen
