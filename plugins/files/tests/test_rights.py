@@ -1,8 +1,9 @@
 import json
+from types import SimpleNamespace
 
 import pytest
 import sideband_blobs.plugin
-from sideband import Plugin
+from sideband import Plugin, hookimpl
 from sideband.confined_files import FileRefused
 from sideband.ops import OpDenied
 
@@ -179,6 +180,29 @@ async def test_a_link_lends_no_rights(files, there, home):
         await files.read(f"{there}/link/x", grants=[f"files:path={there}/link/*"])
     with pytest.raises(OpDenied, match="/etc/hostname"):
         await files.read(f"{there}/out/hostname", grants=[f"files:path={there}/*"])
+
+
+class TestTurned:
+    """A guard is asked after the grant was compared, and before anything begins."""
+
+    @pytest.fixture
+    def more_plugins(self, place):
+        @hookimpl
+        async def op_call(event):
+            if event.op == "files.move":
+                (place / "link").unlink()
+                (place / "link").symlink_to(place / "b")
+
+        return [Plugin("hook", "turn", SimpleNamespace(op_call=op_call))]
+
+    async def test_what_a_link_leads_to_by_now_is_not_moved_with_the_right_to_read_it(self, files, there):
+        (there / "b").mkdir()
+        (there / "b/x").write_text("b")
+        (there / "link").symlink_to(there / "a")
+        grants = [f"files:path={there}/*", f"files:path={there}/a/*|{there}/new,mode=write"]
+        with pytest.raises(OpDenied, match=f"{there}/b/x"):
+            await files.move(f"{there}/link/x", target=f"{there}/new", grants=grants)
+        assert (there / "b/x").read_text() == "b"
 
 
 async def test_the_hosts_state_is_nobodys_file(files, host, there):
