@@ -321,3 +321,12 @@ async def test_what_a_command_would_do_is_shown_with_the_exact_vector(home, plac
     assert f"may change `{place}`" in text
     assert "without network" in text
     assert "s3" not in text
+
+
+async def test_a_long_line_of_progress_holds_no_half_of_a_secret(host, tmp_path):
+    host.redactor.protect("canary-7f3a9c51-0b", "canary")
+    told = []
+    file = (tmp_path / "long.txt").resolve()
+    file.write_text(f"{'y' * 500} canary-7f3a9c51-0b{'z' * 190}")
+    await host.op("shell.run", {"binary": "cat", "args": [str(file)], "read": [str(file)]}, on_progress=told.append)
+    assert "".join(one.message or "" for one in told) == f"{'y' * 500} [redacted:canary]{'z' * 190}"
