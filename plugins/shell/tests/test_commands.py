@@ -330,3 +330,15 @@ async def test_a_long_line_of_progress_holds_no_half_of_a_secret(host, tmp_path)
     file.write_text(f"{'y' * 500} canary-7f3a9c51-0b{'z' * 190}")
     await host.op("shell.run", {"binary": "cat", "args": [str(file)], "read": [str(file)]}, on_progress=told.append)
     assert "".join(one.message or "" for one in told) == f"{'y' * 500} [redacted:canary]{'z' * 190}"
+
+
+@pytest.mark.parametrize("settings", [{"max_output_bytes": 1024}])
+@pytest.mark.parametrize("before", [*range(495, 513, 4), 2_980, 3_000])
+async def test_where_output_is_left_out_no_secret_is_cut_in_two(host, run_python, before):
+    host.redactor.protect("canary-7f3a9c51", "canary")
+    # Put together there: a command is not told a secret.
+    code = f"import sys; sys.stdout.write('x' * {before} + 'canary-' + '7f3a9c51' + 'y' * {3_500 - before})"
+    answer = await run_python(code)
+    assert answer["stdout_omitted"] > 0
+    shown = answer["stdout"].replace("[redacted:canary]", "")
+    assert not any(part in shown for part in ("can", "ary-", "7f3", "9c51"))

@@ -14,6 +14,7 @@ from sideband_sql import (
     SqlCorrupt,
     SqlDenied,
     SqlDriver,
+    SqlEngineOff,
     SqlError,
     SqlMissing,
     SqlReadonly,
@@ -28,6 +29,11 @@ from sideband_sql._paths import Target
 pytestmark = pytest.mark.anyio
 
 ENDLESS = "SELECT count(*) AS n FROM range(100000000000) a, range(100000) b"
+
+
+@pytest.fixture
+def settings():
+    return {"duckdb": True}
 
 
 @pytest.fixture
@@ -203,7 +209,7 @@ async def test_an_endless_query_stops_when_it_is_cancelled(db, query):
 class TestShortOfTime:
     @pytest.fixture
     def settings(self):
-        return {"max_seconds": 0.5, "busy_seconds": 0.3}
+        return {"duckdb": True, "max_seconds": 0.5, "busy_seconds": 0.3}
 
     async def test_a_statement_that_runs_too_long_is_interrupted(self, query):
         with pytest.raises(SqlTimeout):
@@ -224,7 +230,7 @@ class TestShortOfTime:
 class TestSmallMemory:
     @pytest.fixture
     def settings(self):
-        return {"max_memory_bytes": 32 * 1024 * 1024}
+        return {"duckdb": True, "max_memory_bytes": 32 * 1024 * 1024}
 
     async def test_memory_is_limited(self, query):
         with pytest.raises(SqlTooLarge):
@@ -315,3 +321,13 @@ async def test_without_the_library_its_databases_say_what_to_install(host, monke
     with pytest.raises(SqlDriver) as caught:
         await host.op("sql.execute", {"db": "a.duckdb", "sql": "CREATE TABLE t (a INTEGER)"})
     assert (caught.value.code, "sideband-sql[duckdb]" in caught.value.hint) == ("sql.driver", True)
+
+
+@pytest.mark.parametrize("settings", [{}])
+async def test_it_is_off_until_somebody_switches_it_on(host, settings):
+    with pytest.raises(SqlEngineOff) as caught:
+        await host.op("sql.execute", {"db": "a.duckdb", "sql": "CREATE TABLE t (a INTEGER)"})
+    with pytest.raises(SqlEngineOff):
+        await host.op("sql.query", {"db": "a.duckdb", "sql": "SELECT 1"})
+    assert caught.value.code == "sql.engine"
+    assert "`duckdb = true`" in caught.value.hint

@@ -6,12 +6,13 @@ import os
 import shlex
 import signal as signals
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
-from sideband.ops import Level, OpContext, Recorded, Undo, op
+from sideband.ops import EgressRefused, Level, OpContext, Recorded, Undo, op
 from sideband.workers import CommandLimits, CommandRequest, IsolationUnavailable, Place, WorkerStartFailed
 
 from ._config import Config
@@ -119,7 +120,7 @@ async def run(params: RunParams, ctx: OpContext) -> RunResult:
         raise ShellOutput(params.binary, config.max_total_bytes)
     if ended.code is None and not params.stream:
         raise ShellTimeout(params.binary, seconds)
-    return _result(running.stdout, running.stderr, ended.code, time.monotonic() - started)
+    return _result(running.stdout, running.stderr, ended.code, time.monotonic() - started, partial(_is_cut, ctx))
 
 
 def _find(params: RunParams, config: Config, home: Path) -> tuple[Program, Grounds]:
@@ -176,8 +177,18 @@ def _request(params: RunParams, program: Program, grounds: Grounds, config: Conf
     )
 
 
-def _result(stdout: Kept, stderr: Kept, code: int | None, duration: float) -> RunResult:
-    out, err = stdout.finish(), stderr.finish()
+def _is_cut(ctx: OpContext, before: bytes, after: bytes) -> bool:
+    try:
+        ctx.check_cut(before, after)
+    except EgressRefused:
+        return True
+    return False
+
+
+def _result(
+    stdout: Kept, stderr: Kept, code: int | None, duration: float, is_cut: Callable[[bytes, bytes], bool]
+) -> RunResult:
+    out, err = stdout.finish(is_cut), stderr.finish(is_cut)
     signalled = code is not None and code < 0
     return RunResult(
         exit_code=-1 if code is None or signalled else code,

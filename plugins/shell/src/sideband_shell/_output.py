@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import codecs
+from collections.abc import Callable
 
 from attrs import define, field
 
 __all__ = ["Kept", "Printed"]
+
+# What is left out next to what is kept, so that a secret that lies across is found. No longer one is.
+_MARGIN = 4_096
 
 
 @define(eq=False)
@@ -26,6 +30,7 @@ class Kept:
     limit: int
     total: int = field(init=False, default=0)
     _head: bytearray = field(init=False, factory=bytearray)
+    _after_head: bytearray = field(init=False, factory=bytearray)
     _tail: bytearray = field(init=False, factory=bytearray)
 
     def feed(self, data: bytes) -> None:
@@ -35,15 +40,25 @@ class Kept:
         if room > 0:
             self._head += data[:room]
             data = data[room:]
-        self._tail += data[-(self.limit // 2 or 1) :]
-        excess = len(self._tail) - self.limit // 2
-        if excess > 0:
-            del self._tail[:excess]
+        self._after_head += data[: _MARGIN - len(self._after_head)]
+        held = self.limit // 2 + _MARGIN
+        self._tail += data[-held:]
+        del self._tail[: max(0, len(self._tail) - held)]
 
-    def finish(self) -> Printed:
-        """What there is to answer."""
+    def finish(self, is_cut: Callable[[bytes, bytes], bool] = lambda _before, _after: False) -> Printed:
+        """What there is to answer.
+
+        Args:
+            is_cut: whether something that must not be seen in part begins in the one and ends in the other.
+        """
         head, tail = bytes(self._head), bytes(self._tail)
+        excess = max(0, len(tail) - self.limit // 2)
+        before, tail = tail[:excess], tail[excess:]
         omitted = self.total - len(head) - len(tail)
+        if omitted:
+            head = _without_end(head, bytes(self._after_head), is_cut)
+            tail = _without_beginning(before, tail, is_cut)
+            omitted = self.total - len(head) - len(tail)
         if not omitted:
             return Printed(_readable(head + tail), 0)
         text_head, text_tail = _whole_start(head), _whole_end(tail)
@@ -64,6 +79,22 @@ class Printed:
 
     content: str | bytes
     omitted: int
+
+
+def _without_end(head: bytes, after: bytes, is_cut: Callable[[bytes, bytes], bool]) -> bytes:
+    """The beginning, up to where nothing is cut in two."""
+    at = len(head)
+    while at and is_cut(head[max(0, at - _MARGIN) : at], (head[at:] + after)[:_MARGIN]):
+        at -= 1
+    return head[:at]
+
+
+def _without_beginning(before: bytes, tail: bytes, is_cut: Callable[[bytes, bytes], bool]) -> bytes:
+    """The end, from where nothing is cut in two."""
+    at = 0
+    while at < len(tail) and is_cut((before + tail[:at])[-_MARGIN:], tail[at : at + _MARGIN]):
+        at += 1
+    return tail[at:]
 
 
 def _gap(omitted: int) -> str:

@@ -26,6 +26,8 @@ class Config(BaseModel):
         cursors: how many cursors one skill with one set of rights may have open.
         max_export_bytes: how large an export may be.
         threads: how many statements run at once in this host.
+        duckdb: whether databases of DuckDB may be used. Its engine holds no limit on the memory of single values, so
+            that one query can end the host.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -41,3 +43,4 @@ class Config(BaseModel):
     cursors: Annotated[int, Field(ge=1, le=64)] = 4
     max_export_bytes: Annotated[int, Field(ge=1024)] = 256 * _MEBIBYTE
     threads: Annotated[int, Field(ge=1, le=64)] = 8
+    duckdb: bool = False

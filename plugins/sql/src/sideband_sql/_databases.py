@@ -193,7 +193,7 @@ class _Opening:
     changes: bool
 
     def __call__(self) -> Session:
-        return driver_for(self.target).open(self.target, self.attached, self.config, changes=self.changes)
+        return driver_for(self.target, self.config).open(self.target, self.attached, self.config, changes=self.changes)
 
 
 def _keep(ctx: OpContext, inverse: Inverse) -> None:

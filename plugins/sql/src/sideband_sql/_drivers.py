@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from attrs import frozen
 
 from ._config import Config
-from ._errors import SqlDriver
+from ._errors import SqlDriver, SqlEngineOff
 from ._paths import Target
 
 __all__ = ["Answer", "Bindings", "Changed", "Driver", "Inverse", "Session", "driver_for"]
@@ -125,16 +125,19 @@ class Driver(Protocol):
         """
 
 
-def driver_for(target: Target) -> Driver:
+def driver_for(target: Target, config: Config) -> Driver:
     """The driver of the target's engine, imported now: by the name of the file, never by what is in it.
 
     Raises:
+        SqlEngineOff: the configuration does not allow it.
         SqlDriver: its library is not installed.
     """
     if target.engine == "sqlite":
         from ._sqlite import SqliteDriver  # noqa: PLC0415  at the first use, since it loads a library
 
         return SqliteDriver()
+    if not config.duckdb:
+        raise SqlEngineOff(target.engine)
     try:
         from ._duckdb import DuckdbDriver  # noqa: PLC0415
     except ModuleNotFoundError as error:

@@ -11,6 +11,7 @@
         ├── SqlConflict(RuntimeError)    sql.conflict    a change that can't be taken back any more
         ├── SqlCursorMissing(LookupError) sql.cursor     there is no such cursor
         ├── SqlDriver(ImportError)       sql.driver      the engine's library is not installed
+        ├── SqlEngineOff(PermissionError) sql.engine     the engine is not switched on
         ├── SqlBusy(RuntimeError)        sql.busy        another connection holds the database
         ├── SqlTooLarge(ValueError)      sql.too_large   a limit on size
         ├── SqlTimeout(TimeoutError)     sql.timeout     the statement ran too long
@@ -32,6 +33,7 @@ __all__ = [
     "SqlCursorMissing",
     "SqlDenied",
     "SqlDriver",
+    "SqlEngineOff",
     "SqlError",
     "SqlMissing",
     "SqlReadonly",
@@ -145,6 +147,19 @@ class SqlDriver(SqlError, ImportError):
             f"databases of {engine} need the package `{module}`, which is not installed",
             hint=f"install `sideband-sql[{engine}]`",
         )
+
+
+class SqlEngineOff(SqlError, PermissionError):
+    """The configuration does not allow databases of this engine."""
+
+    code = "sql.engine"
+
+    def __init__(self, engine: str) -> None:
+        super().__init__(
+            f"databases of {engine} are not switched on",
+            hint=f"write `{engine} = true` under `[plugins.sql]`, if whoever queries them may use all memory there is",
+        )
+        self.nothing_happened = True
 
 
 class SqlBusy(SqlError, RuntimeError):
