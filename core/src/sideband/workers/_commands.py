@@ -17,7 +17,16 @@ from ._errors import WorkerStartFailed
 from ._sandbox import Isolation, Sandbox
 from ._usage import WorkerUsage, read_usage
 
-__all__ = ["CommandLimits", "CommandProcess", "CommandRequest", "CommandSandbox", "Place", "launch_plain"]
+__all__ = [
+]
+    "CommandLimits",
+    "CommandProcess",
+    "CommandRequest",
+    "CommandSandbox",
+    "Place",
+    "launch_plain",
+    "wait_for_end",
+]
 
 
 @frozen
@@ -145,6 +154,18 @@ async def launch_plain(request: CommandRequest) -> CommandProcess:
     return _PlainCommand(process)
 
 
+async def wait_for_end(process: subprocess.Popen[bytes]) -> None:
+    """Wait until a process has ended. Where the system lets us, it is not reaped: its id stays its own."""
+    if not hasattr(os, "pidfd_open"):
+        await anyio.to_thread.run_sync(process.wait, abandon_on_cancel=True)
+        return
+    handle = os.pidfd_open(process.pid)
+    try:
+        await anyio.wait_readable(handle)
+    finally:
+        os.close(handle)
+
+
 class _PlainCommand:
     """A command that ``launch_plain`` has started. See ``CommandProcess``."""
 
@@ -175,20 +196,10 @@ class _PlainCommand:
 
     async def wait(self) -> int:
         if self._process.returncode is None:
-            await self._wait_for_end()
+            await wait_for_end(self._process)
             # What it has left behind in its group, as long as its id is still its own.
             self.kill()
         return self._process.wait()
-
-    async def _wait_for_end(self) -> None:
-        if not hasattr(os, "pidfd_open"):
-            await anyio.to_thread.run_sync(self._process.wait, abandon_on_cancel=True)
-            return
-        handle = os.pidfd_open(self.pid)
-        try:
-            await anyio.wait_readable(handle)
-        finally:
-            os.close(handle)
 
     async def close(self) -> None:
         self.kill()

@@ -14,7 +14,7 @@ from typing import Any
 
 import anyio
 
-from ._commands import CommandProcess, CommandRequest, launch_plain
+from ._commands import CommandProcess, CommandRequest, launch_plain, wait_for_end
 from ._errors import WorkerStartFailed
 from ._pipes import WorkerPipes
 from ._sandbox import Isolation, LaunchRequest, Probe, WorkerProcess
@@ -171,18 +171,8 @@ class LaunchedWorker:
     async def wait(self) -> int:
         """Its exit code; negative for the signal that ended it."""
         if self._process.returncode is None:
-            await self._wait_for_end()
+            await wait_for_end(self._process)
         return self._process.wait()
-
-    async def _wait_for_end(self) -> None:
-        if not hasattr(os, "pidfd_open"):
-            await anyio.to_thread.run_sync(self._process.wait, abandon_on_cancel=True)
-            return
-        handle = os.pidfd_open(self.pid)
-        try:
-            await anyio.wait_readable(handle)
-        finally:
-            os.close(handle)
 
     async def close(self) -> None:
         """Kill it if it still runs, reap it, and close the descriptors. Can be called again."""
