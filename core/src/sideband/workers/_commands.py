@@ -18,7 +18,6 @@ from ._sandbox import Isolation, Sandbox
 from ._usage import WorkerUsage, read_usage
 
 __all__ = [
-]
     "CommandLimits",
     "CommandProcess",
     "CommandRequest",
