@@ -281,7 +281,7 @@ async def test_the_rights_of_a_call_that_ran_out_of_time_end_too(stage, kit, res
         kept.append(ctx)
         await anyio.sleep_forever()
 
-    async with stage([call(("bad", {})), "ok"], plugin(kit, bad, timeout=0.01)) as agent:
+    async with stage([call(("bad", {})), "ok"], plugin(kit, bad, timeout=0.5)) as agent:
         await agent.invoke("hi")
         assert results(agent)[0].is_error
         with pytest.raises(RuntimeError, match="has ended"):
