@@ -16,7 +16,7 @@ from sideband import Host, Plugin
 from sideband.agent.sessions import MessageEntry, Sessions
 from sideband.ledger import verify
 
-ROUNDS = int(os.environ.get("SIDEBAND_STORM_ROUNDS", "50"))
+ROUNDS = int(os.environ.get("SIDEBAND_STORM_ROUNDS", "25"))
 SEED = int(os.environ.get("SIDEBAND_STORM_SEED", "4711"))
 SERVER = Path(__file__).with_name("crash_server.py")
 

@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 # `make storm` kills more hosts than `make test`.
-ROUNDS = int(os.environ.get("SIDEBAND_STORM_ROUNDS", "60"))
+ROUNDS = int(os.environ.get("SIDEBAND_STORM_ROUNDS", "30"))
 SEED = int(os.environ.get("SIDEBAND_STORM_SEED", "20261122"))
 ROUNDS_A_HOME = 10
 STATUSES = {"done", "failed", "denied", "cancelled", "unknown"}
