@@ -1,0 +1,30 @@
+"""Suggestions for misspelled names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+__all__ = ["closest", "did_you_mean"]
+
+
+def closest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that is most like ``name``, or ``None`` if no name is close.
+
+    Example:
+        >>> closest("htpp", ["http", "sql"])
+        'http'
+    """
+    found = get_close_matches(name, list(known), n=1)
+    return found[0] if found else None
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return the end of a message about an unknown name: `` (did you mean `x`?)``, or nothing.
+
+    Example:
+        >>> f"unknown op `htpp.get`{did_you_mean('htpp.get', ['http.get'])}"
+        'unknown op `htpp.get` (did you mean `http.get`?)'
+    """
+    found = closest(name, known)
+    return f" (did you mean `{found}`?)" if found else ""
