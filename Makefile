@@ -4,8 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 UV := $(VENV)/uv/bin/uv
-PACKAGES := core $(wildcard plugins/*)
-MANIFESTS := pyproject.toml $(foreach package,$(PACKAGES),$(package)/pyproject.toml)
+PACKAGES := $(patsubst %/pyproject.toml,%,$(wildcard core/pyproject.toml agent/pyproject.toml libs/*/pyproject.toml plugins/*/pyproject.toml))
+CONTRIB := $(patsubst %/pyproject.toml,%,$(wildcard contrib/*/pyproject.toml))
+MANIFESTS := pyproject.toml $(foreach package,$(PACKAGES) $(CONTRIB),$(package)/pyproject.toml)
 SOURCES := core/src plugins benchmarks docs tests
 
 # Somebody without a home, a service's user for instance, keeps the cache here too.
@@ -61,6 +62,8 @@ $(VENV)/run.stamp: $(VENV)/venv.stamp requirements/run.txt $(MANIFESTS)
 
 $(VENV)/test.stamp: $(VENV)/run.stamp requirements/test.txt
 	$(UV) pip install --quiet --python $(BIN)/python --require-hashes --requirement requirements/test.txt
+	$(if $(CONTRIB),$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --no-sources \
+		$(foreach package,$(CONTRIB),--editable ./$(package)))
 	touch $@
 
 # What others do as well as it can be done, for the benchmarks to be measured beside: apart from all that is ours.

@@ -9,7 +9,8 @@ ROOT = Path(__file__).parents[1]
 
 def main() -> int:
     """Check everything, and return mypy's exit code."""
-    sources = [ROOT / "core" / "src", *sorted(ROOT.glob("plugins/*/src")), *sorted(ROOT.glob("contrib/*/src"))]
+    folders = ("core", "agent", "libs/*", "plugins/*", "contrib/*")
+    sources = [source for folder in folders for source in sorted(ROOT.glob(f"{folder}/src"))]
     tops = [top for source in sources for top in sorted(source.iterdir()) if (top / "py.typed").exists()]
     command = [sys.executable, "-m", "mypy", "--strict", *map(str, tops), str(ROOT / "tests" / "authors")]
     environment = {"MYPYPATH": ":".join(map(str, sources))}

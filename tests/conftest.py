@@ -20,8 +20,9 @@ def anyio_backend(request):
 @pytest.fixture(scope="session")
 def packages():
     """Each package of the workspace: its folder and its pyproject."""
-    folders = [ROOT / "core", *sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))]
-    return {folder: tomllib.loads((folder / "pyproject.toml").read_text()) for folder in folders}
+    kinds = ("core", "agent", "libs/*", "plugins/*", "contrib/*")
+    manifests = [path for kind in kinds for path in sorted(ROOT.glob(f"{kind}/pyproject.toml"))]
+    return {path.parent: tomllib.loads(path.read_text()) for path in manifests}
 
 
 @pytest.fixture

@@ -12,7 +12,8 @@ import pytest
 from sideband import SidebandError
 
 ROOT = Path(__file__).parents[1]
-SOURCES = [ROOT / "core" / "src", *sorted(ROOT.glob("plugins/*/src")), *sorted(ROOT.glob("contrib/*/src"))]
+LAYERS = ("core", "agent", "libs/*", "plugins/*", "contrib/*")
+SOURCES = [source for layer in LAYERS for source in sorted(ROOT.glob(f"{layer}/src"))]
 TESTS = [ROOT / "tests", *sorted(ROOT.glob("*/tests")), *sorted(ROOT.glob("*/*/tests"))]
 
 # Where nothing can be done, or the message is all that can be said: no hint is better than an empty phrase.

@@ -12,7 +12,11 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 UV = next((path for path in (ROOT / ".venv/uv/bin/uv", Path(sys.executable).with_name("uv")) if path.exists()), None)
-FOLDERS = ["core", *sorted(str(path.parent.relative_to(ROOT)) for path in ROOT.glob("plugins/*/pyproject.toml")), "."]
+KINDS = ("core", "agent", "libs/*", "plugins/*", "contrib/*")
+FOLDERS = [
+    *(str(path.parent.relative_to(ROOT)) for kind in KINDS for path in sorted(ROOT.glob(f"{kind}/pyproject.toml"))),
+    ".",
+]
 
 
 # A module may need an extra, unless it is one by which its package is entered.

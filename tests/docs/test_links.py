@@ -5,7 +5,8 @@ import shlex
 
 import pytest
 
-PAGES = ["README.md", "SECURITY.md", "docs/**/*.md", "plugins/*/README.md"]
+KINDS = ("core", "agent", "libs/*", "plugins/*", "contrib", "contrib/*")
+PAGES = ["README.md", "SECURITY.md", "docs/**/*.md", *(f"{kind}/README.md" for kind in KINDS)]
 SHELL = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
