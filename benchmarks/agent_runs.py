@@ -27,7 +27,8 @@ import sideband_llm.plugin
 import sideband_openai.plugin
 import sideband_store_sqlite.plugin
 from pydantic import BaseModel
-from sideband import Agent, Host
+from sideband import Host
+from sideband_agent import Agent
 from sideband.messages import AssistantMessage, ToolCallPart, ToolResultMessage
 from sideband.plugins import Plugin, PluginContext
 from sideband.providers import Finished, ModelInfo, ModelRequest, StreamEvent

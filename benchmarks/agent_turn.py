@@ -30,8 +30,9 @@ import anyio
 import sideband_llm.plugin
 import sideband_store_sqlite.plugin
 from pydantic import BaseModel
-from sideband import Agent, Host, OpContext, OpFamily, op
-from sideband.agent.sessions import MessageEntry, Sessions
+from sideband import Host, OpContext, OpFamily, op
+from sideband_agent import Agent
+from sideband_agent.sessions import MessageEntry, Sessions
 from sideband.hooks import TurnStart
 from sideband.messages import (
     AssistantMessage,

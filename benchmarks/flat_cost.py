@@ -20,8 +20,9 @@ from time import perf_counter, process_time
 from types import SimpleNamespace
 
 import anyio
-from sideband import Agent, Host, hookimpl
-from sideband.agent.sessions import CompactionEntry, Sessions
+from sideband import Host, hookimpl
+from sideband_agent import Agent
+from sideband_agent.sessions import CompactionEntry, Sessions
 from sideband.ledger import Intent, Ledger
 from sideband.plugins import Plugin
 from sideband.tools import ToolContext, tool

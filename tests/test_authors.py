@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 import sideband_llm.plugin
 import sideband_store_sqlite.plugin
-from sideband import Agent, Host, Plugin
+from sideband import Host, Plugin
+from sideband_agent import Agent
 from sideband_scripted import Scripted, Turn
 
 AUTHORS = Path(__file__).parent / "authors"

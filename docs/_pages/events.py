@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import attrs
 from pydantic import BaseModel
-from sideband.agent import RunResult
+from sideband_agent import RunResult
 from sideband.hooks import HOOK_SPECS, Kind
 from sideband.messages import (
     AssistantMessage,

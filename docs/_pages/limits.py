@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from inspect import signature
 
-from sideband.agent._agent import MOST_CHILDREN
-from sideband.agent._compacting import _USUAL_WINDOW
-from sideband.agent._model_steps import _MOST_CALLS
+from sideband_agent._agent import MOST_CHILDREN
+from sideband_agent._compacting import _USUAL_WINDOW
+from sideband_agent._model_steps import _MOST_CALLS
 from sideband.providers import ANSWER_LIMITS
 from sideband.settings import AgentSettings, Policy
 from sideband.tools import RESULT_LIMITS, SCHEMA_LIMIT

@@ -7,7 +7,8 @@ import pytest
 import sideband_llm.plugin
 import sideband_store_sqlite.plugin
 from pydantic import BaseModel
-from sideband import Agent, Host, Plugin
+from sideband import Host, Plugin
+from sideband_agent import Agent
 from sideband.hooks import HOOK_SPECS, Kind, hookimpl
 from sideband.messages import AssistantMessage, ToolResultMessage
 from sideband.tools import tool

@@ -2,7 +2,8 @@
 
 import anyio
 import pytest
-from sideband import Agent, Budget, Plugin
+from sideband import Plugin
+from sideband_agent import Agent, Budget
 from sideband.providers import Prices
 from sideband.tools import tool
 from sideband_scripted import Scripted, Turn
@@ -102,7 +103,7 @@ async def test_a_child_gets_a_share_and_what_it_uses_is_its_parents(stage, kit):
 
 
 def test_shares_of_several_children_are_no_more_than_what_is_left():
-    from sideband.agent import Allowance
+    from sideband_agent import Allowance
 
     allowance = Allowance(Budget(calls=100))
     with allowance.share(0.5) as first, allowance.share(0.5) as second:
@@ -114,7 +115,7 @@ def test_shares_of_several_children_are_no_more_than_what_is_left():
 
 @pytest.mark.parametrize("fraction", [0, -1, 1.1, float("nan")])
 def test_a_share_is_a_part(fraction):
-    from sideband.agent import Allowance
+    from sideband_agent import Allowance
 
     with pytest.raises(ValueError, match="share"), Allowance().share(fraction):
         pass

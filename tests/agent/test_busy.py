@@ -4,7 +4,7 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 from sideband import Plugin
-from sideband.agent import AgentBusy
+from sideband_agent import AgentBusy
 from sideband_scripted import Hang, Turn
 
 pytestmark = pytest.mark.anyio

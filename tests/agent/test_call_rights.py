@@ -2,7 +2,7 @@
 
 import pytest
 from sideband import Plugin
-from sideband.agent import CallEnded, ToolsUnknown
+from sideband_agent import CallEnded, ToolsUnknown
 from sideband.tools import tool
 from sideband_scripted import Turn
 

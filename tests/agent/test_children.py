@@ -3,7 +3,7 @@
 import anyio
 import pytest
 from sideband import Plugin
-from sideband.agent import DepthReached
+from sideband_agent import DepthReached
 from sideband.hooks import Section
 from sideband.tools import tool
 from sideband_scripted import Hang, Turn

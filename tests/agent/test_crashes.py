@@ -13,7 +13,7 @@ import anyio
 import pytest
 import sideband_store_sqlite.plugin
 from sideband import Host, Plugin
-from sideband.agent.sessions import MessageEntry, Sessions
+from sideband_agent.sessions import MessageEntry, Sessions
 from sideband.ledger import verify
 
 ROUNDS = int(os.environ.get("SIDEBAND_STORM_ROUNDS", "25"))

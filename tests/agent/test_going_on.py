@@ -5,7 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 import sideband_llm.plugin
-from sideband import Agent, Budget, Host, Plugin, StoreError
+from sideband import Host, Plugin, StoreError
+from sideband_agent import Agent, Budget
 from sideband.hooks import Compacted
 from sideband.store import StoreSpec
 from sideband.tools import tool
@@ -65,7 +66,7 @@ async def test_a_session_goes_on_in_another_agent(stage, kit):
 
 
 async def test_two_agents_can_not_write_one_session(stage):
-    from sideband.agent.sessions import SessionLocked
+    from sideband_agent.sessions import SessionLocked
 
     async with stage(["one"]) as agent:
         await agent.invoke("hi")
@@ -75,7 +76,7 @@ async def test_two_agents_can_not_write_one_session(stage):
 
 
 async def test_a_switch_to_a_session_that_is_not_there_changes_nothing(stage):
-    from sideband.agent.sessions import SessionNotFound
+    from sideband_agent.sessions import SessionNotFound
 
     async with stage(["one"]) as agent:
         before = agent.session.id
@@ -166,7 +167,7 @@ async def test_reloading_reads_prompts_and_tools_anew_and_keeps_the_conversation
 
 
 async def test_an_agent_that_is_left_says_so(stage):
-    from sideband.agent import AgentClosed
+    from sideband_agent import AgentClosed
 
     async with stage(["one"]) as agent:
         pass

@@ -140,7 +140,7 @@ async def test_where_nobody_can_be_asked_it_is_refused(stage, kit):
 
 
 async def test_each_agent_has_guards_of_its_own(stage, kit):
-    from sideband import Agent
+    from sideband_agent import Agent
 
     made = []
 

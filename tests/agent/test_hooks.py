@@ -243,7 +243,7 @@ async def test_the_prompt_is_built_once_for_a_channel(stage, kit):
 
 
 async def test_a_plugin_can_keep_the_user_in_a_session(stage, kit):
-    from sideband.agent import StructureRefused
+    from sideband_agent import StructureRefused
     from sideband.hooks import Cancel
 
     def stay(event):
@@ -299,7 +299,7 @@ async def test_a_listener_that_fails_changes_nothing(stage):
 
 @pytest.mark.parametrize("text", ["", "  \n"])
 async def test_an_empty_input_is_refused(stage, text):
-    from sideband.agent import InputEmpty
+    from sideband_agent import InputEmpty
 
     async with stage([]) as agent:
         with pytest.raises(InputEmpty):

@@ -1,8 +1,9 @@
 """Model steps that fail: again, another model, later, shorter; and what is left of the conversation."""
 
 import pytest
-from sideband import Agent, Plugin
-from sideband.agent import ModelMissing
+from sideband import Plugin
+from sideband_agent import Agent
+from sideband_agent import ModelMissing
 from sideband.hooks import Compact, GiveUp, Park, Retry
 from sideband.providers import ProviderRefused
 from sideband_scripted import Broken, Scripted, Turn

@@ -1,7 +1,8 @@
 """Messages that wait: none is lost, whatever ends the run."""
 
 import pytest
-from sideband import Budget, Plugin
+from sideband import Plugin
+from sideband_agent import Budget
 from sideband_scripted import Turn
 
 pytestmark = pytest.mark.anyio

@@ -1,7 +1,8 @@
 """Calls that were made before: their records answer, through the same guards, wherever the conversation has gone."""
 
 import pytest
-from sideband import Budget, Plugin
+from sideband import Plugin
+from sideband_agent import Budget
 from sideband.hooks import Deny, Patch, hookimpl
 from sideband.tools import tool
 from sideband_scripted import Turn

@@ -10,8 +10,9 @@ from collections.abc import AsyncIterator, Sequence
 from typing import assert_type
 
 from pydantic import BaseModel
-from sideband import Agent, Budget, Host, Level, Plugin, RunResult, SidebandError
-from sideband.agent import AgentBusy, Phase, RunStatus
+from sideband import Host, Level, Plugin, SidebandError
+from sideband_agent import Agent, Budget, RunResult
+from sideband_agent import AgentBusy, Phase, RunStatus
 from sideband.hooks import (
     AgentStart,
     Ask,

@@ -9,8 +9,9 @@ import sideband_llm.plugin
 import sideband_sql.plugin
 import sideband_store_sqlite.plugin
 from pydantic import BaseModel
-from sideband import Agent, Host, Plugin
-from sideband.agent import RunResult
+from sideband import Host, Plugin
+from sideband_agent import Agent
+from sideband_agent import RunResult
 from sideband.hooks import HOOK_SPECS, hookimpl
 from sideband.tools import Tool, tool
 from sideband_scripted import Scripted, Turn

@@ -9,7 +9,8 @@ from types import SimpleNamespace
 import pytest
 import sideband_llm.plugin
 import sideband_store_sqlite.plugin
-from sideband import Agent, Host, Level, Plugin
+from sideband import Host, Level, Plugin
+from sideband_agent import Agent
 from sideband.hooks import ChatCommands
 from sideband.ops import OpDenied, Recorded
 from sideband.tools import tool

@@ -16,15 +16,12 @@ if TYPE_CHECKING:
 
     from ._errors import ConfigurationError, SidebandError, StoreConflict, StoreError, UsageError
     from ._host import CallRequest, CallResult, Host
-    from .agent import Agent, Budget, RunResult
     from .broker import EffectReport, Progress
     from .hooks import hookimpl
     from .ops import Level, OpContext, OpFamily, Scope, op
     from .plugins import Plugin
 
 __all__ = [
-    "Agent",
-    "Budget",
     "CallRequest",
     "CallResult",
     "ConfigurationError",
@@ -35,7 +32,6 @@ __all__ = [
     "OpFamily",
     "Plugin",
     "Progress",
-    "RunResult",
     "Scope",
     "SidebandError",
     "StoreConflict",
@@ -49,16 +45,19 @@ __all__ = [
 _HOMES = {
     "._errors": ("ConfigurationError", "SidebandError", "StoreConflict", "StoreError", "UsageError"),
     "._host": ("CallRequest", "CallResult", "Host"),
-    ".agent": ("Agent", "Budget", "RunResult"),
     ".broker": ("EffectReport", "Progress"),
     ".hooks": ("hookimpl",),
     ".ops": ("Level", "OpContext", "OpFamily", "Scope", "op"),
     ".plugins": ("Plugin",),
 }
+_IN_AGENT = ("Agent", "Budget", "RunResult")
 _MODULE_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
+    if name in _IN_AGENT:
+        # An AttributeError would be replaced by Python's own message where `from sideband import …` asks.
+        raise ImportError(f"`{name}` is in the package `sideband-agent`: use `from sideband_agent import {name}`")
     if name not in _MODULE_OF:
         raise AttributeError(f"module `sideband` has no attribute `{name}`")
     value = getattr(import_module(_MODULE_OF[name], __name__), name)

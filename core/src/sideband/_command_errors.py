@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ._errors import SidebandError
 from ._files import default_home
+from .exit_codes import ExitCode
 
 __all__ = ["flush_output", "known_error", "open_streams", "print_error"]
 
@@ -28,7 +29,7 @@ class Interrupted(SidebandError):
     """A person ended the command."""
 
     code = "interrupted"
-    exit_code = 130
+    exit_code = ExitCode.INTERRUPTED
 
     def __init__(self) -> None:
         super().__init__("interrupted before it was done")

@@ -108,9 +108,9 @@ class _EverythingMayLoad(NamedTuple):
 def _unknown(name: str, found: Mapping[str, object]) -> str:
     if not found:
         return f"there is no command `{name}`: no plugin with commands is installed (sideband-cli has the usual ones)"
-    from .ops._errors import closest
+    from .suggestions import did_you_mean
 
-    return f"there is no command `{name}`{closest(name, found)}"
+    return f"there is no command `{name}`{did_you_mean(name, found)}"
 
 
 def _load(records: list[PluginRecord]) -> Command:

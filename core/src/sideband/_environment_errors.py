@@ -13,6 +13,7 @@ After each of them nothing is left that was not there before.
 from __future__ import annotations
 
 from ._errors import SidebandError
+from .exit_codes import ExitCode
 
 __all__ = ["EnvironmentFailed", "EnvironmentMissing", "InstallerMissing"]
 
@@ -41,7 +42,7 @@ class EnvironmentMissing(SidebandError, LookupError):
     """A skill depends on packages that have not been installed for it. Nothing has run."""
 
     code = "environment.missing"
-    exit_code = 5
+    exit_code = ExitCode.CONFIGURATION
 
     def __init__(self, skill: str, requirements: tuple[str, ...]) -> None:
         super().__init__(
@@ -54,7 +55,7 @@ class InstallerMissing(SidebandError, LookupError):
     """There is no uv, which installs packages."""
 
     code = "environment.no_installer"
-    exit_code = 5
+    exit_code = ExitCode.CONFIGURATION
 
     def __init__(self) -> None:
         super().__init__(

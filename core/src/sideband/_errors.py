@@ -22,6 +22,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .exit_codes import ExitCode
+
 __all__ = ["ConfigurationError", "SidebandError", "StateUnwritable", "StoreConflict", "StoreError", "UsageError"]
 
 
@@ -48,7 +50,7 @@ class SidebandError(Exception):
 
     code: str = "sideband.error"
     retryable: bool = False
-    exit_code: int = 1
+    exit_code: int = ExitCode.FAILURE
 
     def __init__(
         self,
@@ -101,7 +103,7 @@ class ConfigurationError(SidebandError, ValueError):
     """A configuration key has a value that can't be used. The message names the key, the value and the file."""
 
     code = "config.invalid"
-    exit_code = 5
+    exit_code = ExitCode.CONFIGURATION
 
     def __init__(self, key: str, problem: str, *, source: str = "", hint: str = "") -> None:
         where = f" ({source})" if source else ""
@@ -126,7 +128,7 @@ class UsageError(SidebandError, ValueError):
     """A request that makes no sense as written: an unknown flag, a malformed ``key=value``, a missing name."""
 
     code = "usage"
-    exit_code = 2
+    exit_code = ExitCode.USAGE
 
 
 class StoreError(SidebandError, RuntimeError):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationInfo, field_validator
 
 from ._byte_counts import format_bytes, parse_bytes
-from .ops._errors import closest
+from .suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from .workers import Isolation
@@ -105,7 +105,7 @@ class Policy(BaseModel):
 
             for hook in value:
                 if hook not in HOOK_SPECS:
-                    raise ValueError(f"there is no hook `{hook}`{closest(hook, HOOK_SPECS)}")
+                    raise ValueError(f"there is no hook `{hook}`{did_you_mean(hook, HOOK_SPECS)}")
         return value
 
 

@@ -13,6 +13,8 @@ from ._errors import SidebandError
 if TYPE_CHECKING:
     from .ops import OpFamily
 
+from .exit_codes import ExitCode
+
 __all__ = [
     "LoadedSkills",
     "SkillError",
@@ -183,4 +185,4 @@ class SkillError(SidebandError, ValueError):
     """A skill that was asked for by name could not be loaded."""
 
     code = "skill.invalid"
-    exit_code = 5
+    exit_code = ExitCode.CONFIGURATION

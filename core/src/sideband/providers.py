@@ -19,6 +19,7 @@ from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from .exit_codes import ExitCode
 from .messages import AssistantMessage, Message, Usage
 from .ops import OpFailed
 from .plugins import PluginContext
@@ -265,7 +266,7 @@ class ProviderError(OpFailed):
     """
 
     code = "provider.failed"
-    exit_code = 4
+    exit_code = ExitCode.UNAVAILABLE
     nothing_happened = True
 
     def __init__(
@@ -337,4 +338,4 @@ class ProviderUnconfigured(ProviderError, LookupError):
     """A key or an address is missing; the hint says where it can be set."""
 
     code = "provider.unconfigured"
-    exit_code = 5
+    exit_code = ExitCode.CONFIGURATION

@@ -17,8 +17,8 @@ from ._agent_settings import AgentSettings
 from ._errors import ConfigurationError
 from ._files import default_home, write_atomically
 from ._policy import Policy
-from .ops._errors import closest
 from .plugins._policy import PluginPolicy
+from .suggestions import did_you_mean
 
 __all__ = [
     "AgentSettings",
@@ -188,7 +188,7 @@ def _environment_layers(environment: Mapping[str, str], notices: list[str]) -> I
         section, *path = name.removeprefix("SIDEBAND_").lower().split("__")
         if name.startswith("SIDEBAND_") and path and section not in _SECTIONS:
             notices.append(
-                f"the variable {name} sets nothing: there is no section `{section}`{closest(section, _SECTIONS)}"
+                f"the variable {name} sets nothing: there is no section `{section}`{did_you_mean(section, _SECTIONS)}"
             )
         if not name.startswith("SIDEBAND_") or section not in _SECTIONS:
             continue
@@ -273,6 +273,6 @@ def _configuration_error(error: ValidationError, sources: Mapping[_Path, str]) -
     if problem["type"] == "extra_forbidden":
         table = AgentSettings if path[0] == "agent" else Policy
         known_keys = _SECTIONS if len(path) == 1 else [f"{path[0]}.{name}" for name in table.model_fields]
-        return ConfigurationError(key, f"there is no such key{closest(key, known_keys)}", source=source)
+        return ConfigurationError(key, f"there is no such key{did_you_mean(key, known_keys)}", source=source)
     message = problem["msg"].removeprefix("Value error, ")
     return ConfigurationError(key, f"{message} (it is {problem['input']!r})", source=source)

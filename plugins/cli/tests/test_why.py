@@ -8,8 +8,9 @@ import pytest
 import sideband_llm.plugin
 import sideband_store_sqlite.plugin
 from pydantic import BaseModel
-from sideband import Agent, Host, Plugin, StoreError
-from sideband.agent.sessions import MessageEntry, Sessions
+from sideband import Host, Plugin, StoreError
+from sideband_agent import Agent
+from sideband_agent.sessions import MessageEntry, Sessions
 from sideband.hooks import Ask, Deny, Retry, hookimpl
 from sideband.ledger import Intent, Outcome, query
 from sideband.messages import AssistantMessage, ToolCallPart, UserMessage

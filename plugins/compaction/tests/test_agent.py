@@ -7,7 +7,8 @@ import sideband_compaction.plugin
 import sideband_llm.plugin
 import sideband_store_sqlite.plugin
 from pydantic import BaseModel
-from sideband import Agent, Host, Plugin
+from sideband import Host, Plugin
+from sideband_agent import Agent
 from sideband.messages import AssistantMessage, ToolCallPart, ToolResultMessage
 from sideband.providers import Finished, ModelInfo, ProviderRefused
 from sideband.tools import tool

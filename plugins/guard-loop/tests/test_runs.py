@@ -7,7 +7,8 @@ import sideband_guard_loop.plugin
 import sideband_llm.plugin
 import sideband_store_sqlite.plugin
 from pydantic import BaseModel
-from sideband import Agent, Host, Plugin
+from sideband import Host, Plugin
+from sideband_agent import Agent
 from sideband.tools import ToolContext, tool
 from sideband_scripted import Scripted, Turn
 

@@ -5,7 +5,7 @@ import sideband_llm.plugin
 import sideband_prompt.plugin
 import sideband_store_sqlite.plugin
 from sideband import Host, Plugin
-from sideband.agent import Agent
+from sideband_agent import Agent
 from sideband_scripted import Scripted, Turn
 
 pytestmark = pytest.mark.anyio

@@ -8,7 +8,8 @@ import sideband_llm.plugin
 import sideband_retry.plugin
 import sideband_store_sqlite.plugin
 from pydantic import BaseModel
-from sideband import Agent, Host, Plugin
+from sideband import Host, Plugin
+from sideband_agent import Agent
 from sideband.providers import ProviderError, ProviderRefused, ProviderTimeout, ProviderUnreachable, StreamBroken
 from sideband.tools import ToolContext, tool
 from sideband_retry._classes import ErrorKind

@@ -8,7 +8,8 @@ import sideband_skills.plugin
 import sideband_store_sqlite.plugin
 import sideband_tools.plugin
 from pydantic import BaseModel
-from sideband import Agent, Host, Plugin
+from sideband import Host, Plugin
+from sideband_agent import Agent
 from sideband.tools import ToolContext, tool
 from sideband_scripted import Scripted, Turn
 

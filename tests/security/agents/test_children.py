@@ -6,7 +6,7 @@ import math
 import anyio
 import pytest
 from sideband import Plugin
-from sideband.agent import Budget
+from sideband_agent import Budget
 from sideband.hooks import Ask, Deny, hookimpl
 from sideband.tools import tool
 from sideband_scripted import Hang, Turn

@@ -5,7 +5,8 @@ from contextlib import aclosing
 
 import anyio
 import pytest
-from sideband import Agent, Plugin
+from sideband import Plugin
+from sideband_agent import Agent
 from sideband.messages import AssistantMessage, TextPart, ThinkingPart, ToolCallPart, Usage
 from sideband.providers import ANSWER_LIMITS, Finished, TextDelta
 from sideband.tools import tool

@@ -12,7 +12,8 @@ import sideband_llm.plugin
 import sideband_openai.plugin
 import sideband_store_sqlite.plugin
 from attrs import asdict
-from sideband import Agent, Host, Plugin, SidebandError
+from sideband import Host, Plugin, SidebandError
+from sideband_agent import Agent
 
 pytestmark = pytest.mark.anyio
 

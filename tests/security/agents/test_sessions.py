@@ -4,8 +4,9 @@ import json
 
 import anyio
 import pytest
-from sideband import Agent, Plugin
-from sideband.agent.sessions import SessionLocked
+from sideband import Plugin
+from sideband_agent import Agent
+from sideband_agent.sessions import SessionLocked
 from sideband.tools import tool
 from sideband_scripted import Hang, Turn
 

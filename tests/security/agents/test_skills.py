@@ -9,7 +9,8 @@ import sideband_prompt.plugin
 import sideband_skills.plugin
 import sideband_store_sqlite.plugin
 import sideband_tools.plugin
-from sideband import Agent, Host, Plugin
+from sideband import Host, Plugin
+from sideband_agent import Agent
 from sideband_scripted import Scripted, Turn
 
 pytestmark = pytest.mark.anyio

@@ -13,8 +13,9 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from .._errors import SidebandError
+from ..exit_codes import ExitCode
 from ..ops import OpError, OpFailed
-from ..ops._errors import closest
+from ..suggestions import did_you_mean
 
 __all__ = ["EffectMissing", "KeyReused", "as_op_error", "safe_text", "validation_problems"]
 
@@ -52,7 +53,7 @@ class EffectMissing(OpError, LookupError):
     """The ledger knows no effect of this id."""
 
     code = "effect.missing"
-    exit_code = 2
+    exit_code = ExitCode.USAGE
 
     def __init__(self, effect: str) -> None:
         super().__init__(
@@ -116,7 +117,7 @@ def _problem(problem: ErrorDetails, whole: str, known: Iterable[str], shown: Con
     """Where it is, what is wrong, and the value if that may be named."""
     key = ".".join(_path(problem["loc"])) or whole
     if problem["type"] == "extra_forbidden":
-        return f"there is no parameter `{key}`{closest(key, known)}", "", ""
+        return f"there is no parameter `{key}`{did_you_mean(key, known)}", "", ""
     if problem["type"] == "missing":
         return f"`{key}` is required", "", ""
     value = f" ({_quoted(problem['input'])})" if key in shown else ""

@@ -15,9 +15,10 @@ reach the report with the name of the plugin that caused them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 
 from .._errors import SidebandError
+from ..exit_codes import ExitCode
+from ..suggestions import did_you_mean
 
 __all__ = [
     "HookError",
@@ -27,14 +28,7 @@ __all__ = [
     "HookOrderCycle",
     "HookResultInvalid",
     "HookTimeout",
-    "closest",
 ]
-
-
-def closest(name: str, known: Iterable[str]) -> str:
-    """`` (did you mean `x`?)``, or nothing: the tail of a message about an unknown name."""
-    found = get_close_matches(name, list(known), n=1)
-    return f" (did you mean `{found[0]}`?)" if found else ""
 
 
 class HookError(SidebandError):
@@ -47,11 +41,13 @@ class HookNotFound(HookError, LookupError):
     """There is no hook of this name."""
 
     code = "hook.unknown"
-    exit_code: int = 2
+    exit_code: int = ExitCode.USAGE
 
     def __init__(self, hook: str, *, known: Iterable[str]) -> None:
         super().__init__(
-            f"there is no hook `{hook}`{closest(hook, known)}", hint="`sideband hooks list` shows them all", hook=hook
+            f"there is no hook `{hook}`{did_you_mean(hook, known)}",
+            hint="`sideband hooks list` shows them all",
+            hook=hook,
         )
 
 
@@ -63,7 +59,7 @@ class HookInvalid(HookError, TypeError):
     """
 
     code = "hook.invalid"
-    exit_code: int = 5
+    exit_code: int = ExitCode.CONFIGURATION
 
     def __init__(self, plugin: str, problems: Sequence[str], *, hook: str | None = None) -> None:
         super().__init__(
@@ -83,7 +79,7 @@ class HookOrderCycle(HookError, ValueError):
     """
 
     code = "hook.cycle"
-    exit_code: int = 5
+    exit_code: int = ExitCode.CONFIGURATION
 
     def __init__(self, hook: str, cycle: Sequence[str], *, plugin: str | None = None) -> None:
         super().__init__(

@@ -9,7 +9,8 @@ from typing import Any
 
 from attrs import field, frozen
 
-from ._errors import HookInvalid, closest
+from ..suggestions import did_you_mean
+from ._errors import HookInvalid
 from ._markers import Wishes, wishes_of
 from ._order import Phase
 from ._spec import PROJECT, HookSpec
@@ -92,7 +93,7 @@ def _is_own(function: Any, implementation: object) -> bool:
 
 def _problems(name: str, function: Any, specs: Mapping[str, HookSpec]) -> Iterator[str]:
     if name not in specs:
-        yield f"there is no hook `{name}`{closest(name, specs)}"
+        yield f"there is no hook `{name}`{did_you_mean(name, specs)}"
         return
     if not inspect.isfunction(function) and not inspect.ismethod(function):
         yield f"`{name}` is no plain function, but {type(function).__name__}"
@@ -106,7 +107,7 @@ def _problems(name: str, function: Any, specs: Mapping[str, HookSpec]) -> Iterat
     parameters = inspect.signature(function).parameters
     if list(parameters) not in _SIGNATURES:
         unknown = next((one for one in parameters if one not in ("event", "ctx")), None)
-        hint = closest(unknown, ("event", "ctx")) if unknown else ""
+        hint = did_you_mean(unknown, ("event", "ctx")) if unknown else ""
         yield f"`{name}` takes ({', '.join(parameters)}), but must take (event) or (event, ctx){hint}"
         return
     for one in parameters.values():

@@ -8,7 +8,8 @@ from urllib.parse import quote, unquote
 
 from attrs import frozen
 
-from ._errors import CapabilityInvalid, closest
+from ..suggestions import did_you_mean
+from ._errors import CapabilityInvalid
 from ._scope import Scope
 
 __all__ = ["Capability", "Grant"]
@@ -119,7 +120,7 @@ class Capability:
             if name not in known:
                 fields = f"it has {', '.join(known)}" if known else "it has none"
                 raise CapabilityInvalid(
-                    str(self), f"`{self.family}` has no field `{name}`{closest(name, known)}; {fields}"
+                    str(self), f"`{self.family}` has no field `{name}`{did_you_mean(name, known)}; {fields}"
                 )
         written = {name: tuple(pattern.written for pattern in patterns) for name, patterns in self.fields}
         defaults = scope.complete(written) if scope else {}

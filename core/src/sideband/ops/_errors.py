@@ -19,9 +19,10 @@ CapabilityInvalid(SidebandError, ValueError)  capability.invalid
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 from .._errors import SidebandError
+from ..exit_codes import ExitCode
+from ..suggestions import did_you_mean
 
 __all__ = [
     "CapabilityInvalid",
@@ -47,12 +48,6 @@ def granting(capability: object) -> str:
     return f"--grant '{quoted}'"
 
 
-def closest(name: str, known: Iterable[str]) -> str:
-    """`` (did you mean `x`?)``, or nothing: the tail of a message about an unknown name."""
-    found = get_close_matches(name, list(known), n=1)
-    return f" (did you mean `{found[0]}`?)" if found else ""
-
-
 class OpError(SidebandError):
     """One dispatch ended without a result.
 
@@ -74,11 +69,11 @@ class OpNotFound(OpError, LookupError):
     """No installed plugin provides this op."""
 
     code = "op.unknown"
-    exit_code = 2
+    exit_code = ExitCode.USAGE
 
     def __init__(self, op: str, *, known: Iterable[str] = ()) -> None:
         super().__init__(
-            f"there is no op `{op}`{closest(op, known)}",
+            f"there is no op `{op}`{did_you_mean(op, known)}",
             hint="`sideband ops list` shows what is there; install the package that has it",
             op=op,
         )
@@ -91,7 +86,7 @@ class OpUnavailable(OpError, RuntimeError):
     """
 
     code = "op.unavailable"
-    exit_code = 5
+    exit_code = ExitCode.CONFIGURATION
 
     def __init__(self, op: str, reason: SidebandError) -> None:
         super().__init__(
@@ -104,7 +99,7 @@ class OpParamsInvalid(OpError, ValueError):
     """The parameters do not fit the op's model. The message names each bad parameter."""
 
     code = "op.params"
-    exit_code = 2
+    exit_code = ExitCode.USAGE
 
     def __init__(self, op: str, problems: str) -> None:
         super().__init__(f"{op}: {problems}", hint=f"`sideband ops show {op}` shows its parameters", op=op)
@@ -114,7 +109,7 @@ class OpDenied(OpError, PermissionError):
     """The grant of the call, or a decision of a guard, does not allow it. Nothing was executed."""
 
     code = "op.denied"
-    exit_code = 3
+    exit_code = ExitCode.DENIED
 
     def __init__(self, op: str, reason: str, *, hint: str = "", plugin: str | None = None) -> None:
         super().__init__(f"{op} was refused: {reason}", hint=hint, op=op, plugin=plugin)
@@ -228,7 +223,7 @@ class CapabilityInvalid(SidebandError, ValueError):
     """A capability that can't be parsed, or that names a field its family does not have."""
 
     code = "capability.invalid"
-    exit_code = 2
+    exit_code = ExitCode.USAGE
 
     def __init__(self, text: str, problem: str) -> None:
         super().__init__(

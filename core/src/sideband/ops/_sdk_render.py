@@ -18,6 +18,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerati
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 
 from .._errors import SidebandError
+from ..exit_codes import ExitCode
 from ._sdk_types import Annotator
 from ._spec import OpFamily, OpSpec
 
@@ -36,7 +37,7 @@ class SdkInvalid(SidebandError, ValueError):
     """An op family can't be offered to skills: its ``sdk`` file, or the names of its parameters, are no Python."""
 
     code = "sdk.invalid"
-    exit_code = 5
+    exit_code = ExitCode.CONFIGURATION
 
     def __init__(self, family: str, problem: str) -> None:
         super().__init__(

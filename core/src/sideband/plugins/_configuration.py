@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import AliasChoices, AliasPath, BaseModel, ValidationError
 
-from ..ops._errors import closest
+from ..suggestions import did_you_mean
 from ._errors import PluginInvalid, PluginMisconfigured
 from ._records import PluginRecord
 
@@ -62,7 +62,7 @@ def _unknown_keys(model: type[BaseModel], table: Mapping[str, Any]) -> list[tupl
     if "extra" in model.model_config:
         return []
     known = _keys(model)
-    return [(str(key), f"there is no such key{closest(str(key), known)}") for key in table if key not in known]
+    return [(str(key), f"there is no such key{did_you_mean(str(key), known)}") for key in table if key not in known]
 
 
 def _keys(model: type[BaseModel]) -> set[str]:
@@ -82,7 +82,7 @@ def _problem(model: type[BaseModel], details: Any) -> tuple[str, str]:
     """The key's path within the table, and what is wrong with its value."""
     key = ".".join(str(part) for part in details["loc"]) or "*"
     if details["type"] == "extra_forbidden":
-        return key, f"there is no such key{closest(key, _keys(model))}"
+        return key, f"there is no such key{did_you_mean(key, _keys(model))}"
     if details["type"] == "missing":
         return key, "it is required"
     if _is_secret(model, key):

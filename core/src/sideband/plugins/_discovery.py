@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Protocol
 
+from ..suggestions import closest, did_you_mean
 from ._entry_point import EntryPoint
 from ._kinds import API, KINDS
 from ._metadata import read_installed
@@ -86,8 +86,7 @@ def stray_patterns(records: Sequence[PluginRecord], policy: StaticPolicy) -> Ite
     for key, patterns in (("deny", policy.deny), ("only", policy.only or ()), ("conflicts", policy.conflicts)):
         for pattern in patterns:
             if not any(fnmatchcase(name, pattern) for name in names):
-                near = get_close_matches(pattern, names, n=1)
-                meant = f" (did you mean `{near[0]}`?)" if near else ""
+                meant = did_you_mean(pattern, names)
                 yield f"`{pattern}` under [policy.{key}] names no plugin that is installed{meant}"
 
 
@@ -124,8 +123,8 @@ def _matches(record: PluginRecord, pattern: str) -> bool:
 def _unfit(record: PluginRecord) -> str:
     """Why its group or name can't be used with this core; empty if they can."""
     if record.kind not in KINDS:
-        near = get_close_matches(record.kind, KINDS, n=1)
-        meant = f"; did you mean `sideband.v{API}.{near[0]}`?" if near else ""
+        near = closest(record.kind, KINDS)
+        meant = f"; did you mean `sideband.v{API}.{near}`?" if near else ""
         return f"`{record.kind}` is no kind of plugin that this core knows{meant}"
     if record.api != API:
         version = f"version {record.api}" if record.api else "no version"

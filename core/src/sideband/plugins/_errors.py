@@ -19,10 +19,12 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from .._errors import ConfigurationError, SidebandError
-from ..ops._errors import closest
+from ..suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from ._records import PluginRecord
+
+from ..exit_codes import ExitCode
 
 __all__ = [
     "LifespanFailed",
@@ -54,7 +56,7 @@ class PluginError(SidebandError):
     """
 
     code = "plugin.failed"
-    exit_code = 5
+    exit_code = ExitCode.CONFIGURATION
 
     def __init__(
         self,
@@ -79,7 +81,7 @@ class PluginNotFound(PluginError, LookupError):
 
     def __init__(self, kind: str, name: str, *, known: Iterable[str] = ()) -> None:
         super().__init__(
-            f"there is no {kind} `{name}`{closest(name, known)}",
+            f"there is no {kind} `{name}`{did_you_mean(name, known)}",
             name=name,
             hint="`sideband plugins list` shows what is installed; install the package that has it",
         )
@@ -89,7 +91,7 @@ class PluginDenied(PluginError, PermissionError):
     """The policy does not let this plugin load. It was not imported."""
 
     code = "plugin.denied"
-    exit_code = 3
+    exit_code = ExitCode.DENIED
 
     def __init__(self, record: PluginRecord) -> None:
         super().__init__(

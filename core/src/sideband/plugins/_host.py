@@ -19,7 +19,7 @@ from .._errors import ConfigurationError
 from .._exits import enter
 from ..hooks import HookRegistry, Phase
 from ..loading import SkillPackage
-from ..ops._errors import closest
+from ..suggestions import did_you_mean
 from ._absent_guards import AbsentGuard, is_absent_guard
 from ._bare_context import BareContext
 from ._discovery import decide, rivals, stray_patterns
@@ -265,7 +265,7 @@ class PluginHost:
         return [
             ConfigurationError(
                 f"plugins.{name}",
-                f"no plugin of this name is installed{closest(name, known)}",
+                f"no plugin of this name is installed{did_you_mean(name, known)}",
                 source=self.policy.config_source.get(name, ""),
             ).message
             for name in self.policy.config

@@ -8,8 +8,8 @@ from typing import Any
 
 from ..commands import Command
 from ..ops import OpFamily, OpSpec, Scope
-from ..ops._errors import closest
 from ..store import StoreSpec
+from ..suggestions import did_you_mean
 from ._errors import PluginInvalid
 from ._kinds import KINDS
 from ._records import PluginRecord
@@ -56,7 +56,7 @@ def declared_backends(record: PluginRecord, value: Any) -> tuple[str, ...]:
         raise PluginInvalid(record, f"`backends` is {declared!r}, not a tuple of names such as {_BACKENDS!r}")
     for name in declared:
         if name not in _BACKENDS:
-            raise PluginInvalid(record, f"`backends` names {name!r}{closest(str(name), _BACKENDS)}")
+            raise PluginInvalid(record, f"`backends` names {name!r}{did_you_mean(str(name), _BACKENDS)}")
     return tuple(sorted(declared))
 
 
@@ -71,7 +71,9 @@ def _registered(record: PluginRecord, value: Any, config: Any) -> Any:
     function = getattr(value, name, None)
     if function is None:
         public = (attribute for attribute in dir(value) if not attribute.startswith("_"))
-        raise PluginInvalid(record, f"`{record.value or type(value).__name__}` has no `{name}`{closest(name, public)}")
+        raise PluginInvalid(
+            record, f"`{record.value or type(value).__name__}` has no `{name}`{did_you_mean(name, public)}"
+        )
     if not callable(function):
         raise PluginInvalid(record, f"`{name}` is {_described(function)}, not a function")
     if inspect.iscoroutinefunction(function):

@@ -23,7 +23,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .._errors import SidebandError
-from ..ops._errors import closest, granting
+from ..exit_codes import ExitCode
+from ..ops._errors import granting
+from ..suggestions import did_you_mean
 
 __all__ = [
     "AboveMaximum",
@@ -54,12 +56,13 @@ class ToolNotFound(CallError, LookupError):
     """No loaded skill has this tool."""
 
     code = "tool.unknown"
-    exit_code = 2
+    exit_code = ExitCode.USAGE
 
     def __init__(self, tool: str, *, known: Iterable[str] = (), problems: Iterable[str] = ()) -> None:
         not_loaded = "; ".join(problems)
         super().__init__(
-            f"there is no tool `{tool}`{closest(tool, known)}" + (f" (not loaded: {not_loaded})" if not_loaded else ""),
+            f"there is no tool `{tool}`{did_you_mean(tool, known)}"
+            + (f" (not loaded: {not_loaded})" if not_loaded else ""),
             hint="`sideband skills list` shows what is loaded and what is not, with the reason",
         )
 
@@ -68,7 +71,7 @@ class ArgumentsInvalid(CallError, ValueError):
     """The arguments do not fit the tool's schema. Nothing has run."""
 
     code = "call.arguments"
-    exit_code = 2
+    exit_code = ExitCode.USAGE
 
     def __init__(self, tool: str, problems: str) -> None:
         super().__init__(f"{tool}: {problems}", hint=f"`sideband skills show {tool}` shows its arguments")
@@ -78,7 +81,7 @@ class GrantRequired(CallError, PermissionError):
     """The skill asks for more than it was granted. Nothing has run."""
 
     code = "grant.required"
-    exit_code = 3
+    exit_code = ExitCode.DENIED
 
     def __init__(self, skill: str, missing: Iterable[str]) -> None:
         self.skill = skill
@@ -103,7 +106,7 @@ class AboveMaximum(CallError, PermissionError):
     """
 
     code = "limit"
-    exit_code = 3
+    exit_code = ExitCode.DENIED
 
     def __init__(self, what: str, who: str, asked: str, most: str) -> None:
         super().__init__(
@@ -165,7 +168,7 @@ class WorkerError(SidebandError):
     """The process that ran the call, not the skill's code, is at fault."""
 
     code = "worker.failed"
-    exit_code = 4
+    exit_code = ExitCode.UNAVAILABLE
 
 
 class WorkerStartFailed(WorkerError, OSError):
@@ -221,7 +224,7 @@ class IsolationUnavailable(WorkerError, PermissionError):
     """The configured isolation can't be had here, and running with less was not allowed."""
 
     code = "isolation.unavailable"
-    exit_code = 3
+    exit_code = ExitCode.DENIED
 
     def __init__(self, wanted: str, available: str, hints: Iterable[str] = ()) -> None:
         self.available = available

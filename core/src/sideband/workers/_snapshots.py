@@ -10,6 +10,7 @@ from attrs import frozen
 
 from .._errors import SidebandError
 from .._folders import FolderFailed, StoredFile, digest_of, publish
+from ..exit_codes import ExitCode
 from ..loading import SkillSpec
 
 __all__ = ["Snapshot", "SnapshotFailed", "snapshot"]
@@ -25,7 +26,7 @@ class SnapshotFailed(SidebandError, OSError):
     """
 
     code = "snapshot.failed"
-    exit_code = 5
+    exit_code = ExitCode.CONFIGURATION
 
 
 @frozen

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from sideband import Host
-    from sideband.agent import Agent, Budget
-    from sideband.agent.sessions import Sessions
+    from sideband_agent import Agent, Budget
+    from sideband_agent.sessions import Sessions
 
     from ._approvals import Questions
 
@@ -68,7 +68,7 @@ async def open_agent(arguments: Namespace, questions: Questions, **options: Any)
     Raises:
         ModelUnconfigured: no model is named anywhere; the hint shows how to get one.
     """
-    from sideband.agent import Agent, ModelMissing
+    from sideband_agent import Agent, ModelMissing
 
     host = make_host(
         arguments,
@@ -113,7 +113,7 @@ async def _tell_missing_skills(host: Host) -> None:
 
 
 async def _session(host: Host, wanted: str | None) -> str | None:
-    from sideband.agent.sessions import Sessions
+    from sideband_agent.sessions import Sessions
 
     return None if wanted is None else await session_meant(Sessions(host.store, host.home), wanted)
 
@@ -138,7 +138,7 @@ def _named(lists: list[list[str]] | None) -> list[str] | None:
 
 def _budget(arguments: Namespace, host: Host) -> Budget | None:
     """What the options say, and for the rest what is configured."""
-    from sideband.agent import Budget
+    from sideband_agent import Budget
 
     named = {"money": arguments.max_cost, "tokens": arguments.max_tokens_total}
     given = {name: value for name, value in named.items() if value is not None}

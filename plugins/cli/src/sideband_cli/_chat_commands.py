@@ -12,7 +12,7 @@ from sideband import SidebandError
 from ._output import format_table
 
 if TYPE_CHECKING:
-    from sideband.agent import Agent
+    from sideband_agent import Agent
 
 __all__ = ["ChatCommandUnknown", "SlashCommand", "SlashCommands", "plugin_commands"]
 

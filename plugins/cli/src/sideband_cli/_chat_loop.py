@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from anyio.abc import TaskGroup
-    from sideband.agent import Agent, RunResult
+    from sideband_agent import Agent, RunResult
     from sideband.hooks import ObserveEvent
 
     from ._approvals import Ask

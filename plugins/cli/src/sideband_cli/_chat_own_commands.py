@@ -13,7 +13,7 @@ from ._output import first_sentence, format_table
 from ._status_line import describe_context
 
 if TYPE_CHECKING:
-    from sideband.agent import Agent
+    from sideband_agent import Agent
 
     from ._chat_loop import Chat
 

@@ -14,8 +14,8 @@ from ._output import format_table
 from ._session_tree import tree_lines
 
 if TYPE_CHECKING:
-    from sideband.agent import Agent
-    from sideband.agent.sessions import Entry
+    from sideband_agent import Agent
+    from sideband_agent.sessions import Entry
 
     from ._chat_loop import Chat
 
@@ -103,7 +103,7 @@ class _SessionCommands:
 
     async def export(self, file: str) -> str:
         from anyio import to_thread
-        from sideband.agent.sessions import write_file
+        from sideband_agent.sessions import write_file
 
         session = self._agent.session
         path = await to_thread.run_sync(Path(file or f"{session.id}.jsonl").expanduser)
@@ -124,7 +124,7 @@ class _SessionCommands:
 
 def _is_said(entry: Entry) -> bool:
     """Whether it is a message of the user."""
-    from sideband.agent.sessions import MessageEntry
+    from sideband_agent.sessions import MessageEntry
     from sideband.messages import UserMessage
 
     return isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage) and entry.message.source == "user"
@@ -132,7 +132,7 @@ def _is_said(entry: Entry) -> bool:
 
 def _before(path: Sequence[Entry], said: Entry) -> str | None:
     """The entry that the conversation stood at before this was said, and before the run that it began."""
-    from sideband.agent.sessions import RunEntry
+    from sideband_agent.sessions import RunEntry
 
     by_id = {one.id: one for one in path}
     before = said.parent

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from attrs import define
 
 if TYPE_CHECKING:
-    from sideband.agent import Agent
+    from sideband_agent import Agent
 
 __all__ = ["Interrupts", "aborting_on_interrupt"]
 

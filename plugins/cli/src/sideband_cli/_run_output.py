@@ -10,7 +10,7 @@ from ._streamed_text import StreamCleaner
 from ._terminal_style import dim
 
 if TYPE_CHECKING:
-    from sideband.agent import RunResult
+    from sideband_agent import RunResult
 
 __all__ = ["RunOutput"]
 

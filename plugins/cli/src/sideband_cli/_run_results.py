@@ -8,7 +8,7 @@ from ._agent_words import describe_moment, describe_usage
 from ._output import notice
 
 if TYPE_CHECKING:
-    from sideband.agent import Agent, RunResult
+    from sideband_agent import Agent, RunResult
 
 __all__ = ["describe_problem", "exit_code", "result_line", "tell_end"]
 

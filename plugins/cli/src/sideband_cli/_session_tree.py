@@ -9,7 +9,7 @@ from ._agent_words import describe_arguments, fitted, one_line
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sideband.agent.sessions import Entry, SessionTree
+    from sideband_agent.sessions import Entry, SessionTree
     from sideband.messages import Message
 
 __all__ = ["described", "tree_lines"]
@@ -39,7 +39,7 @@ def tree_lines(tree: SessionTree) -> list[str]:
 
 def described(entry: Entry) -> str:
     """What an entry says, on one line; nothing for those that only note something."""
-    from sideband.agent.sessions import BranchSummaryEntry, CompactionEntry, CustomMessageEntry, MessageEntry
+    from sideband_agent.sessions import BranchSummaryEntry, CompactionEntry, CustomMessageEntry, MessageEntry
 
     if isinstance(entry, CompactionEntry):
         return f"summary: {one_line(entry.summary)}"

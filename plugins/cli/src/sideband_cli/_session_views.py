@@ -12,7 +12,7 @@ from ._session_tree import described
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from sideband.agent.sessions import Entry, SessionInfo, SessionTree
+    from sideband_agent.sessions import Entry, SessionInfo, SessionTree
     from sideband.messages import Message
 
 __all__ = ["info_data", "sessions_table", "show_session", "tree_data"]
@@ -69,7 +69,7 @@ def show_session(tree: SessionTree, path: Sequence[Entry]) -> str:
 
 
 def _entry_text(tree: SessionTree, entry: Entry) -> str:
-    from sideband.agent.sessions import CompactionEntry, CustomMessageEntry, MessageEntry
+    from sideband_agent.sessions import CompactionEntry, CustomMessageEntry, MessageEntry
 
     label = f" [{one_line(tree.labels[entry.id])}]" if entry.id in tree.labels else ""
     if isinstance(entry, (MessageEntry, CustomMessageEntry)):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ._agent_words import describe_tokens, describe_usage_cost
 
 if TYPE_CHECKING:
-    from sideband.agent import Agent
+    from sideband_agent import Agent
 
 __all__ = ["describe_context", "status_line"]
 

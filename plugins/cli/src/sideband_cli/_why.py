@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from attrs import evolve, field, frozen
-from sideband.agent.sessions import MessageEntry, RunEntry, SessionError, Sessions, SessionTree
+from sideband_agent.sessions import MessageEntry, RunEntry, SessionError, Sessions, SessionTree
 from sideband.ledger import EffectRecord, find, query
 from sideband.messages import AssistantMessage, ToolCallPart, ToolResultMessage, UserMessage
 

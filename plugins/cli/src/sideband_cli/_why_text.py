@@ -12,7 +12,7 @@ from ._output import clean, format_table, paragraph
 from ._taken_back import takes_back
 
 if TYPE_CHECKING:
-    from sideband.agent.sessions import MessageEntry
+    from sideband_agent.sessions import MessageEntry
     from sideband.ledger import EffectRecord
 
     from ._why import Why

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import anyio
-from sideband.agent import with_file_lists, without_file_lists
+from sideband_agent import with_file_lists, without_file_lists
 from sideband.hooks import Compacted, Compaction
 from sideband.messages import parse_messages
 from sideband.plugins import PluginContext

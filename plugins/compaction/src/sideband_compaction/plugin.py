@@ -18,7 +18,7 @@ async def compaction(event: Compaction, ctx: AgentContext) -> Cancel | Compacted
     if config.strategy == "none":
         return Cancel('`[plugins.compaction] strategy = "none"` keeps conversations as they are')
     if config.strategy == "window":
-        from sideband.agent import sliding_window  # noqa: PLC0415
+        from sideband_agent import sliding_window  # noqa: PLC0415
 
         return sliding_window(event)
     from ._summary import summarise  # noqa: PLC0415

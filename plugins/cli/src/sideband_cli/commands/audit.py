@@ -100,7 +100,7 @@ def _verify(arguments: Namespace) -> int:
 
 
 def _why(arguments: Namespace) -> int:
-    from sideband.agent.sessions import Sessions
+    from sideband_agent.sessions import Sessions
 
     from .._why import explain
     from .._why_text import describe_why, why_data

@@ -15,7 +15,7 @@ from .._agent_options import add_agent_options, open_agent
 from .._hosting import run
 
 if TYPE_CHECKING:
-    from sideband.agent import Agent, RunResult
+    from sideband_agent import Agent, RunResult
 
 __all__ = ["sideband_commands"]
 

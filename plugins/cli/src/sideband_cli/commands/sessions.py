@@ -20,7 +20,7 @@ from .._session_views import info_data, sessions_table, show_session, tree_data
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
-    from sideband.agent.sessions import Sessions
+    from sideband_agent.sessions import Sessions
 
 __all__ = ["sideband_commands"]
 
@@ -67,7 +67,7 @@ def _run(arguments: Namespace) -> int:
 
 def _ask(arguments: Namespace, question: Callable[[Sessions], Awaitable[Any]]) -> Any:
     async def main() -> Any:
-        from sideband.agent.sessions import Sessions
+        from sideband_agent.sessions import Sessions
 
         async with make_host(arguments) as host:
             sessions = Sessions(host.store, host.home)
@@ -117,7 +117,7 @@ def _export(arguments: Namespace) -> None:
     if arguments.output is None:
         _print_lines(arguments, lines)
         return
-    from sideband.agent.sessions import write_file
+    from sideband_agent.sessions import write_file
 
     write_file(arguments.output, lines, overwrite=arguments.force)
     print_data(arguments, {"output": str(arguments.output)}, f"written to {arguments.output}")
@@ -135,7 +135,7 @@ def _print_lines(arguments: Namespace, lines: Iterable[str]) -> None:
 
 
 def _import(arguments: Namespace) -> None:
-    from sideband.agent.sessions import read_file
+    from sideband_agent.sessions import read_file
 
     lines = sys.stdin.buffer if arguments.file == "-" else read_file(Path(arguments.file))
     info, notices = _ask(arguments, lambda sessions: sessions.import_(lines, name=arguments.name))

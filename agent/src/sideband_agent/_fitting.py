@@ -1,0 +1,132 @@
+"""An answer made fit to be stored and sent again: what a model says of tool calls may be anything."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from secrets import token_hex
+from typing import Any
+
+from attrs import define, field
+from sideband.messages import AssistantMessage, Message, ToolCallPart
+from sideband.providers import ANSWER_LIMITS
+
+__all__ = ["fitted", "with_plain_names"]
+
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+_ID = re.compile(r"[!-~]+")
+_LONGEST_PROBLEM = 500
+
+
+def fitted(answer: AssistantMessage, before: Sequence[Message]) -> AssistantMessage:
+    """The same answer, whose tool calls every provider takes back, each with an id of its own.
+
+    A call that is beyond the limits of an answer, or names what can be no tool, is kept with its ``problem``, so that
+    the model is told, and is never run. An answer that is fit already comes back as it was.
+
+    Args:
+        answer: what the model said.
+        before: the conversation until then.
+    """
+    used = {part.id for message in before if isinstance(message, AssistantMessage) for part in message.tool_calls}
+    fitting = _Fitting(used)
+    content: list[Any] = []
+    left_out = 0
+    for part in answer.content:
+        if not isinstance(part, ToolCallPart):
+            content.append(part)
+        elif fitting.calls < ANSWER_LIMITS.calls:
+            content.append(fitting.fit(part))
+        else:
+            left_out += 1
+            if left_out == 1:
+                place, first = len(content), part
+                content.append(part)
+    if left_out:
+        content[place] = fitting.stand_in(first, left_out)
+    return answer if content == list(answer.content) else answer.model_copy(update={"content": tuple(content)})
+
+
+def with_plain_names(message: AssistantMessage) -> AssistantMessage:
+    """The same message, with names of tools that every provider takes: one from a file may have others."""
+    content = [
+        part.model_copy(update={"name": _name(part.name)[0]}) if isinstance(part, ToolCallPart) else part
+        for part in message.content
+    ]
+    return message if content == list(message.content) else message.model_copy(update={"content": tuple(content)})
+
+
+@define
+class _Fitting:
+    """Makes the calls of one answer fit."""
+
+    used: set[str]
+    calls: int = field(default=0, init=False)
+    _characters: int = field(default=ANSWER_LIMITS.arguments, init=False)
+    _values: int = field(default=ANSWER_LIMITS.values, init=False)
+
+    def fit(self, part: ToolCallPart) -> ToolCallPart:
+        """The call as it can be kept."""
+        self.calls += 1
+        name, problem = _name(part.name)
+        problem = problem or part.problem or self._problem(part.arguments)
+        kept = part.model_copy(update={"id": self._id(part.id), "name": name})
+        if problem is None:
+            return kept
+        arguments = part.arguments if problem == part.problem and self._problem(part.arguments) is None else {}
+        return kept.model_copy(update={"problem": problem[:_LONGEST_PROBLEM], "arguments": arguments})
+
+    def stand_in(self, part: ToolCallPart, count: int) -> ToolCallPart:
+        """One call that stands for all that are left out."""
+        kept = self.fit(part)
+        problem = (
+            f"an answer may have {ANSWER_LIMITS.calls} tool calls, and this one and {count - 1:,} more behind it were "
+            "left out"
+        )
+        return kept.model_copy(update={"arguments": {}, "problem": problem})
+
+    def _id(self, told: str) -> str:
+        usable = len(told) <= ANSWER_LIMITS.id and _ID.fullmatch(told) and told not in self.used
+        own = told if usable else f"call_{token_hex(8)}"
+        self.used.add(own)
+        return own
+
+    def _problem(self, arguments: Mapping[str, Any]) -> str | None:
+        """Why the arguments can't be kept; what they have is taken from what the answer may have."""
+        values = _count(arguments, self._values)
+        if values is None:
+            return f"the arguments are nested deeper than {ANSWER_LIMITS.depth} levels, or have too many values"
+        self._values -= values
+        try:
+            characters = len(json.dumps(arguments, ensure_ascii=False, allow_nan=False))
+        except ValueError:
+            return "the arguments hold a number that JSON does not have"
+        if characters > self._characters:
+            return f"the arguments of one answer may have {ANSWER_LIMITS.arguments:,} characters, and these have more"
+        self._characters -= characters
+        return None
+
+
+def _name(told: str) -> tuple[str, str | None]:
+    """A name that every provider takes, and what is wrong with the one that was told."""
+    name = told.replace(".", "__")
+    if name and len(name) <= ANSWER_LIMITS.name and not _NOT_IN_NAMES.search(name):
+        return name, None
+    plain = _NOT_IN_NAMES.sub("_", name[: ANSWER_LIMITS.name]) or "_"
+    return plain, f"no tool is named like that: a name has up to {ANSWER_LIMITS.name} letters, digits, `_` and `-`"
+
+
+def _count(arguments: Mapping[str, Any], most: int) -> int | None:
+    """How many values there are in the arguments; ``None`` if they are more than ``most``, or too deep."""
+    level: list[Any] = [arguments]
+    count = 0
+    for _ in range(ANSWER_LIMITS.depth):
+        level = [inner for one in level for inner in (one.values() if isinstance(one, Mapping) else one)]
+        count += len(level)
+        if count > most:
+            return None
+        level = [one for one in level if isinstance(one, Mapping | list | tuple)]
+        if not level:
+            return count
+    return None

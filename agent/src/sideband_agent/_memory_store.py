@@ -1,0 +1,77 @@
+"""A store in memory, for sessions that end with their agent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from attrs import define, field
+from sideband._errors import StoreConflict
+from sideband.store import Document, Record, Transaction
+
+__all__ = ["MemoryStore"]
+
+
+@define(eq=False)
+class MemoryStore:
+    """``sideband.store.Store``, kept for as long as somebody holds it. Each step is done at once, so none is half done.
+
+    A transaction that fails leaves what was there before.
+    """
+
+    _documents: dict[str, tuple[int, str]] = field(factory=dict, init=False)
+    _streams: dict[str, list[str]] = field(factory=dict, init=False)
+
+    async def get(self, key: str) -> Document | None:
+        """The document under ``key``, or ``None``."""
+        found = self._documents.get(key)
+        return None if found is None else Document(json.loads(found[1]), found[0])
+
+    async def put(self, key: str, value: Mapping[str, Any], *, version: int | None = None) -> int:
+        """Write ``value`` and return its new version."""
+        found = self._check(key, version)
+        self._documents[key] = (found + 1, json.dumps(value))
+        return found + 1
+
+    async def delete(self, key: str, *, version: int | None = None) -> bool:
+        """Remove the document; whether there was one."""
+        self._check(key, version)
+        return self._documents.pop(key, None) is not None
+
+    async def keys(self, prefix: str = "") -> Sequence[str]:
+        """The keys that begin with ``prefix``, sorted."""
+        return sorted(key for key in self._documents if key.startswith(prefix))
+
+    async def append(self, stream: str, values: Sequence[Mapping[str, Any]]) -> int:
+        """Add to the end of a stream, and return the position of the first one added."""
+        texts = [json.dumps(value) for value in values]
+        records = self._streams.setdefault(stream, [])
+        records.extend(texts)
+        return len(records) - len(texts)
+
+    async def read(self, stream: str, *, start: int = 0, limit: int | None = None) -> Sequence[Record]:
+        """The records of a stream from ``start``, in order, at most ``limit``."""
+        texts = self._streams.get(stream, [])[start : None if limit is None else start + limit]
+        return [Record(start + index, json.loads(text)) for index, text in enumerate(texts)]
+
+    async def delete_stream(self, stream: str) -> bool:
+        """Remove a whole stream; whether there was one."""
+        return self._streams.pop(stream, None) is not None
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Transaction]:
+        """All of the body, or, when it raises or is cancelled, nothing."""
+        documents, streams = dict(self._documents), {name: list(texts) for name, texts in self._streams.items()}
+        try:
+            yield self
+        except BaseException:
+            self._documents, self._streams = documents, streams
+            raise
+
+    def _check(self, key: str, version: int | None) -> int:
+        found = self._documents.get(key, (0, ""))[0]
+        if version is not None and version != found:
+            raise StoreConflict(key, expected=version, found=found)
+        return found

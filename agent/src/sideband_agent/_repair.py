@@ -1,0 +1,176 @@
+"""Each tool call with its result, and no result without its call: no provider takes anything else.
+
+Histories are damaged by crashes, by plugins that change them, by imports, and by models that use an id twice. Here
+they are mended right before they are sent; what is stored stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from attrs import define, field
+from sideband.messages import AssistantMessage, Message, TextPart, ToolCallPart, ToolResultMessage, UserMessage
+
+__all__ = ["repair"]
+
+
+@define
+class _Turn:
+    """An assistant message, and the results that belong to it, by the position of the call."""
+
+    message: AssistantMessage
+    results: dict[int, ToolResultMessage] = field(factory=dict)
+
+
+_Item = _Turn | UserMessage
+
+
+def repair(messages: Sequence[Message]) -> tuple[tuple[Message, ...], tuple[str, ...]]:
+    """A history that every provider takes, and what had to be changed for it, a sentence each.
+
+    Behind each message with tool calls stand the results of all of them, in the order of the calls. A call without a
+    result gets one that says so; a result without a call, or a second one, is left out; an id that was used before is
+    replaced. Messages without content, and those that hold an error, are left out. A history that is valid already
+    comes back as it was, and so does one that was repaired before.
+
+    Args:
+        messages: oldest first.
+    """
+    if _is_whole(messages):
+        return tuple(messages), ()
+    notices: list[str] = []
+    items = _attach_results(_drop_empty(messages, notices), notices)
+    taken = {call.id for item in items if isinstance(item, _Turn) for call in item.message.tool_calls}
+    used: set[str] = set()
+    repaired: list[Message] = []
+    for item in items:
+        if isinstance(item, _Turn):
+            repaired.extend(_whole(item, used, taken, notices))
+        else:
+            repaired.append(item)
+    return tuple(repaired), tuple(notices)
+
+
+def _is_whole(messages: Sequence[Message]) -> bool:
+    """Whether there is nothing to repair: the usual case, and told in a fraction of the time."""
+    waiting: list[str] = []
+    used: set[str] = set()
+    for message in messages:
+        if isinstance(message, ToolResultMessage):
+            if not waiting or waiting.pop(0) != message.call:
+                return False
+            continue
+        if waiting or not _has_content(message):
+            return False
+        if isinstance(message, AssistantMessage):
+            waiting = [call.id for call in message.tool_calls]
+            if message.stop == "error" or len(set(waiting)) < len(waiting) or not used.isdisjoint(waiting):
+                return False
+            used.update(waiting)
+    return not waiting
+
+
+def _drop_empty(messages: Iterable[Message], notices: list[str]) -> Iterable[Message]:
+    for message in messages:
+        if isinstance(message, AssistantMessage) and message.stop == "error":
+            continue  # no damage: a failure is stored for people, and never sent
+        if _has_content(message):
+            yield message
+        else:
+            notices.append(f"left out an empty {message.role} message")
+
+
+def _has_content(message: Message) -> bool:
+    if isinstance(message, ToolResultMessage):
+        return True
+    if isinstance(message, AssistantMessage) and message.tool_calls:
+        return True
+    if isinstance(message, AssistantMessage):
+        return bool(message.text.strip())  # thoughts alone are no answer: providers refuse them
+    return any(not isinstance(part, TextPart) or part.text.strip() for part in message.content)
+
+
+def _attach_results(messages: Iterable[Message], notices: list[str]) -> list[_Item]:
+    items: list[_Item] = []
+    owners: dict[str, _Turn] = {}
+    behind: _Turn | None = None  # the turn whose results may stand here
+    for message in messages:
+        if isinstance(message, AssistantMessage):
+            behind = _Turn(message)
+            items.append(behind)
+            owners.update((call.id, behind) for call in message.tool_calls)
+        elif isinstance(message, UserMessage):
+            behind = None
+            items.append(message)
+        else:
+            _attach(message, owners.get(message.call), behind, notices)
+    return items
+
+
+def _attach(result: ToolResultMessage, owner: _Turn | None, behind: _Turn | None, notices: list[str]) -> None:
+    if owner is None:
+        notices.append(f"left out a result of {_name(result)}, which nobody called")
+        return
+    calls = enumerate(owner.message.tool_calls)
+    free = next((at for at, call in calls if call.id == result.call and at not in owner.results), None)
+    if free is None:
+        notices.append(f"left out a second result of {_name(result)}")
+        return
+    if owner is not behind:
+        notices.append(f"moved the result of {_name(result)} behind its call")
+    elif any(at > free for at in owner.results):
+        notices.append(f"put the result of {_name(result)} in the order of the calls")
+    owner.results[free] = result
+
+
+def _whole(turn: _Turn, used: set[str], taken: set[str], notices: list[str]) -> Iterable[Message]:
+    """The message with ids that are its own, and a result for each of its calls."""
+    calls = turn.message.tool_calls
+    ids = [_own_id(call, used, taken, notices) for call in calls]
+    if all(call.id == own for call, own in zip(calls, ids, strict=True)):
+        yield turn.message
+    else:
+        yield _with_ids(turn.message, ids)
+    for at, (call, own) in enumerate(zip(calls, ids, strict=True)):
+        result = turn.results.get(at)
+        if result is None:
+            notices.append(f"added a result to the call `{call.id}` of `{call.name}`, which has none")
+            yield _missing(call, own)
+        else:
+            yield result if result.call == own else result.model_copy(update={"call": own})
+
+
+def _own_id(call: ToolCallPart, used: set[str], taken: set[str], notices: list[str]) -> str:
+    own = call.id
+    count = 2
+    while own in used or (own != call.id and own in taken):
+        own = f"{call.id}-{count}"
+        count += 1
+    if own != call.id:
+        notices.append(f"gave a call of `{call.name}` the id `{own}`: `{call.id}` was used before")
+    used.add(own)
+    return own
+
+
+def _with_ids(message: AssistantMessage, ids: Iterable[str]) -> AssistantMessage:
+    own = iter(ids)
+    content = tuple(
+        part.model_copy(update={"id": next(own)}) if isinstance(part, ToolCallPart) else part
+        for part in message.content
+    )
+    return message.model_copy(update={"content": content})
+
+
+def _missing(call: ToolCallPart, own: str) -> ToolResultMessage:
+    if call.problem is not None:
+        text = f"This call was not run: {call.problem}"
+    else:
+        text = (
+            "This call was interrupted, and its result is not known. It may have happened in part or as a whole: "
+            "check that before you repeat it."
+        )
+    return ToolResultMessage(call=own, tool=call.name, content=text, is_error=True, metadata={"repaired": True})
+
+
+def _name(result: ToolResultMessage) -> str:
+    return f"`{result.tool}` (`{result.call}`)"

@@ -1,0 +1,111 @@
+"""What a tool returned, made fit for a conversation: parts that every provider takes, of bounded size."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sideband.messages import ImagePart, TextPart
+from sideband.tools import RESULT_LIMITS
+
+__all__ = ["as_parts", "fitted_metadata", "fitted_parts", "whole_characters"]
+
+_OURS = frozenset({"code", "effect", "ms", "output", "plugin", "repaired", "replayed", "unknown", "withheld_by"})
+_OF_SKILLS = frozenset({"effects", "isolation"})
+_SIGNATURES = {
+    "image/gif": (b"GIF87a", b"GIF89a"),
+    "image/jpeg": (b"\xff\xd8\xff",),
+    "image/png": (b"\x89PNG\r\n\x1a\n",),
+    "image/webp": (b"RIFF",),
+}
+
+
+def as_parts(content: Any) -> Sequence[TextPart | ImagePart]:
+    """What a tool returned, or a plugin put in its place, as message parts."""
+    if isinstance(content, str):
+        return [TextPart(text=content)]
+    if isinstance(content, TextPart | ImagePart):
+        return [content]
+    if isinstance(content, list | tuple) and content:
+        parts = [_as_part(one) for one in content]
+        if None not in parts:
+            return [part for part in parts if part is not None]
+    return [TextPart(text=json.dumps(content, ensure_ascii=False, default=str))]
+
+
+def fitted_parts(content: Any) -> Sequence[TextPart | ImagePart]:
+    """The parts of a result: few, texts joined, and only images that models take. What is left out is said."""
+    parts: list[TextPart | ImagePart] = []
+    images = 0
+    texts: list[str] = []
+    for part in as_parts(content):
+        if isinstance(part, TextPart):
+            texts.append(part.text)
+            continue
+        images += 1
+        problem = _problem(part) if images <= RESULT_LIMITS.images else f"there are more than {RESULT_LIMITS.images}"
+        if problem:
+            texts.append(f"[an image is left out here: {problem}]")
+            continue
+        if texts:
+            parts.append(TextPart(text=whole_characters("\n".join(texts))))
+            texts = []
+        parts.append(part)
+    if texts or not parts:
+        parts.append(TextPart(text=whole_characters("\n".join(texts))))
+    return parts
+
+
+def fitted_metadata(told: Mapping[str, Any], *, of_skill: bool) -> dict[str, Any]:
+    """What a tool says of its result, without what only the host may say; nothing if it is too much.
+
+    Args:
+        told: what it says.
+        of_skill: whether the host says it, of a tool of a skill.
+    """
+    reserved = _OURS if of_skill else _OURS | _OF_SKILLS
+    try:
+        text = json.dumps({str(name): value for name, value in told.items() if name not in reserved}, default=str)
+    except (ValueError, TypeError, RecursionError):
+        return {}
+    if len(text) > RESULT_LIMITS.metadata:
+        return {}
+    kept: dict[str, Any] = json.loads(text)
+    return kept
+
+
+def whole_characters(text: str) -> str:
+    """The text with a sign in place of each half of a character: neither JSON nor a terminal takes those."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _as_part(value: Any) -> TextPart | ImagePart | None:
+    if isinstance(value, TextPart | ImagePart):
+        return value
+    if isinstance(value, Mapping) and value.get("type") in ("text", "image"):
+        kind = TextPart if value["type"] == "text" else ImagePart
+        try:
+            return kind.model_validate(dict(value))
+        except ValueError:
+            return None
+    return None
+
+
+def _problem(image: ImagePart) -> str:
+    """Why no model would take an image. One that it refuses would be sent again with every request."""
+    signatures = _SIGNATURES.get(image.media_type)
+    if signatures is None:
+        return f"{image.media_type} is none of {', '.join(_SIGNATURES)}"
+    if len(image.data) > RESULT_LIMITS.image // 3 * 4 + 4:
+        return f"it has more than {RESULT_LIMITS.image:,} bytes"
+    try:
+        content = b64decode(image.data, validate=True)
+    except ValueError:
+        return "it is no base64"
+    return "" if content.startswith(signatures) else f"it is no {image.media_type}"

@@ -1,0 +1,203 @@
+"""What is damaged in a store is mended with a notice, and is never changed there."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sideband.messages import UserMessage
+from sideband_agent.sessions import EntryAmbiguous, EntryNotFound, MessageEntry, SessionNotFound, new_id
+
+pytestmark = pytest.mark.anyio
+
+SESSION = "0123456789abcdef"
+HEADER = {"type": "session", "version": 1, "id": SESSION, "time": "2026-01-01T00:00:00.000Z", "channel": "cli"}
+
+
+def said(entry, parent, text="x", **fields):
+    content = [{"type": "text", "text": text}]
+    message = {"role": "user", "content": content}
+    return {
+        "id": entry,
+        "parent": parent,
+        "time": "2026-01-01T00:00:00.000Z",
+        "type": "message",
+        "message": message,
+    } | (fields)
+
+
+@pytest.fixture
+def stored(sessions, store):
+    """Store records as they are, and open the session."""
+
+    async def stored(*records, header=HEADER):
+        await store.append(f"session/{SESSION}", [header, *records])
+        return await sessions.open(SESSION)
+
+    return stored
+
+
+def texts(session):
+    return [message.text for message in session.messages()]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {},
+        {"type": "message"},
+        {"id": 3, "type": "message"},
+        {"id": "../x", "type": "message", "time": ""},
+        {"id": "b"},
+        {"id": "", "type": "model", "model": "a:b"},
+        {"type": "session", "id": "b", "version": 1},
+    ],
+)
+async def test_a_record_that_is_no_entry_is_left_out(stored, bad):
+    async with await stored(said("a", None), bad, said("c", "a", "y")) as session:
+        assert texts(session) == ["x", "y"]
+        assert [notice for notice in session.notices if notice.startswith("entry 2 is left out")]
+
+
+async def test_what_follows_a_damaged_entry_follows_the_one_before_it(stored):
+    async with await stored(said("a", None), {"id": "b"}, said("c", "b", "y")) as session:
+        assert texts(session) == ["x", "y"]
+
+
+async def test_an_entry_without_its_parent_follows_the_one_before_it(stored):
+    async with await stored(said("a", None), said("b", "lost", "y")) as session:
+        assert texts(session) == ["x", "y"]
+        assert session.notices == ("entry 2 follows `lost`, which is not there: `a` stands for it",)
+
+
+async def test_entries_that_follow_each_other_in_a_circle_become_a_line(stored):
+    async with await stored(said("a", "c", "1"), said("b", "a", "2"), said("c", "b", "3")) as session:
+        assert texts(session) == ["1", "2", "3"]
+        assert len(session.notices) == 1
+
+
+async def test_an_entry_that_follows_itself_follows_the_one_before_it(stored):
+    async with await stored(said("a", None), said("b", "b", "y")) as session:
+        assert texts(session) == ["x", "y"]
+
+
+async def test_a_second_entry_with_the_same_id_gets_another_one_the_same_each_time(stored, sessions):
+    async with await stored(said("a", None), said("a", "a", "y"), said("c", "a", "z")) as session:
+        assert texts(session) == ["x", "y", "z"]
+        ids = [entry.id for entry in session.path()]
+        assert len(set(ids)) == 3
+        assert "has the id `a` of an earlier one" in session.notices[0]
+        await session.label(ids[1], "mark")
+    async with await sessions.open(SESSION) as again:
+        assert [entry.id for entry in again.path()[:3]] == ids
+        assert again.tree.labels == {ids[1]: "mark"}
+
+
+async def test_an_entry_of_an_unknown_type_is_kept_and_not_shown(stored):
+    new = {"id": "b", "parent": "a", "time": "", "type": "hologram", "data": [1]}
+    async with await stored(said("a", None), new, said("c", "b", "y")) as session:
+        assert texts(session) == ["x", "y"]
+        assert session.path()[1].data == new
+        assert "this version does not understand it" in session.notices[0]
+
+
+async def test_a_message_that_is_not_understood_is_kept_and_not_shown(stored):
+    async with await stored(said("a", None), said("b", "a", aura="blue")) as session:
+        assert texts(session) == ["x"]
+        assert session.leaf == "b"
+
+
+async def test_going_back_to_a_lost_entry_leaves_the_conversation_where_it_is(stored):
+    back = {"id": "b", "parent": "a", "time": "", "type": "leaf", "target": "lost"}
+    async with await stored(said("a", None), back, said("c", "a", "y")) as session:
+        assert texts(session) == ["x", "y"]
+        assert "goes back to `lost`" in session.notices[0]
+
+
+async def test_a_compaction_whose_first_kept_entry_is_lost_keeps_all(stored):
+    lost = {"id": "b", "parent": "a", "time": "", "type": "compaction", "summary": "s", "first_kept": "lost"}
+    async with await stored(said("a", None), lost, said("c", "b", "y")) as session:
+        assert texts(session)[1:] == ["x", "y"]
+        assert len(session.notices) == 1
+
+
+@pytest.mark.parametrize("header", [{}, {"type": "session"}, {**HEADER, "id": "fedcba9876543210"}])
+async def test_a_damaged_header_loses_neither_the_session_nor_gives_it_runs_to_go_on_with(stored, header):
+    run = {"id": "b", "parent": "a", "time": "", "type": "run", "run": "r", "status": "started"}
+    async with await stored(said("a", None), run, header=header) as session:
+        assert (session.id, texts(session)) == (SESSION, ["x"])
+        assert "the header is damaged" in session.notices[0]
+        assert session.unfinished_run() is None
+
+
+async def test_an_entry_is_found_by_its_id_a_label_or_the_beginning_of_its_id(stored):
+    async with await stored(said("ab", None), said("abc", "ab"), said("b", "abc")) as session:
+        await session.label("b", "mark")
+        found = [session.tree.find(wanted) for wanted in ("ab", "abc", "b", "mark")]
+        assert found == ["ab", "abc", "b", "b"]
+        with pytest.raises(EntryAmbiguous, match="ab, abc"):
+            session.tree.find("a")
+        for missing in ("", "x"):
+            with pytest.raises(EntryNotFound):
+                session.tree.find(missing)
+
+
+async def test_what_is_mended_is_not_rewritten(stored, sessions, store):
+    records = [HEADER, said("a", "lost"), {"junk": True}, said("a", "a")]
+    async with await stored(*records[1:]) as session:
+        await session.append(MessageEntry(message=UserMessage(content="new")))
+    kept = [dict(record.value) for record in await store.read(f"session/{SESSION}")]
+    assert kept[:4] == records
+    assert len(kept) == 5
+    async with await sessions.open(SESSION) as again:
+        assert texts(again) == ["x", "x", "new"]
+
+
+async def test_a_lost_stream_is_a_session_that_is_not_there_and_not_locked(sessions, store, tmp_path):
+    async with await sessions.create(name="n") as session:
+        pass
+    await store.delete_stream(f"session/{session.id}")
+    with pytest.raises(SessionNotFound):
+        await sessions.open("n")
+    assert list((tmp_path / "sessions" / "locks").iterdir()) == []
+
+
+IDS = st.sampled_from(["a", "b", "c", "d", "", "lost"]) | st.none()
+KINDS = {
+    "message": lambda target: {"message": {"role": "user", "content": "x"}},
+    "leaf": lambda target: {"target": target},
+    "label": lambda target: {"target": target, "label": "l"},
+    "compaction": lambda target: {"summary": "s", "first_kept": target},
+    "run": lambda target: {"run": "r", "status": "started"},
+    "hologram": lambda target: {"target": target},
+}
+ENTRIES = st.builds(
+    lambda entry, parent, target, kind: {
+        "id": entry,
+        "parent": parent,
+        "time": "",
+        "type": kind,
+        **KINDS[kind](target),
+    },
+    IDS,
+    IDS,
+    IDS,
+    st.sampled_from(sorted(KINDS)),
+)
+JUNK = st.dictionaries(st.sampled_from(["id", "parent", "type", "time", "message"]), IDS | st.integers())
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
+@given(records=st.lists(ENTRIES | JUNK, max_size=12))
+async def test_whatever_the_records_are_the_session_can_be_read_and_written(sessions, store, records):
+    name = new_id()
+    await store.append(f"session/{name}", [{**HEADER, "id": name}, *records])
+    async with await sessions.open(name) as session:
+        for entry in session.tree.entries:
+            path = session.path(entry.id)
+            assert len({one.id for one in path}) == len(path)
+            assert [entry.id for entry in path[-1:]] == [one for one in [session.tree.position(entry.id)] if one]
+            assert session.tree.context(entry.id) is not None
+        await session.append(MessageEntry(message=UserMessage(content="new")))
+        told, leaf = session.messages(), session.leaf
+    async with await sessions.open(name) as again:
+        assert (again.messages(), again.leaf) == (told, leaf)
+        assert told[-1].text == "new"

@@ -1,0 +1,276 @@
+"""Sessions as files: what is exported is imported byte for byte, and what is damaged is said."""
+
+import json
+import stat
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sideband import SidebandError
+from sideband.messages import AssistantMessage, ToolResultMessage, UserMessage
+from sideband_agent.sessions import (
+    BranchSummaryEntry,
+    ChannelEntry,
+    CompactionEntry,
+    CustomEntry,
+    CustomMessageEntry,
+    LabelEntry,
+    LeafEntry,
+    MessageEntry,
+    ModelEntry,
+    NameEntry,
+    RunEntry,
+    SessionFileExists,
+    SessionUnreadable,
+    ThinkingEntry,
+    read_file,
+    write_file,
+)
+
+pytestmark = pytest.mark.anyio
+PROPERTY = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+
+HEADER = '{"type":"session","version":1,"id":"0123456789abcdef","time":"2026-01-01T00:00:00.000Z","channel":"cli"}\n'
+SAID = '{"id":"%s","time":"2026-01-01T00:00:00.000Z","type":"message","message":{"role":"user","content":"%s"}}\n'
+
+TEXT = st.text(max_size=12)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=6,
+)
+DATA = st.dictionaries(TEXT, JSON, max_size=3)
+CALL = st.builds(lambda arguments: {"type": "tool_call", "id": "c", "name": "t", "arguments": arguments}, DATA)
+PART = st.builds(lambda text: {"type": "text", "text": text}, TEXT)
+BODIES = st.one_of(
+    st.builds(lambda text: MessageEntry(message=UserMessage(content=text)), TEXT),
+    st.builds(lambda parts: MessageEntry(message=AssistantMessage(content=parts)), st.lists(CALL | PART, max_size=3)),
+    st.builds(
+        lambda text, data: MessageEntry(message=ToolResultMessage(call="c", tool="t", content=text, metadata=data)),
+        TEXT,
+        DATA,
+    ),
+    st.builds(lambda data: CustomEntry(kind="k", data=data), JSON),
+    st.builds(lambda text: CustomMessageEntry(plugin="p", message=UserMessage(content=text, source="p")), TEXT),
+    st.builds(lambda text: NameEntry(name=text), TEXT),
+    st.builds(lambda text: ModelEntry(model=text), TEXT),
+    st.builds(lambda text: ChannelEntry(channel=text), TEXT),
+    st.builds(lambda status: RunEntry(run="r", status=status), st.sampled_from(["started", "completed", "failed"])),
+    st.sampled_from(["leaf", "label", "compaction", "branch", "thinking"]),
+)
+
+
+GROWTH = st.lists(st.tuples(BODIES, st.integers(0, 20)), max_size=8)
+
+
+async def grow(session, growth):
+    """Append entries; those that name an entry name one that is there."""
+    for body, number in growth:
+        ids = [None, *(entry.id for entry in session.tree.entries)]
+        target = ids[number % len(ids)]
+        at_target = {
+            "leaf": LeafEntry(target=target),
+            "label": LabelEntry(target=target, label="x") if target else ThinkingEntry(level="low"),
+            "compaction": CompactionEntry(summary="s", first_kept=target, read_files=("f",)),
+            "branch": BranchSummaryEntry(from_=target, summary="s"),
+            "thinking": ThinkingEntry(level="high"),
+        }
+        await session.append(at_target[body] if isinstance(body, str) else body)
+
+
+@PROPERTY
+@given(growth=GROWTH)
+async def test_what_was_exported_is_imported_and_exported_again_byte_for_byte(sessions, growth):
+    async with await sessions.create(folder=None, name="n") as session:
+        await grow(session, growth)
+        told = session.tree.context()
+    lines = list(await sessions.export(session.id))
+    await sessions.delete(session.id)
+    info, notices = await sessions.import_([line.encode() for line in lines])
+    assert (info.id, notices) == (session.id, ())
+    assert list(await sessions.export(info.id)) == lines
+    assert (await sessions.read(info.id)).context() == told
+    await sessions.delete(info.id)
+
+
+@PROPERTY
+@given(growth=GROWTH)
+async def test_what_was_exported_for_pi_keeps_the_conversation(sessions, growth):
+    async with await sessions.create() as session:
+        await grow(session, growth)
+    lines = list(await sessions.export(session.id, format="pi"))
+    info, notices = await sessions.import_(lines)
+    assert notices == ()
+    assert list(await sessions.export(info.id, format="pi")) == lines
+    said = [(m.role, m.text) for m in (await sessions.read(session.id)).context().messages]
+    assert [(m.role, m.text) for m in (await sessions.read(info.id)).context().messages] == said
+
+
+async def test_a_session_that_is_there_already_is_imported_under_another_id(sessions):
+    info, _ = await sessions.import_([HEADER, SAID % ("a", "hello")])
+    assert info.id == "0123456789abcdef"
+    again, notices = await sessions.import_([HEADER, SAID % ("a", "hello")])
+    assert again.id != info.id
+    assert notices == (f"there is a session `{info.id}` already: this one is `{again.id}`",)
+
+
+async def test_an_id_that_could_lead_elsewhere_is_replaced(sessions):
+    info, _ = await sessions.import_([HEADER.replace("0123456789abcdef", "../../../evil"), SAID % ("a", "x")])
+    assert info.id.isalnum()
+    assert (await sessions.read(info.id)).context().messages[0].text == "x"
+
+
+async def test_an_imported_session_can_be_named(sessions):
+    info, _ = await sessions.import_([HEADER, SAID % ("a", "x")], name="copy")
+    assert info.name == "copy"
+    assert (await sessions.read("copy")).id == info.id
+
+
+async def test_a_run_from_a_file_is_not_gone_on_with(sessions):
+    run = '{"id":"r","type":"run","run":"r","status":"started","time":""}\n'
+    info, _ = await sessions.import_([HEADER.replace('"channel"', '"copied":0,"channel"'), run])
+    async with await sessions.open(info.id) as session:
+        assert session.unfinished_run() is None
+
+
+@pytest.mark.parametrize(
+    ("bad", "why"),
+    [
+        (b"{", "not JSON"),
+        (b'{"a": "\x00"}', "not JSON"),
+        (b"\xff\xfe{}", "not UTF-8"),
+        (b'{"a": NaN}', "NaN"),
+        (b'{"a": 1e999}', "too large"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "digits"),
+        (b"[1]", "no object"),
+        (b"[" * 100_000, "nested"),
+        (b'{"a":' * 150 + b"1" + b"}" * 150, "nested"),
+        (b"x" * ((64 << 20) + 1), "longer than 64 MiB"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+async def test_a_bad_line_is_left_out_and_named(sessions, bad, why):
+    lines = [HEADER.encode(), (SAID % ("a", "x")).encode(), bad + b"\n", (SAID % ("b", "y")).encode()]
+    info, notices = await sessions.import_(lines)
+    assert info.messages == 2
+    assert len(notices) == 1
+    assert notices[0].startswith("line 3 is left out: ")
+    assert why in notices[0]
+
+
+async def test_halves_of_characters_are_replaced_with_a_notice(sessions):
+    info, notices = await sessions.import_([HEADER, SAID % ("a", "\\ud83d and \\ud83d\\ude00 and \\\\ud800")])
+    (message,) = (await sessions.read(info.id)).context().messages
+    assert message.text == "\ufffd and \U0001f600 and \\ud800"
+    assert notices == ("line 2: halves of characters in it were replaced",)
+
+
+async def test_half_a_character_that_was_stored_is_exported_as_json_says_it(sessions):
+    async with await sessions.create() as session:
+        await session.append(CustomEntry(kind="k", data="\ud800é"))
+    line = list(await sessions.export(session.id))[1]
+    assert "\\ud800\\u00e9" in line
+    line.encode()
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n", "\n\n\n"])
+async def test_the_end_of_the_last_line_may_be_missing(sessions, end):
+    info, notices = await sessions.import_([HEADER, (SAID % ("a", "x")).strip() + end])
+    assert (info.messages, notices) == (1, ())
+
+
+@pytest.mark.parametrize(
+    "first",
+    [b"", b"\n", b"{\n", b"{}\n", b"[]\n", b"\x00\n", b'{"type":"message"}\n', b'{"type":"session"}\n'],
+)
+async def test_a_file_without_a_header_is_no_session(sessions, first):
+    with pytest.raises(SessionUnreadable):
+        await sessions.import_([first] if first else [])
+    assert await sessions.list() == ()
+
+
+async def test_a_newer_format_is_refused_with_a_hint(sessions):
+    with pytest.raises(SessionUnreadable, match="version 2") as caught:
+        await sessions.import_([HEADER.replace('"version":1', '"version":2')])
+    assert "upgrade" in caught.value.hint
+
+
+@pytest.mark.parametrize("format_", ["sideband", "pi"])
+async def test_a_file_that_is_torn_at_any_byte_loses_its_last_line_at_most(sessions, tmp_path, format_):
+    async with await sessions.create() as session:
+        for text in ("one", "€"):
+            await session.append(MessageEntry(message=UserMessage(content=text)))
+    whole = "".join(await sessions.export(session.id, format=format_)).encode()
+    header = whole.index(b"\n") + 1
+    file = tmp_path / "torn"
+    for cut in range(len(whole) + 1):
+        file.write_bytes(whole[:cut])
+        if cut < header - 1:
+            with pytest.raises(SessionUnreadable):
+                await sessions.import_(read_file(file))
+            continue
+        info, notices = await sessions.import_(read_file(file))
+        complete = whole[header:cut].count(b"\n")
+        # The end of a line may be missing, if nothing else is.
+        assert info.messages in {complete, complete + 1}
+        assert info.messages == complete or whole[cut : cut + 1] == b"\n"
+        said = [message.text for message in (await sessions.read(info.id)).context().messages]
+        assert said == ["one", "€"][: info.messages]
+        torn = [notice for notice in notices if "the file is torn there" in notice]
+        assert bool(torn) == (whole[cut - 1 : cut] != b"\n" and info.messages == complete and cut > header)
+        await sessions.delete(info.id)
+
+
+@PROPERTY
+@given(lines=st.lists(st.binary(max_size=30) | st.builds(lambda value: json.dumps(value).encode(), DATA), max_size=6))
+@pytest.mark.parametrize("header", [HEADER, '{"type":"session","version":3,"id":"x","timestamp":"t","cwd":"/"}\n'])
+async def test_no_file_is_too_strange_for_anything_but_our_own_errors(sessions, header, lines):
+    try:
+        info, _ = await sessions.import_([header.encode(), *(line + b"\n" for line in lines)])
+    except SidebandError:
+        return
+    for format_ in ("sideband", "pi"):
+        assert list(await sessions.export(info.id, format=format_))
+    await sessions.delete(info.id)
+
+
+def test_a_file_is_written_for_its_owner_only_and_not_over_another(tmp_path):
+    file = tmp_path / "session.jsonl"
+    write_file(file, ["a\n", "b\n"])
+    assert file.read_text() == "a\nb\n"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    with pytest.raises(SessionFileExists):
+        write_file(file, ["c\n"])
+    assert file.read_text() == "a\nb\n"
+    write_file(file, ["c\n"], overwrite=True)
+    assert file.read_text() == "c\n"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_file_that_could_not_be_written_whole_is_not_there(tmp_path):
+    def lines():
+        yield "a\n"
+        raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="stop"):
+        write_file(tmp_path / "session.jsonl", lines())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_cannot_be_read_or_written_is_an_error_with_a_hint(tmp_path):
+    with pytest.raises(SessionUnreadable) as unreadable:
+        list(read_file(tmp_path / "missing"))
+    with pytest.raises(SidebandError) as unwritable:
+        write_file(tmp_path / "missing" / "file", [])
+    assert unreadable.value.hint
+    assert unwritable.value.hint
+
+
+def test_of_a_line_that_is_too_long_only_a_part_is_read(tmp_path):
+    file = tmp_path / "long"
+    with file.open("wb") as stream:
+        stream.seek((150 << 20) - 1)
+        stream.write(b"\nnext\n")
+    first, second = read_file(file)
+    assert len(first) == (64 << 20) + 1
+    assert second == b"next\n"
