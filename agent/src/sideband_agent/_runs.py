@@ -10,6 +10,7 @@ import anyio
 from attrs import define, field
 from sideband._errors import SidebandError
 from sideband.broker import Redactor
+from sideband.exit_codes import ExitCode
 from sideband.hooks import AgentEnd, AgentError, AgentStart, BeforeAgentStart, Handled, Input, SavePoint
 from sideband.messages import AssistantMessage, Message, UserMessage, to_data
 
@@ -224,8 +225,8 @@ def _as_data(error: Exception | None, redactor: Redactor) -> dict[str, Any] | No
 
 def _exit_code(status: RunStatus, error: Exception | None) -> int:
     if status == "completed":
-        return 0
-    return error.exit_code if isinstance(error, SidebandError) else 1
+        return ExitCode.SUCCESS
+    return error.exit_code if isinstance(error, SidebandError) else ExitCode.FAILURE
 
 
 def _last_text(messages: tuple[Message, ...]) -> str:

@@ -16,6 +16,7 @@ from ._command_errors import flush_output, known_error, open_streams, print_erro
 from ._errors import SidebandError, UsageError
 from ._files import default_home
 from .commands import Command
+from .exit_codes import ExitCode
 from .plugins._discovery import StaticPolicy, discover
 from .plugins._records import PluginRecord, State
 
@@ -35,7 +36,7 @@ def run(arguments: list[str]) -> int:
     try:
         return _report(arguments)
     except BrokenPipeError:
-        return 0  # whoever read the output has had enough
+        return ExitCode.SUCCESS  # whoever read the output has had enough
     finally:
         flush_output()
 
@@ -58,7 +59,7 @@ def _run(arguments: list[str]) -> int:
     found = _find_commands()
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         _print_help(found)
-        return 0
+        return ExitCode.SUCCESS
     name, *rest = arguments
     if name not in found:
         raise UsageError(_unknown(name, found), hint="`sideband --help` lists the commands")
