@@ -6,7 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from ._errors import ConfigurationError, StateUnwritable
+from .errors import ConfigurationError, StateUnwritable
 
 __all__ = ["default_home", "make_home", "write_atomically"]
 

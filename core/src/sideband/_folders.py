@@ -14,8 +14,8 @@ from pathlib import Path, PurePosixPath
 
 from attrs import frozen
 
-from ._errors import SidebandError
 from ._temporary_folders import TemporaryFolder
+from .errors import SidebandError
 
 __all__ = ["FolderFailed", "StoredFile", "digest_of", "publish"]
 

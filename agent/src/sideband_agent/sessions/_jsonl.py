@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from attrs import frozen
-from sideband._errors import StateUnwritable
+from sideband.errors import StateUnwritable
 
 from ._errors import SessionFileExists, SessionUnreadable
 

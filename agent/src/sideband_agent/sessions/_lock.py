@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 
 from attrs import define, field
-from sideband._errors import StateUnwritable
 from sideband._files import make_home
+from sideband.errors import StateUnwritable
 
 from ._errors import SessionLocked
 

@@ -11,9 +11,9 @@ from attrs import define, evolve, field, frozen
 from pydantic_core import to_json
 
 from ..blobs import BlobStore
+from ..models import Provider
 from ..ops import Credential, EgressRefused, Grant, OpDenied, Origin, Scope
 from ..plugins import LoadedPlugin, PluginContext
-from ..providers import Provider
 from ..workers import CommandProcess, CommandRequest
 from ._call import Call, Progress
 from ._gate import check_scope
@@ -142,11 +142,11 @@ class DispatchContext:
         return await self._broker.launch(request)
 
     async def provider(self, name: str) -> tuple[Provider, PluginContext]:
-        """See ``OpContext.provider``."""
+        """See ``ModelContext.provider``."""
         return await self._broker.ops.provider(name)
 
     async def providers(self) -> Sequence[str]:
-        """See ``OpContext.providers``."""
+        """See ``ModelContext.providers``."""
         return await self._broker.ops.providers()
 
     async def dispatch(

@@ -8,8 +8,8 @@ from pathlib import Path, PurePosixPath
 
 from attrs import frozen
 
-from .._errors import SidebandError
 from .._folders import FolderFailed, StoredFile, digest_of, publish
+from ..errors import SidebandError
 from ..exit_codes import ExitCode
 from ..loading import SkillSpec
 
