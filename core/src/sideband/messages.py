@@ -1,6 +1,6 @@
 """Messages between users, models and tools."""
 
-from .models import (
+from .models._messages import (
     AssistantMessage,
     ImagePart,
     Message,

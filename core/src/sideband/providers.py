@@ -1,6 +1,6 @@
 """What a provider of models promises, what it is asked, and how it fails."""
 
-from .models import (
+from .models._providers import (
     ANSWER_LIMITS,
     AnswerLimits,
     Finished,

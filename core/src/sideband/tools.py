@@ -15,8 +15,8 @@ from attrs import field, frozen
 from pydantic import BaseModel, ValidationError
 
 from .contexts import ToolContext
-from .models import ToolSchema
 from .ops import Level
+from .providers import ToolSchema
 
 __all__ = [
     "RESULT_LIMITS",

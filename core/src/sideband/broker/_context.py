@@ -11,9 +11,9 @@ from attrs import define, evolve, field, frozen
 from pydantic_core import to_json
 
 from ..blobs import BlobStore
-from ..models import Provider
 from ..ops import Credential, EgressRefused, Grant, OpDenied, Origin, Scope
 from ..plugins import LoadedPlugin, PluginContext
+from ..providers import Provider
 from ..workers import CommandProcess, CommandRequest
 from ._call import Call, Progress
 from ._gate import check_scope

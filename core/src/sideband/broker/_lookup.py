@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from attrs import frozen
 
-from ..models import Provider
 from ..ops import Capability, CapabilityInvalid, Grant, OpFamily, OpNotFound, OpSpec, OpUnavailable
 from ..plugins import LoadedPlugin, PluginContext, PluginError, PluginHost, PluginNotFound
+from ..providers import Provider
 
 __all__ = ["OWN_OPS", "BoundOp", "Ops"]
 
