@@ -273,9 +273,6 @@ def groups_of(worker):
 
 
 def worker_call(request, function):
-    async def dispatch(*_):
-        raise AssertionError
-
     return WorkerCall(
         id="1",
         tool=f"test.{function}",
@@ -284,7 +281,6 @@ def worker_call(request, function):
         module=str(request.snapshot / "skill.py"),
         function=function,
         arguments={},
-        dispatch=dispatch,
         timeout=30,
     )
 

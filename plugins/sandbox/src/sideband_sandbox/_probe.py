@@ -11,7 +11,7 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -190,13 +190,8 @@ def _call(request: LaunchRequest, facts: Mapping[str, Any]) -> WorkerCall:
         module=str(request.snapshot / _FILE),
         function="attempt",
         arguments=facts,
-        dispatch=_no_dispatch,
         timeout=_SECONDS,
     )
-
-
-async def _no_dispatch(dispatch: str, op: str, params: Mapping[str, Any]) -> NoReturn:  # noqa: ARG001 - asks nothing
-    raise AssertionError("the throw-away worker asks for nothing")
 
 
 def kernel_status(pid: int) -> dict[str, str]:
