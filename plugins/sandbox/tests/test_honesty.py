@@ -25,6 +25,13 @@ async def test_the_entry_point_gives_one_sandbox():
     assert [sandbox.name for sandbox in sideband_sandboxes()] == ["sandbox"]
 
 
+async def test_on_another_system_it_claims_nothing_and_leaves_the_hint_to_the_host(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    probe = await SystemSandbox().probe()
+    assert (probe.isolation, probe.hints) == (Isolation.NONE, ())
+    assert probe.gaps
+
+
 async def test_the_highest_tier_is_proved_here(sandbox):
     probe = await sandbox.probe()
     assert probe.isolation is Isolation.FULL, probe.hints

@@ -143,7 +143,7 @@ class SystemSandbox:
     async def _strongest(self, folders: tuple[Path, ...]) -> _Finding:
         machine, reason = (self._machine, "") if self._machine else inspect_machine()
         if machine is None:
-            return _Finding(_nothing(reason))
+            return _Finding(_nothing(*filter(None, (reason,))))
         try:
             interpreter = await inspect_interpreter(self._python)
         except (OSError, ValueError) as error:
