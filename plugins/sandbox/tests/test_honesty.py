@@ -13,9 +13,9 @@ import sideband_sandbox
 from attrs import evolve
 from sideband.workers import Isolation, LaunchRequest, WorkerStartFailed
 from sideband_sandbox import SystemSandbox
-from sideband_sandbox._forks import ZygoteFailed
-from sideband_sandbox._landlock import READ_DIRECTORY, READ_FILE
-from sideband_sandbox._probe import _verdict
+from sideband_sandbox._errors import ZygoteFailed
+from sideband_sandbox._machine._landlock import READ_DIRECTORY, READ_FILE
+from sideband_sandbox._workers._probe import _verdict
 from sideband_sandbox.plugin import sideband_sandboxes
 
 pytestmark = pytest.mark.anyio
