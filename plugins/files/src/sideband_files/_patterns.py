@@ -8,7 +8,7 @@ from anyio import from_thread, to_thread
 from sideband.confined_files import ConfinedFolder, Entry, FileMissing, FileRefused
 
 from ._errors import FilesTooMany
-from ._places import Target
+from ._targets import FileTarget
 
 __all__ = ["matches", "search"]
 
@@ -17,7 +17,7 @@ _LOOK_AFTER = 100
 
 
 async def search(
-    folder: ConfinedFolder, target: Target, pattern: str, *, limit: int, max_visited: int, hidden: bool
+    folder: ConfinedFolder, target: FileTarget, pattern: str, *, limit: int, max_visited: int, hidden: bool
 ) -> tuple[list[tuple[str, Entry]], bool]:
     """What matches below a folder, with its path there, folder by folder, each in order; and whether there is more.
 

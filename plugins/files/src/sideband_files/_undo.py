@@ -1,4 +1,4 @@
-"""What became of a change that nobody saw end, and how changes are taken back."""
+"""Finds out what became of a change whose end was not seen, and plans how changes are taken back."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ from ._sizes import size_text
 from ._state import Files
 
 __all__ = [
-    "digest_now",
-    "put_back",
     "reconcile_change",
     "reconcile_folder",
+    "reconcile_move",
     "undo_change",
     "undo_folder",
-    "was_not_kept",
+    "undo_move",
 ]
 
 
-async def digest_now(ctx: OpContext, name: str) -> str | None:
+async def _digest_now(ctx: OpContext, name: str) -> str | None:
     """The digest of what is at a path now; ``None`` for nothing.
 
     Raises:
@@ -45,7 +44,7 @@ async def reconcile_change(recorded: Recorded, ctx: OpContext) -> Reconciled | N
         return Reconciled(happened=False)
     if "folder" in note:
         return await reconcile_folder(recorded, ctx)
-    now = await digest_now(ctx, note["path"])
+    now = await _digest_now(ctx, note["path"])
     if now == _digest(note["after"]):
         return Reconciled(happened=True, result=note["answer"])
     if now == _digest(note["before"]):
@@ -80,7 +79,7 @@ async def undo_change(recorded: Recorded, ctx: OpContext) -> Undo:
     if "folder" in note:
         return await undo_folder(recorded, ctx)
     path, before, after = note["path"], note["before"], note["after"]
-    now = await digest_now(ctx, path)
+    now = await _digest_now(ctx, path)
     if now == _digest(before):
         return Undo(remains=(f"`{path}` is as it was before: there is nothing to take back",))
     if now != _digest(after):
@@ -93,11 +92,11 @@ def _as_before(path: str, before: Mapping[str, Any] | None, now: str | None) -> 
         params = {"path": path, "expected": now}
         return Undo(steps=(UndoStep("files.restore", params, f"remove `{path}`, which was not there before"),))
     if not before["kept"]:
-        return Undo(remains=(was_not_kept(path, before),))
-    return Undo(steps=(put_back(path, before, expected=now),))
+        return Undo(remains=(_was_not_kept(path, before),))
+    return Undo(steps=(_put_back(path, before, expected=now),))
 
 
-def put_back(path: str, before: Mapping[str, Any], *, expected: str | None) -> UndoStep:
+def _put_back(path: str, before: Mapping[str, Any], *, expected: str | None) -> UndoStep:
     """The step that has a file as it was."""
     params: dict[str, Any] = {"path": path, "blob": before["sha256"], "permissions": before["permissions"]}
     if expected is not None:
@@ -105,7 +104,7 @@ def put_back(path: str, before: Mapping[str, Any], *, expected: str | None) -> U
     return UndoStep("files.restore", params, f"put back `{path}` ({size_text(before['size'])}) as it was")
 
 
-def was_not_kept(path: str, before: Mapping[str, Any]) -> str:
+def _was_not_kept(path: str, before: Mapping[str, Any]) -> str:
     """Why a file can't be put back."""
     return f"what `{path}` was before was not kept: it had {size_text(before['size'])}, more than `undo_bytes` allows"
 
@@ -124,6 +123,38 @@ async def undo_folder(recorded: Recorded, ctx: OpContext) -> Undo:
     else:
         step = UndoStep("files.make_folder", {"path": path}, f"make the folder `{path}` again")
     return Undo(steps=(step,))
+
+
+async def reconcile_move(recorded: Recorded, ctx: OpContext) -> Reconciled | None:
+    """Look where the file is now."""
+    note = recorded.note
+    if not note:
+        return Reconciled(happened=False)
+    here, there = await _digest_now(ctx, note["path"]), await _digest_now(ctx, note["target"])
+    if here is None and there == note["sha256"]:
+        return Reconciled(happened=True, result=note["answer"])
+    if here == note["sha256"] and there == (note["before"] or {}).get("sha256"):
+        return Reconciled(happened=False)
+    return None
+
+
+async def undo_move(recorded: Recorded, ctx: OpContext) -> Undo:
+    """Move it back, and put back what it has replaced."""
+    note = recorded.note
+    if not note:
+        return Undo(remains=("nothing was moved",))
+    path, target, before = note["path"], note["target"], note["before"]
+    if await _digest_now(ctx, target) != note["sha256"]:
+        return Undo(remains=(f"`{target}` is not what was moved there: it was changed or deleted since",))
+    if await _digest_now(ctx, path) is not None:
+        return Undo(remains=(f"there is another file at `{path}` by now",))
+    back = {"path": target, "target": path, "expected": note["sha256"]}
+    step = UndoStep("files.move", back, f"move `{target}` back to `{path}`")
+    if before is None:
+        return Undo(steps=(step,))
+    if not before["kept"]:
+        return Undo(steps=(step,), remains=(_was_not_kept(target, before),))
+    return Undo(steps=(step, _put_back(target, before, expected=None)))
 
 
 def _digest(noted: Mapping[str, Any] | None) -> str | None:

@@ -16,13 +16,13 @@ from sideband.confined_files import FileRefused, normal_path, resolved_path
 
 from ._scope import FilesScope
 
-__all__ = ["Mode", "Target", "locate"]
+__all__ = ["FileTarget", "Mode", "locate"]
 
 Mode = Literal["read", "write"]
 
 
 @frozen
-class Target:
+class FileTarget:
     """What a path means.
 
     Attributes:
@@ -64,7 +64,7 @@ class Target:
         return path if self.name == "." else f"{self.name.rstrip('/')}/{path}"
 
 
-def locate(text: str, *, folder: bool = False) -> Target:
+def locate(text: str, *, folder: bool = False) -> FileTarget:
     """What a path means.
 
     Args:
@@ -77,12 +77,12 @@ def locate(text: str, *, folder: bool = False) -> Target:
     folder = folder or text.endswith("/")
     if text.startswith(("/", "~/")):
         name = resolved_path(text)
-        return Target(name, name.lstrip("/") or ".", system=True, folder=folder or name == "/")
+        return FileTarget(name, name.lstrip("/") or ".", system=True, folder=folder or name == "/")
     name = normal_path(text)
-    return Target(name, name, system=False, folder=folder or name == ".")
+    return FileTarget(name, name, system=False, folder=folder or name == ".")
 
 
-def check_not_the_hosts(target: Target, home: Path) -> None:
+def check_not_the_hosts(target: FileTarget, home: Path) -> None:
     """Let each file have one name. What is not caught here, since it has other names too, the walk refuses.
 
     Raises:
