@@ -1,25 +1,10 @@
-"""What the ops would do, what became of those that nobody saw end, and how they are taken back."""
+"""Finds out what became of an op whose end was not seen, and plans how ops are taken back."""
 
 from __future__ import annotations
 
 from sideband.ops import OpContext, Reconciled, Recorded, Undo, UndoStep
 
-from ._models import DeleteParams, PutParams
-
-__all__ = ["preview_delete", "preview_put", "reconcile_delete", "reconcile_put", "undo_delete", "undo_put"]
-
-
-async def preview_put(params: PutParams, ctx: OpContext) -> str:  # noqa: ARG001  as the broker calls it
-    """What `blobs.put` would do."""
-    return f"would keep {len(params.data):,} bytes as a blob"
-
-
-async def preview_delete(params: DeleteParams, ctx: OpContext) -> str:
-    """What `blobs.delete` would do."""
-    found = await ctx.blobs.find(params.sha256)
-    if found is None:
-        return f"would do nothing: there is no blob `{params.sha256}`"
-    return f"would delete the blob `{found.sha256}` ({found.size:,} bytes) for good"
+__all__ = ["reconcile_delete", "reconcile_put", "undo_delete", "undo_put"]
 
 
 async def reconcile_put(recorded: Recorded, ctx: OpContext) -> Reconciled | None:
