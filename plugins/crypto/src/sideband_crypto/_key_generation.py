@@ -1,4 +1,4 @@
-"""Makes keys."""
+"""Makes keys, and stores them as secrets."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ import secrets
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from sideband.ops import OpContext
+
 from ._errors import CryptoValue
-from ._models import GeneratedKey, KeyKind
+from ._key_material import audience_of
+from ._models import CreatedKey, CreateKeyParams, GeneratedKey, KeyKind
+from ._state import Work
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
     Private = ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey | rsa.RSAPrivateKey
 
-__all__ = ["generate", "uses_of"]
+__all__ = ["generate", "store_new_key"]
 
 _SIGNING = ("sign", "verify")
 _USES = {
@@ -40,7 +44,19 @@ def generate(kind: KeyKind) -> GeneratedKey:
     return _as_pem(_private(kind))
 
 
-def uses_of(kind: KeyKind, ops: Iterable[str]) -> tuple[str, ...]:
+async def store_new_key(params: CreateKeyParams, ctx: OpContext) -> CreatedKey:
+    """Make a key, and store it as a secret that only the named ops can use."""
+    uses = _uses_of(params.kind, params.ops)
+    work: Work = ctx.state
+    made = await work.run(ctx, lambda: generate(params.kind))
+    text = made.key.decode() if made.public is not None else f"hex:{made.key.hex()}"
+    origins = [audience_of(f"crypto.{use}") for use in uses]
+    ctx.protect(made.key, params.handle, origins=origins)
+    await ctx.dispatch("secrets.set", {"name": params.handle, "value": text, "origins": origins})
+    return CreatedKey(handle=params.handle, public=made.public)
+
+
+def _uses_of(kind: KeyKind, ops: Iterable[str]) -> tuple[str, ...]:
     """The ops that a key is to be bound to, each once.
 
     Raises:
