@@ -12,18 +12,18 @@ from attrs import define, evolve, field
 from sideband import SidebandError
 from sideband.ops import OpContext
 
-from ._backends import Backend, MemoryBackend, Step, Stored, Summary
+from ._backends import Backend, MemoryBackend, Step, StoredSecret, Summary
 from ._choice import PASSPHRASE_VARIABLE, choose_backend
 from ._config import Config
 from ._encrypted import EncryptedBackend
 from ._environment import EnvironmentBackend
 from ._errors import SecretMissing, SecretReadOnly, SecretsRekeyRefused
-from ._models import RekeyParams
+from ._models import SecretRekeyParams
 from ._threads import ThreadedBackend, run_unattended
 from ._vault import VaultBackend, find_token
 from ._vault_client import VaultClient
 
-__all__ = ["Protector", "Secrets"]
+__all__ = ["Protector", "Secrets", "secrets_of"]
 
 
 class Protector(Protocol):
@@ -66,7 +66,7 @@ class Secrets:
         if self._vault is not None:
             await self._vault.client.aclose()
 
-    async def read(self, name: str, protector: Protector, *, audience: str | None = None) -> Stored:
+    async def read(self, name: str, protector: Protector, *, audience: str | None = None) -> StoredSecret:
         """The secret.
 
         Raises:
@@ -83,13 +83,13 @@ class Secrets:
         """Where own secrets are kept."""
         return (await self._open(protector)).name
 
-    async def read_own(self, name: str, protector: Protector) -> Stored | None:
+    async def read_own(self, name: str, protector: Protector) -> StoredSecret | None:
         """The secret of the own store, or ``None``, whatever other sources have."""
         if (stored := await (await self._open(protector)).read(name)) is not None:
             self._protect(stored, protector)
         return stored
 
-    async def change(self, name: str, step: Step, ctx: OpContext) -> tuple[Stored | None, Stored | None]:
+    async def change(self, name: str, step: Step, ctx: OpContext) -> tuple[StoredSecret | None, StoredSecret | None]:
         """Change a secret of the own store, whole or not at all. What was there, and what is there now.
 
         Which version was there is noted first; the secret says which effect stored it.
@@ -105,9 +105,9 @@ class Secrets:
                 if await backend.read(name) is not None:
                     raise SecretReadOnly(name, backend.name)
         await ctx.note({"version": None if there is None else there.version})
-        seen: list[Stored | None] = []
+        seen: list[StoredSecret | None] = []
 
-        def watched(before: Stored | None) -> Stored | None:
+        def watched(before: StoredSecret | None) -> StoredSecret | None:
             after = step(before)
             after = after and evolve(after, effect=ctx.effect)
             seen[:] = [before, after]
@@ -135,7 +135,7 @@ class Secrets:
                 problems[backend.name] = error.message
         return own.name, [found[name] for name in sorted(found)], problems
 
-    async def rekey(self, params: RekeyParams, protector: Protector) -> Path | None:
+    async def rekey(self, params: SecretRekeyParams, protector: Protector) -> Path | None:
         """Give the encrypted store a new key. The old key file, if it was left.
 
         Raises:
@@ -173,13 +173,19 @@ class Secrets:
     async def _vault_token(self) -> str:
         address = self.config.vault.address or ""
 
-        async def own(name: str) -> Stored | None:
+        async def own(name: str) -> StoredSecret | None:
             return await (await self._open(self.protector)).read(name)
 
         token = await find_token(self.config.vault, address, own)
         self.protector.protect(token, "vault-token", origins=[address])
         return token
 
-    def _protect(self, stored: Stored, protector: Protector) -> None:
+    def _protect(self, stored: StoredSecret, protector: Protector) -> None:
         for value in stored.values():
             protector.protect(value, stored.name, origins=stored.origins)
+
+
+def secrets_of(ctx: OpContext) -> Secrets:
+    """The state of the plugin, for an op."""
+    secrets: Secrets = ctx.state
+    return secrets
