@@ -7,14 +7,14 @@ from collections.abc import Callable
 
 from attrs import define, field
 
-__all__ = ["Kept", "Printed"]
+__all__ = ["KeptOutput", "Printed"]
 
 # What is left out next to what is kept, so that a secret that lies across is found. No longer one is.
 _MARGIN = 4_096
 
 
 @define(eq=False)
-class Kept:
+class KeptOutput:
     r"""One stream. Never holds more than the limit, however much comes.
 
     Args:
