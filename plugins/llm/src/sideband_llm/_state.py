@@ -11,7 +11,7 @@ from sideband.plugins import PluginContext
 from sideband.providers import ModelInfo, Prices, Provider, ProviderError, ProviderTimeout
 
 from ._foreign import provider_errors
-from ._names import ModelName
+from ._model_names import ModelName
 
 __all__ = ["ModelCatalog"]
 
