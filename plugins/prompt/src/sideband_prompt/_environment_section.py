@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sideband.hooks import Sections
 
-from ._places import own_folder
+from ._prompt_places import own_folder
 from ._text import one_line, quoted
 
 __all__ = ["footer", "platform"]

@@ -8,11 +8,11 @@ from attrs import frozen
 
 from ._reading import Reading, list_names, read_text
 
-__all__ = ["Place", "find_places", "own_folder"]
+__all__ = ["PromptPlace", "find_places", "own_folder"]
 
 
 @frozen
-class Place:
+class PromptPlace:
     """One of the folders.
 
     Attributes:
@@ -39,7 +39,7 @@ def own_folder(home: Path, profile: str | None) -> Path:
     return home / "profiles" / profile if profile else home / "prompt"
 
 
-def find_places(home: Path, profile: str | None, project: Path | None) -> tuple[Place, ...]:
+def find_places(home: Path, profile: str | None, project: Path | None) -> tuple[PromptPlace, ...]:
     """The places that apply.
 
     Args:
@@ -47,9 +47,9 @@ def find_places(home: Path, profile: str | None, project: Path | None) -> tuple[
         profile: the name of the profile.
         project: the folder of a project that is trusted.
     """
-    places = [Place("global", own_folder(home, None))]
+    places = [PromptPlace("global", own_folder(home, None))]
     if profile:
-        places.insert(0, Place("profile", own_folder(home, profile)))
+        places.insert(0, PromptPlace("profile", own_folder(home, profile)))
     if project:
-        places.insert(0, Place("project", project, ".sideband/"))
+        places.insert(0, PromptPlace("project", project, ".sideband/"))
     return tuple(places)

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from anyio import from_thread
 from attrs import frozen
 
-from ._knowledge import Document, Library
+from ._knowledge import KnowledgeDocument, Library
 from ._text import one_line
 
-__all__ = ["Found", "search"]
+__all__ = ["KnowledgeMatch", "search"]
 
 _WORD = re.compile(r"\w+")
 _MOST_WORDS = 20
@@ -22,7 +22,7 @@ _EXCERPT = 200
 
 
 @frozen
-class Found:
+class KnowledgeMatch:
     """A document that has some of the words.
 
     Attributes:
@@ -32,13 +32,13 @@ class Found:
         excerpt: the line of its text that has the first of them; empty if none has.
     """
 
-    document: Document
+    document: KnowledgeDocument
     words: int
     score: int
     excerpt: str
 
 
-def search(library: Library, query: str, limit: int) -> tuple[list[Found], int]:
+def search(library: Library, query: str, limit: int) -> tuple[list[KnowledgeMatch], int]:
     """Those documents that have at least one of the words of ``query``, the best first. Call it in a thread.
 
     Args:
@@ -50,7 +50,7 @@ def search(library: Library, query: str, limit: int) -> tuple[list[Found], int]:
         What was found, and how many documents were not looked into because all together are too long.
     """
     words = list(dict.fromkeys(_WORD.findall(query.casefold())))[:_MOST_WORDS]
-    found: list[Found] = []
+    found: list[KnowledgeMatch] = []
     left = _MOST_CHARACTERS
     skipped = 0
     for document in library.documents:
@@ -66,7 +66,7 @@ def search(library: Library, query: str, limit: int) -> tuple[list[Found], int]:
     return found, skipped
 
 
-def _look(document: Document, text: str, words: Sequence[str]) -> Found:
+def _look(document: KnowledgeDocument, text: str, words: Sequence[str]) -> KnowledgeMatch:
     folded = text.casefold()
     title, path, tags = document.title.casefold(), document.path.casefold(), " ".join(document.tags).casefold()
     scores = [
@@ -77,7 +77,7 @@ def _look(document: Document, text: str, words: Sequence[str]) -> Found:
         for word in words
     ]
     matched = [word for word, score in zip(words, scores, strict=True) if score]
-    return Found(document, len(matched), sum(scores), _excerpt(text, matched))
+    return KnowledgeMatch(document, len(matched), sum(scores), _excerpt(text, matched))
 
 
 def _excerpt(text: str, words: Sequence[str]) -> str:
