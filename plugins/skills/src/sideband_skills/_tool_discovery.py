@@ -9,16 +9,17 @@ from typing import Any
 
 from attrs import define, field, frozen
 from sideband.loading import ToolSpec
+from sideband.suggestions import did_you_mean
 
 from ._annotations import AnnotationReader, literal_value
-from ._arguments import ArgumentCheck
+from ._argument_check import ArgumentCheck
 from ._docstrings import Docstring, read_docstring
-from ._files import read_text
 from ._imports import SDK_MODULE, Names, parse_module, read_names
-from ._names import MAXIMUM_MODEL_NAME, NAME_PART
-from ._problems import Problems, did_you_mean, shown
+from ._problems import Problems, shown
 from ._shape import Member, Shape
-from ._shapes import described, structure
+from ._shape_factories import described, structure
+from ._skill_files import read_text
+from ._skill_names import MAXIMUM_MODEL_NAME, NAME_PART
 
 __all__ = ["Module", "Tools", "find_tools", "read_modules"]
 

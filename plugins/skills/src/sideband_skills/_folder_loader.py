@@ -11,12 +11,12 @@ import anyio.to_thread
 from attrs import define, field, frozen
 from sideband.loading import LoadedSkills, SkillProblem, SkillSources, SkillSpec
 
-from ._discovery import Module, find_tools, read_modules
-from ._files import list_files
 from ._lints import lint
 from ._manifest import manifest_file, read_manifest
 from ._problems import Problems
 from ._requirements import read_requirements
+from ._skill_files import list_files
+from ._tool_discovery import Module, find_tools, read_modules
 
 if TYPE_CHECKING:
     from sideband.ops import OpFamily

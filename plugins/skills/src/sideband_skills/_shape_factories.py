@@ -1,4 +1,4 @@
-"""The shapes there are: those of known types by name, and those that are put together."""
+"""Makes shapes: those of known types, by name, and those that are put together."""
 
 from __future__ import annotations
 
@@ -6,8 +6,30 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from . import _runtime
 from ._shape import Member, Shape
+from ._value_types import (
+    Anything,
+    Array,
+    Binary,
+    Boolean,
+    Date,
+    DateTime,
+    DecimalText,
+    Integer,
+    Nothing,
+    Number,
+    Object,
+    Text,
+    Time,
+    UuidText,
+    array_type,
+    choice_type,
+    distinct_type,
+    fixed_type,
+    mapping_type,
+    structure_type,
+    union_type,
+)
 
 __all__ = [
     "ANYTHING",
@@ -30,32 +52,30 @@ def _simple(schema: Mapping[str, Any], known: Any, plain: str = "") -> Shape:
     return Shape(schema, lambda: known, plain)
 
 
-ANYTHING = _simple({}, _runtime.Anything)
-NOTHING = _simple({"type": "null"}, _runtime.Nothing)
-OBJECT = _simple({"type": "object"}, _runtime.Object)
-_ARRAY = _simple({"type": "array"}, _runtime.Array)
+ANYTHING = _simple({}, Anything)
+NOTHING = _simple({"type": "null"}, Nothing)
+OBJECT = _simple({"type": "object"}, Object)
+_ARRAY = _simple({"type": "array"}, Array)
 _TEXT = {"type": "string"}
 
 KNOWN: dict[str, Shape] = {
-    "str": _simple(_TEXT, _runtime.Text),
-    "int": _simple({"type": "integer"}, _runtime.Integer),
-    "float": _simple({"type": "number"}, _runtime.Number),
-    "bool": _simple({"type": "boolean"}, _runtime.Boolean),
-    "bytes": _simple({**_TEXT, "contentEncoding": "base64"}, _runtime.Binary),
+    "str": _simple(_TEXT, Text),
+    "int": _simple({"type": "integer"}, Integer),
+    "float": _simple({"type": "number"}, Number),
+    "bool": _simple({"type": "boolean"}, Boolean),
+    "bytes": _simple({**_TEXT, "contentEncoding": "base64"}, Binary),
     "object": ANYTHING,
     "dict": OBJECT,
     "list": _ARRAY,
     "tuple": _ARRAY,
-    "set": _simple({"type": "array", "uniqueItems": True}, _runtime.Array, "a list"),
+    "set": _simple({"type": "array", "uniqueItems": True}, Array, "a list"),
     "typing.Any": ANYTHING,
-    "datetime.datetime": _simple(
-        {**_TEXT, "format": "date-time"}, _runtime.DateTime, "text such as 2025-01-31T12:00:00"
-    ),
-    "datetime.date": _simple({**_TEXT, "format": "date"}, _runtime.Date, "text such as 2025-01-31"),
-    "datetime.time": _simple({**_TEXT, "format": "time"}, _runtime.Time, "text such as 12:00:00"),
-    "decimal.Decimal": _simple(_TEXT, _runtime.DecimalText, "text"),
-    "uuid.UUID": _simple({**_TEXT, "format": "uuid"}, _runtime.UuidText, "text"),
-    "pathlib.Path": _simple(_TEXT, _runtime.Text, "text"),
+    "datetime.datetime": _simple({**_TEXT, "format": "date-time"}, DateTime, "text such as 2025-01-31T12:00:00"),
+    "datetime.date": _simple({**_TEXT, "format": "date"}, Date, "text such as 2025-01-31"),
+    "datetime.time": _simple({**_TEXT, "format": "time"}, Time, "text such as 12:00:00"),
+    "decimal.Decimal": _simple(_TEXT, DecimalText, "text"),
+    "uuid.UUID": _simple({**_TEXT, "format": "uuid"}, UuidText, "text"),
+    "pathlib.Path": _simple(_TEXT, Text, "text"),
 }
 # other names for the same types; the capitalised ones are those of `typing`
 SAME = {
@@ -84,7 +104,7 @@ def union(options: list[Shape]) -> Shape:
     plain = next((option.plain for option in options if option.plain), "")
     if {} in schemas:
         return Shape({}, ANYTHING.build, plain)
-    return Shape({"anyOf": schemas} if len(schemas) > 1 else schemas[0], partial(_runtime.union, options), plain)
+    return Shape({"anyOf": schemas} if len(schemas) > 1 else schemas[0], partial(union_type, options), plain)
 
 
 def described(shape: Shape, text: str) -> Shape:
@@ -97,19 +117,17 @@ def choice(values: list[Any], plain: str = "") -> Shape:
     schema: dict[str, Any] = {"enum": values}
     if all(isinstance(value, str) for value in values):
         schema = {"type": "string", **schema}
-    return Shape(schema, partial(_runtime.choice, values), plain)
+    return Shape(schema, partial(choice_type, values), plain)
 
 
 def array(item: Shape) -> Shape:
     """Any number of one type."""
-    return Shape({"type": "array", "items": item.schema}, partial(_runtime.array, item), item.plain)
+    return Shape({"type": "array", "items": item.schema}, partial(array_type, item), item.plain)
 
 
 def distinct(item: Shape) -> Shape:
     """Any number of one type, each value once."""
-    return Shape(
-        {"type": "array", "items": item.schema, "uniqueItems": True}, partial(_runtime.distinct, item), "a list"
-    )
+    return Shape({"type": "array", "items": item.schema, "uniqueItems": True}, partial(distinct_type, item), "a list")
 
 
 def fixed(items: list[Shape]) -> Shape:
@@ -120,14 +138,12 @@ def fixed(items: list[Shape]) -> Shape:
         "minItems": len(items),
         "maxItems": len(items),
     }
-    return Shape(schema, partial(_runtime.fixed, items), next((item.plain for item in items if item.plain), ""))
+    return Shape(schema, partial(fixed_type, items), next((item.plain for item in items if item.plain), ""))
 
 
 def mapping(value: Shape) -> Shape:
     """Any keys, values of one type."""
-    return Shape(
-        {"type": "object", "additionalProperties": value.schema}, partial(_runtime.mapping, value), value.plain
-    )
+    return Shape({"type": "object", "additionalProperties": value.schema}, partial(mapping_type, value), value.plain)
 
 
 def structure(name: str, fields: Mapping[str, Member], plain: str) -> Shape:
@@ -141,4 +157,4 @@ def structure(name: str, fields: Mapping[str, Member], plain: str) -> Shape:
     if required:
         schema["required"] = required
     inner_plain = next((inner.shape.plain for inner in fields.values() if inner.shape.plain), "")
-    return Shape(schema, partial(_runtime.structure, name, fields), plain or inner_plain)
+    return Shape(schema, partial(structure_type, name, fields), plain or inner_plain)

@@ -8,8 +8,9 @@ from typing import Any
 from attrs import define, field
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
+from sideband.suggestions import did_you_mean
 
-from ._problems import did_you_mean, shown
+from ._problems import shown
 from ._shape import Shape
 
 __all__ = ["ArgumentCheck"]

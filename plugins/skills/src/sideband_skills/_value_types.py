@@ -31,13 +31,13 @@ __all__ = [
     "Text",
     "Time",
     "UuidText",
-    "array",
-    "choice",
-    "distinct",
-    "fixed",
-    "mapping",
-    "structure",
-    "union",
+    "array_type",
+    "choice_type",
+    "distinct_type",
+    "fixed_type",
+    "mapping_type",
+    "structure_type",
+    "union_type",
 ]
 
 _MAXIMUM_DEPTH = 64
@@ -114,12 +114,12 @@ DecimalText = Annotated[Decimal, AfterValidator(str)]
 UuidText = Annotated[UUID, AfterValidator(str)]
 
 
-def union(options: list[Shape]) -> Any:
+def union_type(options: list[Shape]) -> Any:
     """One of several types; the one that needs no conversion wins."""
     return Union[tuple(option.build() for option in options)]  # noqa: UP007 - the options are only known now
 
 
-def choice(values: list[Any]) -> Any:
+def choice_type(values: list[Any]) -> Any:
     """One of these values; from a command line, as text."""
     as_text = {json.dumps(value): value for value in values if not isinstance(value, str)}
 
@@ -129,28 +129,28 @@ def choice(values: list[Any]) -> Any:
     return Annotated[Literal[tuple(values)], BeforeValidator(convert)]
 
 
-def array(item: Shape) -> Any:
+def array_type(item: Shape) -> Any:
     """A list."""
     return Annotated[list[item.build()], _parsed("[")]  # type: ignore[misc]
 
 
-def distinct(item: Shape) -> Any:
+def distinct_type(item: Shape) -> Any:
     """A list without repetitions."""
     return Annotated[list[item.build()], _parsed("["), AfterValidator(_unique)]  # type: ignore[misc]
 
 
-def fixed(items: list[Shape]) -> Any:
+def fixed_type(items: list[Shape]) -> Any:
     """A list of exactly these types."""
     types = tuple(item.build() for item in items)
     return Annotated[tuple[types] if types else tuple[()], _parsed("["), AfterValidator(list)]  # type: ignore[valid-type]
 
 
-def mapping(value: Shape) -> Any:
+def mapping_type(value: Shape) -> Any:
     """An object with any keys."""
     return Annotated[dict[str, value.build()], _parsed("{")]  # type: ignore[misc]
 
 
-def structure(name: str, members: Mapping[str, Member]) -> Any:
+def structure_type(name: str, members: Mapping[str, Member]) -> Any:
     """An object with these keys. Only those that were given come out of it."""
     fields = {
         key: (Required if member.required else NotRequired)[member.shape.build()] for key, member in members.items()
