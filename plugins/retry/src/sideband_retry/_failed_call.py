@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from attrs import field, frozen
 
-__all__ = ["Failure"]
+__all__ = ["FailedCall"]
 
 # Servers escape what is no ASCII; some put an escaped answer of another server into their own.
 _ESCAPED = re.compile(r"\\{1,4}u([0-9a-fA-F]{4})")
@@ -18,7 +18,7 @@ _LONGEST = 8_000
 
 
 @frozen
-class Failure:
+class FailedCall:
     """What is known about a failed call, whatever was in the data that told of it.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""The classification as a table of the README: ``python -m sideband_retry._table`` prints it."""
+"""The classification as a table of the README: ``python -m sideband_retry._readme_table`` prints it."""
 
 from __future__ import annotations
 

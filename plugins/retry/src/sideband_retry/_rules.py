@@ -10,13 +10,13 @@ from sideband.hooks import Compact, GiveUp, ModelError, Park, Retry
 from ._classes import CLASSES, ErrorKind, Follows
 from ._classify import classify
 from ._config import Config
-from ._failure import Failure
+from ._failed_call import FailedCall
 from ._hints import hint_of, parked_hint
 from ._phrases import CERTIFICATE, REFUSED
 from ._resets import named_wait
 from ._schedule import Schedule
 
-__all__ = ["RetryPolicy"]
+__all__ = ["RetryRules"]
 
 Answer = Retry | Compact | Park | GiveUp
 
@@ -24,7 +24,7 @@ _OURS = ("provider.", "llm.", "plugin.", "config.", "op.failed", "op.timeout")
 _QUICK_ATTEMPTS, _QUICK_FACTOR = 2, 0.25
 
 
-class RetryPolicy:
+class RetryRules:
     """Answers ``model_error``. It remembers nothing: all that it decides by is in the event.
 
     Args:
@@ -33,10 +33,10 @@ class RetryPolicy:
         now: the seconds since 1970.
 
     Example:
-        >>> policy = RetryPolicy(Config(base=0))
-        >>> policy.answer(ModelError("r1", "openai:m", {"code": "provider.refused", "status": 503}))
+        >>> rules = RetryRules(Config(base=0))
+        >>> rules.answer(ModelError("r1", "openai:m", {"code": "provider.refused", "status": 503}))
         Retry(delay=0.0, kind='overloaded', plugin='')
-        >>> policy.answer(ModelError("r1", "openai:m", {"code": "provider.refused", "status": 401})).kind
+        >>> rules.answer(ModelError("r1", "openai:m", {"code": "provider.refused", "status": 401})).kind
         'auth'
     """
 
@@ -49,7 +49,7 @@ class RetryPolicy:
 
     def answer(self, event: ModelError) -> Answer | None:
         """What follows; ``None`` for what is no failure of a provider, such as a refusal by a guard."""
-        failure = Failure.read(event.error)
+        failure = FailedCall.read(event.error)
         if failure.code and not failure.code.startswith(_OURS):
             return None
         kind, wait = self._class_and_wait(failure)
@@ -63,7 +63,7 @@ class RetryPolicy:
             return self._park(kind, wait, event)
         return self._again(kind, follows, failure, wait, event)
 
-    def _class_and_wait(self, failure: Failure) -> tuple[ErrorKind, float | None]:
+    def _class_and_wait(self, failure: FailedCall) -> tuple[ErrorKind, float | None]:
         """The class, and the wait that the provider names. An empty account that is said to fill up is a limit."""
         kind = classify(failure).kind
         limited = kind is ErrorKind.RATE_LIMIT
@@ -73,7 +73,7 @@ class RetryPolicy:
         return kind, wait
 
     def _again(
-        self, kind: ErrorKind, follows: Follows, failure: Failure, wait: float | None, event: ModelError
+        self, kind: ErrorKind, follows: Follows, failure: FailedCall, wait: float | None, event: ModelError
     ) -> Answer:
         quick = _nobody_listens(kind, failure)
         most = _QUICK_ATTEMPTS if quick else 1 if follows is Follows.ONCE else self._config.attempts
@@ -89,7 +89,7 @@ class RetryPolicy:
         return Park(until, kind.value, parked_hint(until, event.model))
 
 
-def _may_repeat(kind: ErrorKind, follows: Follows, failure: Failure) -> bool:
+def _may_repeat(kind: ErrorKind, follows: Follows, failure: FailedCall) -> bool:
     """Whether the same request may be sent again. The server that refused it knows best, if it says so."""
     said = failure.headers.get("x-should-retry", "").strip().lower()
     if said in {"true", "false"}:
@@ -99,9 +99,9 @@ def _may_repeat(kind: ErrorKind, follows: Follows, failure: Failure) -> bool:
     return follows is not Follows.GIVE_UP
 
 
-def _nobody_listens(kind: ErrorKind, failure: Failure) -> bool:
+def _nobody_listens(kind: ErrorKind, failure: FailedCall) -> bool:
     return kind is ErrorKind.UNREACHABLE and failure.has(REFUSED)
 
 
-def _give_up(kind: ErrorKind, failure: Failure, event: ModelError) -> GiveUp:
+def _give_up(kind: ErrorKind, failure: FailedCall, event: ModelError) -> GiveUp:
     return GiveUp(kind.value, hint_of(kind, failure, event.model))

@@ -13,7 +13,7 @@ from sideband.providers import (
     StreamBroken,
 )
 from sideband_retry._classes import CLASSES, ErrorKind
-from sideband_retry._policy import RetryPolicy
+from sideband_retry._rules import RetryRules
 from sideband_retry.plugin import Config
 
 BAD = {
@@ -77,10 +77,10 @@ def test_a_server_that_can_not_be_reached_is_tried_again(ask_about):
 
 
 @pytest.mark.parametrize("said", ["Connection refused", "no answer from http://127.0.0.1:11434", "http://localhost:1"])
-def test_where_nobody_listens_there_are_two_quick_tries_and_a_hint(make_policy, make_event, said):
-    policy = make_policy(chance=1.0)
+def test_where_nobody_listens_there_are_two_quick_tries_and_a_hint(make_rules, make_event, said):
+    rules = make_rules(chance=1.0)
     error = ProviderUnreachable("ollama", said).as_dict()
-    answers = [policy.answer(make_event(**error, model="ollama:m", attempt=number)) for number in (1, 2, 3)]
+    answers = [rules.answer(make_event(**error, model="ollama:m", attempt=number)) for number in (1, 2, 3)]
     assert [type(one) for one in answers] == [Retry, Retry, GiveUp]
     assert [one.delay for one in answers[:2]] == [0.5, 1.0]
     assert "start the server" in answers[2].hint
@@ -212,7 +212,7 @@ ERRORS = st.fixed_dictionaries(
 
 @given(error=ERRORS, attempt=st.integers(1, 10))
 def test_whatever_a_server_says_is_answered(error, attempt):
-    answer = RetryPolicy(Config()).answer(ModelError("r1", "a:b", error, attempt=attempt))
+    answer = RetryRules(Config()).answer(ModelError("r1", "a:b", error, attempt=attempt))
     assert isinstance(answer, Retry | Compact | Park | GiveUp)
     assert answer.kind in {kind.value for kind in ErrorKind}
     if isinstance(answer, Retry):
