@@ -34,11 +34,11 @@ _FAILURES: dict[str, type[ProviderError]] = {
 }
 
 
-class _Frozen(BaseModel):
+class _ScriptData(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class ToolCallScript(_Frozen):
+class ToolCallScript(_ScriptData):
     """A tool that is asked for."""
 
     name: str
@@ -46,7 +46,7 @@ class ToolCallScript(_Frozen):
     id: str | None = None
 
 
-class FailureScript(_Frozen):
+class FailureScript(_ScriptData):
     """A try that fails."""
 
     kind: Literal["refused", "stream", "timeout", "unreachable"] = "refused"
@@ -63,7 +63,7 @@ class FailureScript(_Frozen):
         )
 
 
-class TurnScript(_Frozen):
+class TurnScript(_ScriptData):
     """A turn, and what goes wrong before it."""
 
     text: str = ""
@@ -86,7 +86,7 @@ class TurnScript(_Frozen):
         return turn
 
 
-class ModelScript(_Frozen):
+class ModelScript(_ScriptData):
     """The script of one model."""
 
     turns: tuple[TurnScript | str, ...]
@@ -99,7 +99,7 @@ class ModelScript(_Frozen):
         return ModelInfo(id=name, context_window=self.context_window, thinking=True, prices=self.prices)
 
 
-class _File(_Frozen):
+class _ScriptFile(_ScriptData):
     models: dict[str, ModelScript]
 
 
@@ -113,7 +113,7 @@ def read_scripts(provider: str, path: Path) -> dict[str, ModelScript]:
         data = _parsed(path)
         if isinstance(data, dict) and "turns" in data:
             data = {"models": {path.stem: data}}
-        return _File.model_validate(data).models
+        return _ScriptFile.model_validate(data).models
     except OSError as error:
         raise ScriptInvalid(provider, path, error.strerror or str(error)) from error
     except ValidationError as error:

@@ -14,8 +14,8 @@ from sideband.providers import ModelInfo, ModelRequest, StreamEvent
 
 from ._choosing import spoken, turn_at
 from ._errors import ScriptMissing, ScriptUnknown
-from ._files import ModelScript, TurnScript, read_scripts
 from ._playing import play
+from ._script_files import ModelScript, TurnScript, read_scripts
 
 __all__ = ["FileScripts"]
 
