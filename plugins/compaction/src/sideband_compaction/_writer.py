@@ -14,8 +14,8 @@ from sideband.plugins import PluginContext
 from sideband.providers import ProviderError, ProviderTimeout, ProviderUnreachable, StreamBroken
 
 from ._errors import SummaryUnusable
-from ._prompts import SYSTEM
 from ._record import newest_half
+from ._summary_prompts import SYSTEM
 
 __all__ = ["Writer"]
 
