@@ -2,33 +2,14 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
 from sideband.messages import Usage
 from sideband.tools import ToolContext, ToolOutput, tool
+
+from ._models import SubagentParams
 
 __all__ = ["subagent"]
 
 _SECONDS = 3_600.0
-
-
-class SubagentParams(BaseModel):
-    """A task."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    task: str = Field(
-        min_length=1,
-        description="The task, with everything that is needed to do it: the agent sees nothing of this conversation. "
-        "Say what to answer, and how.",
-    )
-    tools: list[str] | None = Field(
-        default=None,
-        description="The names of the tools that it may call, each of them one of yours; a trailing * stands for the "
-        "rest of a name. All of yours if not given; none if empty.",
-    )
-    share: float = Field(
-        default=0.5, gt=0, le=1, description="How much of what is left of your budget it may use, such as 0.25."
-    )
 
 
 @tool("subagent", timeout=_SECONDS)

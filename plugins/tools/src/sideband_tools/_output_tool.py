@@ -5,33 +5,15 @@ from __future__ import annotations
 from itertools import islice
 
 from anyio import to_thread
-from pydantic import BaseModel, ConfigDict, Field
 from sideband.ops import Level
 from sideband.tools import ToolContext, tool
 
-from ._search import excerpt, search
+from ._models import OutputParams
+from ._output_search import excerpt, search
 
 __all__ = ["output"]
 
-_MOST_CHARACTERS = 16_000
 _MOST_MATCHES = 30
-
-
-class OutputParams(BaseModel):
-    """Which part to read."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    handle: str = Field(min_length=1, max_length=500, description="The handle that stands in the cut result.")
-    offset: int = Field(default=0, ge=0, description="The first character to read, counted from 0.")
-    limit: int = Field(default=8_000, ge=1, le=_MOST_CHARACTERS, description="How many characters to read.")
-    pattern: str | None = Field(
-        default=None,
-        min_length=1,
-        max_length=200,
-        description="Text to search for instead, from `offset` on: tells where it stands, with what is around it. "
-        "* stands for anything within a line; upper and lower case are the same.",
-    )
 
 
 @tool("output", level=Level.SAFE, read_only=True)

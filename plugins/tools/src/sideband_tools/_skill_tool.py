@@ -7,28 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from anyio import to_thread
-from pydantic import BaseModel, ConfigDict, Field
 from sideband.ops import Level
 from sideband.tools import ToolContext, tool
 
 from ._errors import SkillUnknown
+from ._models import SkillParams
 from ._skill_files import list_files, read_text
 
 __all__ = ["skill"]
-
-
-class SkillParams(BaseModel):
-    """What to read."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    name: str = Field(min_length=1, description="The name of the skill.")
-    file: str | None = Field(
-        default=None,
-        min_length=1,
-        max_length=500,
-        description="A file of the skill, as listed with its instructions. The instructions themselves if not given.",
-    )
 
 
 @tool("skill", level=Level.SAFE, read_only=True)

@@ -3,7 +3,7 @@ from time import perf_counter
 
 from hypothesis import given
 from hypothesis import strategies as st
-from sideband_tools._search import excerpt, search
+from sideband_tools._output_search import excerpt, search
 
 LETTERS = st.text("aAbB\n", max_size=40)
 
