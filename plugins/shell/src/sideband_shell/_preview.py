@@ -7,9 +7,9 @@ import shlex
 import anyio.to_thread
 from sideband.ops import OpContext
 
+from ._command_request import find_command, seconds_of
 from ._models import ShellRunParams
 from ._places import PRIVATE
-from ._request import find_command, seconds_of
 
 __all__ = ["preview_run"]
 

@@ -13,11 +13,11 @@ from attrs import define, field
 from sideband.ops import OpContext
 from sideband.workers import CommandProcess, IsolationUnavailable, WorkerStartFailed
 
+from ._command_request import check_egress, check_size, command_request, find_command, seconds_of
 from ._config import Config
 from ._errors import ShellIsolation, ShellOutput, ShellStart, ShellTimeout
 from ._kept_output import KeptOutput
 from ._models import ShellRunParams, ShellRunResult
-from ._request import check_egress, check_size, command_request, find_command, seconds_of
 from ._result import result_of
 from ._variables import refuse_variables
 
