@@ -77,7 +77,8 @@ def _importable(error: type[SidebandError]) -> str:
 
 
 def _packages() -> Iterator[tuple[str, Path]]:
-    for source in [ROOT / "core" / "src", *sorted(ROOT.glob("plugins/*/src"))]:
+    layers = ("core", "agent", "libs/*", "plugins/*", "contrib/*")
+    for source in (source for layer in layers for source in sorted(ROOT.glob(f"{layer}/src"))):
         for folder in sorted(source.iterdir()):
             if (folder / "__init__.py").is_file():
                 yield folder.name, folder

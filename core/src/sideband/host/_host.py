@@ -26,7 +26,7 @@ from ..broker import (
     Ops,
     Progress,
     Recovered,
-    Redactor,
+    Redaction,
     UndoneStep,
     UndoPlan,
     carry_out,
@@ -120,7 +120,7 @@ class Host:
 
     async def _open(self, stack: AsyncExitStack) -> None:
         make_home(self.home)
-        self.redactor = Redactor()
+        self.redactor = Redaction()
         policy = self.settings.settings.policy
         plugin_policy = self.settings.plugin_policy()
         self.hooks = HookRegistry(report=self._report_hook, order=plugin_policy.order, deadlines=policy.deadlines)
@@ -151,7 +151,7 @@ class Host:
             redactor=self.redactor,
             home=self.home,
             blobs=self.blobs,
-            launch=self.sandbox.launch_command,
+            launch=self.sandbox.launch_program,
             approver=self._approver,
         )
         self._broker = self.broker

@@ -17,7 +17,7 @@ from typing import Any
 from attrs import define, evolve, field
 
 from ._errors import LedgerDamaged, LedgerError, LedgerUnwritable
-from ._lines import GENESIS, VERSION, Head, Line, LineInvalid, parse, seal
+from ._lines import GENESIS, VERSION, Head, LedgerLine, LineInvalid, parse, seal
 from ._lock import FolderLock
 from ._segments import Tail, contains, make_folder, open_segment, read_tail, segment_numbers, segment_path
 
@@ -156,7 +156,7 @@ class Chain:
             self._notices.append({"kind": "recovery", "host": self.host, "problem": "head"})
         self.headless = False
 
-    def _last(self, number: int, raw: bytes) -> Line:
+    def _last(self, number: int, raw: bytes) -> LedgerLine:
         path = segment_path(self.folder, number)
         try:
             line = parse(raw)

@@ -8,7 +8,7 @@ from sideband.ops import Level, OpContext, op
 
 from ._models import ShellRunParams, ShellRunResult
 from ._preview import preview_run
-from ._running import run_command
+from ._running import run_program
 from ._scope import ShellScope
 from ._undo import undo_run
 
@@ -58,4 +58,4 @@ async def run(params: ShellRunParams, ctx: OpContext) -> ShellRunResult:
     Example:
         ``{"binary": "git", "args": ["status", "--short"], "cwd": "/srv/repo"}``
     """
-    return await run_command(params, ctx)
+    return await run_program(params, ctx)

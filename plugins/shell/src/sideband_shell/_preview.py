@@ -7,16 +7,16 @@ import shlex
 import anyio.to_thread
 from sideband.ops import OpContext
 
-from ._command_request import find_command, seconds_of
 from ._models import ShellRunParams
 from ._places import PRIVATE
+from ._program_request import resolve_program, seconds_of
 
 __all__ = ["preview_run"]
 
 
 async def preview_run(params: ShellRunParams, ctx: OpContext) -> str:
     """What `shell.run` would do."""
-    program, grounds = await anyio.to_thread.run_sync(find_command, params, ctx.config, ctx.home)
+    program, grounds = await anyio.to_thread.run_sync(resolve_program, params, ctx.config, ctx.home)
     words = [f"run `{shlex.join([str(program.path), *params.args])}`"]
     words.append("in a folder of its own" if grounds.folder == PRIVATE else f"in `{grounds.folder}`")
     for mode, verb in (("read", "may read"), ("write", "may change")):

@@ -11,17 +11,17 @@ import anyio.to_thread
 from anyio.lowlevel import checkpoint
 from attrs import define, field
 from sideband.ops import OpContext
-from sideband.workers import CommandProcess, IsolationUnavailable, WorkerStartFailed
+from sideband.workers import IsolationUnavailable, ProgramProcess, WorkerStartFailed
 
-from ._command_request import check_egress, check_size, command_request, find_command, seconds_of
 from ._config import Config
 from ._errors import ShellIsolation, ShellOutput, ShellStart, ShellTimeout
 from ._kept_output import KeptOutput
 from ._models import ShellRunParams, ShellRunResult
+from ._program_request import check_egress, check_size, program_request, resolve_program, seconds_of
 from ._result import result_of
 from ._variables import refuse_variables
 
-__all__ = ["run_command"]
+__all__ = ["run_program"]
 
 _PIECE = 65_536
 _SECONDS_BETWEEN_PROGRESS = 0.25
@@ -43,7 +43,7 @@ class Ended:
 
 
 @define(eq=False)
-class RunningCommand:
+class RunningProgram:
     """A command that runs.
 
     Args:
@@ -53,7 +53,7 @@ class RunningCommand:
         total: how many bytes it may print.
     """
 
-    command: CommandProcess
+    command: ProgramProcess
     ctx: OpContext
     limit: int
     total: int
@@ -117,22 +117,22 @@ class RunningCommand:
             await self.ctx.progress(current=self.stdout.total + self.stderr.total, message=line)
 
 
-async def run_command(params: ShellRunParams, ctx: OpContext) -> ShellRunResult:
+async def run_program(params: ShellRunParams, ctx: OpContext) -> ShellRunResult:
     """Check the request, and run the command to its end."""
     config: Config = ctx.config
     refuse_variables(params.env)
-    program, grounds = await anyio.to_thread.run_sync(find_command, params, config, ctx.home)
+    program, grounds = await anyio.to_thread.run_sync(resolve_program, params, config, ctx.home)
     check_egress(params, ctx)
     check_size(program, params)
     seconds = seconds_of(params, config)
     started = time.monotonic()
     try:
-        command = await ctx.launch(command_request(params, program, grounds, config))
+        command = await ctx.launch(program_request(params, program, grounds, config))
     except IsolationUnavailable as error:
         raise ShellIsolation(error.message, error.hint) from error
     except WorkerStartFailed as error:
         raise ShellStart(error.message, error.hint) from error
-    running = RunningCommand(command, ctx, config.max_output_bytes, config.max_total_bytes)
+    running = RunningProgram(command, ctx, config.max_output_bytes, config.max_total_bytes)
     try:
         ended = await running.to_the_end(params.input_bytes, seconds)
     finally:

@@ -16,10 +16,10 @@ from typing import Any
 import anyio
 import anyio.to_thread
 from attrs import frozen
-from sideband.workers import CommandLimits, CommandRequest, Isolation, Place
+from sideband.workers import Isolation, Place, ProgramLimits, ProgramRequest
 
-from .._errors import CommandNotStarted
-from .._inside import COMMAND_ATTEMPTS
+from .._errors import ProgramNotStarted
+from .._inside import PROGRAM_ATTEMPTS
 from .._machine._cgroups import Cgroups
 from .._machine._inspection import Machine
 from .._machine._interpreter import Interpreter
@@ -27,10 +27,10 @@ from .._machine._processes import fresh_uid
 from .._machine._temporary import make_folder
 from .._proofs import PREFIX, kernel_status, problem_of, proofs_of
 from ._filter import NUMBERS
-from ._plan import CommandVariant, command_plan
-from ._process import IsolatedCommand, start_command, temporary_folder
+from ._plan import ProgramVariant, program_plan
+from ._process import IsolatedProgram, start_program, temporary_folder
 
-__all__ = ["CommandGround", "interpreter_places", "prove_commands"]
+__all__ = ["ProgramGround", "interpreter_places", "prove_programs"]
 
 _SECONDS = 30.0
 _LONGEST_REPORT = 1 << 20
@@ -38,7 +38,7 @@ _PROCESSES = 16
 
 
 @frozen
-class CommandGround:
+class ProgramGround:
     """What is the same for every way to lock commands down.
 
     Args:
@@ -55,7 +55,7 @@ class CommandGround:
 
 
 @frozen
-class _CommandStage:
+class _ProgramStage:
     """Folders and services that stand for those of the machine."""
 
     folder: Path
@@ -65,7 +65,7 @@ class _CommandStage:
         return self.folder / name
 
 
-async def prove_commands(ground: CommandGround, isolation: Isolation, variant: CommandVariant) -> tuple[str, ...]:
+async def prove_programs(ground: ProgramGround, isolation: Isolation, variant: ProgramVariant) -> tuple[str, ...]:
     """Run a command that tries what none must be able to do.
 
     Args:
@@ -77,7 +77,7 @@ async def prove_commands(ground: CommandGround, isolation: Isolation, variant: C
         What it tried in vain, one sentence each.
 
     Raises:
-        CommandNotStarted: it could not be started, or could do something; says what.
+        ProgramNotStarted: it could not be started, or could do something; says what.
     """
     manager = _stage()
     stage = await anyio.to_thread.run_sync(manager.__enter__)
@@ -87,11 +87,11 @@ async def prove_commands(ground: CommandGround, isolation: Isolation, variant: C
             with anyio.move_on_after(_SECONDS) as trying:
                 report, status = await _converse(command, _facts(ground, variant, stage))
             if trying.cancelled_caught:
-                raise CommandNotStarted("the throw-away command, or what it left behind, did not end")
+                raise ProgramNotStarted("the throw-away command, or what it left behind, did not end")
         finally:
             await command.close()
     except (OSError, ValueError, KeyError) as error:
-        raise CommandNotStarted(f"the throw-away command went wrong: {error}") from error
+        raise ProgramNotStarted(f"the throw-away command went wrong: {error}") from error
     finally:
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(manager.__exit__, None, None, None)
@@ -99,17 +99,17 @@ async def prove_commands(ground: CommandGround, isolation: Isolation, variant: C
 
 
 @contextmanager
-def _stage() -> Iterator[_CommandStage]:
+def _stage() -> Iterator[_ProgramStage]:
     folder = make_folder(PREFIX).resolve()
     try:
         for name, mode in (("", 0o755), ("readable", 0o755), ("writable", 0o777), ("open", 0o777), ("private", 0o755)):
             (folder / name).mkdir(exist_ok=True)
             (folder / name).chmod(mode)
-        shutil.copyfile(COMMAND_ATTEMPTS, folder / "readable" / COMMAND_ATTEMPTS.name)
+        shutil.copyfile(PROGRAM_ATTEMPTS, folder / "readable" / PROGRAM_ATTEMPTS.name)
         (folder / "private" / "secret").write_text("nobody's business", encoding="ascii")
-        for file in (folder / "readable" / COMMAND_ATTEMPTS.name, folder / "private" / "secret"):
+        for file in (folder / "readable" / PROGRAM_ATTEMPTS.name, folder / "private" / "secret"):
             file.chmod(0o644)
-        stage = _CommandStage(folder, f"sideband-{secrets.token_hex(8)}")
+        stage = _ProgramStage(folder, f"sideband-{secrets.token_hex(8)}")
         with _service(str(stage.path("service"))), _service(f"\0{stage.abstract}"):
             stage.path("service").chmod(0o777)
             yield stage
@@ -126,11 +126,11 @@ def _service(address: str) -> Iterator[None]:
 
 
 async def _start(
-    ground: CommandGround, isolation: Isolation, variant: CommandVariant, stage: _CommandStage
-) -> IsolatedCommand:
-    limits = CommandLimits(processes=_PROCESSES)
-    program = stage.path("readable") / COMMAND_ATTEMPTS.name
-    request = CommandRequest(
+    ground: ProgramGround, isolation: Isolation, variant: ProgramVariant, stage: _ProgramStage
+) -> IsolatedProgram:
+    limits = ProgramLimits(processes=_PROCESSES)
+    program = stage.path("readable") / PROGRAM_ATTEMPTS.name
+    request = ProgramRequest(
         arguments=(str(ground.python.resolve()), "-I", "-S", "-B", str(program)),
         folder=stage.path("readable"),
         places=(
@@ -143,9 +143,9 @@ async def _start(
     uid = fresh_uid()
     async with temporary_folder(uid if variant.own_user and not variant.namespaces else None) as temporary:
         plan = await anyio.to_thread.run_sync(
-            partial(command_plan, ground.machine, variant, request, uid=uid, temporary=temporary)
+            partial(program_plan, ground.machine, variant, request, uid=uid, temporary=temporary)
         )
-        command = await start_command(ground.python, plan, isolation, ground.cgroups, limits)
+        command = await start_program(ground.python, plan, isolation, ground.cgroups, limits)
         command.own(temporary)
         return command
 
@@ -157,14 +157,14 @@ def interpreter_places(interpreter: Interpreter) -> Iterable[Path]:
     return [path for path in sorted(outside) if not any(other in path.parents for other in outside)]
 
 
-def _facts(ground: CommandGround, variant: CommandVariant, stage: _CommandStage) -> dict[str, Any]:
+def _facts(ground: ProgramGround, variant: ProgramVariant, stage: _ProgramStage) -> dict[str, Any]:
     return {
         "host": os.getpid(),
         "secret": str(stage.path("private") / "secret"),
         "readable": str(stage.path("readable")),
         "writable": str(stage.path("writable")),
         "open": str(stage.path("open")),
-        "file": COMMAND_ATTEMPTS.name,
+        "file": PROGRAM_ATTEMPTS.name,
         "service": str(stage.path("service")),
         "abstract": stage.abstract,
         "numbers": NUMBERS[ground.machine.architecture.machine],
@@ -174,7 +174,7 @@ def _facts(ground: CommandGround, variant: CommandVariant, stage: _CommandStage)
     }
 
 
-async def _converse(command: IsolatedCommand, facts: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+async def _converse(command: IsolatedProgram, facts: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
     await anyio.wait_writable(command.stdin)
     os.write(command.stdin, json.dumps(facts).encode() + b"\n")
     report = await _read(command.stdout, until=b"\n")
@@ -185,7 +185,7 @@ async def _converse(command: IsolatedCommand, facts: dict[str, Any]) -> tuple[di
     await _read(command.stdout)
     if not report:
         words = await _read(command.stderr)
-        raise CommandNotStarted(f"the throw-away command ended with {code}: {words.decode(errors='replace')[-500:]}")
+        raise ProgramNotStarted(f"the throw-away command ended with {code}: {words.decode(errors='replace')[-500:]}")
     return json.loads(report), status
 
 
@@ -204,5 +204,5 @@ async def _read(descriptor: int, until: bytes = b"") -> bytes:
 def _verdict(report: Mapping[str, Any], status: Mapping[str, str]) -> tuple[str, ...]:
     problem = problem_of("command", report, status)
     if problem:
-        raise CommandNotStarted(problem)
+        raise ProgramNotStarted(problem)
     return (*proofs_of(report), "could not leave a process behind")

@@ -51,7 +51,7 @@ def main(arguments: list[str]) -> None:
 
     Args:
         arguments: the numbers of two descriptors: to the host, and of a file with the plan as JSON; then the paths of
-            ``_lockdown.py`` and ``_command_root.py``.
+            ``_lockdown.py`` and ``_program_root.py``.
     """
     os.dup2(int(arguments[0]), _CONTROL)
     with open(int(arguments[1]), encoding="utf-8") as stream:  # noqa: PTH123 - it is a descriptor
@@ -60,7 +60,7 @@ def main(arguments: list[str]) -> None:
     control = socket.socket(fileno=_CONTROL)
     try:
         kernel.apply({"steps": [["descriptors", {}], ["single_thread", {}]]})
-        _Command(plan, kernel, root, control).keep()
+        _Program(plan, kernel, root, control).keep()
     except BaseException as error:  # noqa: BLE001 - nothing may run without the lock-down
         _fail(control, error, kernel.EXIT_CODE)
 
@@ -77,7 +77,7 @@ class _HostGone(BaseException):
     """Who started the keeper has ended."""
 
 
-class _Command:
+class _Program:
     """One command, from its plan to its end."""
 
     def __init__(self, plan: dict[str, Any], kernel: Any, root: Any, control: socket.socket) -> None:
@@ -161,7 +161,7 @@ class _Command:
         reading, writing = os.pipe()
         pid = os.fork()
         if pid == 0:
-            self._become_command(writing)
+            self._become_program(writing)
         os.close(writing)
         handle = os.pidfd_open(pid)
         os.closerange(0, _CONTROL)
@@ -185,7 +185,7 @@ class _Command:
             raise OSError("the host has ended already")
         self._confined = json.loads(message)["confined"]
 
-    def _become_command(self, problems: int) -> NoReturn:
+    def _become_program(self, problems: int) -> NoReturn:
         step = "prepare"
         try:
             _default_signals()

@@ -9,14 +9,14 @@ import subprocess
 
 import anyio
 
-from ..sandboxing import CommandProcess, CommandRequest, Isolation, WorkerUsage
+from ..sandboxing import Isolation, ProgramProcess, ProgramRequest, WorkerUsage
 from ._errors import WorkerStartFailed
 from ._usage import read_usage
 
 __all__ = ["launch_plain", "wait_for_end"]
 
 
-async def launch_plain(request: CommandRequest) -> CommandProcess:
+async def launch_plain(request: ProgramRequest) -> ProgramProcess:
     """Start a command that nothing isolates: with an environment and descriptors of its own, and no more than that.
 
     What it starts is ended with it as long as it stays in its session's process group.
@@ -40,7 +40,7 @@ async def launch_plain(request: CommandRequest) -> CommandProcess:
         raise WorkerStartFailed(
             f"`{request.arguments[0]}` could not be started: {error}", hint="check that it can be run"
         ) from error
-    return _PlainCommand(process)
+    return _PlainProgram(process)
 
 
 async def wait_for_end(process: subprocess.Popen[bytes]) -> None:
@@ -55,8 +55,8 @@ async def wait_for_end(process: subprocess.Popen[bytes]) -> None:
         os.close(handle)
 
 
-class _PlainCommand:
-    """A command that ``launch_plain`` has started. See ``CommandProcess``."""
+class _PlainProgram:
+    """A command that ``launch_plain`` has started. See ``ProgramProcess``."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdin and process.stdout and process.stderr  # noqa: S101, PT018  all three are pipes

@@ -18,16 +18,16 @@ from ._call import EffectReport
 from ._claims import Claims, Replay
 from ._dispatch import Dispatch
 from ._errors import safe_text
-from ._redaction import Redactor, Unserializable
+from ._redaction import Redaction, Unserializable
 from ._values import digest_of, shortened
 
-__all__ = ["Recording"]
+__all__ = ["EffectRecorder"]
 
 _log = logging.getLogger("sideband.broker")
 
 
 @frozen
-class Recording:
+class EffectRecorder:
     """Writes to the ledger what happens to dispatches, and settles their idempotency keys.
 
     Args:
@@ -39,7 +39,7 @@ class Recording:
 
     _ledger: Ledger
     _claims: Claims
-    _redactor: Redactor
+    _redactor: Redaction
     _hooks: HookRegistry
 
     def recordable(self, params: Mapping[str, Any], allowed: Iterable[str]) -> dict[str, Any]:

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from attrs import frozen
-from sideband.workers import CommandRequest
+from sideband.workers import ProgramRequest
 
 from .._inside import Plan
 from .._machine._inspection import Machine
 from .._machine._landlock import EXECUTE, FILE_RIGHTS, READ_DIRECTORY, READ_FILE, WRITABLE, WRITE_FILE, Landlock
-from ._filter import command_filter
+from ._filter import program_filter
 
-__all__ = ["CommandVariant", "command_plan"]
+__all__ = ["ProgramVariant", "program_plan"]
 
 _CLONE_NEWNET = 0x40000000
 _CLONE_OTHERS = 0x02000000 | 0x04000000 | 0x08000000 | 0x00020000 | 0x20000000  # cgroup, uts, ipc, mount, process
@@ -47,7 +47,7 @@ _DEVICE_LINKS = (
 
 
 @frozen
-class CommandVariant:
+class ProgramVariant:
     """One way to lock commands down.
 
     Args:
@@ -63,8 +63,8 @@ class CommandVariant:
     maps_ids: bool = False
 
 
-def command_plan(
-    machine: Machine, variant: CommandVariant, request: CommandRequest, *, uid: int, temporary: Path, processes: int = 0
+def program_plan(
+    machine: Machine, variant: ProgramVariant, request: ProgramRequest, *, uid: int, temporary: Path, processes: int = 0
 ) -> Plan:
     """What is done to run one command. It looks at the file system, so async code runs it in a thread.
 
@@ -115,12 +115,12 @@ def _landlock(landlock: Landlock, *, network: bool) -> dict[str, Any]:
     }
 
 
-def _seccomp(machine: Machine, variant: CommandVariant, *, network: bool) -> dict[str, Any]:
-    program = command_filter(machine.architecture, network=network, own_sockets=variant.namespaces)
+def _seccomp(machine: Machine, variant: ProgramVariant, *, network: bool) -> dict[str, Any]:
+    program = program_filter(machine.architecture, network=network, own_sockets=variant.namespaces)
     return {"code": base64.b64encode(program.code).decode("ascii"), "own_pid_at": list(program.own_pid_at)}
 
 
-def _rules(variant: CommandVariant, request: CommandRequest, private: Path) -> Iterator[tuple[int, str]]:
+def _rules(variant: ProgramVariant, request: ProgramRequest, private: Path) -> Iterator[tuple[int, str]]:
     """Landlock's: rights, and the path for which they hold with all that is beneath."""
     for path in _existing(_PROGRAMS):
         yield _reading(path, EXECUTE), str(path.resolve())
@@ -150,7 +150,7 @@ def _writing(path: Path) -> int:
     return WRITABLE if path.is_dir() else WRITABLE & FILE_RIGHTS
 
 
-def _root(machine: Machine, request: CommandRequest, identity: int | None, staging: Path) -> dict[str, Any]:
+def _root(machine: Machine, request: ProgramRequest, identity: int | None, staging: Path) -> dict[str, Any]:
     """The command's file system."""
     uid, gid = (os.geteuid(), os.getegid()) if identity is None else (identity, identity)
     owner = f"mode=0700,uid={uid},gid={gid}"
@@ -169,7 +169,7 @@ def _root(machine: Machine, request: CommandRequest, identity: int | None, stagi
     }
 
 
-def _mounts(request: CommandRequest) -> Iterator[tuple[str, str, bool, int, bool]]:
+def _mounts(request: ProgramRequest) -> Iterator[tuple[str, str, bool, int, bool]]:
     """Where from, where to, whether a folder, with which attributes, whether it may be the host's user's own."""
     system = _READ_ONLY | _NO_SETUID | _NO_DEVICES
     for path in _existing(_PROGRAMS):
@@ -187,17 +187,17 @@ def _mounts(request: CommandRequest) -> Iterator[tuple[str, str, bool, int, bool
         yield str(program), str(program), False, system, True
 
 
-def _program(request: CommandRequest) -> Path:
+def _program(request: ProgramRequest) -> Path:
     return Path(request.arguments[0]).resolve()
 
 
-def _is_granted(request: CommandRequest, program: Path) -> bool:
+def _is_granted(request: ProgramRequest, program: Path) -> bool:
     """Whether the program lies in what the command sees anyway."""
     folders = [*(path.resolve() for path in _existing(_PROGRAMS)), *(place.path for place in request.places)]
     return any(program.is_relative_to(folder) for folder in folders)
 
 
-def _facts(request: CommandRequest) -> tuple[str, ...]:
+def _facts(request: ProgramRequest) -> tuple[str, ...]:
     return _FACTS + (_FACTS_OF_NETWORK if request.network else ())
 
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from sideband.ops import OpContext
-from sideband.workers import CommandLimits, CommandRequest, Place
+from sideband.workers import Place, ProgramLimits, ProgramRequest
 
 from ._config import Config
 from ._errors import ShellArguments
@@ -15,7 +15,7 @@ from ._places import Grounds, find_places
 from ._programs import ShellProgram, find_program, safe_folders
 from ._variables import environment_of
 
-__all__ = ["check_egress", "check_size", "command_request", "find_command", "seconds_of"]
+__all__ = ["check_egress", "check_size", "program_request", "resolve_program", "seconds_of"]
 
 # The kernel takes 128 KiB as one argument, and a quarter of the stack for all of them and the environment.
 _LONGEST_ARGUMENT = 128 * 1024 - 1
@@ -23,7 +23,7 @@ _LONGEST_VECTOR = 1024 * 1024
 _BYTES_OF_A_POINTER = 8
 
 
-def find_command(params: ShellRunParams, config: Config, home: Path) -> tuple[ShellProgram, Grounds]:
+def resolve_program(params: ShellRunParams, config: Config, home: Path) -> tuple[ShellProgram, Grounds]:
     """Find the program and the places. It blocks on the file system."""
     program = find_program(params.binary, config.path, home)
     return program, find_places(params.places, params.cwd, home, most=config.max_places)
@@ -59,15 +59,15 @@ def check_size(program: ShellProgram, params: ShellRunParams) -> None:
         raise ShellArguments("a vector", whole, _LONGEST_VECTOR)
 
 
-def command_request(params: ShellRunParams, program: ShellProgram, grounds: Grounds, config: Config) -> CommandRequest:
+def program_request(params: ShellRunParams, program: ShellProgram, grounds: Grounds, config: Config) -> ProgramRequest:
     """What the sandbox is asked to start."""
-    return CommandRequest(
+    return ProgramRequest(
         arguments=(str(program.path), *params.args),
         folder=grounds.folder,
         environment=environment_of(":".join(safe_folders(config.path)), config.environment, params.env),
         places=tuple(Place(path, writable=mode == "write") for path, mode in grounds.paths.items()),
         network=params.network,
-        limits=CommandLimits(
+        limits=ProgramLimits(
             memory=config.memory_bytes,
             processes=config.max_processes,
             files=config.max_open_files,

@@ -18,15 +18,15 @@ from typing import Any
 import anyio
 import anyio.to_thread
 from attrs import define, field
-from sideband.workers import CommandLimits, Isolation, WorkerLimits, WorkerStartFailed, WorkerUsage, read_usage
+from sideband.workers import Isolation, ProgramLimits, WorkerLimits, WorkerStartFailed, WorkerUsage, read_usage
 
-from .._errors import CommandNotStarted
-from .._inside import COMMAND_KEEPER, COMMAND_ROOT, LOCKDOWN, Plan
+from .._errors import ProgramNotStarted
+from .._inside import LOCKDOWN, PROGRAM_KEEPER, PROGRAM_ROOT, Plan
 from .._machine._cgroups import Cgroups, WorkerCgroup
 from .._machine._processes import pid_of, wait_for_end
 from .._machine._temporary import make_folder
 
-__all__ = ["PREFIX", "IsolatedCommand", "start_command", "temporary_folder"]
+__all__ = ["PREFIX", "IsolatedProgram", "start_program", "temporary_folder"]
 
 _START_SECONDS = 20.0
 _END_SECONDS = 5.0
@@ -65,20 +65,20 @@ class _Pipes:
         self.theirs.clear()
 
 
-async def start_command(
-    python: Path, plan: Plan, isolation: Isolation, cgroups: Cgroups | None, limits: CommandLimits
-) -> IsolatedCommand:
+async def start_program(
+    python: Path, plan: Plan, isolation: Isolation, cgroups: Cgroups | None, limits: ProgramLimits
+) -> IsolatedProgram:
     """Start a command, and wait until it runs.
 
     Args:
         python: the interpreter that carries out the plan.
-        plan: see ``command_plan``.
+        plan: see ``program_plan``.
         isolation: the tier that it is worth.
         cgroups: where the kernel counts for us, if it does.
         limits: those of the command.
 
     Raises:
-        CommandNotStarted: a step of the plan could not be done.
+        ProgramNotStarted: a step of the plan could not be done.
         WorkerStartFailed: the system has no room for it.
     """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -95,7 +95,7 @@ async def start_command(
         theirs.close()
         if pipes is not None:
             pipes.close_theirs()
-    command = IsolatedCommand(process, ours, pipes.ours, isolation)
+    command = IsolatedProgram(process, ours, pipes.ours, isolation)
     try:
         await command.begin(cgroups, limits)
     except BaseException:
@@ -109,10 +109,10 @@ def _start_keeper(python: Path, plan: Plan, control: socket.socket, streams: Seq
     with os.fdopen(os.memfd_create("plan", os.MFD_CLOEXEC), "w+b", buffering=0) as orders:
         orders.write(json.dumps(plan).encode())
         orders.seek(0)
-        own = [str(control.fileno()), str(orders.fileno()), str(LOCKDOWN), str(COMMAND_ROOT)]
+        own = [str(control.fileno()), str(orders.fileno()), str(LOCKDOWN), str(PROGRAM_ROOT)]
         # In this thread on purpose: the kernel ties the life of a process to the thread that forked it.
         return subprocess.Popen(  # noqa: S603 - the command is ours
-            [str(python), "-I", "-S", "-B", "-X", "utf8", str(COMMAND_KEEPER), *own],
+            [str(python), "-I", "-S", "-B", "-X", "utf8", str(PROGRAM_KEEPER), *own],
             stdin=streams[0],
             stdout=streams[1],
             stderr=streams[2],
@@ -123,8 +123,8 @@ def _start_keeper(python: Path, plan: Plan, control: socket.socket, streams: Seq
         )
 
 
-class IsolatedCommand:
-    """A command that runs. See ``CommandProcess`` in ``sideband.workers``."""
+class IsolatedProgram:
+    """A command that runs. See ``ProgramProcess`` in ``sideband.workers``."""
 
     def __init__(
         self,
@@ -153,8 +153,8 @@ class IsolatedCommand:
         """Take over its temporary folder: it is removed with the command."""
         self._temporary = temporary
 
-    async def begin(self, cgroups: Cgroups | None, limits: CommandLimits) -> None:
-        """Wait until it runs. Raises ``CommandNotStarted``."""
+    async def begin(self, cgroups: Cgroups | None, limits: ProgramLimits) -> None:
+        """Wait until it runs. Raises ``ProgramNotStarted``."""
         with anyio.move_on_after(_START_SECONDS) as starting:
             _, (self._first,) = await self._hear("keeper")
             await self._confine(cgroups, limits)
@@ -164,16 +164,16 @@ class IsolatedCommand:
             _, (self._handle,) = await self._hear("started")
             self.pid = pid_of(self._handle)
         if starting.cancelled_caught:
-            raise CommandNotStarted(f"it was not ready within {_START_SECONDS:g} s")
+            raise ProgramNotStarted(f"it was not ready within {_START_SECONDS:g} s")
 
     async def _hear(self, expected: str) -> tuple[dict[str, Any], list[int]]:
         while True:
             await anyio.wait_readable(self._control)
             answer, handles = self._take()
             if answer is None:
-                raise CommandNotStarted("its keeper has ended")
+                raise ProgramNotStarted("its keeper has ended")
             if "failed" in answer:
-                raise CommandNotStarted(answer["failed"], step=answer["step"], number=answer["errno"])
+                raise ProgramNotStarted(answer["failed"], step=answer["step"], number=answer["errno"])
             if expected in answer and handles:
                 return answer, handles
             _close(handles)
@@ -186,7 +186,7 @@ class IsolatedCommand:
             return None, []
         return (json.loads(message) if message else None), handles
 
-    async def _confine(self, cgroups: Cgroups | None, limits: CommandLimits) -> None:
+    async def _confine(self, cgroups: Cgroups | None, limits: ProgramLimits) -> None:
         """Have the kernel count for all of its processes together, if it lets us."""
         pid = pid_of(self._first) if self._first is not None else 0
         if cgroups is None or not pid:

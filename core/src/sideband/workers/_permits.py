@@ -1,4 +1,4 @@
-"""Places for workers, shared fairly: trust domains take turns, and none has more than half of them."""
+"""Permits for workers, shared fairly: trust domains take turns, and none has more than half of them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import anyio
 from attrs import define, field
 
-__all__ = ["Place", "Places"]
+__all__ = ["Permit", "Permits"]
 
 
 @define(eq=False)
-class Place:
-    """One place, waited for or held.
+class Permit:
+    """One permit, waited for or held.
 
     Args:
         domain: the trust domain that it is for.
@@ -24,8 +24,8 @@ class Place:
     granted: anyio.Event = field(factory=anyio.Event, init=False)
 
 
-class Places:
-    """At most so many places at once.
+class Permits:
+    """At most so many permits at once.
 
     The domains that wait take turns, in the order in which they began to wait; within a domain it is first come, first
     served. Whoever asked must ``leave``, also if it was never granted.
@@ -34,9 +34,9 @@ class Places:
         maximum: how many there are.
 
     Example:
-        >>> places = Places(maximum=1)
-        >>> first, second = places.ask("a"), places.ask("b")
-        >>> places.leave(first)
+        >>> permits = Permits(maximum=1)
+        >>> first, second = permits.ask("a"), permits.ask("b")
+        >>> permits.leave(first)
         >>> second.granted.is_set()
         True
     """
@@ -44,37 +44,37 @@ class Places:
     def __init__(self, maximum: int) -> None:
         self._maximum = maximum
         self._share = max(1, maximum // 2)
-        self._held: set[Place] = set()
+        self._held: set[Permit] = set()
         self._of_domain: Counter[str] = Counter()
-        self._waiting: OrderedDict[str, deque[Place]] = OrderedDict()
+        self._waiting: OrderedDict[str, deque[Permit]] = OrderedDict()
 
     @property
     def is_waited_for(self) -> bool:
         """Whether anybody has asked and got none yet."""
         return bool(self._waiting)
 
-    def ask(self, domain: str) -> Place:
-        """A place for that domain: granted at once if it can be, else when it is its turn."""
-        place = Place(domain)
-        self._waiting.setdefault(domain, deque()).append(place)
+    def ask(self, domain: str) -> Permit:
+        """A permit for that domain: granted at once if it can be, else when it is its turn."""
+        permit = Permit(domain)
+        self._waiting.setdefault(domain, deque()).append(permit)
         self._grant()
-        return place
+        return permit
 
-    def leave(self, place: Place) -> None:
-        """Give a place back, or wait for it no longer. Harmless if that was said before."""
-        if place in self._held:
-            self._held.remove(place)
-            self._of_domain[place.domain] -= 1
-            if not self._of_domain[place.domain]:
-                del self._of_domain[place.domain]
-        elif place in self._waiting.get(place.domain, ()):
-            self._waiting[place.domain].remove(place)
-            if not self._waiting[place.domain]:
-                del self._waiting[place.domain]
+    def leave(self, permit: Permit) -> None:
+        """Give a permit back, or wait for it no longer. Harmless if that was said before."""
+        if permit in self._held:
+            self._held.remove(permit)
+            self._of_domain[permit.domain] -= 1
+            if not self._of_domain[permit.domain]:
+                del self._of_domain[permit.domain]
+        elif permit in self._waiting.get(permit.domain, ()):
+            self._waiting[permit.domain].remove(permit)
+            if not self._waiting[permit.domain]:
+                del self._waiting[permit.domain]
         self._grant()
 
     def lacking(self) -> Iterator[tuple[str | None, int]]:
-        """How many places somebody lacks now, and whose: those of one domain, or, for ``None``, anybody's."""
+        """How many permits somebody lacks now, and whose: those of one domain, or, for ``None``, anybody's."""
         anybodys = 0
         for domain, queue in self._waiting.items():
             left = self._share - self._of_domain[domain]
@@ -90,9 +90,9 @@ class Places:
             if turn is None:
                 return
             queue = self._waiting.pop(turn)
-            place = queue.popleft()
+            permit = queue.popleft()
             if queue:
                 self._waiting[turn] = queue
-            self._held.add(place)
+            self._held.add(permit)
             self._of_domain[turn] += 1
-            place.granted.set()
+            permit.granted.set()

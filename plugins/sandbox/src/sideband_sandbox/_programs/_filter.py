@@ -14,7 +14,7 @@ from functools import cache
 from .._machine._seccomp import ALLOW, Check, Rule, SeccompFilter, assemble, refuse
 from .._machine._tables import Architecture
 
-__all__ = ["NUMBERS", "command_filter"]
+__all__ = ["NUMBERS", "program_filter"]
 
 # Name, number on x86-64, number on aarch64; a dash where there is no such call.
 _TABLE = """
@@ -63,7 +63,7 @@ NUMBERS = {machine: _numbers(column) for machine, column in _COLUMN.items()}
 
 
 @cache
-def command_filter(architecture: Architecture, *, network: bool, own_sockets: bool) -> SeccompFilter:
+def program_filter(architecture: Architecture, *, network: bool, own_sockets: bool) -> SeccompFilter:
     """The filter of one kind of command.
 
     Args:
