@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sideband_sql import SqlDenied, SqlError, SqlReadonly, SqlSyntax, SqlTimeout, SqlTooLarge
-from sideband_sql._sqlite._statement import Statement, is_blank
+from sideband_sql._sqlite._statement import StatementCheck, is_blank
 
 pytestmark = pytest.mark.anyio
 
@@ -161,7 +161,7 @@ def test_a_statement_that_is_not_read_only_is_not_begun_whoever_let_it_pass():
     connection.execute("CREATE TABLE t (a)")
     for sql in ("INSERT INTO t VALUES (1)", "WITH x AS (SELECT 1) INSERT INTO t SELECT * FROM x RETURNING a"):
         cursor = connection.cursor()
-        cursor.exec_trace = Statement(sql, changes=False)
+        cursor.exec_trace = StatementCheck(sql, changes=False)
         with pytest.raises(SqlReadonly):
             cursor.execute(sql)
     assert connection.execute("SELECT count(*) FROM t").fetchall() == [(0,)]

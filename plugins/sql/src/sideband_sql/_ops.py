@@ -10,7 +10,6 @@ from sideband.ops import Level, OpContext, Scope, op
 
 from ._changing import execute_in, execute_many_in, transaction_in
 from ._databases import Databases
-from ._drivers import Session
 from ._limits import Taker
 from ._models import (
     ExecuteManyParams,
@@ -26,6 +25,7 @@ from ._models import (
     TransactionResult,
 )
 from ._paths import scope_path
+from ._protocols import DatabaseSession
 from ._taking_back import preview, reconcile, undo
 
 __all__ = ["execute", "executemany", "query", "revert", "transaction"]
@@ -69,7 +69,7 @@ async def query(params: QueryParams, ctx: OpContext) -> QueryResult:
     databases: Databases = ctx.state
     limit = min(params.max_rows or databases.config.max_rows, databases.config.max_rows)
 
-    def work(session: Session) -> QueryResult:
+    def work(session: DatabaseSession) -> QueryResult:
         taker = Taker.of(session.select(params.sql, params.params))
         rows, more = taker.take(limit, databases.config.max_result_bytes)
         return QueryResult(columns=list(taker.columns), rows=rows, truncated=more)
@@ -200,7 +200,7 @@ async def revert(params: RevertParams, ctx: OpContext) -> RevertResult:
     # an inverse is about as large as the change
     changes = await ctx.blobs.read(params.changes, max_bytes=_LARGEST_CHANGES)
 
-    def work(session: Session) -> RevertResult:
+    def work(session: DatabaseSession) -> RevertResult:
         return RevertResult(rows_affected=session.revert(changes))
 
     return await databases.write(ctx, params.db, {}, work)

@@ -11,7 +11,6 @@ from sideband.ops import Level, OpContext, Scope, op
 
 from ._cursors import Cursor
 from ._databases import Databases
-from ._drivers import Session
 from ._exports import write_rows
 from ._limits import Taker, check_columns
 from ._models import (
@@ -23,6 +22,7 @@ from ._models import (
     OpenParams,
     OpenResult,
 )
+from ._protocols import DatabaseSession
 
 __all__ = ["close", "end_all", "export", "fetch", "open_"]
 
@@ -148,7 +148,7 @@ async def export(params: ExportParams, ctx: OpContext) -> ExportResult:
     databases: Databases = ctx.state
     async with ctx.blobs.create(max_bytes=databases.config.max_export_bytes) as new:
 
-        def work(session: Session) -> tuple[int, list[str]]:
+        def work(session: DatabaseSession) -> tuple[int, list[str]]:
             answer = session.select(params.sql, params.params)
             check_columns(answer.columns)
             return write_rows(answer, params.format, lambda piece: from_thread.run(new.write, piece)), list(

@@ -6,9 +6,9 @@ from sideband.ops import OpContext, Reconciled, Recorded, Undo, UndoStep
 
 from ._changing import execute_in, execute_many_in, transaction_in
 from ._databases import Databases
-from ._drivers import Session
 from ._errors import SqlError, SqlMissing
 from ._models import ExecuteManyParams, ExecuteParams, TransactionParams
+from ._protocols import DatabaseSession
 
 __all__ = ["preview", "reconcile", "undo"]
 
@@ -19,7 +19,7 @@ async def preview(params: ExecuteParams | ExecuteManyParams | TransactionParams,
     The database is locked for other writers meanwhile, at most as long as for the change itself.
     """
 
-    def work(session: Session) -> list[int]:
+    def work(session: DatabaseSession) -> list[int]:
         match params:
             case ExecuteParams():
                 return [execute_in(session, params=params).rows_affected]

@@ -10,7 +10,7 @@ from attrs import define, field
 
 from .._errors import SqlReadonly, SqlSyntax
 
-__all__ = ["Statement", "is_blank"]
+__all__ = ["StatementCheck", "is_blank"]
 
 # white space as SQLite knows it, comments (the last one may be open), and empty statements
 _BLANK = re.compile(r"(?:[ \t\n\f\r;]|--[^\n]*(?:\n|\Z)|/\*.*?(?:\*/|\Z))*\Z", re.DOTALL)
@@ -22,7 +22,7 @@ def is_blank(text: str) -> bool:
 
 
 @define
-class Statement:
+class StatementCheck:
     """Looks at a statement when it is compiled and has not run yet: the cursor's `exec_trace`.
 
     Args:
