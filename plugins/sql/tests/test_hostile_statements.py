@@ -142,6 +142,22 @@ async def test_comments_and_empty_statements_may_follow(query, end):
     assert (await query(f"/* a */ SELECT 1 AS one {end}"))["rows"] == [{"one": 1}]
 
 
+@pytest.mark.parametrize(
+    "second", ["/**/ DROP TABLE notes", "/* a */ DROP TABLE notes /* b */", "/*/ */ DROP TABLE notes"]
+)
+async def test_a_statement_behind_a_comment_is_a_second_one(host, query, second):
+    await host.op("sql.execute", {"db": "a.db", "sql": "CREATE TABLE notes (a)"})
+    for op in ("sql.execute", "sql.query"):
+        with pytest.raises(SqlSyntax, match="more than one"):
+            await host.op(op, {"db": "a.db", "sql": f"SELECT 1; {second}"})
+    assert (await query("SELECT count(*) AS n FROM notes"))["rows"] == [{"n": 0}]
+
+
+@pytest.mark.parametrize("text", ["/*", "/**/x", "/* a */ x", "/**/ /* x */ x"])
+def test_what_stands_behind_a_comment_is_not_blank(text):
+    assert not is_blank(text)
+
+
 @given(st.text(alphabet=" ;-*/\n\tx'\f", max_size=12))
 def test_what_is_called_blank_is_never_run(text):
     """SQLite itself agrees: behind a statement it changes nothing."""

@@ -12,8 +12,9 @@ from .._errors import SqlReadonly, SqlSyntax
 
 __all__ = ["StatementCheck", "is_blank"]
 
-# white space as SQLite knows it, comments (the last one may be open), and empty statements
-_BLANK = re.compile(r"(?:[ \t\n\f\r;]|--[^\n]*(?:\n|\Z)|/\*.*?(?:\*/|\Z))*\Z", re.DOTALL)
+# White space as SQLite knows it, comments (the last one may be open), and empty statements. A comment ends at its
+# first end: without the atomic group, it would also match with whatever follows it.
+_BLANK = re.compile(r"(?:[ \t\n\f\r;]|--[^\n]*(?:\n|\Z)|/\*(?=.)(?>.*?(?:\*/|\Z)))*\Z", re.DOTALL)
 
 
 def is_blank(text: str) -> bool:
