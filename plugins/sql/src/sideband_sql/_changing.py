@@ -12,7 +12,7 @@ from ._models import (
 )
 from ._protocols import Bindings, DatabaseSession
 
-__all__ = ["execute_in", "execute_many_in", "transaction_in"]
+__all__ = ["execute_in", "execute_many_in", "rows_text", "transaction_in"]
 
 
 def execute_in(session: DatabaseSession, *, params: ExecuteParams) -> ExecuteResult:
@@ -30,6 +30,11 @@ def transaction_in(session: DatabaseSession, *, params: TransactionParams) -> Tr
     return TransactionResult(
         results=[_execute(session, statement.sql, statement.params) for statement in params.statements]
     )
+
+
+def rows_text(count: int) -> str:
+    """Say how many rows a change affects."""
+    return "1 row" if count == 1 else f"{count:,} rows"
 
 
 def _execute(session: DatabaseSession, sql: str, params: Bindings) -> ExecuteResult:

@@ -118,6 +118,21 @@ class Databases:
         with CancelScope(shield=True):
             await to_thread.run_sync(session.close, limiter=self._limiter)
 
+    async def end_cursor(self, cursor_id: str) -> None:
+        """Close a cursor, and stop what still reads from it. One that has ended already is left alone."""
+        cursor = self.cursors.remove(cursor_id)
+        if cursor is None:
+            return
+        with CancelScope(shield=True):
+            cursor.session.stop()
+            async with cursor.lock:
+                await self.close(cursor.session)
+
+    async def end_all_cursors(self) -> None:
+        """Close all cursors that are open."""
+        for cursor_id in self.cursors.ids():
+            await self.end_cursor(cursor_id)
+
     def _share(self, ctx: OpContext) -> anyio.CapacityLimiter:
         return self._domains.setdefault(ctx.domain, anyio.CapacityLimiter(max(1, self.config.threads // 2)))
 

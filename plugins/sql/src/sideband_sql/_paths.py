@@ -112,7 +112,7 @@ def pinned(target: DatabaseTarget) -> Iterator[tuple[int, int]]:
         SqlDenied: there is a link now, or no plain file.
         SqlStorage: the file system refuses.
     """
-    folder = _walk(target)
+    folder = _open_folder(target)
     try:
         try:
             found = os.stat(target.file.name, dir_fd=folder, follow_symlinks=False)
@@ -124,7 +124,8 @@ def pinned(target: DatabaseTarget) -> Iterator[tuple[int, int]]:
         os.close(folder)
 
 
-def _walk(target: DatabaseTarget) -> int:
+def _open_folder(target: DatabaseTarget) -> int:
+    """Open the folder of the file, one step at a time, none of which follows a link."""
     # a folder may be passed through without the right to list it
     flags = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     folder = os.open("/", flags)
