@@ -16,16 +16,16 @@ from anyio import from_thread
 from attrs import define, field
 
 from .._config import Config
-from .._drivers import Bindings, Changed, Inverse
 from .._errors import SqlSyntax, SqlTimeout
 from .._limits import take_all
-from .._paths import Target
-from ._authorizer import Policy
+from .._paths import DatabaseTarget
+from .._protocols import Bindings, Changed, Inverse
+from ._authorizer import Authorizer
 from ._changesets import Recording, revert
 from ._failures import FAILURES, is_interrupted, refusal, typed_error
 from ._marks import is_marked, mark
-from ._statement import Statement
-from ._system_calls import Place, alone, only
+from ._statement import StatementCheck
+from ._system_calls import AllowedDatabase, alone, only
 
 __all__ = ["SqliteAnswer", "SqliteSession"]
 
@@ -61,16 +61,16 @@ class SqliteSession:
         connection: in autocommit mode; statements of its user can neither begin nor end a transaction.
         target: the database it is for.
         config: the limits.
-        policy: what its statements may do.
-        places: the files that it may open.
+        authorizer: what its statements may do.
+        allowed: the files that it may open.
         aliases: of the attached databases.
     """
 
     connection: apsw.Connection
-    target: Target
+    target: DatabaseTarget
     config: Config
-    policy: Policy
-    places: Sequence[Place]
+    authorizer: Authorizer
+    allowed: Sequence[AllowedDatabase]
     aliases: Sequence[str] = ()
     resources: ExitStack = field(init=False, factory=ExitStack)
     _ends: float = field(init=False, default=0.0)
@@ -82,7 +82,7 @@ class SqliteSession:
     def running(self) -> Iterator[None]:
         """The time begins, and this thread may open the session's files."""
         self._ends = time.monotonic() + self.config.max_seconds
-        with only(self.places) as self._refused:
+        with only(self.allowed) as self._refused:
             yield
 
     def stop(self) -> None:
@@ -103,8 +103,8 @@ class SqliteSession:
         try:
             yield
         except FAILURES as error:
-            if self.policy.refusal is not None:
-                raise self.policy.refusal from None
+            if self.authorizer.refusal is not None:
+                raise self.authorizer.refusal from None
             if is_interrupted(error):
                 from_thread.check_cancelled()
                 raise SqlTimeout(self.config.max_seconds) from None
@@ -126,14 +126,14 @@ class SqliteSession:
         # all of them: the change is complete, and can be told, only when the last one was read
         rows = take_all(SqliteAnswer(seen.columns, self, cursor), self.config)
         affected = self.connection.changes() if self.connection.total_changes() > before else 0
-        rowid = self.connection.last_insert_rowid() if self.policy.inserts and affected else None
+        rowid = self.connection.last_insert_rowid() if self.authorizer.inserts and affected else None
         return Changed(affected, rowid, seen.columns, rows)
 
     def change_many(self, sql: str, rows: Sequence[Bindings]) -> int:
         """Run one statement for each row in the open transaction."""
-        self.policy.forget()
+        self.authorizer.forget()
         affected, cursor = 0, self.connection.cursor()
-        seen = Statement(sql, changes=True)
+        seen = StatementCheck(sql, changes=True)
         cursor.exec_trace = seen
         with self.failures():
             for row in rows:
@@ -155,41 +155,41 @@ class SqliteSession:
             # past this point a cancelled dispatch would leave its change behind
             from_thread.check_cancelled()
             if keep:
-                with self.failures(), self.policy.own():
+                with self.failures(), self.authorizer.own():
                     self.when_free(lambda: self.connection.execute("COMMIT"))
         finally:
             # a statement may have rolled back by itself (INSERT OR ROLLBACK)
             if self.connection.in_transaction:
                 self.connection.set_progress_handler(None)
                 # if it is interrupted, closing the connection rolls back
-                with suppress(apsw.Error), self.policy.own():
+                with suppress(apsw.Error), self.authorizer.own():
                     self.connection.execute("ROLLBACK")
 
     def watch_changes(self) -> None:
         """Notice what the transaction changes."""
         if not self.config.undo_bytes:
             return
-        with self.failures(), self.policy.own():
+        with self.failures(), self.authorizer.own():
             self._recording = Recording.begin(self.connection, self.config.undo_bytes)
 
     def inverse(self) -> Inverse:
         """What takes back what was changed."""
         if self._recording is None:
             return Inverse(remains=("nothing was kept to take the change back: `undo_bytes` is 0",))
-        with self.failures(), self.policy.own():
-            return self._recording.inverse(schema=self.policy.schema)
+        with self.failures(), self.authorizer.own():
+            return self._recording.inverse(schema=self.authorizer.schema)
 
     def revert(self, changes: bytes) -> int:
         """Apply what ``inverse`` said."""
-        self.policy.forget()
-        with self.failures(), self.policy.own():
+        self.authorizer.forget()
+        with self.failures(), self.authorizer.own():
             return revert(self.connection, changes, self.target.name)
 
     def mark(self, effect: str) -> bool:
         """Note that the effect happens, in databases that are the host's own."""
         if not self.target.managed:
             return False
-        with self.failures(), self.policy.own():
+        with self.failures(), self.authorizer.own():
             mark(self.connection, effect)
         return True
 
@@ -198,7 +198,7 @@ class SqliteSession:
         if not self.target.managed:
             return None
         self._enter("BEGIN")
-        with self.failures(), self.policy.own():
+        with self.failures(), self.authorizer.own():
             return is_marked(self.connection, effect)
 
     def close(self) -> None:
@@ -231,16 +231,16 @@ class SqliteSession:
                     self.connection.execute("ROLLBACK")
                 raise
 
-        with self.failures(), self.policy.own():
+        with self.failures(), self.authorizer.own():
             self.when_free(enter)
 
-    def _begin(self, sql: str, params: Bindings) -> tuple[apsw.Cursor, Statement]:
-        self.policy.forget()
+    def _begin(self, sql: str, params: Bindings) -> tuple[apsw.Cursor, StatementCheck]:
+        self.authorizer.forget()
         if self._stopped:
             from_thread.check_cancelled()
             raise SqlTimeout(self.config.max_seconds)
 
-        seen = Statement(sql, changes=self.policy.changes)
+        seen = StatementCheck(sql, changes=self.authorizer.changes)
         cursor = self.connection.cursor()
         cursor.exec_trace = seen
         with self.failures():
