@@ -1,7 +1,4 @@
-"""Reads JSON that a server or a model wrote: strictly, and without ever raising something else than ``ValueError``.
-
-For providers: what they read was written by nobody who can be trusted to write JSON.
-"""
+"""Reads JSON that a server or a model wrote: strictly, and without ever raising anything but ``ValueError``."""
 
 from __future__ import annotations
 
@@ -14,10 +11,16 @@ _DEEPEST = 64
 
 
 def parse_json(text: str) -> Any:
-    """The value.
+    """Return the value of a JSON text.
 
     Raises:
-        ValueError: it is no JSON, or nested too deeply to be read.
+        ValueError: the text is not JSON, or is nested too deeply to be read.
+
+    Example:
+        >>> parse_json("[1, NaN]")
+        Traceback (most recent call last):
+            ...
+        ValueError: NaN is no JSON
     """
     try:
         return json.loads(text, parse_constant=_refuse_constant)
@@ -26,15 +29,15 @@ def parse_json(text: str) -> Any:
 
 
 def parse_object(text: str, *, halves: bool = False) -> dict[str, Any]:
-    """The object that a text holds.
+    """Return the object that a text holds.
 
     Args:
         text: JSON.
         halves: whether its texts may hold halves of characters, which JSON can escape. They can't be stored or sent.
 
     Raises:
-        ValueError: it is no JSON object, is nested deeper than 64 levels, or holds half of a character; the message
-            says what it is.
+        ValueError: the text is not a JSON object, is nested deeper than 64 levels, or holds half of a character; the
+            message says what it is.
 
     Example:
         >>> parse_object('{"a": [1, 2]}')
@@ -57,12 +60,22 @@ def parse_object(text: str, *, halves: bool = False) -> dict[str, Any]:
 
 
 def compact(value: Any) -> str:
-    """A value as short JSON."""
+    """Return a value as short JSON.
+
+    Example:
+        >>> compact({"a": [1, "ä"]})
+        '{"a":[1,"ä"]}'
+    """
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def whole_characters(text: str) -> str:
-    """``text`` with halves of characters joined, and replaced where the other half is missing."""
+    r"""Return ``text`` with halves of characters joined, and replaced where the other half is missing.
+
+    Example:
+        >>> whole_characters("\ud83d\ude00 and \ud83d")
+        '😀 and �'
+    """
     try:
         text.encode()
     except UnicodeEncodeError:

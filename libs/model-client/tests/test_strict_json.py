@@ -1,7 +1,7 @@
 """JSON of servers and models: an object, or a ``ValueError`` that says what it is."""
 
 import pytest
-from sideband.strict_json import compact, parse_json, parse_object, whole_characters
+from sideband_model_client import compact, parse_json, parse_object, whole_characters
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sideband.event_streams import EventStreamCut, EventStreamError, ServerSentEvent, read_events
+from sideband_model_client import EventStreamCut, EventStreamError, ServerSentEvent, read_events
 
 pytestmark = pytest.mark.anyio
 

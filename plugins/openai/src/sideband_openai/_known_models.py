@@ -10,13 +10,13 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 from sideband.providers import ModelInfo
 
-__all__ = ["Known", "known"]
+__all__ = ["KnownModel", "known"]
 
 _FILE = Path(__file__).with_name("_models.json")
 _DATED = re.compile(r"-\d{4}-\d{2}-\d{2}$")
 
 
-class Known(BaseModel):
+class KnownModel(BaseModel):
     """A model.
 
     Attributes:
@@ -30,17 +30,17 @@ class Known(BaseModel):
     least_thinking: str = "none"
 
 
-def known(model: str) -> Known | None:
+def known(model: str) -> KnownModel | None:
     """The model of that name, or the one of which it is a dated version; ``None`` if nothing is known of it."""
     models = _models()
     return models.get(model) or models.get(_DATED.sub("", model))
 
 
 @cache
-def _models() -> dict[str, Known]:
+def _models() -> dict[str, KnownModel]:
     data = json.loads(_FILE.read_text(encoding="utf-8"))["models"]
     return {
-        name: Known(
+        name: KnownModel(
             info=ModelInfo(id=name, **{key: value for key, value in one.items() if key != "least_thinking"}),
             least_thinking=one.get("least_thinking", "none"),
         )

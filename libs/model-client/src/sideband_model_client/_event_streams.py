@@ -1,6 +1,6 @@
 """Reads server-sent events, the form in which servers of models stream their answers.
 
-EventStreamError(ValueError)    the bytes are no stream of events
+EventStreamError(ValueError)    the bytes are not a stream of events
 └── EventStreamCut              they end within an event
 """
 
@@ -20,8 +20,12 @@ class ServerSentEvent:
     """One event.
 
     Attributes:
-        event: its type; ``message`` if the server named none.
+        event: its type; ``message`` if the server does not name one.
         data: its lines, joined.
+
+    Example:
+        >>> ServerSentEvent("ping", "{}")
+        ServerSentEvent(event='ping', data='{}')
     """
 
     event: str
@@ -29,11 +33,24 @@ class ServerSentEvent:
 
 
 class EventStreamError(ValueError):
-    """The bytes are no stream of events: they are no UTF-8, an event is too long, or the last one is cut off."""
+    """The bytes are not a stream of events: they are not UTF-8, an event is too long, or the last one is cut off.
+
+    Example:
+        >>> async def answer(access, reply):
+        ...     try:
+        ...         return [event.data async for event in read_events(reply.chunks)]
+        ...     except EventStreamError as error:
+        ...         raise broken(access, str(error)) from error
+    """
 
 
 class EventStreamCut(EventStreamError):
-    """The stream ended within an event. All events before it were whole."""
+    """The stream ended within an event. All events before it were whole.
+
+    Example:
+        >>> str(EventStreamCut())
+        'the stream ends within an event'
+    """
 
     def __init__(self) -> None:
         super().__init__("the stream ends within an event")
@@ -42,7 +59,7 @@ class EventStreamCut(EventStreamError):
 async def read_events(
     chunks: AsyncIterable[bytes], *, longest: int = _LONGEST_EVENT
 ) -> AsyncGenerator[ServerSentEvent, None]:
-    r"""The events in a stream of bytes, each as soon as it is complete.
+    r"""Read the events in a stream of bytes, each as soon as it is complete.
 
     Line ends may be ``\r\n``, ``\n`` or ``\r``; comments and unknown fields are passed over. The time it takes grows
     with the bytes, however they are cut.
@@ -52,13 +69,13 @@ async def read_events(
         longest: the most bytes that one event may have.
 
     Raises:
-        EventStreamError: it is no such stream; ``EventStreamCut`` if it ends within an event.
+        EventStreamError: the bytes are not such a stream; ``EventStreamCut`` if they end within an event.
 
     Example:
-        >>> async def texts(response):
-        ...     return [event.data async for event in read_events(response.aiter_bytes())]
+        >>> async def texts(reply):
+        ...     return [event.data async for event in read_events(reply.chunks)]
     """
-    lines, events = _Lines(longest), _Events(longest)
+    lines, events = _LineCutter(longest), _EventBuilder(longest)
     async for chunk in chunks:
         for line in lines.feed(chunk):
             if (event := events.feed(line)) is not None:
@@ -67,7 +84,7 @@ async def read_events(
         raise EventStreamCut
 
 
-class _Lines:
+class _LineCutter:
     r"""Cuts bytes into lines. A ``\r`` at the end of a chunk may be half of a ``\r\n``."""
 
     def __init__(self, longest: int) -> None:
@@ -105,7 +122,7 @@ class _Lines:
             self._pieces.append(piece)
 
 
-class _Events:
+class _EventBuilder:
     """Puts lines together to events."""
 
     def __init__(self, longest: int) -> None:
