@@ -24,28 +24,21 @@ def modules(source):
         yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
 
 
-def imports(name, path, *, lazy=True):
-    """The absolute names that a module imports; without ``lazy``, only those that importing it imports."""
+def import_statements(name, path):
+    """Each import anywhere in a module, those for type checkers included: the module, and the names taken from it."""
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    for node in _statements(ast.parse(path.read_text()), lazy=lazy):
+    for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            yield from ((alias.name, ()) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = package.rsplit(".", node.level - 1)[0] if node.level else ""
-            module = ".".join(filter(None, (base if node.level else "", node.module)))
-            yield module
-            yield from (f"{module}.{alias.name}" for alias in node.names)
+            yield ".".join(filter(None, (base, node.module))), [alias.name for alias in node.names]
 
 
-def _statements(tree, *, lazy):
-    if lazy:
-        return ast.walk(tree)
-    found = []
-    for node in tree.body:
-        guarded = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-        if not guarded and not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            found.extend(ast.walk(node))
-    return found
+def imports(name, path):
+    """The absolute names that a module imports."""
+    for module, names in import_statements(name, path):
+        yield from (module, *(f"{module}.{one}" for one in names))
 
 
 def tops(source):
@@ -151,16 +144,20 @@ def test_no_module_is_longer_than_600_lines():
     assert not long
 
 
-def test_there_is_no_circle_of_imports():
+def test_there_is_no_circle_of_imports_not_even_for_types():
     for source in SOURCES:
         known = dict(modules(source))
-        graph = {
-            name: {one for one in imports(name, path, lazy=False) if one in known and one != name}
-            for name, path in known.items()
-        }
-        # `from . import x` in a package names both the package and its module; only the module is meant.
-        graph = {name: {one for one in uses if not name.startswith(f"{one}.")} for name, uses in graph.items()}
+        graph = {name: set(neighbours(name, path, known)) - {name} for name, path in known.items()}
         list(graphlib.TopologicalSorter(graph).static_order())
+
+
+def neighbours(name, path, known):
+    """The modules of ``known`` that a module imports; ``from . import x`` means the module ``x`` where there is one."""
+    for module, names in import_statements(name, path):
+        inner = [f"{module}.{one}" for one in names if f"{module}.{one}" in known]
+        yield from inner
+        if module in known and len(inner) < max(len(names), 1):
+            yield module
 
 
 def test_no_two_packages_share_a_name_a_module_or_an_entry_point(packages):

@@ -1,0 +1,70 @@
+"""The kernel stays thin: what stands in it, how large it is, and that it does without the agent."""
+
+import ast
+import io
+import subprocess
+import sys
+import tokenize
+from pathlib import Path
+
+KERNEL = Path(__file__).parents[1] / "core" / "src" / "sideband"
+FOLDERS = {
+    *("broker", "calls", "command_line", "contexts", "environments", "hooks", "host", "ledger", "models", "ops"),
+    *("plugins", "settings", "state", "workers"),
+}
+MODULES = {
+    *("__init__.py", "__main__.py", "_version.py", "blobs.py", "commands.py", "errors.py", "exit_codes.py"),
+    *("loading.py", "messages.py", "providers.py", "sandboxing.py", "skill.py", "store.py", "suggestions.py"),
+    *("tools.py", "worker.py"),
+}
+
+# Lines of code without docstrings, comments and blank lines. Raise it only with a reason, in the commit that does.
+MOST_LINES = 13_000
+
+_LAYOUT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def lines_of_code(source):
+    described = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+            described.update(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    written = set()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type not in _LAYOUT:
+            written.update(range(token.start[0], token.end[0] + 1))
+    return len(written - described)
+
+
+def test_lines_of_code_are_counted_without_docstrings_and_comments():
+    lines = [
+        '"""What it is.',
+        "",
+        'More."""',
+        "# why",
+        'x = """a',
+        'b"""',
+        "",
+        "def f():",
+        '    """Do."""',
+        "    return (",
+        "        x",
+        "    )",
+    ]
+    source = "\n".join(lines)
+    assert lines_of_code(source) == 6
+
+
+def test_the_kernel_stays_within_its_size():
+    assert sum(lines_of_code(path.read_text()) for path in KERNEL.rglob("*.py")) <= MOST_LINES
+
+
+def test_the_listing_of_the_kernel_reads_as_its_architecture():
+    there = {path.name for path in KERNEL.iterdir()} - {"__pycache__"}
+    assert there == FOLDERS | MODULES | {"py.typed"}
+
+
+def test_a_host_opens_without_the_agent():
+    code = "import sys, sideband.host; assert not [n for n in sys.modules if n.startswith('sideband_')]"
+    subprocess.run([sys.executable, "-c", code], check=True)
