@@ -1,4 +1,4 @@
-"""All errors of the core and of the plugins beside it, by package, with their codes."""
+"""All errors of the default distribution, by package, with their codes."""
 
 from __future__ import annotations
 
@@ -77,10 +77,11 @@ def _importable(error: type[SidebandError]) -> str:
 
 
 def _packages() -> Iterator[tuple[str, Path]]:
-    for source in [ROOT / "core" / "src", *sorted(ROOT.glob("plugins/*/src"))]:
-        for folder in sorted(source.iterdir()):
-            if (folder / "__init__.py").is_file():
-                yield folder.name, folder
+    for layer in ("core", "agent", "libs/*", "plugins/*"):
+        for source in sorted(ROOT.glob(f"{layer}/src")):
+            for folder in sorted(source.iterdir()):
+                if (folder / "__init__.py").is_file():
+                    yield folder.name, folder
 
 
 def _import_all(package: str) -> None:

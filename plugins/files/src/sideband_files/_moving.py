@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sideband.confined_files import FileChanged
 from sideband.ops import Level, OpContext, Reconciled, Recorded, Scope, Undo, UndoStep, op
+from sideband_confined_files import FileChanged
 
 from ._changes import look_first
 from ._models import Moved, MoveParams

@@ -7,8 +7,8 @@ from typing import Any
 
 from anyio import to_thread
 from sideband.blobs import BlobScope
-from sideband.confined_files import FileMissing, NewFile
 from sideband.ops import Level, OpContext, Scope, op
+from sideband_confined_files import FileMissing, NewFile
 
 from ._changes import Change, put, remove
 from ._kept import Before

@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 
-from sideband import confined_files
 from sideband.blobs import BlobScope
-from sideband.confined_files import ConfinedFolder, FileMissing, FileReader, FileTooLarge
 from sideband.ops import Level, OpContext, Scope, op
+from sideband_confined_files import ConfinedFolder, FileMissing, FileReader, FileTooLarge, FolderEntry
 
 from ._errors import FilesNotText
 from ._models import (
@@ -176,7 +175,7 @@ async def list_(params: ListParams, ctx: OpContext) -> Entries:
     return Entries(path=target.name, entries=entries, next=following, left_out=listing.left_out)
 
 
-def _entry_of(found: confined_files.Entry, name: str | None = None) -> Entry:
+def _entry_of(found: FolderEntry, name: str | None = None) -> Entry:
     """An entry as it is answered."""
     return Entry(name=name or found.name, kind=found.kind, size=found.size, modified=found.modified)
 

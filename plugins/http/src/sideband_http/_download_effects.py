@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sideband.confined_files import ConfinedFolder, FileMissing, normal_path
 from sideband.ops import OpContext, Reconciled, Recorded, Undo, UndoStep
+from sideband_confined_files import ConfinedFolder, FileMissing, normal_path
 
 from ._content import target_of
 from ._models import Download, DownloadParams, FetchBlobParams

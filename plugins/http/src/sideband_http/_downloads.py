@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from time import perf_counter
 
 from sideband.blobs import BlobScope
-from sideband.confined_files import normal_path
 from sideband.ops import EgressRefused, Level, OpContext, op
+from sideband_confined_files import normal_path
 
 from ._answers import blob_answer, download_answer, reading
 from ._content import target_of

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from anyio import from_thread
 
-from ._confined_errors import FileError, FileFailed, FileMissing, FileRefused, FileTaken
+from ._errors import FileError, FileFailed, FileMissing, FileRefused, FileTaken
 
 __all__ = ["PIECE", "digest_of", "entered", "locked", "opened", "ordinary", "settle", "translating"]
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from anyio import CapacityLimiter, from_thread, to_thread
 from attrs import define, field
 
-from ._confined_errors import FileChanged, FileRefused, FileTaken, FileTooLarge
-from ._confined_steps import PIECE, digest_of, locked, opened, ordinary, settle, translating
+from ._errors import FileChanged, FileRefused, FileTaken, FileTooLarge
+from ._steps import PIECE, digest_of, locked, opened, ordinary, settle, translating
 
 __all__ = ["NewFile", "check_expected", "open_new"]
 
