@@ -10,8 +10,8 @@ from io import TextIOWrapper
 from pathlib import Path
 
 from ._errors import SidebandError
-from ._files import default_home
 from .exit_codes import ExitCode
+from .state import default_home
 
 __all__ = ["flush_output", "known_error", "open_streams", "print_error"]
 

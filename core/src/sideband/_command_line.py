@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 from ._command_errors import flush_output, known_error, open_streams, print_error
 from ._errors import SidebandError, UsageError
-from ._files import default_home
 from .commands import Command
 from .exit_codes import ExitCode
 from .plugins._discovery import StaticPolicy, discover
 from .plugins._records import PluginRecord, State
+from .state import default_home
 
 __all__ = ["run"]
 

@@ -16,8 +16,8 @@ from packaging.specifiers import SpecifierSet
 from ._environment_errors import EnvironmentFailed, EnvironmentMissing
 from ._environment_files import Environment, read_environment, seal
 from ._installing import PackageSource, install_packages
-from ._temporary_folders import TemporaryFolder
 from .loading import SkillError, SkillSpec
+from .state import TemporaryFolder
 
 __all__ = ["EnvironmentMissing", "Environments"]
 

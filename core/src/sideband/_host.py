@@ -19,11 +19,9 @@ from ._catalog import SkillCatalog
 from ._environments import Environments
 from ._errors import ConfigurationError
 from ._exits import enter
-from ._files import default_home, make_home
 from ._isolation import ChosenSandbox
 from ._launches import SkillLaunches
 from ._plugin_context import HostPluginContext
-from ._temporary_folders import remove_leftovers
 from ._tool_registry import ToolRegistry
 from ._worker_reports import WorkerReports
 from .blobs import BlobScope, BlobStore
@@ -49,6 +47,7 @@ from .loading import LoadedSkills
 from .ops import Capability, Grant, Origin
 from .plugins import Plugin, PluginError, PluginHost, PluginRecord
 from .settings import LoadedSettings, load_settings
+from .state import default_home, make_home, remove_temporary_folders
 from .store import StoreSpec
 from .workers import WorkerPool
 
@@ -178,7 +177,7 @@ class Host:
             make_home(folder)
             # A worker may run as a user of its own, who reads them; others can't pass the folder above.
             folder.chmod(0o755)
-            remove_leftovers(folder)
+            remove_temporary_folders(folder)
         return folders
 
     async def call(self, tool: str, /, **arguments: Any) -> Any:

@@ -15,9 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ._agent_settings import AgentSettings
 from ._errors import ConfigurationError
-from ._files import default_home, write_atomically
 from ._policy import Policy
 from .plugins._policy import PluginPolicy
+from .state import default_home, write_state_file
 from .suggestions import did_you_mean
 
 __all__ = [
@@ -147,7 +147,7 @@ def trust_project(home: Path, project: Path) -> Path:
     trusted = _trusted(home)
     trusted[str(file)] = _digest(file)
     lines = [f"{json.dumps(path)} = {json.dumps(digest)}\n" for path, digest in sorted(trusted.items())]
-    write_atomically(home / "trust.toml", f"# trusted on {datetime.now(UTC):%Y-%m-%d}\n[projects]\n" + "".join(lines))
+    write_state_file(home / "trust.toml", f"# trusted on {datetime.now(UTC):%Y-%m-%d}\n[projects]\n" + "".join(lines))
     return file
 
 

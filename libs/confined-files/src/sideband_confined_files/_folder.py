@@ -12,12 +12,13 @@ from typing import TypeVar
 
 from anyio import CancelScope, CapacityLimiter, from_thread, to_thread
 from attrs import frozen
+from sideband.state import locked_folders
 
 from ._errors import FileRefused, FileTaken, FileTooLarge
 from ._listing import FolderEntry, Listing, entry_of, list_folder
 from ._paths import parts_of
 from ._reading import FileReader
-from ._steps import PIECE, digest_of, entered, locked, opened, ordinary, settle, translating
+from ._steps import PIECE, digest_of, entered, opened, ordinary, settle, translating
 from ._writing import NewFile, check_expected, open_new
 
 __all__ = ["ConfinedFolder"]
@@ -206,7 +207,7 @@ class ConfinedFolder:
 
         def work() -> None:
             shown = self.shown(path)
-            with _parent(self, path) as (folder, name), translating(shown), locked(folder):
+            with _parent(self, path) as (folder, name), translating(shown), locked_folders(folder):
                 check_expected(folder, name, shown, expected)
                 ordinary(folder, name, shown)
                 os.unlink(name, dir_fd=folder)
@@ -263,7 +264,7 @@ class ConfinedFolder:
                 _parent(self, path) as (folder, name),
                 _parent(other, target, create=True) as (target_folder, target_name),
                 translating(shown_target),
-                locked(folder, target_folder),
+                locked_folders(folder, target_folder),
             ):
                 ordinary(folder, name, shown)
                 check_expected(folder, name, shown, expected)
