@@ -28,11 +28,11 @@ import sideband_openai.plugin
 import sideband_store_sqlite.plugin
 from pydantic import BaseModel
 from sideband import Host
-from sideband_agent import Agent
 from sideband.messages import AssistantMessage, ToolCallPart, ToolResultMessage
 from sideband.plugins import Plugin, PluginContext
 from sideband.providers import Finished, ModelInfo, ModelRequest, StreamEvent
 from sideband.tools import ToolContext, tool
+from sideband_agent import Agent
 
 from ._peers import MISSING, model_server, peer
 from ._rows import Row, report

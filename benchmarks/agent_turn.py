@@ -31,8 +31,6 @@ import sideband_llm.plugin
 import sideband_store_sqlite.plugin
 from pydantic import BaseModel
 from sideband import Host, OpContext, OpFamily, op
-from sideband_agent import Agent
-from sideband_agent.sessions import MessageEntry, Sessions
 from sideband.hooks import TurnStart
 from sideband.messages import (
     AssistantMessage,
@@ -46,6 +44,8 @@ from sideband.messages import (
 from sideband.plugins import Plugin, PluginContext
 from sideband.providers import Finished, ModelInfo, ModelRequest, StreamEvent
 from sideband.tools import ToolContext, tool
+from sideband_agent import Agent
+from sideband_agent.sessions import MessageEntry, Sessions
 
 MESSAGES = (10, 100, 1_000)
 ENTRIES = (1_000, 10_000)

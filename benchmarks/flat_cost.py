@@ -21,11 +21,11 @@ from types import SimpleNamespace
 
 import anyio
 from sideband import Host, hookimpl
-from sideband_agent import Agent
-from sideband_agent.sessions import CompactionEntry, Sessions
 from sideband.ledger import Intent, Ledger
 from sideband.plugins import Plugin
 from sideband.tools import ToolContext, tool
+from sideband_agent import Agent
+from sideband_agent.sessions import CompactionEntry, Sessions
 
 from ._rows import Row, ratio_of, report
 from .agent_turn import MODEL, PLUGINS, TEXT, TURNS, Nothing, QuietModel, said

@@ -25,8 +25,9 @@ import aiohttp
 import anyio
 import httpx
 from sideband import Host
-from sideband_http._transport import Peer, TransportOptions, Trust
-from sideband_http._transport_choice import TransportName, transport_named
+from sideband_http._transport._choice import TransportName, transport_named
+from sideband_http._transport._interface import Peer, TransportOptions
+from sideband_http._transport._trust import Trust
 
 AT_ONCE = 100
 REQUESTS = 1_000

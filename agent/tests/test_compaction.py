@@ -2,8 +2,8 @@ import pytest
 from attrs import define, field
 from hypothesis import given
 from hypothesis import strategies as st
-from sideband._agent_settings import CompactionSettings
 from sideband.messages import AssistantMessage, ToolCallPart, ToolResultMessage, UserMessage
+from sideband.settings._agent import CompactionSettings
 from sideband_agent._compaction import carried_requests, fresh_messages, is_due, prepare, sliding_window
 from sideband_agent._repair import repair
 from sideband_agent._tokens import context_tokens, estimate

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import attrs
 from pydantic import BaseModel
-from sideband_agent import RunResult
 from sideband.hooks import HOOK_SPECS, Kind
 from sideband.messages import (
     AssistantMessage,
@@ -20,6 +19,7 @@ from sideband.messages import (
     UserMessage,
 )
 from sideband.providers import TextDelta, ThinkingDelta, ToolCallDelta
+from sideband_agent import RunResult
 
 from .docstrings import attributes, first_paragraph
 from .tables import paragraph, table

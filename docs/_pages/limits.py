@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from inspect import signature
 
-from sideband_agent._agent import MOST_CHILDREN
-from sideband_agent._compacting import _USUAL_WINDOW
-from sideband_agent._model_steps import _MOST_CALLS
 from sideband.providers import ANSWER_LIMITS
 from sideband.settings import AgentSettings, Policy
 from sideband.tools import RESULT_LIMITS, SCHEMA_LIMIT
@@ -18,6 +15,9 @@ from sideband.workers._snapshots import _MAXIMUM_BYTES
 from sideband.workers._watchdog import _IDLE_SECONDS
 from sideband.workers._worker import _WATCH_SECONDS
 from sideband.workers.runtime import MAX_FRAME, MAX_NESTING, MAX_VALUES
+from sideband_agent._agent import MOST_CHILDREN
+from sideband_agent._compacting import _USUAL_WINDOW
+from sideband_agent._model_steps import _MOST_CALLS
 
 from .tables import paragraph, table
 

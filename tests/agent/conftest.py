@@ -8,10 +8,10 @@ import sideband_llm.plugin
 import sideband_store_sqlite.plugin
 from pydantic import BaseModel
 from sideband import Host, Plugin
-from sideband_agent import Agent
 from sideband.hooks import HOOK_SPECS, Kind, hookimpl
 from sideband.messages import AssistantMessage, ToolResultMessage
 from sideband.tools import tool
+from sideband_agent import Agent
 from sideband_scripted import Scripted
 
 

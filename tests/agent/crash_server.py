@@ -15,10 +15,10 @@ import sideband_llm.plugin
 import sideband_store_sqlite.plugin
 from pydantic import BaseModel
 from sideband import Host, Plugin
-from sideband_agent import Agent
 from sideband.messages import AssistantMessage, UserMessage
 from sideband.ops import Level, OpFamily, op
 from sideband.tools import tool
+from sideband_agent import Agent
 from sideband_scripted import Scripted, Turn
 
 

@@ -3,9 +3,9 @@
 import anyio
 import pytest
 from sideband import Plugin
-from sideband_agent import Agent, Budget
 from sideband.providers import Prices
 from sideband.tools import tool
+from sideband_agent import Agent, Budget
 from sideband_scripted import Scripted, Turn
 
 pytestmark = pytest.mark.anyio

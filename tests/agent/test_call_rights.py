@@ -2,8 +2,8 @@
 
 import pytest
 from sideband import Plugin
-from sideband_agent import CallEnded, ToolsUnknown
 from sideband.tools import tool
+from sideband_agent import CallEnded, ToolsUnknown
 from sideband_scripted import Turn
 
 pytestmark = pytest.mark.anyio

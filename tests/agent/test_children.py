@@ -3,9 +3,9 @@
 import anyio
 import pytest
 from sideband import Plugin
-from sideband_agent import DepthReached
 from sideband.hooks import Section
 from sideband.tools import tool
+from sideband_agent import DepthReached
 from sideband_scripted import Hang, Turn
 
 pytestmark = pytest.mark.anyio

@@ -13,8 +13,8 @@ import anyio
 import pytest
 import sideband_store_sqlite.plugin
 from sideband import Host, Plugin
-from sideband_agent.sessions import MessageEntry, Sessions
 from sideband.ledger import verify
+from sideband_agent.sessions import MessageEntry, Sessions
 
 ROUNDS = int(os.environ.get("SIDEBAND_STORM_ROUNDS", "25"))
 SEED = int(os.environ.get("SIDEBAND_STORM_SEED", "4711"))

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 import pytest
 import sideband_llm.plugin
 from sideband import Host, Plugin, StoreError
-from sideband_agent import Agent, Budget
 from sideband.hooks import Compacted
 from sideband.store import StoreSpec
 from sideband.tools import tool
+from sideband_agent import Agent, Budget
 from sideband_scripted import Scripted, Turn
 from sideband_store_sqlite import open_sqlite
 

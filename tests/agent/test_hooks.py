@@ -243,8 +243,8 @@ async def test_the_prompt_is_built_once_for_a_channel(stage, kit):
 
 
 async def test_a_plugin_can_keep_the_user_in_a_session(stage, kit):
-    from sideband_agent import StructureRefused
     from sideband.hooks import Cancel
+    from sideband_agent import StructureRefused
 
     def stay(event):
         return Cancel("draft.md is not saved")

@@ -2,10 +2,9 @@
 
 import pytest
 from sideband import Plugin
-from sideband_agent import Agent
-from sideband_agent import ModelMissing
 from sideband.hooks import Compact, GiveUp, Park, Retry
 from sideband.providers import ProviderRefused
+from sideband_agent import Agent, ModelMissing
 from sideband_scripted import Broken, Scripted, Turn
 
 pytestmark = pytest.mark.anyio

@@ -2,9 +2,9 @@
 
 import pytest
 from sideband import Plugin
-from sideband_agent import Budget
 from sideband.hooks import Deny, Patch, hookimpl
 from sideband.tools import tool
+from sideband_agent import Budget
 from sideband_scripted import Turn
 
 pytestmark = pytest.mark.anyio

@@ -11,8 +11,6 @@ from typing import assert_type
 
 from pydantic import BaseModel
 from sideband import Host, Level, Plugin, SidebandError
-from sideband_agent import Agent, Budget, RunResult
-from sideband_agent import AgentBusy, Phase, RunStatus
 from sideband.hooks import (
     AgentStart,
     Ask,
@@ -55,6 +53,7 @@ from sideband.providers import (
     TextDelta,
 )
 from sideband.tools import Tool, ToolContext, ToolOutput, ToolView, tool
+from sideband_agent import Agent, AgentBusy, Budget, Phase, RunResult, RunStatus
 
 
 class Parrot:

@@ -10,10 +10,9 @@ import sideband_sql.plugin
 import sideband_store_sqlite.plugin
 from pydantic import BaseModel
 from sideband import Host, Plugin
-from sideband_agent import Agent
-from sideband_agent import RunResult
 from sideband.hooks import HOOK_SPECS, hookimpl
 from sideband.tools import Tool, tool
+from sideband_agent import Agent, RunResult
 from sideband_scripted import Scripted, Turn
 
 PAGE = "docs/agents.md"

@@ -10,10 +10,10 @@ import pytest
 import sideband_llm.plugin
 import sideband_store_sqlite.plugin
 from sideband import Host, Level, Plugin
-from sideband_agent import Agent
 from sideband.hooks import ChatCommands
 from sideband.ops import OpDenied, Recorded
 from sideband.tools import tool
+from sideband_agent import Agent
 from sideband_scripted import Scripted, Turn
 
 PAGE = "docs/plugins.md"

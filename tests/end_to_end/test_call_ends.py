@@ -4,7 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 from pydantic import BaseModel
-from sideband import CallRequest, Host, Plugin, _calls
+from sideband import CallRequest, Host, Plugin
+from sideband.calls import _skill_calls as _calls
 from sideband.ops import OpContext, OpFamily, op
 from sideband.workers import SkillFailed
 

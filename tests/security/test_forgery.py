@@ -303,7 +303,7 @@ return await vault.read(name='neighbour')
 """,
     "modules of the host, asked for by name": """
 found = []
-for name in ('sideband.broker', 'sideband.ledger', 'sideband._host', 'sideband.ops', 'anyio', 'pluggy', 'attrs'):
+for name in ('sideband.broker', 'sideband.ledger', 'sideband.host._host', 'sideband.ops', 'anyio', 'pluggy', 'attrs'):
     try:
         __import__(name)
         found.append(name)

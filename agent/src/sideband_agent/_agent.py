@@ -9,7 +9,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import anyio
-from sideband._plugin_context import HostPluginContext
 from sideband.hooks import (
     HookRegistry,
     ModelSelect,
@@ -23,6 +22,7 @@ from sideband.hooks import (
 from sideband.hooks import (
     Phase as HookPhase,
 )
+from sideband.host import HostPluginContext
 from sideband.messages import ImagePart, Usage
 from sideband.plugins import PluginContext
 from sideband.settings import AgentSettings

@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from attrs import define, field
-from sideband._errors import SidebandError
+from sideband.errors import SidebandError
 from sideband.hooks import Cancel, Compacted, SavePoint, SessionCompact
 
 from ._compaction import Preparation, carried_requests, fresh_messages, is_due, prepare, sliding_window

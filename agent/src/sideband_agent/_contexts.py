@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 from attrs import define, evolve, field
-from sideband._plugin_context import HostPluginContext
 from sideband.broker import Progress
 from sideband.hooks import HookRegistry
+from sideband.host import HostPluginContext
 from sideband.messages import Usage, parse_message
 from sideband.ops import Credential, Origin
 

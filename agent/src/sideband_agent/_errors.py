@@ -26,8 +26,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sideband._errors import SidebandError
 from sideband.broker import disapproval
+from sideband.errors import SidebandError
 from sideband.exit_codes import ExitCode
 from sideband.hooks import Decision, Verdict
 from sideband.ops import OpDenied, OpError
@@ -180,7 +180,7 @@ class ModelFailed(AgentError, RuntimeError):
     exit_code = ExitCode.UNAVAILABLE
 
     def __init__(
-        self, error: Mapping[str, Any], *, hint: str = "", kind: str = "", exit_code: int = ExitCode.UNAVAILABLE
+        self, error: Mapping[str, Any], *, hint: str = "", kind: str = "", exit_code: ExitCode = ExitCode.UNAVAILABLE
     ) -> None:
         super().__init__(
             str(error.get("message", "the model call failed")),

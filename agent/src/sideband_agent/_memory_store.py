@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from attrs import define, field
-from sideband._errors import StoreConflict
+from sideband.errors import StoreConflict
 from sideband.store import Document, Record, Transaction
 
 __all__ = ["MemoryStore"]

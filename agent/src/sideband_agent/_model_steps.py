@@ -7,7 +7,7 @@ from typing import Any
 
 import anyio
 from attrs import define, evolve, field
-from sideband._errors import SidebandError
+from sideband.errors import SidebandError
 from sideband.hooks import Compact, GiveUp, HookRegistry, ModelError, ModelSelect, Park, Retry, RetryEnd, RetryStart
 from sideband.messages import AssistantMessage
 from sideband.ops import OpDenied, OpError

@@ -76,4 +76,4 @@ class RunResult:
     run: str = ""
     session: str = ""
     resume_at: float | None = None
-    exit_code: int = ExitCode.SUCCESS
+    exit_code: ExitCode = ExitCode.SUCCESS

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 from attrs import define, field
-from sideband._errors import SidebandError
 from sideband.broker import Redactor
+from sideband.errors import SidebandError
 from sideband.exit_codes import ExitCode
 from sideband.hooks import AgentEnd, AgentError, AgentStart, BeforeAgentStart, Handled, Input, SavePoint
 from sideband.messages import AssistantMessage, Message, UserMessage, to_data
@@ -223,7 +223,7 @@ def _as_data(error: Exception | None, redactor: Redactor) -> dict[str, Any] | No
     return {"code": "agent.defect", "message": message, "hint": "report it"}
 
 
-def _exit_code(status: RunStatus, error: Exception | None) -> int:
+def _exit_code(status: RunStatus, error: Exception | None) -> ExitCode:
     if status == "completed":
         return ExitCode.SUCCESS
     return error.exit_code if isinstance(error, SidebandError) else ExitCode.FAILURE

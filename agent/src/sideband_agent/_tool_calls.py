@@ -8,7 +8,7 @@ from typing import Any
 
 import anyio
 from attrs import define, evolve, field, frozen
-from sideband.broker import Progress, Unserializable, reply, trail
+from sideband.broker import Progress, Unserializable, approval_as_data, decisions_as_data
 from sideband.hooks import (
     HookRegistry,
     ToolCall,
@@ -184,13 +184,13 @@ class ToolCalls:
         decision = await self.hooks.decide(event, validate=tool.validate)
         if decision.replaced_by and decision.arguments is not None:
             one.arguments = thaw(decision.arguments)
-        one.said = trail(decision)
+        one.said = decisions_as_data(decision)
         if decision.verdict is Verdict.DENY:
             one.answer = await self._refuse(one, ToolDenied(tool.name, decision))
             return RunHalted(decision.reason, decision.plugin) if decision.halt else None
         if decision.verdict is Verdict.ASK:
             approved = await self._approved(decision.question, event, one)
-            one.said.append(reply(approved=approved))
+            one.said.append(approval_as_data(approved=approved))
             if not approved:
                 one.answer = await self._refuse(one, ToolDenied(tool.name, decision, asked=approved is not None))
         return None

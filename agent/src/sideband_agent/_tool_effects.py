@@ -9,8 +9,8 @@ from typing import Any
 import anyio
 from attrs import define, field
 from pydantic import BaseModel, ConfigDict
-from sideband._errors import SidebandError
 from sideband.broker import BoundOp, Broker, Call, KeyReused, safe_text
+from sideband.errors import SidebandError
 from sideband.messages import TextPart
 from sideband.ops import EffectInFlight, EffectUnknown, Grant, Level, OpContext, OpError, OpFamily, OpSpec, OpTimeout
 from sideband.plugins import LoadedPlugin, PluginRecord

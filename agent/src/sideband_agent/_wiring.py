@@ -9,8 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from attrs import define, field, frozen
-from sideband._plugin_context import HostPluginContext
 from sideband.broker import Progress
+from sideband.host import HostPluginContext
 from sideband.messages import AssistantMessage, ToolResultMessage, Usage
 from sideband.tools import Tool, ToolView
 

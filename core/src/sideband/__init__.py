@@ -14,10 +14,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ._errors import ConfigurationError, SidebandError, StoreConflict, StoreError, UsageError
-    from ._host import CallRequest, CallResult, Host
     from .broker import EffectReport, Progress
+    from .errors import ConfigurationError, SidebandError, StoreConflict, StoreError, UsageError
     from .hooks import hookimpl
+    from .host import CallRequest, CallResult, Host
     from .ops import Level, OpContext, OpFamily, Scope, op
     from .plugins import Plugin
 
@@ -43,8 +43,8 @@ __all__ = [
 ]
 
 _HOMES = {
-    "._errors": ("ConfigurationError", "SidebandError", "StoreConflict", "StoreError", "UsageError"),
-    "._host": ("CallRequest", "CallResult", "Host"),
+    ".errors": ("ConfigurationError", "SidebandError", "StoreConflict", "StoreError", "UsageError"),
+    ".host": ("CallRequest", "CallResult", "Host"),
     ".broker": ("EffectReport", "Progress"),
     ".hooks": ("hookimpl",),
     ".ops": ("Level", "OpContext", "OpFamily", "Scope", "op"),

@@ -19,7 +19,7 @@ def main(argv: list[str] | None = None) -> int:
 
         print(f"sideband {__version__}")  # also where standard output is closed
         return 0
-    from ._command_line import run
+    from .command_line import run
 
     return run(arguments)
 

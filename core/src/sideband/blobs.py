@@ -26,7 +26,8 @@ import anyio
 from anyio import to_thread
 from attrs import define, field, frozen
 
-from .ops import OpFailed, Scope
+from .ops._errors import OpFailed
+from .ops._scope import Scope
 from .state import PartialFile
 
 __all__ = [

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from attrs import Factory, field, frozen
 
-from ._errors import SidebandError
+from .errors import SidebandError
 
 if TYPE_CHECKING:
     from .ops import OpFamily

@@ -9,13 +9,13 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, Protocol, get_type_hints
+from typing import Any, get_type_hints
 
 from attrs import field, frozen
 from pydantic import BaseModel, ValidationError
 
+from .contexts import ToolContext
 from .ops import Level
-from .plugins import AgentContext
 from .providers import ToolSchema
 
 __all__ = [
@@ -57,38 +57,6 @@ class ResultLimits:
 
 RESULT_LIMITS = ResultLimits()
 """The limits of every result."""
-
-
-class ToolContext(AgentContext, Protocol):
-    """What a tool gets besides its arguments. ``dispatch`` makes effects of the call, recorded under it.
-
-    Attributes:
-        call: the id of the call.
-        key: the idempotency key of the call, ``session:run:step``.
-    """
-
-    @property
-    def call(self) -> str:
-        """The id of the call."""
-
-    @property
-    def key(self) -> str:
-        """The idempotency key of the call."""
-
-    async def progress(
-        self, *, current: float | None = None, total: float | None = None, message: str | None = None
-    ) -> None:
-        """Tell whoever watches how far the call is. Never sent to the model."""
-
-    async def output(self, handle: str) -> str:
-        """The whole text of a result of which the model saw only a part.
-
-        Raises:
-            LookupError: this session has no such result.
-        """
-
-    async def skills(self) -> tuple[Mapping[str, Any], ...]:
-        """The skills that the agent may use: each with ``name``, ``description``, ``location`` and ``tools``."""
 
 
 @frozen

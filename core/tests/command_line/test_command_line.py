@@ -189,7 +189,7 @@ def test_a_variable_can_say_which_commands_may_load(command, capsys, monkeypatch
 
 
 def test_without_any_command_it_says_what_to_install(capsys, monkeypatch):
-    monkeypatch.setattr("sideband._command_line.discover", lambda home, policy: ())
+    monkeypatch.setattr("sideband.command_line._run.discover", lambda home, policy: ())
     assert main(["greet"]) == 2
     assert "sideband-cli" in capsys.readouterr().err
 
@@ -197,11 +197,11 @@ def test_without_any_command_it_says_what_to_install(capsys, monkeypatch):
 def test_a_reader_that_has_had_enough_is_no_error(tmp_path):
     code = (
         "import sys\n"
-        "from sideband import _command_line\n"
+        "from sideband.command_line import _run as command_line\n"
         "def flood(arguments):\n"
         "    while True: print('x' * 99_999)\n"
-        "_command_line._run = flood\n"
-        "sys.exit(_command_line.run([]))\n"
+        "command_line._run = flood\n"
+        "sys.exit(command_line.run([]))\n"
     )
     with subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 from sideband import SidebandError
-from sideband._catalog import SkillCatalog
+from sideband.calls._catalog import SkillCatalog
 from sideband.loading import LoadedSkills, SkillProblem, SkillSpec, ToolSpec
 from sideband.plugins import PluginError
 from sideband.workers import ToolNotFound

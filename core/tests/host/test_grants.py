@@ -2,7 +2,7 @@
 
 import pytest
 from sideband import ConfigurationError
-from sideband._grants import RememberedGrants
+from sideband.calls._grants import RememberedGrants
 from sideband.ops import Grant
 
 

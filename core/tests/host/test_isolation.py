@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import anyio.lowlevel
 import pytest
 from sideband import SidebandError
-from sideband._isolation import ChosenSandbox
+from sideband.calls._isolation import ChosenSandbox
 from sideband.plugins import PluginError
 from sideband.workers import Isolation, IsolationUnavailable, Probe
 

@@ -1,7 +1,7 @@
 """What workers tried is recorded one after the other, and never lost silently."""
 
 import pytest
-from sideband._worker_reports import WorkerReports
+from sideband.calls._worker_reports import WorkerReports
 from sideband.ledger import LedgerClosed
 from sideband.workers import WorkerReport
 

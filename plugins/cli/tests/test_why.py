@@ -9,14 +9,14 @@ import sideband_llm.plugin
 import sideband_store_sqlite.plugin
 from pydantic import BaseModel
 from sideband import Host, Plugin, StoreError
-from sideband_agent import Agent
-from sideband_agent.sessions import MessageEntry, Sessions
 from sideband.hooks import Ask, Deny, Retry, hookimpl
 from sideband.ledger import Intent, Outcome, query
 from sideband.messages import AssistantMessage, ToolCallPart, UserMessage
 from sideband.ops import Level, OpFamily, Origin, op
 from sideband.providers import ProviderError
 from sideband.tools import tool
+from sideband_agent import Agent
+from sideband_agent.sessions import MessageEntry, Sessions
 from sideband_cli._why import explain
 from sideband_cli._why_text import describe_why, why_data
 from sideband_scripted import Scripted, Turn

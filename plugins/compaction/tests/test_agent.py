@@ -8,10 +8,10 @@ import sideband_llm.plugin
 import sideband_store_sqlite.plugin
 from pydantic import BaseModel
 from sideband import Host, Plugin
-from sideband_agent import Agent
 from sideband.messages import AssistantMessage, ToolCallPart, ToolResultMessage
 from sideband.providers import Finished, ModelInfo, ProviderRefused
 from sideband.tools import tool
+from sideband_agent import Agent
 
 pytestmark = pytest.mark.anyio
 

@@ -8,8 +8,8 @@ import sideband_llm.plugin
 import sideband_store_sqlite.plugin
 from pydantic import BaseModel
 from sideband import Host, Plugin
-from sideband_agent import Agent
 from sideband.tools import ToolContext, tool
+from sideband_agent import Agent
 from sideband_scripted import Scripted, Turn
 
 pytestmark = pytest.mark.anyio

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import anyio
-import sideband_http._resolving
+import sideband_http._addresses._resolving
 import sideband_http.plugin
 import sideband_store_sqlite.plugin
 from sideband import Host, Plugin
@@ -159,7 +159,7 @@ async def main(home):
         Plugin(kind="store", name="sqlite", value=sideband_store_sqlite.plugin),
         Plugin(kind="op", name="http", value=sideband_http.plugin),
     ]
-    sideband_http._resolving._REMEMBERED_SECONDS = -1.0
+    sideband_http._addresses._resolving._REMEMBERED_SECONDS = -1.0
     results = {}
     async with Host(home=home, plugins=plugins, autoload=False) as host:
         for name in sorted(ANSWERS):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sideband_http import AddressClass
-from sideband_http._addresses import BLOCKS, METADATA, classify, literal
+from sideband_http._addresses._classes import BLOCKS, METADATA, classify, literal
 
 ORDER = list(AddressClass)
 EMBEDDING = [IPv6Network(one) for one in ("::ffff:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48", "2001::/32", "2002::/16")]

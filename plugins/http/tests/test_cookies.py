@@ -4,7 +4,7 @@ import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sideband_http._cookies import CookieJar
+from sideband_http._request._cookies import CookieJar
 
 URL = "https://app.example.co.uk/path/page"
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sideband_http import ContentInvalid, ResponseTooLarge
-from sideband_http._decoding import decoded
+from sideband_http._response._decoding import decoded
 
 
 def undo(data, encoding, *, max_bytes=1_000_000, chunk=1000):

@@ -6,8 +6,8 @@ from contextlib import aclosing
 import pytest
 from sideband.ops import Credential, EgressRefused
 from sideband_http import SecretReturned
-from sideband_http._egress import _OVERLAP, check_stream
-from sideband_http._url import parse_url
+from sideband_http._addresses._url import parse_url
+from sideband_http._request._egress import _OVERLAP, check_stream
 
 pytestmark = pytest.mark.anyio
 
@@ -94,7 +94,9 @@ async def test_a_secret_stands_in_no_params(host, bound):
 
 async def test_a_secret_is_no_name_to_be_looked_up(host, bound, monkeypatch):
     asked = []
-    monkeypatch.setattr("sideband_http._resolving.socket.getaddrinfo", lambda name, *_, **__: asked.append(name))
+    monkeypatch.setattr(
+        "sideband_http._addresses._resolving.socket.getaddrinfo", lambda name, *_, **__: asked.append(name)
+    )
     await refused(host, "http.get", f"http://{TOKEN}.example.test/")
     assert asked == []
 
@@ -118,7 +120,9 @@ async def test_a_redirect_does_not_carry_a_secret_on(host, bound, other, answeri
 
 async def test_a_redirect_looks_up_no_name_that_holds_a_secret(host, bound, answering, monkeypatch):
     asked = []
-    monkeypatch.setattr("sideband_http._resolving.socket.getaddrinfo", lambda name, *_, **__: asked.append(name))
+    monkeypatch.setattr(
+        "sideband_http._addresses._resolving.socket.getaddrinfo", lambda name, *_, **__: asked.append(name)
+    )
     answering("Location", f"http://{TOKEN}.example.test/", 302)
     await refused(host, "http.get", bound.url("/leak"))
     assert asked == []

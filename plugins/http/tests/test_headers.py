@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sideband_http import HeaderRefused
-from sideband_http._headers import check_cookies, check_credential_headers, check_headers
+from sideband_http._request._header_rules import check_cookies, check_credential_headers, check_headers
 
 RESERVED = ["Connection", "Content-Length", "Expect", "Host", "HTTP2-Settings", "Keep-Alive", "TE", "Trailer"]
 RESERVED += ["Transfer-Encoding", "Upgrade", "Proxy-Authorization", "Proxy-Connection", "Proxy-Anything"]

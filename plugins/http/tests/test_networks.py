@@ -5,12 +5,13 @@ from ipaddress import ip_address
 
 import anyio
 import pytest
-import sideband_http._resolving
-import sideband_http._transport
+import sideband_http._addresses._resolving
+import sideband_http._transport._connections
 from sideband.ops import EffectUnknown, OpDenied
 from sideband_http import AddressDenied, AddressRefused, ConnectFailed, HttpScope, TlsFailed
-from sideband_http._transport import Connections, Peer
-from sideband_http._trust import Trust
+from sideband_http._transport._connections import HttpConnections
+from sideband_http._transport._interface import Peer
+from sideband_http._transport._trust import Trust
 
 pytestmark = pytest.mark.anyio
 
@@ -43,7 +44,7 @@ def place(address):
 @pytest.fixture
 def names(monkeypatch):
     made = Names()
-    monkeypatch.setattr(sideband_http._resolving.socket, "getaddrinfo", patched(made))
+    monkeypatch.setattr(sideband_http._addresses._resolving.socket, "getaddrinfo", patched(made))
     return made
 
 
@@ -113,7 +114,7 @@ async def test_a_key_is_free_again_after_a_refusal(host, server, names):
 
 @pytest.mark.parametrize("path", ["/status?code=503", "/hangup?failures=9"])
 async def test_what_an_earlier_attempt_did_is_not_taken_back_by_a_refusal(host, server, names, monkeypatch, path):
-    monkeypatch.setattr(sideband_http._resolving, "_REMEMBERED_SECONDS", -1.0)
+    monkeypatch.setattr(sideband_http._addresses._resolving, "_REMEMBERED_SECONDS", -1.0)
     answers = iter([["127.0.0.1"], ["10.0.0.1"]])
     names.known[NAME] = lambda: next(answers)
     params = {"url": f"http://{NAME}:{server.server_port}{path}", "retry": 1, "retry_delay": 0}
@@ -258,7 +259,7 @@ async def test_an_answer_that_changes_is_asked_for_once_for_each_request(get, na
 
 
 async def test_a_name_that_flips_is_judged_by_what_it_is_now(open_host, names, server, monkeypatch):
-    monkeypatch.setattr(sideband_http._resolving, "_REMEMBERED_SECONDS", -1.0)
+    monkeypatch.setattr(sideband_http._addresses._resolving, "_REMEMBERED_SECONDS", -1.0)
     answers = iter([["127.0.0.1"], ["8.8.8.8"], ["127.0.0.1"]])
     names.known[NAME] = lambda: next(answers)
     url = f"http://{NAME}:{server.server_port}/echo"
@@ -273,7 +274,7 @@ async def test_a_name_that_flips_is_judged_by_what_it_is_now(open_host, names, s
 
 
 async def test_a_connection_that_is_open_serves_only_who_may_reach_its_peer(open_host, names, server, monkeypatch):
-    monkeypatch.setattr(sideband_http._resolving, "_REMEMBERED_SECONDS", -1.0)
+    monkeypatch.setattr(sideband_http._addresses._resolving, "_REMEMBERED_SECONDS", -1.0)
     names.known[NAME] = ["127.0.0.1"]
     url = f"http://{NAME}:{server.server_port}/echo"
     async with open_host() as host:
@@ -378,12 +379,12 @@ async def test_an_address_of_one_network_card_is_not_used(get, names):
 
 
 def test_the_address_that_answered_is_asked_first_the_next_time(monkeypatch):
-    connections = Connections(Trust(), 10)
+    connections = HttpConnections(Trust(), 10)
     peers = [Peer(NAME, ip_address("127.0.0.8")), Peer(NAME, ip_address("127.0.0.1"))]
     assert connections.in_order(peers) == peers
     connections.reached(peers[1])
     assert connections.in_order(peers) == peers[::-1]
-    monkeypatch.setattr(sideband_http._transport, "_MOST_REACHED", 1)
+    monkeypatch.setattr(sideband_http._transport._connections, "_MOST_REACHED", 1)
     connections.reached(Peer("other.test", peers[0].address))
     assert connections.in_order(peers) == peers
 

@@ -9,14 +9,14 @@ from contextlib import contextmanager, suppress
 from ipaddress import ip_address
 
 import pytest
-import sideband_http._exchange
-import sideband_http._proxies
-import sideband_http._resolving
+import sideband_http._addresses._resolving
+import sideband_http._exchange._sending
+import sideband_http._transport._proxies
 from sideband.ops import Credential, OpDenied, OpUnavailable
 from sideband_http import AddressDenied, HttpTimeout, ProxyFailed
-from sideband_http._addresses import AddressClass
-from sideband_http._proxies import Bypass, ProxyRules
-from sideband_http._url import parse_url
+from sideband_http._addresses._classes import AddressClass
+from sideband_http._addresses._url import parse_url
+from sideband_http._transport._proxies import Bypass, ProxyRules
 
 pytestmark = pytest.mark.anyio
 
@@ -108,7 +108,7 @@ def names(monkeypatch):
             return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, 0)) for one in known[host]]
         return system(host, *args, **kwargs)
 
-    monkeypatch.setattr(sideband_http._resolving.socket, "getaddrinfo", look_up)
+    monkeypatch.setattr(sideband_http._addresses._resolving.socket, "getaddrinfo", look_up)
     return known
 
 
@@ -125,7 +125,7 @@ async def test_a_tunnel_leads_to_the_address_that_was_checked(open_host, proxy, 
 
 async def test_a_proxy_sees_nothing_of_what_is_said_over_tls(open_host, proxy, tls_server, ca_file, monkeypatch):
     # The proxy's own machine is where the test's certificate is valid for.
-    monkeypatch.setattr(sideband_http._proxies, "_NEVER_PROXIED", frozenset())
+    monkeypatch.setattr(sideband_http._transport._proxies, "_NEVER_PROXIED", frozenset())
     proxy.leads_to = tls_server.server_address
     async with open_host(proxy=proxy.origin, ca_file=str(ca_file)) as host:
         answer = await host.op("http.get", {"url": tls_server.url("/echo?q=private"), "headers": {"X-A": "private"}})
@@ -269,7 +269,7 @@ async def test_a_proxy_that_is_silent_is_not_waited_for_longer_than_asked(open_h
 
 
 async def test_a_proxy_that_is_silent_about_one_address_is_asked_for_the_next(open_host, proxy, names, monkeypatch):
-    monkeypatch.setattr(sideband_http._exchange, "_NEXT_PEER", 0.05)
+    monkeypatch.setattr(sideband_http._exchange._sending, "_NEXT_PEER", 0.05)
     names[NAME] = ["8.8.8.8", "8.8.4.4"]
     proxy.answer = None
     async with open_host(proxy=proxy.origin) as host:
@@ -336,7 +336,7 @@ def test_a_bypass_is_connected_to_directly():
     assert rules.for_name(parse_url("http://x.org/")).host == "proxy"
     assert rules.for_address(parse_url("http://x.corp/"), ip_address("8.8.8.8")) is None
     assert rules.for_address(parse_url("https://x.org/"), ip_address("8.8.8.8")) is None
-    assert AddressClass.METADATA in sideband_http._proxies._NEVER_PROXIED
+    assert AddressClass.METADATA in sideband_http._transport._proxies._NEVER_PROXIED
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from sideband_http import AddressClass
-from sideband_http._addresses import BLOCKS, FORBIDDEN, METADATA, literal
+from sideband_http._addresses._classes import BLOCKS, FORBIDDEN, METADATA, literal
 
 README = Path(__file__).parents[1].joinpath("README.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| `([a-z-]+)` \| ([^|]*) \| ([^|]*) \|$", re.MULTILINE)

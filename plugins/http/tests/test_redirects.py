@@ -1,7 +1,8 @@
 import pytest
 from sideband_http import RedirectRefused, UrlInvalid
-from sideband_http._redirects import Hop, next_hop
-from sideband_http._url import parse_url
+from sideband_http._addresses._url import parse_url
+from sideband_http._exchange._redirects import next_hop
+from sideband_http._request._plan import Hop
 
 
 def hop(method="GET", url="https://a.example/x", content=None):

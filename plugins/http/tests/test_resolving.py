@@ -5,13 +5,13 @@ import threading
 
 import anyio
 import pytest
-import sideband_http._resolving
-from sideband_http._resolving import NameUnresolved, SystemResolver
+import sideband_http._addresses._resolving
+from sideband_http._addresses._resolving import NameUnresolved, SystemResolver
 
 pytestmark = pytest.mark.anyio
 
-MOST = sideband_http._resolving._MOST_LOOKUPS
-MOST_FOR_ONE = sideband_http._resolving._MOST_FOR_ONE
+MOST = sideband_http._addresses._resolving._MOST_LOOKUPS
+MOST_FOR_ONE = sideband_http._addresses._resolving._MOST_FOR_ONE
 
 
 def place(address):
@@ -69,14 +69,14 @@ async def test_an_answer_is_remembered_for_a_while(resolver, system, monkeypatch
     for _ in range(3):
         await resolver.resolve("h.test", "me")
     assert system.asked == ["h.test"]
-    monkeypatch.setattr(sideband_http._resolving, "_REMEMBERED_SECONDS", -1.0)
+    monkeypatch.setattr(sideband_http._addresses._resolving, "_REMEMBERED_SECONDS", -1.0)
     await resolver.resolve("other.test", "me")
     await resolver.resolve("other.test", "me")
     assert system.asked == ["h.test", "other.test", "other.test"]
 
 
 async def test_what_is_remembered_has_a_limit(resolver, system, monkeypatch):
-    monkeypatch.setattr(sideband_http._resolving, "_MOST_REMEMBERED", 2)
+    monkeypatch.setattr(sideband_http._addresses._resolving, "_MOST_REMEMBERED", 2)
     for name in ("a.test", "b.test", "c.test", "c.test", "a.test"):
         await resolver.resolve(name, "me")
     assert system.asked == ["a.test", "b.test", "c.test", "a.test"]
@@ -99,7 +99,7 @@ async def test_what_the_system_raises_is_said(resolver, system):
 
 
 async def test_a_system_that_does_not_answer_is_not_waited_for(resolver, system, monkeypatch):
-    monkeypatch.setattr(sideband_http._resolving, "_SECONDS", 0.05)
+    monkeypatch.setattr(sideband_http._addresses._resolving, "_SECONDS", 0.05)
     system.let.clear()
     with pytest.raises(NameUnresolved, match="no name server answered"):
         await resolver.resolve("h.test", "me")
@@ -153,7 +153,7 @@ async def test_a_lookup_that_is_cancelled_before_it_began_leaves_nothing(resolve
 
 
 def test_a_thread_that_begins_after_all_have_left_asks_nobody(system):
-    place = sideband_http._resolving._Places().take("me")
+    place = sideband_http._addresses._resolving._LookupPlaces().take("me")
     place.leave_unless_used()
     assert place.use(system, "h.test") == ()
     assert system.asked == []

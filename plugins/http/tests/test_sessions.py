@@ -1,8 +1,8 @@
 import anyio
 import pytest
 from sideband.ops import OpDenied, OpParamsInvalid
-from sideband_http import HttpError, SessionNotFound
-from sideband_http._sessions import OpenSession
+from sideband_http import HttpError, HttpSessionNotFound
+from sideband_http._exchange._sessions import OpenSession
 
 pytestmark = pytest.mark.anyio
 
@@ -157,9 +157,9 @@ async def test_a_session_of_somebody_else_can_not_be_used(host, server):
         await anyio.to_thread.run_sync(server.arrived.wait)
         state = (await host.broker.ops.plugin("http")).state
         (theirs_id,) = state.sessions.ids()
-        with pytest.raises(SessionNotFound) as caught:
+        with pytest.raises(HttpSessionNotFound) as caught:
             await host.op(REQUEST, {"session_id": theirs_id, "url": server.url("/echo")})
-        with pytest.raises(SessionNotFound):
+        with pytest.raises(HttpSessionNotFound):
             await host.op("http.session_close", {"session_id": theirs_id})
         assert len(state.sessions.ids()) == 1
         group.cancel_scope.cancel()

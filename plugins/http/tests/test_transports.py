@@ -7,9 +7,10 @@ import anyio
 import pytest
 from sideband.ops import OpUnavailable
 from sideband_http import HttpTimeout, ProtocolFailed, TransportUnavailable
-from sideband_http._aiohttp_transport import AiohttpTransport
-from sideband_http._transport import TransportOptions, Trust
-from sideband_http._transport_choice import transport_named
+from sideband_http._transport._aiohttp import AiohttpTransport
+from sideband_http._transport._choice import transport_named
+from sideband_http._transport._interface import TransportOptions
+from sideband_http._transport._trust import Trust
 
 pytestmark = pytest.mark.anyio
 

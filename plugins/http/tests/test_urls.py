@@ -6,7 +6,7 @@ import yarl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sideband_http import UrlInvalid
-from sideband_http._url import parse_url
+from sideband_http._addresses._url import parse_url
 
 PORTS = {"http": 80, "https": 443}
 

@@ -9,9 +9,9 @@ import sideband_retry.plugin
 import sideband_store_sqlite.plugin
 from pydantic import BaseModel
 from sideband import Host, Plugin
-from sideband_agent import Agent
 from sideband.providers import ProviderError, ProviderRefused, ProviderTimeout, ProviderUnreachable, StreamBroken
 from sideband.tools import ToolContext, tool
+from sideband_agent import Agent
 from sideband_retry._classes import ErrorKind
 from sideband_retry._failure import Failure
 from sideband_retry._hints import hint_of

@@ -6,9 +6,9 @@ import math
 import anyio
 import pytest
 from sideband import Plugin
-from sideband_agent import Budget
 from sideband.hooks import Ask, Deny, hookimpl
 from sideband.tools import tool
+from sideband_agent import Budget
 from sideband_scripted import Hang, Turn
 
 pytestmark = pytest.mark.anyio

@@ -6,10 +6,10 @@ from contextlib import aclosing
 import anyio
 import pytest
 from sideband import Plugin
-from sideband_agent import Agent
 from sideband.messages import AssistantMessage, TextPart, ThinkingPart, ToolCallPart, Usage
 from sideband.providers import ANSWER_LIMITS, Finished, TextDelta
 from sideband.tools import tool
+from sideband_agent import Agent
 from sideband_scripted import Scripted, Turn
 
 pytestmark = pytest.mark.anyio

@@ -5,9 +5,9 @@ import json
 import anyio
 import pytest
 from sideband import Plugin
+from sideband.tools import tool
 from sideband_agent import Agent
 from sideband_agent.sessions import SessionLocked
-from sideband.tools import tool
 from sideband_scripted import Hang, Turn
 
 pytestmark = pytest.mark.anyio

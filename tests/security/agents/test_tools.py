@@ -6,10 +6,10 @@ from base64 import b64encode
 import anyio
 import pytest
 from sideband import Plugin
-from sideband_agent import Agent
 from sideband.hooks import Deny, hookimpl
 from sideband.messages import ImagePart, TextPart
 from sideband.tools import RESULT_LIMITS, Tool, ToolOutput, tool
+from sideband_agent import Agent
 from sideband_scripted import Scripted, Turn
 
 pytestmark = pytest.mark.anyio

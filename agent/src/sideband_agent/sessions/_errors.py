@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from sideband._errors import SidebandError
+from sideband.errors import SidebandError
 from sideband.exit_codes import ExitCode
 from sideband.suggestions import closest
 

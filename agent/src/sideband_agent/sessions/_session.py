@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import anyio
 from attrs import define, field
-from sideband._errors import StoreError
+from sideband.errors import StoreError
 from sideband.messages import Message
 
 from ._entries import (

@@ -3,8 +3,8 @@
 from ._broker import Broker
 from ._call import Call, EffectReport, Progress
 from ._claims import Claims
-from ._decisions import Approver
-from ._errors import EffectMissing, KeyReused
+from ._decisions import Approver, approval_as_data, decisions_as_data, disapproval
+from ._errors import EffectMissing, KeyReused, safe_text
 from ._lookup import BoundOp, Ops
 from ._recovery import Recovered, recover
 from ._redaction import Redactor, Unserializable
@@ -27,7 +27,11 @@ __all__ = [
     "UndoPlan",
     "UndoneStep",
     "Unserializable",
+    "approval_as_data",
     "carry_out",
+    "decisions_as_data",
+    "disapproval",
     "plan_undo",
     "recover",
+    "safe_text",
 ]

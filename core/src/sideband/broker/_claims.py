@@ -7,9 +7,9 @@ from typing import Any
 
 from attrs import frozen
 
-from .._bytes import bytes_as_json, revive
-from .._errors import StoreConflict
+from ..errors import StoreConflict
 from ..ledger import Ledger, find
+from ..ledger._bytes import bytes_as_json, revive
 from ..ops import EffectInFlight, EffectUnknown
 from ..store import Document, Store
 from ._errors import KeyReused

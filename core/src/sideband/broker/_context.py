@@ -142,11 +142,11 @@ class DispatchContext:
         return await self._broker.launch(request)
 
     async def provider(self, name: str) -> tuple[Provider, PluginContext]:
-        """See ``OpContext.provider``."""
+        """See ``ModelContext.provider``."""
         return await self._broker.ops.provider(name)
 
     async def providers(self) -> Sequence[str]:
-        """See ``OpContext.providers``."""
+        """See ``ModelContext.providers``."""
         return await self._broker.ops.providers()
 
     async def dispatch(

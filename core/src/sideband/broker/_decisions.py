@@ -10,7 +10,7 @@ from attrs import evolve
 from ..hooks import Decision, HookRegistry, OpCall, Validate, Verdict
 from ..ops import OpDenied
 
-__all__ = ["Approver", "decide", "disapproval", "reply", "trail"]
+__all__ = ["Approver", "approval_as_data", "decide", "decisions_as_data", "disapproval"]
 
 _LONGEST_SHOWN = 2_000
 
@@ -32,14 +32,14 @@ async def decide(
     """
     decision = await hooks.decide(event, validate=validate)
     if decision.verdict is Verdict.DENY:
-        return decision, trail(decision), OpDenied(event.op, decision.reason, plugin=decision.plugin)
+        return decision, decisions_as_data(decision), OpDenied(event.op, decision.reason, plugin=decision.plugin)
     if decision.verdict is not Verdict.ASK:
-        return decision, trail(decision), None
+        return decision, decisions_as_data(decision), None
     final = event if decision.arguments is None else event.with_arguments(decision.arguments)
     if approver is not None:
         final = evolve(final, previewed=await _previewed(final))
     approved = None if approver is None else await approver(decision.question, final)
-    said = [*trail(decision), reply(approved=approved, shown=final.previewed)]
+    said = [*decisions_as_data(decision), approval_as_data(approved=approved, shown=final.previewed)]
     if approved:
         return decision, said, None
     reason = f"it was {disapproval(decision.question, asked=approved is not None)}"
@@ -56,7 +56,7 @@ async def _previewed(event: OpCall) -> str | None:
         return f"what would happen can't be told: {type(error).__name__}"
 
 
-def trail(decision: Decision) -> list[dict[str, Any]]:
+def decisions_as_data(decision: Decision) -> list[dict[str, Any]]:
     """What the ledger keeps of what plugins said, in the order in which they said it."""
     return [
         {"plugin": one.plugin, "said": one.answer, **({"note": one.text} if one.text else {})} for one in decision.said
@@ -69,7 +69,7 @@ def disapproval(question: str, *, asked: bool) -> str:
     return f"not approved{nobody}: {question}"
 
 
-def reply(*, approved: bool | None, shown: str | None = None) -> dict[str, Any]:
+def approval_as_data(*, approved: bool | None, shown: str | None = None) -> dict[str, Any]:
     """What the ledger keeps of the answer to a question.
 
     Args:

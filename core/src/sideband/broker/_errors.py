@@ -12,7 +12,7 @@ from collections.abc import Container, Iterable
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from .._errors import SidebandError
+from ..errors import SidebandError
 from ..exit_codes import ExitCode
 from ..ops import OpError, OpFailed
 from ..suggestions import did_you_mean

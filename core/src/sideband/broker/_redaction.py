@@ -14,7 +14,7 @@ from urllib.parse import quote, quote_plus
 
 from pydantic_core import to_jsonable_python
 
-from .._errors import SidebandError
+from ..errors import SidebandError
 from ._streams import FormIndex
 
 __all__ = ["Redactor", "Unserializable"]

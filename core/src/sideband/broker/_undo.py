@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from .._errors import SidebandError
+from ..errors import SidebandError
 from ..ledger import EffectRecord, Ledger, find, query
 from ..ops import Level, OpSpec, Recorded, Undo
 from ._broker import Broker

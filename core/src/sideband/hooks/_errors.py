@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from .._errors import SidebandError
+from ..errors import SidebandError
 from ..exit_codes import ExitCode
 from ..suggestions import did_you_mean
 
@@ -41,7 +41,7 @@ class HookNotFound(HookError, LookupError):
     """There is no hook of this name."""
 
     code = "hook.unknown"
-    exit_code: int = ExitCode.USAGE
+    exit_code = ExitCode.USAGE
 
     def __init__(self, hook: str, *, known: Iterable[str]) -> None:
         super().__init__(
@@ -59,7 +59,7 @@ class HookInvalid(HookError, TypeError):
     """
 
     code = "hook.invalid"
-    exit_code: int = ExitCode.CONFIGURATION
+    exit_code = ExitCode.CONFIGURATION
 
     def __init__(self, plugin: str, problems: Sequence[str], *, hook: str | None = None) -> None:
         super().__init__(
@@ -79,7 +79,7 @@ class HookOrderCycle(HookError, ValueError):
     """
 
     code = "hook.cycle"
-    exit_code: int = ExitCode.CONFIGURATION
+    exit_code = ExitCode.CONFIGURATION
 
     def __init__(self, hook: str, cycle: Sequence[str], *, plugin: str | None = None) -> None:
         super().__init__(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 from weakref import WeakSet
 
 import pluggy
 
+from ..contexts import PluginContext
 from ._dispatch import Hooks
 from ._errors import HookFailed, HookInvalid, HookNotFound, HookOrderCycle
 from ._events import Event
@@ -17,9 +18,6 @@ from ._order import OrderedImplementation, Phase, Placed, solve
 from ._reports import Report, log_report
 from ._spec import PROJECT
 from ._table import HOOK_SPECS, SPEC_MODULES
-
-if TYPE_CHECKING:  # the plugin host imports this package
-    from ..plugins._context import PluginContext
 
 __all__ = ["HookRegistry"]
 

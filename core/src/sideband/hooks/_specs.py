@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..contexts import PluginContext
 from ._events import (
     AfterProviderResponse,
     BeforeAgentStart,
@@ -45,9 +46,6 @@ from ._results import (
     Transform,
 )
 from ._spec import Failure, Kind, spec
-
-if TYPE_CHECKING:  # the plugin host imports this package
-    from ..plugins._context import PluginContext
 
 __all__: list[str] = []
 

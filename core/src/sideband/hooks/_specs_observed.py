@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ..contexts import PluginContext
 from ._observed import (
     AgentEnd,
     AgentError,
@@ -27,9 +26,6 @@ from ._observed import (
     TurnStart,
 )
 from ._spec import Failure, Kind, spec
-
-if TYPE_CHECKING:  # the plugin host imports this package
-    from ..plugins._context import PluginContext
 
 __all__: list[str] = []
 

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from attrs import field, frozen
 
-from .._bytes import revive
 from ..ops import Level, Origin
+from ._bytes import revive
 from ._lines import Line
 
 __all__ = ["STATUSES", "EffectRecord", "Entry", "Intent", "Outcome", "Status"]

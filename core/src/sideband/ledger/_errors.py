@@ -13,7 +13,7 @@ from __future__ import annotations
 import errno
 from pathlib import Path
 
-from .._errors import SidebandError
+from ..errors import SidebandError
 
 __all__ = ["LedgerBusy", "LedgerClosed", "LedgerDamaged", "LedgerError", "LedgerIndexFailed", "LedgerUnwritable"]
 

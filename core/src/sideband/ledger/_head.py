@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._errors import StoreConflict
+from ..errors import StoreConflict
 from ..store import Document, Store
 from ._lines import Head
 

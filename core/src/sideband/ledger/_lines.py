@@ -15,7 +15,7 @@ from typing import Any
 
 from attrs import frozen
 
-from .._bytes import bytes_as_json
+from ._bytes import bytes_as_json
 
 __all__ = ["GENESIS", "VERSION", "Head", "Line", "LineInvalid", "parse", "seal"]
 

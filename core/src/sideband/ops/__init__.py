@@ -1,7 +1,7 @@
 """Op specs, capabilities and the context of a dispatch: what an author of an op family imports."""
 
+from ..contexts import Credential, CredentialResolver, OpContext, Origin
 from ._capability import Capability, Grant
-from ._context import Credential, CredentialResolver, OpContext, Origin
 from ._errors import (
     CapabilityInvalid,
     EffectInFlight,

@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 
-from .._errors import SidebandError
+from ..errors import SidebandError
 from ..exit_codes import ExitCode
 from ._sdk_types import Annotator
 from ._spec import OpFamily, OpSpec

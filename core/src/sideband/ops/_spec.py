@@ -11,7 +11,7 @@ from typing import Any, get_type_hints
 from attrs import field, frozen
 from pydantic import BaseModel, TypeAdapter
 
-from ._context import CredentialResolver, OpContext
+from ..contexts import CredentialResolver, ModelContext
 from ._levels import Level
 from ._recorded import Reconciled, Recorded, Undo
 from ._scope import Scope
@@ -20,10 +20,11 @@ __all__ = ["OpFamily", "OpSpec", "op"]
 
 _OP_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\.[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
 
-Handler = Callable[[Any, OpContext], Awaitable[Any]]
-Preview = Callable[[Any, OpContext], Awaitable[str]]
-Reconcile = Callable[[Recorded, OpContext], Awaitable[Reconciled | None]]
-PlanUndo = Callable[[Recorded, OpContext], Awaitable[Undo]]
+# A handler names the context that it needs; what the host hands over has everything that any of them may name.
+Handler = Callable[[Any, ModelContext], Awaitable[Any]]
+Preview = Callable[[Any, ModelContext], Awaitable[str]]
+Reconcile = Callable[[Recorded, ModelContext], Awaitable[Reconciled | None]]
+PlanUndo = Callable[[Recorded, ModelContext], Awaitable[Undo]]
 
 
 @frozen
@@ -74,7 +75,7 @@ class OpSpec:
     def _build_result_adapter(self) -> TypeAdapter[Any]:
         return TypeAdapter(self.result)
 
-    def __call__(self, params: Any, ctx: OpContext) -> Awaitable[Any]:
+    def __call__(self, params: Any, ctx: ModelContext) -> Awaitable[Any]:
         """Call the handler."""
         return self.handler(params, ctx)
 

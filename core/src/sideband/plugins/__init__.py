@@ -8,8 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ._agent_context import AgentContext, AgentSession, ChildResult
-    from ._context import PluginContext
+    from ..contexts import AgentContext, AgentSession, ChildResult, PluginContext
     from ._deprecations import Deprecation, SidebandDeprecationWarning
     from ._discovery import discover
     from ._entry_point import EntryPoint
@@ -63,22 +62,22 @@ __all__ = [
 ]
 
 _HOMES = {
-    "AgentContext": "_agent_context",
-    "AgentSession": "_agent_context",
-    "ChildResult": "_agent_context",
-    "Deprecation": "_deprecations",
-    "EntryPoint": "_entry_point",
-    "LoadedPlugin": "_plugin",
-    "Plugin": "_plugin",
-    "PluginContext": "_context",
-    "PluginHost": "_host",
-    "PluginPolicy": "_policy",
-    "PluginRecord": "_records",
-    "SidebandDeprecationWarning": "_deprecations",
-    "State": "_records",
-    "Transition": "_records",
-    "discover": "_discovery",
-    "find_entry_points": "_metadata",
+    "AgentContext": "..contexts",
+    "AgentSession": "..contexts",
+    "ChildResult": "..contexts",
+    "Deprecation": "._deprecations",
+    "EntryPoint": "._entry_point",
+    "LoadedPlugin": "._plugin",
+    "Plugin": "._plugin",
+    "PluginContext": "..contexts",
+    "PluginHost": "._host",
+    "PluginPolicy": "._policy",
+    "PluginRecord": "._records",
+    "SidebandDeprecationWarning": "._deprecations",
+    "State": "._records",
+    "Transition": "._records",
+    "discover": "._discovery",
+    "find_entry_points": "._metadata",
 }
 """The module of each public name that is not an error."""
 
@@ -86,7 +85,7 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f".{_HOMES.get(name, '_errors')}", __name__), name)
+    value = getattr(import_module(_HOMES.get(name, "._errors"), __name__), name)
     globals()[name] = value
     return value
 

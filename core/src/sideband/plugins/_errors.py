@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from .._errors import ConfigurationError, SidebandError
+from ..errors import ConfigurationError, SidebandError
 from ..suggestions import did_you_mean
 
 if TYPE_CHECKING:

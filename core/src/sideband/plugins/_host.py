@@ -15,8 +15,7 @@ from anyio.abc import TaskGroup
 from anyio.to_thread import run_sync
 from attrs import define
 
-from .._errors import ConfigurationError
-from .._exits import enter
+from ..errors import ConfigurationError
 from ..hooks import HookRegistry, Phase
 from ..loading import SkillPackage
 from ..suggestions import did_you_mean
@@ -35,6 +34,7 @@ from ._errors import (
     StrictPluginError,
     described,
 )
+from ._exits import enter
 from ._kinds import KINDS, When
 from ._loader import ContextFactory, PluginLoader
 from ._metadata import read_installed

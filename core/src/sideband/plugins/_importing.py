@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import anyio
 from anyio.to_thread import run_sync
 
-from .._errors import SidebandError
+from ..errors import SidebandError
 from ._errors import PluginImportFailed, PluginInvalid
 from ._records import PluginRecord
 

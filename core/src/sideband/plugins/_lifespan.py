@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 from anyio.abc import TaskGroup
 
-from ._context import OwnContext, PluginContext
+from ..contexts import OwnContext, PluginContext
 from ._errors import LifespanFailed
 from ._records import PluginRecord
 

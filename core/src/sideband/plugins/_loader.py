@@ -12,9 +12,9 @@ import anyio
 from anyio.abc import TaskGroup
 from attrs import define, field
 
+from ..contexts import OwnContext, PluginContext
 from ..hooks import HookError, HookRegistry, Phase
 from ._configuration import config_model, validate_config
-from ._context import OwnContext, PluginContext
 from ._errors import (
     LifespanFailed,
     PluginError,

@@ -6,7 +6,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from ._context import PluginContext
+from ..contexts import PluginContext
 from ._records import PluginRecord
 
 __all__ = ["LoadedPlugin", "Plugin"]

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 
 from attrs import frozen
 
-from .._errors import SidebandError
+from ..errors import SidebandError
 from ._temporary_folders import TemporaryFolder
 
 __all__ = ["FolderFailed", "StoredFile", "folder_digest", "publish_folder"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from .._errors import ConfigurationError, StateUnwritable
+from ..errors import ConfigurationError, StateUnwritable
 
 __all__ = ["default_home", "make_home"]
 

@@ -10,7 +10,7 @@ from secrets import token_hex
 
 from attrs import frozen
 
-from .._errors import StateUnwritable
+from ..errors import StateUnwritable
 from ._home import make_home
 
 __all__ = ["PartialFile", "remove_partial_files", "replace_file", "sync_folder", "write_state_file"]

@@ -7,8 +7,22 @@ here, and needs nothing of it.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ..sandboxing import (
+        CommandLimits,
+        CommandProcess,
+        CommandRequest,
+        CommandSandbox,
+        Isolation,
+        LaunchRequest,
+        Place,
+        Probe,
+        Sandbox,
+        WorkerLimits,
+        WorkerProcess,
+        WorkerUsage,
+    )
     from ._calls import CallAnswer, LogLine, WorkerCall, WorkerReport
-    from ._commands import CommandLimits, CommandProcess, CommandRequest, CommandSandbox, Place, launch_plain
+    from ._commands import launch_plain
     from ._errors import (
         AboveMaximum,
         ArgumentsInvalid,
@@ -29,15 +43,14 @@ if TYPE_CHECKING:
     from ._launcher import PlainSandbox, launch, worker_command
     from ._pipes import WorkerPipes
     from ._pool import WorkerPool
-    from ._sandbox import Isolation, LaunchRequest, Probe, Sandbox, WorkerLimits, WorkerProcess
     from ._sdk_files import WORKER_FILE, runtime_files
     from ._snapshots import Snapshot, SnapshotFailed, snapshot
-    from ._usage import WorkerUsage, read_usage
+    from ._usage import read_usage
 
 _MODULES = {
-    "_calls": ("CallAnswer", "LogLine", "WorkerCall", "WorkerReport"),
-    "_commands": ("CommandLimits", "CommandProcess", "CommandRequest", "CommandSandbox", "Place", "launch_plain"),
-    "_errors": (
+    "._calls": ("CallAnswer", "LogLine", "WorkerCall", "WorkerReport"),
+    "._commands": ("launch_plain",),
+    "._errors": (
         "AboveMaximum",
         "ArgumentsInvalid",
         "CallCancelled",
@@ -54,13 +67,26 @@ _MODULES = {
         "WorkerOverLimit",
         "WorkerStartFailed",
     ),
-    "_launcher": ("PlainSandbox", "launch", "worker_command"),
-    "_pipes": ("WorkerPipes",),
-    "_pool": ("WorkerPool",),
-    "_sandbox": ("Isolation", "LaunchRequest", "Probe", "Sandbox", "WorkerLimits", "WorkerProcess"),
-    "_sdk_files": ("WORKER_FILE", "runtime_files"),
-    "_snapshots": ("Snapshot", "SnapshotFailed", "snapshot"),
-    "_usage": ("WorkerUsage", "read_usage"),
+    "._launcher": ("PlainSandbox", "launch", "worker_command"),
+    "._pipes": ("WorkerPipes",),
+    "._pool": ("WorkerPool",),
+    "._sdk_files": ("WORKER_FILE", "runtime_files"),
+    "._snapshots": ("Snapshot", "SnapshotFailed", "snapshot"),
+    "._usage": ("read_usage",),
+    "..sandboxing": (
+        "CommandLimits",
+        "CommandProcess",
+        "CommandRequest",
+        "CommandSandbox",
+        "Isolation",
+        "LaunchRequest",
+        "Place",
+        "Probe",
+        "Sandbox",
+        "WorkerLimits",
+        "WorkerProcess",
+        "WorkerUsage",
+    ),
 }
 _ORIGIN = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -117,6 +143,6 @@ def __getattr__(name: str) -> Any:
     module = _ORIGIN.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{module}"), name)
+    value = getattr(import_module(module, __name__), name)
     globals()[name] = value
     return value

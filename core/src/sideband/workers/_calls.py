@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import Factory, field, frozen
 
-from ._sandbox import Isolation, LaunchRequest
+from ..sandboxing import Isolation, LaunchRequest
 
 __all__ = ["CallAnswer", "LogLine", "WorkerCall", "WorkerReport"]
 

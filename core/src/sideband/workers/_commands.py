@@ -1,4 +1,4 @@
-"""Commands: programs that an op runs in the isolation of workers, and what a sandbox that can do so supplies."""
+"""Starts commands that nothing isolates, and waits for processes."""
 
 from __future__ import annotations
 
@@ -6,124 +6,14 @@ import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 import anyio
-from attrs import Factory, field, frozen
 
+from ..sandboxing import CommandProcess, CommandRequest, Isolation, WorkerUsage
 from ._errors import WorkerStartFailed
-from ._sandbox import Isolation, Sandbox
-from ._usage import WorkerUsage, read_usage
+from ._usage import read_usage
 
-__all__ = [
-    "CommandLimits",
-    "CommandProcess",
-    "CommandRequest",
-    "CommandSandbox",
-    "Place",
-    "launch_plain",
-    "wait_for_end",
-]
-
-
-@frozen
-class Place:
-    """A folder or file that a command may use.
-
-    Args:
-        path: absolute, without symbolic links.
-        writable: whether it may change what is there.
-    """
-
-    path: Path
-    writable: bool = False
-
-
-@frozen
-class CommandLimits:
-    """Limits of one command with all that it starts. The kernel holds them as far as it can.
-
-    Args:
-        memory: bytes, of each process.
-        processes: processes and threads at once.
-        files: open descriptors of each process.
-        file_size: bytes of one file that it writes.
-        cpu_seconds: processor time of each process.
-    """
-
-    memory: int = 2 << 30
-    processes: int = 256
-    files: int = 256
-    file_size: int = 1 << 30
-    cpu_seconds: int = 3_600
-
-
-@frozen
-class CommandRequest:
-    """One command to start. There is no shell in between.
-
-    Args:
-        arguments: the vector; the first is the absolute path of the program.
-        folder: the working directory, absolute.
-        environment: the whole environment; nothing is inherited.
-        places: what it may read and write besides the system's programs and libraries.
-        network: whether it may use the network.
-        limits: see there.
-    """
-
-    arguments: tuple[str, ...]
-    folder: Path
-    environment: Mapping[str, str] = Factory(dict)
-    places: tuple[Place, ...] = ()
-    network: bool = False
-    limits: CommandLimits = field(factory=CommandLimits)
-
-
-class CommandProcess(Protocol):
-    """A started command. Whoever launched it owns it, and must ``close`` it.
-
-    Attributes:
-        pid: its process id, as the host sees it; 0 if the host can't see it.
-        stdin: descriptor to write its standard input to, non-blocking; -1 once it was closed with ``end_input``.
-        stdout: descriptor to read its standard output from, non-blocking.
-        stderr: the same for its standard error.
-        isolation: the tier that it runs on.
-    """
-
-    pid: int
-    stdin: int
-    stdout: int
-    stderr: int
-    isolation: Isolation
-
-    def end_input(self) -> None:
-        """Close its standard input: it reads the end. Can be called again."""
-
-    def kill(self) -> None:
-        """End it at once, with all that it has started. Harmless if it has ended."""
-
-    def usage(self) -> WorkerUsage | None:
-        """What it uses now, as the kernel says; ``None`` if that can't be seen, or it has ended."""
-
-    async def wait(self) -> int:
-        """Its exit code; negative for the signal that ended it."""
-
-    async def close(self) -> None:
-        """Kill all that still runs of it, reap it, and close the descriptors. Can be called again."""
-
-
-@runtime_checkable
-class CommandSandbox(Sandbox, Protocol):
-    """A sandbox that isolates commands too, not only workers."""
-
-    async def launch_command(self, request: CommandRequest) -> CommandProcess:
-        """Start a command on the tier that was proved, or not at all: what has run can't be taken back.
-
-        Raises:
-            WorkerStartFailed: it could not be started; says what the system answered.
-        """
+__all__ = ["launch_plain", "wait_for_end"]
 
 
 async def launch_plain(request: CommandRequest) -> CommandProcess:

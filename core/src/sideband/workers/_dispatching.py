@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import anyio
 from anyio.abc import TaskGroup
 
-from .._errors import SidebandError
+from ..errors import SidebandError
 from ..ops import LimitExceeded, OpCancelled, OpError, OpResultInvalid
 from . import _wire
 from ._errors import ProtocolViolation

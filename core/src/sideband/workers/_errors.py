@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .._errors import SidebandError
+from ..errors import SidebandError
 from ..exit_codes import ExitCode
 from ..ops._errors import granting
 from ..suggestions import did_you_mean

@@ -14,12 +14,12 @@ from typing import Any
 
 import anyio
 
-from ._commands import CommandProcess, CommandRequest, launch_plain, wait_for_end
+from ..sandboxing import CommandProcess, CommandRequest, Isolation, LaunchRequest, Probe, WorkerProcess, WorkerUsage
+from ._commands import launch_plain, wait_for_end
 from ._errors import WorkerStartFailed
 from ._pipes import WorkerPipes
-from ._sandbox import Isolation, LaunchRequest, Probe, WorkerProcess
 from ._sdk_files import WORKER_FILE
-from ._usage import WorkerUsage, read_usage
+from ._usage import read_usage
 
 __all__ = ["LaunchedWorker", "PlainSandbox", "launch", "worker_command"]
 

@@ -8,11 +8,11 @@ from functools import partial
 
 import anyio
 
+from ..sandboxing import WorkerProcess
 from ._errors import WorkerError, WorkerOverLimit
 from ._host_time import TimeShare
 from ._logs import LastWords, LineSplitter
 from ._pending import PendingCall, PendingCalls
-from ._sandbox import WorkerProcess
 from ._watchdog import mebibytes
 
 __all__ = ["Outputs"]

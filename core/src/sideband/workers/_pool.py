@@ -11,11 +11,11 @@ from typing import Self
 import anyio
 from anyio.abc import TaskGroup
 
+from ..sandboxing import LaunchRequest, Sandbox
 from ._calls import CallAnswer, WorkerCall, WorkerReport
 from ._errors import CallTimeout, WorkerStartFailed
 from ._host_time import HostTime
 from ._places import Places
-from ._sandbox import LaunchRequest, Sandbox
 from ._slots import Slot, make_way
 from ._worker import Worker
 

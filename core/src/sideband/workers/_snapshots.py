@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from attrs import frozen
 
-from .._errors import SidebandError
+from ..errors import SidebandError
 from ..exit_codes import ExitCode
 from ..loading import SkillSpec
 from ..state import FolderFailed, StoredFile, folder_digest, open_beneath, publish_folder

@@ -5,31 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from attrs import frozen
+from ..sandboxing import WorkerUsage
 
-__all__ = ["WorkerUsage", "read_usage"]
+__all__ = ["read_usage"]
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _TICKS = os.sysconf("SC_CLK_TCK")
 # Positions after the name in /proc/PID/stat, which begins with the state.
 _USER_TIME, _SYSTEM_TIME, _THREADS, _RESIDENT = 11, 12, 17, 21
-
-
-@frozen
-class WorkerUsage:
-    """What a process uses at one moment.
-
-    Args:
-        memory: resident bytes, shared ones included.
-        threads: how many it has.
-        files: open descriptors; ``None`` if that can't be seen.
-        processor: seconds of processor time since its start.
-    """
-
-    memory: int
-    threads: int
-    files: int | None
-    processor: float
 
 
 def read_usage(pid: int) -> WorkerUsage | None:

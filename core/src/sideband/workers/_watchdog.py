@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from ..sandboxing import WorkerLimits, WorkerProcess
 from ._errors import WorkerError, WorkerOverLimit
-from ._sandbox import WorkerLimits, WorkerProcess
 
 __all__ = ["Watchdog", "mebibytes"]
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import anyio
 from anyio.abc import TaskGroup
 
+from ..sandboxing import WorkerLimits, WorkerProcess
 from . import _wire
 from ._calls import CallAnswer, WorkerCall, WorkerReport
 from ._channel import Later, WriteTimeout, open_channel
@@ -18,7 +19,6 @@ from ._host_time import TimeShare
 from ._intake import Intake
 from ._outputs import Outputs
 from ._pending import PendingCall, PendingCalls
-from ._sandbox import WorkerLimits, WorkerProcess
 from ._watchdog import Watchdog
 from .runtime import PROTOCOL, Unsendable
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 from sideband import SidebandError
+from sideband.exit_codes import ExitCode
 
 from ._output import format_table
 
@@ -21,7 +22,7 @@ class ChatCommandUnknown(SidebandError, LookupError):
     """There is no such command; the message names the closest one."""
 
     code = "chat.command"
-    exit_code = 2
+    exit_code = ExitCode.USAGE
 
     def __init__(self, name: str, known: Iterable[str]) -> None:
         close = get_close_matches(name, list(known), 1)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from anyio.abc import TaskGroup
-    from sideband_agent import Agent, RunResult
     from sideband.hooks import ObserveEvent
+    from sideband_agent import Agent, RunResult
 
     from ._approvals import Ask
 

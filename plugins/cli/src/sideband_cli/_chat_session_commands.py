@@ -124,8 +124,8 @@ class _SessionCommands:
 
 def _is_said(entry: Entry) -> bool:
     """Whether it is a message of the user."""
-    from sideband_agent.sessions import MessageEntry
     from sideband.messages import UserMessage
+    from sideband_agent.sessions import MessageEntry
 
     return isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage) and entry.message.source == "user"
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sideband import SidebandError
+from sideband.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from sideband import Host
@@ -33,7 +34,7 @@ class ModelUnconfigured(SidebandError, LookupError):
     """
 
     code = "agent.model"
-    exit_code = 5
+    exit_code = ExitCode.CONFIGURATION
 
     def __init__(self, models: Sequence[str] = ()) -> None:
         shown = [f"  --model {name}" for name in models[:_MOST_SHOWN]]

@@ -9,8 +9,8 @@ from ._agent_words import describe_arguments, fitted, one_line
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sideband_agent.sessions import Entry, SessionTree
     from sideband.messages import Message
+    from sideband_agent.sessions import Entry, SessionTree
 
 __all__ = ["described", "tree_lines"]
 

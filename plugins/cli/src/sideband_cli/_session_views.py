@@ -12,8 +12,8 @@ from ._session_tree import described
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from sideband_agent.sessions import Entry, SessionInfo, SessionTree
     from sideband.messages import Message
+    from sideband_agent.sessions import Entry, SessionInfo, SessionTree
 
 __all__ = ["info_data", "sessions_table", "show_session", "tree_data"]
 

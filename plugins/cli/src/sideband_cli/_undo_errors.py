@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sideband import SidebandError
+from sideband.exit_codes import ExitCode
 
 __all__ = ["UndoDeclined", "UndoImpossible"]
 
@@ -31,7 +32,7 @@ class UndoDeclined(SidebandError, PermissionError):
     """The person said no, or there was nobody to ask. Nothing was changed."""
 
     code = "undo.declined"
-    exit_code = 3
+    exit_code = ExitCode.DENIED
 
     def __init__(self, effect: str, *, asked: bool) -> None:
         why = "that was not agreed to" if asked else "nobody can be asked"

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from attrs import evolve, field, frozen
-from sideband_agent.sessions import MessageEntry, RunEntry, SessionError, Sessions, SessionTree
 from sideband.ledger import EffectRecord, find, query
 from sideband.messages import AssistantMessage, ToolCallPart, ToolResultMessage, UserMessage
+from sideband_agent.sessions import MessageEntry, RunEntry, SessionError, Sessions, SessionTree
 
 from ._taken_back import takers_back
 

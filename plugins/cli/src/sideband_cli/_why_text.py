@@ -12,8 +12,8 @@ from ._output import clean, format_table, paragraph
 from ._taken_back import takes_back
 
 if TYPE_CHECKING:
-    from sideband_agent.sessions import MessageEntry
     from sideband.ledger import EffectRecord
+    from sideband_agent.sessions import MessageEntry
 
     from ._why import Why
 

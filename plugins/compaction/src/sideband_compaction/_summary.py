@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 import anyio
-from sideband_agent import with_file_lists, without_file_lists
 from sideband.hooks import Compacted, Compaction
 from sideband.messages import parse_messages
 from sideband.plugins import PluginContext
+from sideband_agent import with_file_lists, without_file_lists
 
 from ._config import Config
 from ._errors import SummaryUnusable

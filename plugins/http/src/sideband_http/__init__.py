@@ -1,6 +1,6 @@
 """The op family `http`: requests, sessions and downloads."""
 
-from ._addresses import AddressClass
+from ._addresses._classes import AddressClass
 from ._errors import (
     AddressDenied,
     AddressRefused,
@@ -10,13 +10,13 @@ from ._errors import (
     ContentInvalid,
     HeaderRefused,
     HttpError,
+    HttpSessionNotFound,
     HttpTimeout,
     ProtocolFailed,
     ProxyFailed,
     RedirectRefused,
     ResponseTooLarge,
     SecretReturned,
-    SessionNotFound,
     TlsFailed,
     TransportUnavailable,
     UrlInvalid,
@@ -35,13 +35,13 @@ __all__ = [
     "HeaderRefused",
     "HttpError",
     "HttpScope",
+    "HttpSessionNotFound",
     "HttpTimeout",
     "ProtocolFailed",
     "ProxyFailed",
     "RedirectRefused",
     "ResponseTooLarge",
     "SecretReturned",
-    "SessionNotFound",
     "TlsFailed",
     "TransportUnavailable",
     "UrlInvalid",

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from ._proxies import Bypass, ProxyRules, proxy_from
-from ._transport_choice import TransportName
-from ._trust import ClientCertificate
-from ._url import parse_url
+from ._addresses._url import parse_url
+from ._transport._choice import TransportName
+from ._transport._proxies import Bypass, ProxyRules, proxy_from
+from ._transport._trust import ClientCertificate
 from ._version import __version__
 
 __all__ = ["ClientCertificateConfig", "Config", "ProxyConfig"]
@@ -39,11 +39,11 @@ BypassText = Annotated[str, AfterValidator(_check_bypass)]
 Origin = Annotated[str, AfterValidator(_check_origin)]
 
 
-class _Table(BaseModel):
+class _HttpTable(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class ProxyConfig(_Table):
+class ProxyConfig(_HttpTable):
     """The table ``[plugins.http.proxy]``; a text instead of it is for both."""
 
     http: ProxyUrl | None = Field(default=None, description="For http URLs; left out: none.")
@@ -55,7 +55,7 @@ class ProxyConfig(_Table):
         return {"http": given, "https": given} if isinstance(given, str) else given
 
 
-class ClientCertificateConfig(_Table):
+class ClientCertificateConfig(_HttpTable):
     """A table ``[plugins.http.client_certificates."https://host"]``."""
 
     certificate: Path = Field(description="A file in PEM form: the certificate, and those that lead to an authority.")
@@ -65,7 +65,7 @@ class ClientCertificateConfig(_Table):
     password: str | None = Field(default=None, description="The secret that the key is encrypted with, by its name.")
 
 
-class Config(_Table):
+class Config(_HttpTable):
     """The table ``[plugins.http]``."""
 
     user_agent: str = Field(

@@ -15,19 +15,14 @@ HttpError(OpFailed)                           http.failed
 ├── ResponseTooLarge(ValueError)              http.too_large
 ├── ContentInvalid(ValueError)                http.content
 ├── SecretReturned(PermissionError)           http.secret
-├── SessionNotFound(LookupError)              http.session
+├── HttpSessionNotFound(LookupError)          http.session
 └── TransportUnavailable(RuntimeError)        http.transport
 AddressDenied(OpDenied)                       http.network
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sideband.ops import OpDenied, OpFailed
-
-if TYPE_CHECKING:
-    from ._addresses import AddressClass
 
 __all__ = [
     "AddressDenied",
@@ -38,13 +33,13 @@ __all__ = [
     "ContentInvalid",
     "HeaderRefused",
     "HttpError",
+    "HttpSessionNotFound",
     "HttpTimeout",
     "ProtocolFailed",
     "ProxyFailed",
     "RedirectRefused",
     "ResponseTooLarge",
     "SecretReturned",
-    "SessionNotFound",
     "TlsFailed",
     "TransportUnavailable",
     "UrlInvalid",
@@ -84,7 +79,7 @@ class AddressRefused(HttpError, ValueError):
     code = "http.address"
     nothing_happened = True
 
-    def __init__(self, host: str, kind: AddressClass) -> None:
+    def __init__(self, host: str, kind: str) -> None:
         super().__init__(
             f"`{host}` stands for a {kind} address, where no server answers",
             hint="use the address of the server itself; no grant opens these",
@@ -97,7 +92,7 @@ class AddressDenied(OpDenied):
     code = "http.network"
     nothing_happened = True
 
-    def __init__(self, op: str, host: str, kind: AddressClass) -> None:
+    def __init__(self, op: str, host: str, kind: str) -> None:
         super().__init__(
             op,
             f"`{host}` stands for a {kind} address, and the grant does not reach those",
@@ -273,7 +268,7 @@ class SecretReturned(HttpError, PermissionError):
         )
 
 
-class SessionNotFound(HttpError, LookupError):
+class HttpSessionNotFound(HttpError, LookupError):
     """There is no such session for this caller: closed, ended with its call, or somebody else's."""
 
     code = "http.session"

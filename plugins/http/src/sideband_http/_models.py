@@ -15,13 +15,13 @@ __all__ = [
     "Fetch",
     "FetchBlobParams",
     "FetchedBlob",
+    "HttpSession",
+    "HttpSessionClosed",
     "Redirect",
     "RequestParams",
     "Response",
     "SendParams",
-    "Session",
     "SessionCloseParams",
-    "SessionClosed",
     "SessionOpenParams",
     "SessionRequestParams",
     "UrlParams",
@@ -54,11 +54,11 @@ IdempotencyKey = Annotated[str, Field(pattern=r"^[A-Za-z0-9._~:+/=@-]{1,255}$")]
 Method = Annotated[str, AfterValidator(_method)]
 
 
-class _Params(BaseModel):
+class _HttpParams(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, serialize_by_alias=True)
 
 
-class _Repeating(_Params):
+class _Repeating(_HttpParams):
     retry: int = Field(
         default=0,
         ge=0,
@@ -76,7 +76,7 @@ class _Repeating(_Params):
     )
 
 
-class Fetch(_Params):
+class Fetch(_HttpParams):
     """What every request understands."""
 
     params: Values = Field(
@@ -102,7 +102,7 @@ class UrlParams(Fetch, _Repeating):
     http2: bool = Field(default=True, description="Whether HTTP/2 may be agreed on with the server (https only).")
 
 
-class _Content(_Params):
+class _Content(_HttpParams):
     json_data: Any = Field(default=None, alias="json", description="Data to send as JSON.")
     data: Values = Field(default={}, description="Fields to send as a form.")
     body: str | bytes | None = Field(default=None, description="Text (sent as UTF-8) or bytes to send as they are.")
@@ -126,7 +126,7 @@ class BodyParams(UrlParams, _Content):
     """A request that may have a body: one of ``json``, ``data``, ``body`` and ``body_blob``."""
 
 
-class _Keyed(_Params):
+class _Keyed(_HttpParams):
     idempotency_key: IdempotencyKey | None = Field(
         default=None,
         description="Sent as `Idempotency-Key`, by which a server that knows it recognises a request it has had.",
@@ -172,7 +172,7 @@ class SessionRequestParams(Fetch, _Content, _Keyed):
     max_bytes: MaxBytes = Field(default=10 * MEBIBYTE, description="The largest body accepted, decompressed.")
 
 
-class SessionCloseParams(_Params):
+class SessionCloseParams(_HttpParams):
     """Which session to close."""
 
     session_id: Id = Field(description="What http.session_open answered.")
@@ -234,13 +234,13 @@ class Response(TypedDict):
     elapsed_ms: float
 
 
-class Session(TypedDict):
+class HttpSession(TypedDict):
     """An open session."""
 
     session_id: str
 
 
-class SessionClosed(TypedDict):
+class HttpSessionClosed(TypedDict):
     """A session that was open until now."""
 
     closed: bool

@@ -2,55 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from time import perf_counter
 
 import anyio
+from sideband.blobs import BlobScope
 from sideband.ops import Level, OpContext, OpSpec, op
+from sideband_confined_files import normal_path
 
-from ._answers import response_answer
-from ._content import body_of, target_of
-from ._downloads import download, fetch_blob
-from ._effects import (
-    note_change,
-    preview_request,
-    preview_session_request,
-    reconcile_reading,
-    reconcile_request,
-    undo_reading,
-    undo_request,
-)
-from ._errors import HeaderRefused, HttpError, HttpTimeout, ProtocolFailed
-from ._exchange import Plan, exchange, time_limit
-from ._headers import check_cookies, check_headers
+from ._addresses._url import parse_url
+from ._exchange._downloads import download_folder, save_body
+from ._exchange._hops import exchange, time_limit
+from ._exchange._retry import RequestRetry, is_repeatable
+from ._exchange._sessions import OpenSession
 from ._models import (
+    LONGEST_DOWNLOAD,
     LONGEST_REQUEST,
     BodyParams,
+    Download,
+    DownloadParams,
+    FetchBlobParams,
+    FetchedBlob,
+    HttpSession,
+    HttpSessionClosed,
     RequestParams,
     Response,
     SendParams,
-    Session,
-    SessionClosed,
     SessionCloseParams,
     SessionOpenParams,
     SessionRequestParams,
     UrlParams,
 )
-from ._retry import Retry
+from ._preview import preview_download, preview_fetch_blob, preview_request, preview_session_request
+from ._request._cookies import CookieJar
+from ._request._header_rules import check_cookies, check_headers
+from ._request._plan import RequestPlan, plan_of
+from ._response._answers import blob_answer, download_answer, response_answer
 from ._scope import HttpScope, scope_of
-from ._sessions import OpenSession
 from ._state import HttpState
-from ._transport import IDEMPOTENT
-from ._url import parse_url
+from ._transport._connections import HttpConnections
+from ._undo import (
+    note_change,
+    note_download,
+    reconcile_download,
+    reconcile_reading,
+    reconcile_request,
+    undo_download,
+    undo_fetch_blob,
+    undo_reading,
+    undo_request,
+)
 
 __all__ = ["OPS"]
 
-_KEY_HEADER = "idempotency-key"
 _RECORDED = ("url", "auth", "body_blob", "idempotency_key")
 # The op ends after its own `timeout`; these only have to be longer.
 _REQUEST_LIMIT = LONGEST_REQUEST + 5
 _SESSION_LIMIT = 6 * LONGEST_REQUEST
+_DOWNLOAD_LIMIT = LONGEST_DOWNLOAD + 5
 
 
 def _verb(method: str, params: type[UrlParams], doc: str, *, level: Level, idempotent: bool) -> OpSpec:
@@ -105,62 +113,37 @@ async def request(params: RequestParams, ctx: OpContext) -> Response:
 
 
 async def _request(params: UrlParams, method: str, ctx: OpContext) -> Response:
-    content, content_type = await body_of(params, ctx) if isinstance(params, BodyParams) else (None, None)
     state: HttpState = ctx.state
-    plan = Plan(
+    plan = await plan_of(
+        params,
+        ctx,
         method=method,
-        target=target_of(parse_url(params.url), params, ctx),
         user_agent=state.user_agent,
-        headers=_headers(params),
-        cookies=params.cookies,
-        content=content,
-        content_type=content_type,
-        auth=params.auth,
-        timeout=params.timeout,
+        seconds=params.timeout,
         http2=params.http2,
-        follow_redirects=params.follow_redirects,
-        max_redirects=params.max_redirects,
     )
     await note_change(plan, ctx)
-    repeatable = _is_repeatable(method, params)
 
     async def attempt() -> Response:
-        started = perf_counter()
-        with _judged(repeatable):
-            async with state.share(ctx.domain), exchange(plan, state.connections, ctx) as arrival:
-                return await response_answer(arrival, max_bytes=params.max_bytes, started=started)
+        return await _answer_to(plan, state.connections, ctx, params.max_bytes)
 
-    retry = Retry(times=params.retry, delay=params.retry_delay)
+    retry = RequestRetry(times=params.retry, delay=params.retry_delay)
     with time_limit(plan):
-        return await retry.run(attempt, repeatable=repeatable, until=anyio.current_time() + plan.timeout)
+        until = anyio.current_time() + plan.timeout
+        return await retry.run(attempt, repeatable=is_repeatable(method, params), until=until)
 
 
-def _is_repeatable(method: str, params: UrlParams | SessionRequestParams) -> bool:
-    return method in IDEMPOTENT or getattr(params, "idempotency_key", None) is not None
-
-
-def _headers(params: UrlParams | SessionRequestParams) -> dict[str, str]:
-    key: str | None = getattr(params, "idempotency_key", None)
-    if key is None:
-        return params.headers
-    if any(name.lower() == _KEY_HEADER for name in params.headers):
-        raise HeaderRefused(_KEY_HEADER, "is given twice", hint="leave out either it or `idempotency_key`")
-    return {**params.headers, _KEY_HEADER: key}
-
-
-@contextmanager
-def _judged(repeatable: bool) -> Iterator[None]:
-    """Say of errors whether the whole request may be made again: the transport only knows one hop of it."""
-    try:
-        yield
-    except HttpError as error:
-        broke_off = isinstance(error, HttpTimeout | ProtocolFailed)
-        error.retryable = (error.retryable or broke_off) if repeatable else error.retryable and error.nothing_happened
-        raise
+async def _answer_to(
+    plan: RequestPlan, connections: HttpConnections, ctx: OpContext, max_bytes: int, jar: CookieJar | None = None
+) -> Response:
+    started = perf_counter()
+    state: HttpState = ctx.state
+    async with state.share(ctx.domain), exchange(plan, connections, ctx, jar) as arrival:
+        return await response_answer(arrival, max_bytes=max_bytes, started=started)
 
 
 @op("http.session_open", requires="http", level=Level.SAFE, record=["base_url", "auth", "retry"])
-async def session_open(params: SessionOpenParams, ctx: OpContext) -> Session:
+async def session_open(params: SessionOpenParams, ctx: OpContext) -> HttpSession:
     """Open a session: cookies that stay in the host, defaults, and connections of its own. It ends with its call."""
     state: HttpState = ctx.state
     session = OpenSession(
@@ -172,7 +155,7 @@ async def session_open(params: SessionOpenParams, ctx: OpContext) -> Session:
         auth=params.auth,
         timeout=params.timeout,
         http2=params.http2,
-        retry=Retry(times=params.retry, delay=params.retry_delay),
+        retry=RequestRetry(times=params.retry, delay=params.retry_delay),
     )
     session_id = state.sessions.add(session)
 
@@ -180,7 +163,7 @@ async def session_open(params: SessionOpenParams, ctx: OpContext) -> Session:
         await state.sessions.close(session_id)
 
     ctx.on_call_end(close)
-    return Session(session_id=session_id)
+    return HttpSession(session_id=session_id)
 
 
 @op(
@@ -197,43 +180,121 @@ async def session_request(params: SessionRequestParams, ctx: OpContext) -> Respo
     """Send a request with the defaults and cookies of a session, repeated as the session says."""
     state: HttpState = ctx.state
     session = state.sessions.get(params.session_id, ctx.domain)
-    content, content_type = await body_of(params, ctx)
     plan = session.complete(
-        Plan(
+        await plan_of(
+            params,
+            ctx,
             method=params.method,
-            target=target_of(session.locate(params.url), params, ctx),
             user_agent=state.user_agent,
-            headers=_headers(params),
-            cookies=params.cookies,
-            content=content,
-            content_type=content_type,
-            auth=params.auth,
-            timeout=session.timeout if params.timeout is None else params.timeout,
+            seconds=session.timeout if params.timeout is None else params.timeout,
             http2=session.http2,
-            follow_redirects=params.follow_redirects,
-            max_redirects=params.max_redirects,
+            locate=session.locate,
         )
     )
-
     await note_change(plan, ctx)
-    repeatable = _is_repeatable(plan.method, params)
 
     async def attempt() -> Response:
-        started = perf_counter()
-        with _judged(repeatable), time_limit(plan):
-            async with state.share(ctx.domain), exchange(plan, session.connections, ctx, session.jar) as arrival:
-                return await response_answer(arrival, max_bytes=params.max_bytes, started=started)
+        with time_limit(plan):
+            return await _answer_to(plan, session.connections, ctx, params.max_bytes, session.jar)
 
-    return await session.retry.run(attempt, repeatable=repeatable, until=ctx.deadline)
+    return await session.retry.run(attempt, repeatable=is_repeatable(plan.method, params), until=ctx.deadline)
 
 
 @op("http.session_close", requires="http", level=Level.SAFE)
-async def session_close(params: SessionCloseParams, ctx: OpContext) -> SessionClosed:
+async def session_close(params: SessionCloseParams, ctx: OpContext) -> HttpSessionClosed:
     """Close a session now instead of at the end of its call."""
     state: HttpState = ctx.state
     state.sessions.get(params.session_id, ctx.domain)
     await state.sessions.close(params.session_id)
-    return SessionClosed(closed=True)
+    return HttpSessionClosed(closed=True)
+
+
+def _download_scope(params: DownloadParams) -> HttpScope:
+    return scope_of(parse_url(params.url), "GET", file=normal_path(params.path))
+
+
+@op(
+    "http.download",
+    requires="http",
+    scope=_download_scope,
+    level=Level.CONTROLLED,
+    timeout=_DOWNLOAD_LIMIT,
+    record=["url", "auth", "path", "overwrite"],
+    preview=preview_download,
+    reconcile=reconcile_download,
+    undo=undo_download,
+)
+async def download(params: DownloadParams, ctx: OpContext) -> Download:
+    """Stream a body into a file of the host's folder for files. It is there whole or, if anything fails, not at all."""
+    path = normal_path(params.path)
+    folder = download_folder(ctx)
+    state: HttpState = ctx.state
+    plan = await _download_plan(params, ctx, file=path)
+    started = perf_counter()
+    with time_limit(plan):
+        async with (
+            folder.writing(path, overwrite=params.overwrite) as file,
+            state.share(ctx.domain),
+            exchange(plan, state.connections, ctx) as arrival,
+        ):
+            if not arrival.response.is_success:
+                return download_answer(arrival, path=None, size=0, sha256=None, started=started)
+            await save_body(arrival, file.write, params.max_bytes, path, ctx)
+            sha256 = await file.complete()
+            answer = download_answer(arrival, path=path, size=file.size, sha256=sha256, started=started)
+            await note_download(folder, path, answer, ctx)
+            await file.commit(overwrite=params.overwrite)
+            return answer
+
+
+def _fetch_scope(params: FetchBlobParams) -> HttpScope:
+    return scope_of(parse_url(params.url), "GET")
+
+
+@op(
+    "http.fetch_blob",
+    requires="http",
+    scope=_fetch_scope,
+    level=Level.CONTROLLED,
+    idempotent=True,
+    timeout=_DOWNLOAD_LIMIT,
+    record=["url", "auth"],
+    preview=preview_fetch_blob,
+    reconcile=reconcile_reading,
+    undo=undo_fetch_blob,
+)
+async def fetch_blob(params: FetchBlobParams, ctx: OpContext) -> FetchedBlob:
+    """Stream a body into a blob, which other ops take by its digest. Needs `blobs:mode=write` too."""
+    ctx.require(BlobScope(mode="write"))
+    state: HttpState = ctx.state
+    plan = await _download_plan(params, ctx)
+    started = perf_counter()
+    with time_limit(plan):
+        async with (
+            ctx.blobs.create(max_bytes=params.max_bytes) as new,
+            state.share(ctx.domain),
+            exchange(plan, state.connections, ctx) as arrival,
+        ):
+            if not arrival.response.is_success:
+                return blob_answer(arrival, size=0, sha256=None, started=started)
+            await save_body(arrival, new.write, params.max_bytes, "blob", ctx)
+            blob = await new.commit()
+            return blob_answer(arrival, size=blob.size, sha256=blob.sha256, started=started)
+
+
+async def _download_plan(
+    params: DownloadParams | FetchBlobParams, ctx: OpContext, *, file: str | None = None
+) -> RequestPlan:
+    state: HttpState = ctx.state
+    return await plan_of(
+        params,
+        ctx,
+        method="GET",
+        user_agent=state.user_agent,
+        seconds=params.timeout,
+        http2=params.http2,
+        file=file,
+    )
 
 
 OPS: tuple[OpSpec, ...] = (

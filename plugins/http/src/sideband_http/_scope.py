@@ -8,10 +8,10 @@ from typing import ClassVar
 import attrs
 from sideband.ops import Scope
 
-from ._addresses import AddressClass, classify, literal
-from ._url import Target
+from ._addresses._classes import AddressClass, network_of
+from ._addresses._url import RequestTarget
 
-__all__ = ["HttpScope", "is_this_machine", "network_of", "scope_of"]
+__all__ = ["HttpScope", "scope_of"]
 
 
 @attrs.frozen
@@ -48,20 +48,9 @@ class HttpScope(Scope, family="http"):
         return {"network": known if None not in found else (AddressClass.PUBLIC.value,)}
 
 
-def is_this_machine(host: str) -> bool:
-    """Whether a name means the machine itself, which nobody needs to be asked about (RFC 6761)."""
-    return host == "localhost" or host.endswith(".localhost")
-
-
-def network_of(host: str) -> AddressClass | None:
-    """The class of a host that is written as an address, or of this machine; ``None`` for names."""
-    if is_this_machine(host):
-        return AddressClass.LOOPBACK
-    address = literal(host)
-    return None if address is None else classify(address)
-
-
-def scope_of(target: Target, method: str, *, file: str | None = None, network: AddressClass | None = None) -> HttpScope:
+def scope_of(
+    target: RequestTarget, method: str, *, file: str | None = None, network: AddressClass | None = None
+) -> HttpScope:
     """What a request needs to be granted.
 
     Args:

@@ -7,8 +7,8 @@ from weakref import WeakValueDictionary
 import anyio
 from attrs import define, field
 
-from ._sessions import Sessions
-from ._transport import Connections
+from ._exchange._sessions import HttpSessions
+from ._transport._connections import HttpConnections
 
 __all__ = ["HttpState"]
 
@@ -20,8 +20,8 @@ class HttpState:
     One trust domain gets at most half of the connections, so that no skill can keep all others waiting.
     """
 
-    connections: Connections
-    sessions: Sessions
+    connections: HttpConnections
+    sessions: HttpSessions
     user_agent: str
     _domains: WeakValueDictionary[str, anyio.CapacityLimiter] = field(init=False, factory=WeakValueDictionary)
 
@@ -30,7 +30,7 @@ class HttpState:
         limit = max(1, self.connections.max_connections // 2)
         return self._domains.setdefault(domain, anyio.CapacityLimiter(limit))
 
-    def new_connections(self) -> Connections:
+    def new_connections(self) -> HttpConnections:
         """Connections for a session: of its own, since one large pool is slower than many small ones."""
         return self.connections.another()
 

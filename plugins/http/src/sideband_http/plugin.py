@@ -10,13 +10,13 @@ from sideband.ops import OpFamily
 from sideband.plugins import PluginContext
 
 from ._config import Config
+from ._exchange._sessions import HttpSessions
 from ._ops import OPS
 from ._scope import HttpScope
-from ._sessions import Sessions
 from ._state import HttpState
-from ._transport import Connections
-from ._transport_choice import transport_named
-from ._trust import Trust
+from ._transport._choice import transport_named
+from ._transport._connections import HttpConnections
+from ._transport._trust import Trust
 
 __all__ = ["Config", "lifespan", "sideband_ops"]
 
@@ -25,14 +25,14 @@ __all__ = ["Config", "lifespan", "sideband_ops"]
 async def lifespan(ctx: PluginContext) -> AsyncIterator[HttpState]:
     """Keep connections for as long as the host lives."""
     config: Config = ctx.config
-    connections = Connections(
+    connections = HttpConnections(
         trust=Trust(config.ca_file, config.certificates(), ctx.credential),
         max_connections=config.max_connections,
         factory=transport_named(config.transport),
         proxies=config.proxy_rules(),
         proxy_auth=config.proxy_auth,
     )
-    state = HttpState(connections, Sessions(config.max_sessions), config.user_agent)
+    state = HttpState(connections, HttpSessions(config.max_sessions), config.user_agent)
     try:
         yield state
     finally:

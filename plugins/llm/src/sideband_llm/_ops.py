@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
+from sideband.contexts import ModelContext
 from sideband.messages import AssistantMessage
-from sideband.ops import Level, OpContext, Reconciled, Recorded, op
+from sideband.ops import Level, Reconciled, Recorded, op
 
 from ._abilities import ability, check_abilities
 from ._answers import read_answer
@@ -21,7 +22,7 @@ __all__ = ["OPS"]
 _CALL_SECONDS = 1_800.0
 
 
-async def _did_not_happen(recorded: Recorded, ctx: OpContext) -> Reconciled:  # noqa: ARG001  the signature of `reconcile`
+async def _did_not_happen(recorded: Recorded, ctx: ModelContext) -> Reconciled:  # noqa: ARG001  the signature of `reconcile`
     """A lost model call changed nothing but the bill, so it may be repeated."""
     return Reconciled(happened=False)
 
@@ -37,7 +38,7 @@ async def _did_not_happen(recorded: Recorded, ctx: OpContext) -> Reconciled:  # 
     reconcile=_did_not_happen,
     foreign_names=True,
 )
-async def generate(params: GenerateParams, ctx: OpContext) -> AssistantMessage:
+async def generate(params: GenerateParams, ctx: ModelContext) -> AssistantMessage:
     """Ask a model, and answer with the whole message that it says."""
     models: ModelCatalog = ctx.state
     name = await _name(params.model, ctx)
@@ -56,7 +57,7 @@ async def generate(params: GenerateParams, ctx: OpContext) -> AssistantMessage:
 
 
 @op("llm.models", requires="llm", level=Level.SAFE, idempotent=True, record=["provider"])
-async def list_models(params: ModelsParams, ctx: OpContext) -> ModelList:
+async def list_models(params: ModelsParams, ctx: ModelContext) -> ModelList:
     """List the models that can be used now, and why others can't."""
     catalog: ModelCatalog = ctx.state
     known = await ctx.providers()
@@ -80,7 +81,7 @@ async def list_models(params: ModelsParams, ctx: OpContext) -> ModelList:
 OPS = (generate, list_models)
 
 
-async def _name(text: str, ctx: OpContext) -> ModelName:
+async def _name(text: str, ctx: ModelContext) -> ModelName:
     """Which model is meant.
 
     Raises:
@@ -92,7 +93,7 @@ async def _name(text: str, ctx: OpContext) -> ModelName:
     return name if name is not None else await _search(text, ctx)
 
 
-async def _search(text: str, ctx: OpContext) -> ModelName:
+async def _search(text: str, ctx: ModelContext) -> ModelName:
     """The one model that is called so at its provider."""
     surveyed = await survey(await ctx.providers(), ctx)
     names = [ModelName(one.provider, info.id) for one in surveyed for info in one.models]

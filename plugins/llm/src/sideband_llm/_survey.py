@@ -8,7 +8,7 @@ from functools import partial
 import anyio
 from attrs import frozen
 from sideband import SidebandError
-from sideband.ops import OpContext
+from sideband.contexts import ModelContext
 from sideband.plugins import PluginContext, PluginNotFound
 from sideband.providers import ModelInfo, Provider
 
@@ -29,7 +29,7 @@ class Surveyed:
     error: SidebandError | None = None
 
 
-async def open_provider(name: str, ctx: OpContext) -> tuple[Provider, PluginContext]:
+async def open_provider(name: str, ctx: ModelContext) -> tuple[Provider, PluginContext]:
     """The provider of that name, and its context.
 
     Raises:
@@ -42,7 +42,7 @@ async def open_provider(name: str, ctx: OpContext) -> tuple[Provider, PluginCont
         raise ProviderUnknown(name, await ctx.providers()) from None
 
 
-async def survey(names: Sequence[str], ctx: OpContext) -> tuple[Surveyed, ...]:
+async def survey(names: Sequence[str], ctx: ModelContext) -> tuple[Surveyed, ...]:
     """What each of these providers has, in the same order. None keeps the others waiting for longer than its limit."""
     found: dict[str, Surveyed] = {}
     async with anyio.create_task_group() as tasks:
@@ -51,7 +51,7 @@ async def survey(names: Sequence[str], ctx: OpContext) -> tuple[Surveyed, ...]:
     return tuple(found[name] for name in names)
 
 
-async def _ask(name: str, ctx: OpContext, found: dict[str, Surveyed]) -> None:
+async def _ask(name: str, ctx: ModelContext, found: dict[str, Surveyed]) -> None:
     models: ModelCatalog = ctx.state
     try:
         provider, provider_ctx = await open_provider(name, ctx)

@@ -1,0 +1,92 @@
+"""The skills that a host knows: found by loader plugins, looked up by the names that people and models write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import anyio
+
+from ..loading import LoadedSkills, SkillProblem, SkillSources, SkillSpec, ToolSpec
+from ..plugins import PluginError, PluginHost
+from ..workers import ToolNotFound
+
+__all__ = ["SkillCatalog"]
+
+
+class SkillCatalog:
+    """Loads skills when they are first asked for, and keeps them until they are to be forgotten."""
+
+    def __init__(self, plugins: PluginHost, folders: Iterable[Path]) -> None:
+        self._plugins = plugins
+        self._folders = tuple(folders)
+        self._loaded: LoadedSkills | None = None
+        self._tools: dict[str, tuple[SkillSpec, ToolSpec]] = {}
+        self._loading = anyio.Lock()
+
+    async def all(self) -> LoadedSkills:
+        """All skills, and the problems of those that could not be loaded, by name."""
+        if self._loaded is not None:
+            return self._loaded
+        async with self._loading:
+            if self._loaded is None:
+                loaded = await self._load()
+                self._tools = _by_name(loaded)
+                self._loaded = loaded
+            return self._loaded
+
+    def forget(self) -> None:
+        """Load them anew when they are asked for next."""
+        self._loaded = None
+
+    async def tool(self, name: str) -> tuple[SkillSpec, ToolSpec]:
+        """The tool called ``skill.tool`` or ``skill__tool``.
+
+        Raises:
+            ToolNotFound: no loaded skill has it; says why, if its skill could not be loaded.
+        """
+        loaded = await self.all()
+        if (found := self._tools.get(name)) is not None:
+            return found
+        known = [tool.full_name for skill in loaded.skills for tool in skill.tools]
+        raise ToolNotFound(name, known=known, problems=[problem.reason for problem in loaded.problems if problem.fatal])
+
+    async def _load(self) -> LoadedSkills:
+        sources = SkillSources(folders=self._folders, packages=self._plugins.locate_skills())
+        skills: list[SkillSpec] = []
+        problems: list[SkillProblem] = []
+        for name in self._plugins.names("loader"):
+            try:
+                plugin = await self._plugins.load("loader", name)
+            except PluginError as error:
+                problems.append(SkillProblem(f"loader {name}", error.code, error.message, error.hint, fatal=True))
+                continue
+            for loader in plugin.contribution:
+                found = await loader.load(sources)
+                skills.extend(found.skills)
+                problems.extend(found.problems)
+        return _without_clashes(skills, problems)
+
+
+def _by_name(loaded: LoadedSkills) -> dict[str, tuple[SkillSpec, ToolSpec]]:
+    """The tools by each of their names."""
+    found: dict[str, tuple[SkillSpec, ToolSpec]] = {}
+    for skill in loaded.skills:
+        for tool in skill.tools:
+            found.setdefault(tool.full_name, (skill, tool))
+            found.setdefault(tool.model_name, (skill, tool))
+    return found
+
+
+def _without_clashes(skills: list[SkillSpec], problems: list[SkillProblem]) -> LoadedSkills:
+    """Two skills of one name, from different loaders, are both left out: neither wins silently."""
+    by_key: dict[str, list[SkillSpec]] = {}
+    for skill in skills:
+        by_key.setdefault(skill.key, []).append(skill)
+    for key, rivals in by_key.items():
+        if len(rivals) > 1:
+            places = " and ".join(str(skill.source) for skill in rivals)
+            reason = f"the skill `{key}` is in {places}"
+            problems.append(SkillProblem(places, "skill.conflict", reason, "leave out all but one", fatal=True))
+    kept = [rivals[0] for _, rivals in sorted(by_key.items()) if len(rivals) == 1]
+    return LoadedSkills(tuple(kept), tuple(problems))

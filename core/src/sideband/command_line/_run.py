@@ -1,0 +1,168 @@
+"""Finds the plugin of a command, runs it, and turns whatever ends it into an exit code and a message."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import NamedTuple
+
+from ..commands import Command
+from ..errors import SidebandError, UsageError
+from ..exit_codes import ExitCode
+from ..plugins._discovery import StaticPolicy, discover
+from ..plugins._records import PluginRecord, State
+from ..state import default_home
+from ._errors import flush_output, known_error, open_streams, print_error
+
+__all__ = ["run"]
+
+
+class _Parser(ArgumentParser):
+    """Says what is wrong in the way that every other error is said."""
+
+    def error(self, message: str) -> None:  # type: ignore[override]  # ends by raising, as the original ends by exiting
+        raise UsageError(message, hint=f"see `{self.prog} --help`")
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command that ``arguments`` name."""
+    open_streams()
+    try:
+        return _report(arguments)
+    except BrokenPipeError:
+        return ExitCode.SUCCESS  # whoever read the output has had enough
+    finally:
+        flush_output()
+
+
+def _report(arguments: list[str]) -> int:
+    try:
+        code = _run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except (Exception, KeyboardInterrupt, BaseExceptionGroup) as error:  # noqa: BLE001  each is reported
+        known = known_error(error)
+        with suppress(OSError):
+            print_error(known, error, as_json="--json" in arguments)
+        return known.exit_code
+    return code
+
+
+def _run(arguments: list[str]) -> int:
+    found = _find_commands()
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        _print_help(found)
+        return ExitCode.SUCCESS
+    name, *rest = arguments
+    if name not in found:
+        raise UsageError(_unknown(name, found), hint="`sideband --help` lists the commands")
+    command = _load(found[name])
+    parser = _Parser(prog=f"sideband {name}", description=command.summary)
+    command.configure(parser)
+    return command.run(_parse(parser, rest))
+
+
+def _parse(parser: ArgumentParser, words: list[str]) -> Namespace:
+    """Options may stand between a command's values; a command with actions below it does not allow that."""
+    try:
+        return parser.parse_intermixed_args(words)
+    except TypeError:
+        return parser.parse_args(words)
+
+
+def _find_commands() -> dict[str, list[PluginRecord]]:
+    """The command plugins by name; several where distributions clash."""
+    home = default_home()
+    found: dict[str, list[PluginRecord]] = {}
+    for record in discover(home, _policy(home)):
+        if record.kind == "command":
+            found.setdefault(record.name, []).append(record)
+    return found
+
+
+def _policy(home: Path) -> StaticPolicy:
+    """What may load. Without a line about it, which is the usual case, the settings are not even imported."""
+    project = Path.cwd()
+    folders = (home, project, *project.parents)
+    if not any((folder / "sideband.toml").exists() for folder in folders) and not any(
+        name.startswith("SIDEBAND_POLICY__") for name in os.environ
+    ):
+        return _EverythingMayLoad()
+    from ..settings import load_settings
+
+    return load_settings(home, project=project, environment=os.environ).plugin_policy()
+
+
+class _EverythingMayLoad(NamedTuple):
+    deny: Mapping[str, str] = {}
+    only: AbstractSet[str] | None = None
+    conflicts: Mapping[str, str] = {}
+
+
+def _unknown(name: str, found: Mapping[str, object]) -> str:
+    if not found:
+        return f"there is no command `{name}`: no plugin with commands is installed (sideband-cli has the usual ones)"
+    from ..suggestions import did_you_mean
+
+    return f"there is no command `{name}`{did_you_mean(name, found)}"
+
+
+def _load(records: list[PluginRecord]) -> Command:
+    usable = [record for record in records if record.state.usable]
+    if not usable:
+        raise _unusable(records)
+    (record,) = usable
+    try:
+        command = resolve_name(record.value).sideband_commands()
+    except Exception as error:
+        from ..plugins._errors import PluginImportFailed
+
+        raise PluginImportFailed(record, f"{type(error).__name__}: {error}") from error
+    if not isinstance(command, Command) or command.name != record.name:
+        from ..plugins._errors import PluginInvalid
+
+        raise PluginInvalid(record, "its `sideband_commands()` does not return the `Command` of that name")
+    return command
+
+
+def _unusable(records: list[PluginRecord]) -> SidebandError:
+    from ..plugins import _errors
+
+    record = records[0]
+    if len(records) > 1 and all(one.state is State.FAILED for one in records):
+        return _errors.PluginConflict(record.kind, record.name, [one.distribution for one in records])
+    if record.state is not State.DENIED:
+        return _errors.PluginIncompatible(record)
+    error = _errors.PluginDenied(record)
+    error.hint = _where_denied(record) or error.hint
+    return error
+
+
+def _where_denied(record: PluginRecord) -> str:
+    """The keys of the policy that decided about the record, and where they were set."""
+    from ..settings import load_settings
+
+    said = record.decided_by.removeprefix("the policy's ").partition(" ")[0]
+    sources = load_settings(default_home(), environment=os.environ).sources
+    found = [f"`{'.'.join(path)}` ({source})" for path, source in sources.items() if path[:2] == ("policy", said)]
+    return f"change {' or '.join(found)} if the plugin is wanted" if found else ""
+
+
+def _print_help(found: Mapping[str, list[PluginRecord]]) -> None:
+    lines = ["usage: sideband COMMAND …", "", "commands:"]
+    width = max(map(len, found), default=0)
+    for name, records in sorted(found.items()):
+        try:
+            summary = _load(records).summary
+        except SidebandError as error:
+            summary = f"(can't be used: {error.message})"
+        lines.append(f"  {name:<{width}}  {summary}")
+    lines += ["", "`sideband COMMAND --help` shows the arguments of one; `sideband --version` the version."]
+    sys.stdout.write("\n".join(lines) + "\n")

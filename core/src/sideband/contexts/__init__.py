@@ -1,0 +1,21 @@
+"""What the host hands to op handlers, plugins, hooks and tools: protocols, without any code behind them."""
+
+from ._agent import AgentContext, AgentSession, ChildResult
+from ._model import ModelContext
+from ._op import Credential, CredentialResolver, OpContext, Origin
+from ._plugin import OwnContext, PluginContext
+from ._tool import ToolContext
+
+__all__ = [
+    "AgentContext",
+    "AgentSession",
+    "ChildResult",
+    "Credential",
+    "CredentialResolver",
+    "ModelContext",
+    "OpContext",
+    "Origin",
+    "OwnContext",
+    "PluginContext",
+    "ToolContext",
+]

@@ -1,0 +1,14 @@
+"""The host: plugins, store, ledger, broker and workers, opened and closed in the right order."""
+
+from ..calls import CallRequest, CallResult
+from ._host import Host
+from ._plugin_context import HostPluginContext
+from ._tool_registry import ToolRegistry
+
+__all__ = [
+    "CallRequest",
+    "CallResult",
+    "Host",
+    "HostPluginContext",
+    "ToolRegistry",
+]

@@ -1,0 +1,95 @@
+"""The context of a plugin inside a host: what its lifespan and its hooks can do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+import anyio
+from attrs import define, evolve, field
+
+from ..broker import Broker, Call, Progress, Redactor
+from ..hooks import HookRegistry
+from ..ops import Credential, Grant, Origin
+
+__all__ = ["HostPluginContext"]
+
+_LONGEST = 3_600.0
+_NOBODY = Origin()
+
+
+@define(eq=False)
+class HostPluginContext:
+    """``PluginContext``. Effects go through the broker like everybody's, with the plugin named as their origin."""
+
+    plugin: str
+    config: Any
+    home: Path
+    _broker: Callable[[], Broker] = field(repr=False)
+    _rights: Callable[[], Grant] = field(repr=False)
+    _redactor: Redactor = field(repr=False)
+    state: Any = None
+    principal: str = "user"
+
+    async def dispatch(
+        self,
+        op: str,
+        params: Mapping[str, Any],
+        *,
+        capabilities: Iterable[str] | None = None,
+        key: str | None = None,
+    ) -> Any:
+        """See ``PluginContext.dispatch``."""
+        return await self.dispatch_for(_NOBODY, op, params, capabilities=capabilities, key=key)
+
+    async def dispatch_for(
+        self,
+        origin: Origin,
+        op: str,
+        params: Mapping[str, Any],
+        *,
+        capabilities: Iterable[str] | None = None,
+        key: str | None = None,
+        hooks: HookRegistry | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> Any:
+        """The same for an agent: with its session, run and step in the record, and its guards asked."""
+        broker = self._broker()
+        grant = self._rights() if capabilities is None else await broker.ops.grant(capabilities)
+        call = self._call(grant, origin)
+        call.hooks, call.on_progress = hooks, on_progress
+        try:
+            return await broker.dispatch(call, op, params, key=key)
+        finally:
+            await call.end(_ignore)
+
+    async def credential(self, handle: str, audience: str) -> Credential:
+        """See ``PluginContext.credential``."""
+        broker = self._broker()
+        call = self._call(self._rights())
+        plugin = await broker.ops.plugin("secrets")
+        context = broker.context(plugin, call, op=self.plugin, effect=call.id, deadline=call.deadline)
+        try:
+            return await broker.credential(context, handle, audience)
+        finally:
+            context.end()
+            await call.end(_ignore)
+
+    def protect(self, value: str | bytes, name: str = "secret", *, origins: Iterable[str] = ()) -> None:
+        """See ``PluginContext.protect``."""
+        self._redactor.protect(value, name, origins=origins)
+
+    def _call(self, grant: Grant, origin: Origin = _NOBODY) -> Call:
+        return Call(
+            id=token_hex(16),
+            grant=grant,
+            domain=f"plugin:{self.plugin}",
+            origin=evolve(origin, principal=self.principal, plugin=self.plugin),
+            deadline=anyio.current_time() + _LONGEST,
+        )
+
+
+def _ignore(error: Exception) -> None:
+    """What closing raised was raised by the op, whose own reports say so."""

@@ -1,0 +1,1 @@
+"""Messages and what a provider promises. Their public names are in `sideband.messages` and `sideband.providers`."""

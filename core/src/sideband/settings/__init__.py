@@ -1,0 +1,24 @@
+"""Configuration: the tables of `sideband.toml`, where each value came from, and trust in a project."""
+
+from ..state import default_home
+from ._agent import AgentSettings, BudgetSettings, CompactionSettings
+from ._byte_counts import format_bytes, parse_bytes
+from ._policy import Policy
+from ._settings import LoadedSettings, Settings, load_settings, merge, setting, trust_project, trusted_project
+
+__all__ = [
+    "AgentSettings",
+    "BudgetSettings",
+    "CompactionSettings",
+    "LoadedSettings",
+    "Policy",
+    "Settings",
+    "default_home",
+    "format_bytes",
+    "load_settings",
+    "merge",
+    "parse_bytes",
+    "setting",
+    "trust_project",
+    "trusted_project",
+]

@@ -1,0 +1,275 @@
+"""Configuration: defaults < user file < trusted project file < ``SIDEBAND_*`` variables < flags, with its sources."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ..errors import ConfigurationError
+from ..plugins._policy import PluginPolicy
+from ..state import write_state_file
+from ..suggestions import did_you_mean
+from ._agent import AgentSettings
+from ._policy import Policy
+
+__all__ = [
+    "LoadedSettings",
+    "Settings",
+    "load_settings",
+    "merge",
+    "setting",
+    "trust_project",
+    "trusted_project",
+]
+
+_Path = tuple[str, ...]
+
+_FILE = "sideband.toml"
+_SECTIONS = ("plugins", "grants", "policy", "agent", "dist")
+
+
+class Settings(BaseModel):
+    """All that can be configured; one schema for users, projects and distributions.
+
+    Example:
+        >>> Settings.model_validate({"policy": {"timeout": 5}}).policy.timeout
+        5.0
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    plugins: dict[str, dict[str, Any]] = Field(default_factory=dict, description="one table for each plugin")
+    grants: dict[str, list[str]] = Field(default_factory=dict, description="skill = capabilities that it gets unasked")
+    policy: Policy = Field(default_factory=Policy)
+    agent: AgentSettings = Field(default_factory=AgentSettings)
+    dist: dict[str, Any] = Field(default_factory=dict, description="what a distribution pins")
+
+
+@frozen
+class LoadedSettings:
+    """The effective settings.
+
+    Args:
+        settings: the values.
+        sources: for each key that somebody set, as a path of names, who did: a file, a variable, ``flag``.
+        notices: what was found and not used, with the reason.
+    """
+
+    settings: Settings
+    sources: Mapping[_Path, str]
+    notices: tuple[str, ...] = ()
+
+    def plugin_policy(self) -> PluginPolicy:
+        """What of it concerns the plugin host."""
+        policy = self.settings.policy
+        return PluginPolicy(
+            deny=policy.deny,
+            only=None if policy.only is None else frozenset(policy.only),
+            conflicts=policy.conflicts,
+            order={hook: tuple(names) for hook, names in policy.order.items()},
+            strict=policy.strict,
+            config=self.settings.plugins,
+            config_source={
+                ".".join(path[1:depth]): source
+                for path, source in self.sources.items()
+                for depth in (2, 3)
+                if path[0] == "plugins"
+            },
+        )
+
+    def effective(self) -> Iterator[tuple[str, Any, str]]:
+        """Each key with its value and where that came from, sorted by key."""
+        for section, table in self.settings.model_dump().items():
+            for name, value in sorted(table.items()):
+                if isinstance(value, dict) and value:
+                    for key, item in sorted(value.items()):
+                        yield f"{section}.{name}.{key}", item, self.sources.get((section, name, key), "default")
+                else:
+                    yield f"{section}.{name}", value, self.sources.get((section, name), "default")
+
+
+def load_settings(
+    home: Path,
+    *,
+    project: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    flags: Mapping[str, Any] | None = None,
+) -> LoadedSettings:
+    """Read all layers.
+
+    Args:
+        home: the host's folder; its ``sideband.toml`` is the user's file.
+        project: a folder; the ``sideband.toml`` there or in the nearest folder above is used if it is trusted.
+        environment: variables such as ``SIDEBAND_POLICY__TIMEOUT=5``.
+        flags: nested, as the file would be.
+
+    Raises:
+        ConfigurationError: names the key, the value, and the file or variable.
+    """
+    merged: dict[str, Any] = {}
+    sources: dict[_Path, str] = {}
+    notices: list[str] = []
+    layers = [
+        _user_layer(home),
+        _project_layer(home, project, notices),
+        *_environment_layers(environment or {}, notices),
+        (dict(flags or {}), "flag"),
+    ]
+    for values, source in layers:
+        merge(merged, values, source, sources)
+    try:
+        settings = Settings.model_validate(merged)
+    except ValidationError as error:
+        raise _configuration_error(error, sources) from None
+    return LoadedSettings(settings, sources, tuple(notices))
+
+
+def trust_project(home: Path, project: Path) -> Path:
+    """Trust the project file that applies to ``project``, as it is now; a changed file has to be trusted again.
+
+    Raises:
+        ConfigurationError: there is none.
+    """
+    file = _find_project_file(project)
+    if file is None:
+        raise ConfigurationError(_FILE, f"there is none in {project} or above", hint="create one, or leave out --trust")
+    trusted = _trusted(home)
+    trusted[str(file)] = _digest(file)
+    lines = [f"{json.dumps(path)} = {json.dumps(digest)}\n" for path, digest in sorted(trusted.items())]
+    write_state_file(home / "trust.toml", f"# trusted on {datetime.now(UTC):%Y-%m-%d}\n[projects]\n" + "".join(lines))
+    return file
+
+
+def trusted_project(home: Path, folder: Path) -> Path | None:
+    """The nearest folder, from ``folder`` upwards, whose project file is trusted as it is now; ``None`` without one."""
+    file = _find_project_file(folder)
+    try:
+        return file.parent if file and _trusted(home).get(str(file)) == _digest(file) else None
+    except OSError:
+        return None
+
+
+def _user_layer(home: Path) -> tuple[dict[str, Any], str]:
+    file = home / _FILE
+    return (_read(file), str(file)) if file.is_file() else ({}, "")
+
+
+def _project_layer(home: Path, project: Path | None, notices: list[str]) -> tuple[dict[str, Any], str]:
+    file = _find_project_file(project) if project else None
+    if file is None or file == home / _FILE:
+        return {}, ""
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        notices.append(f"{file} can't be read, and was not: {error.strerror}")
+        return {}, ""
+    if _trusted(home).get(str(file)) != hashlib.sha256(content).hexdigest():
+        notices.append(f"{file} is not trusted as it is now, and was not read; add --trust to use it")
+        return {}, ""
+    # The very bytes that were compared: the file may be another one by now.
+    return _parse(file, content), str(file)
+
+
+def _environment_layers(environment: Mapping[str, str], notices: list[str]) -> Iterator[tuple[dict[str, Any], str]]:
+    for name, text in sorted(environment.items()):
+        if name.startswith(tuple(f"SIDEBAND_{one.upper()}_" for one in _SECTIONS)) and "__" not in name:
+            notices.append(f"the variable {name} sets nothing: section and key are joined by two underscores")
+        section, *path = name.removeprefix("SIDEBAND_").lower().split("__")
+        if name.startswith("SIDEBAND_") and path and section not in _SECTIONS:
+            notices.append(
+                f"the variable {name} sets nothing: there is no section `{section}`{did_you_mean(section, _SECTIONS)}"
+            )
+        if not name.startswith("SIDEBAND_") or section not in _SECTIONS:
+            continue
+        if not path or not all(path):
+            hint = f"write SIDEBAND_{section.upper()}__KEY"
+            raise ConfigurationError(section, f"`{name}` names no key", source=name, hint=hint)
+        yield setting([section, *path], text), name
+
+
+def setting(path: Sequence[str], text: str) -> dict[str, Any]:
+    """One setting as a nested table; ``text`` is a TOML value, or, where it is none, a string.
+
+    Example:
+        >>> setting(["policy", "timeout"], "5")
+        {'policy': {'timeout': 5}}
+    """
+    try:
+        value: Any = tomllib.loads(f"value = {text}")["value"]
+    except (tomllib.TOMLDecodeError, KeyError):
+        value = text
+    for key in reversed(path):
+        value = {key: value}
+    return dict(value)
+
+
+def _find_project_file(project: Path) -> Path | None:
+    folder = project.absolute()
+    return next((file for parent in (folder, *folder.parents) if (file := parent / _FILE).is_file()), None)
+
+
+def _trusted(home: Path) -> dict[str, str]:
+    file = home / "trust.toml"
+    found = _read(file).get("projects", {}) if file.is_file() else {}
+    if not isinstance(found, dict):
+        hint = "delete the file, and trust again"
+        raise ConfigurationError("projects", "it is no table", source=str(file), hint=hint)
+    return found
+
+
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def _parse(file: Path, content: bytes) -> dict[str, Any]:
+    try:
+        return tomllib.loads(content.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ConfigurationError(file.name, f"it is not TOML: {error}", source=str(file)) from error
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return _parse(file, file.read_bytes())
+    except OSError as error:
+        raise ConfigurationError(file.name, f"it can't be read: {error.strerror}", source=str(file)) from error
+
+
+def merge(
+    into: dict[str, Any],
+    values: Mapping[str, Any],
+    source: str = "",
+    sources: dict[_Path, str] | None = None,
+    path: _Path = (),
+) -> None:
+    """Add ``values`` to ``into``; what both have is taken from ``values``, and its source noted in ``sources``."""
+    for name, value in values.items():
+        here = (*path, name)
+        # Section, table, key are ours to merge; what is in a plugin's key is the plugin's.
+        if isinstance(value, Mapping) and len(here) < 3 and isinstance(into.setdefault(name, {}), dict):
+            merge(into[name], value, source, sources, here)
+        else:
+            into[name] = value
+            if sources is not None:
+                sources[here] = source
+
+
+def _configuration_error(error: ValidationError, sources: Mapping[_Path, str]) -> ConfigurationError:
+    problem = error.errors(include_url=False, include_context=False)[0]
+    path = tuple(map(str, problem["loc"]))
+    source = next((where for known, where in sources.items() if known[: len(path)] == path[: len(known)]), "")
+    key = ".".join(path)
+    if problem["type"] == "extra_forbidden":
+        table = AgentSettings if path[0] == "agent" else Policy
+        known_keys = _SECTIONS if len(path) == 1 else [f"{path[0]}.{name}" for name in table.model_fields]
+        return ConfigurationError(key, f"there is no such key{did_you_mean(key, known_keys)}", source=source)
+    message = problem["msg"].removeprefix("Value error, ")
+    return ConfigurationError(key, f"{message} (it is {problem['input']!r})", source=source)

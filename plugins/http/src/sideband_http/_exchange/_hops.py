@@ -1,0 +1,117 @@
+"""One request until its answer begins: rights, credential, cookies and redirects."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING
+
+import anyio
+from sideband.ops import OpContext, OpDenied
+
+from .._errors import HttpError, HttpTimeout, ProtocolFailed, RedirectRefused, ResponseTooLarge
+from .._models import Redirect
+from .._request._building import build_request, first_hop
+from .._request._cookies import CookieJar
+from .._request._egress import check_body, check_headers_leaving
+from .._request._plan import IDEMPOTENT, Hop, RequestPlan
+from .._response._arrival import Arrival
+from .._response._framing import framing_problem
+from .._transport._connections import HttpConnections
+from .._transport._failures import translated
+from ._reach import peers_of
+from ._redirects import next_hop
+from ._sending import send
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = ["exchange", "time_limit"]
+
+_LARGEST_HEADERS = 65_536
+# What is left of a redirect's body is read up to here, so that its connection can be used again.
+_DRAINED = 16_384
+
+
+@contextmanager
+def time_limit(plan: RequestPlan) -> Iterator[None]:
+    """Cancel what is inside after the plan's timeout.
+
+    Raises:
+        HttpTimeout: it was cancelled.
+    """
+    with anyio.move_on_after(plan.timeout) as scope:
+        yield
+    if scope.cancelled_caught:
+        raise HttpTimeout(plan.method, plan.target.origin, plan.timeout, retryable=plan.method in IDEMPOTENT)
+
+
+@asynccontextmanager
+async def exchange(
+    plan: RequestPlan, connections: HttpConnections, ctx: OpContext, jar: CookieJar | None = None
+) -> AsyncIterator[Arrival]:
+    """Send a request, follow its redirects, and hand out the answer with its body still to come.
+
+    Raises:
+        OpDenied: the grant does not allow it, or where a redirect leads; nothing was sent there.
+        HttpError: there is no answer.
+    """
+    jar = CookieJar() if jar is None else jar
+    redirects: list[Redirect] = []
+    with _after(redirects):
+        peers = await peers_of(plan.target, plan.method, ctx, connections, file=plan.file)
+        hop = await first_hop(plan, ctx)
+    while True:
+        with _after(redirects), translated(hop.method, hop.target, plan.timeout):
+            request = build_request(hop, plan.user_agent, jar)
+            check_headers_leaving(request.headers, hop.target, ctx)
+            await check_body(hop.content, hop.target, ctx)
+            response = await send(request, hop, plan, connections, peers)
+        try:
+            if (problem := framing_problem(response)) is not None:
+                raise ProtocolFailed(hop.method, hop.target.origin, problem, retryable=False)
+            jar.learn(response)
+            following = _following(plan, hop, response, len(redirects))
+            if following is None:
+                with translated(hop.method, hop.target, plan.timeout):
+                    yield Arrival(response, hop.method, hop.target, tuple(redirects))
+                return
+            redirects.append(Redirect(status=response.status_code, url=hop.target.url))
+            with translated(hop.method, hop.target, plan.timeout):
+                await _drain(response)
+            hop = following
+        finally:
+            await response.aclose()
+        with _after(redirects):
+            peers = await peers_of(hop.target, hop.method, ctx, connections, file=plan.file)
+
+
+@contextmanager
+def _after(redirects: Sequence[Redirect]) -> Iterator[None]:
+    """What fails here and says that nothing happened means its own hop: an earlier one was answered.
+
+    What is refused is refused before anything is sent.
+    """
+    try:
+        yield
+    except (HttpError, OpDenied) as error:
+        error.nothing_happened = (isinstance(error, OpDenied) or error.nothing_happened) and not redirects
+        raise
+
+
+def _following(plan: RequestPlan, hop: Hop, response: httpx.Response, followed: int) -> Hop | None:
+    if sum(len(name) + len(value) for name, value in response.headers.raw) > _LARGEST_HEADERS:
+        raise ResponseTooLarge("the header of the response", _LARGEST_HEADERS)
+    if not plan.follow_redirects:
+        return None
+    following = next_hop(hop, response.status_code, response.headers.get("location"))
+    if following is not None and followed >= plan.max_redirects:
+        raise RedirectRefused.too_many(plan.max_redirects)
+    return following
+
+
+async def _drain(response: httpx.Response) -> None:
+    length = response.headers.get("content-length", "")
+    if length.isdecimal() and int(length) < _DRAINED:
+        async for _ in response.aiter_raw():
+            pass

@@ -1,0 +1,1 @@
+"""What comes back: framing, decompression, and the result of the op."""

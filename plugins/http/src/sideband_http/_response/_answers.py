@@ -1,0 +1,155 @@
+"""From what a server sent to plain data. Nothing that comes from there can raise here."""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections.abc import Mapping
+from encodings import normalize_encoding
+from encodings.aliases import aliases
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from .._models import Download, FetchedBlob, Response
+from ._arrival import Arrival, reading
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = ["blob_answer", "download_answer", "response_answer"]
+
+# A JSON text is handed out as data and as text, unless that would double something large.
+_LARGEST_JSON_TWICE = 4 * 1024 * 1024
+# Readers of the answer (the wire to a worker) take 64 levels, of which the answer itself is some.
+_DEEPEST_JSON = 48
+# What a server may name. Not Python's own codecs: `punycode` takes the square of the length, `unicode_escape` and
+# `utf-7` make half characters, and all three hide text from whoever looks at the bytes.
+_CHARSETS = frozenset(
+    ["utf-8", "utf-8-sig", "ascii", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be", "koi8-r"]
+    + ["koi8-u", "shift_jis", "cp932", "euc_jp", "iso2022_jp", "euc_kr", "cp949", "gb2312", "gbk", "gb18030", "big5"]
+    + ["tis-620", "mac-roman", *(f"iso8859-{number}" for number in range(1, 17)), "cp866", "cp874"]
+    + [f"cp125{number}" for number in range(9)]
+)
+# Python remembers each name that it was asked for, for good. A server could say another one each time.
+_KNOWN_NAMES = frozenset(
+    {normalize_encoding(name).lower() for name in _CHARSETS} | aliases.keys() | set(aliases.values())
+)
+_COOKIES = frozenset({"set-cookie", "set-cookie2"})
+
+
+async def response_answer(arrival: Arrival, *, max_bytes: int, started: float) -> Response:
+    """Read the body and build the answer.
+
+    Raises:
+        ResponseTooLarge: the body is larger than ``max_bytes``.
+        ContentInvalid: it is not compressed as it says.
+    """
+    async with reading(arrival, max_bytes) as pieces:
+        content = b"".join([piece async for piece in pieces])
+    response = arrival.response
+    kind, charset = _content_type(response.headers.get("content-type", ""))
+    text = _text(content, charset)
+    data = _json(text) if text and _is_json(kind) else None
+    told_twice = data is not None and len(content) > _LARGEST_JSON_TWICE
+    return Response(
+        status=response.status_code,
+        ok=response.is_success,
+        url=arrival.target.url,
+        headers=_headers(response),
+        body=None if told_twice else text,
+        bytes=content if text is None else None,
+        json=data,
+        body_length=len(content),
+        content_encoding=response.headers.get("content-encoding"),
+        http_version=response.http_version,
+        redirects=list(arrival.redirects),
+        elapsed_ms=_elapsed(started),
+    )
+
+
+def blob_answer(arrival: Arrival, *, size: int, sha256: str | None, started: float) -> FetchedBlob:
+    """The answer of a fetched blob."""
+    return FetchedBlob(
+        status=arrival.response.status_code,
+        ok=arrival.response.is_success,
+        url=arrival.target.url,
+        headers=_headers(arrival.response),
+        bytes=size,
+        sha256=sha256,
+        redirects=list(arrival.redirects),
+        elapsed_ms=_elapsed(started),
+    )
+
+
+def download_answer(arrival: Arrival, *, path: str | None, size: int, sha256: str | None, started: float) -> Download:
+    """The answer of a download."""
+    return Download(path=path, **blob_answer(arrival, size=size, sha256=sha256, started=started))
+
+
+def _headers(response: httpx.Response) -> dict[str, str]:
+    """The headers that a skill may see, with lower-case names; repeated ones joined with a comma."""
+    headers: dict[str, str] = {}
+    for raw_name, raw_value in response.headers.raw:
+        name = raw_name.decode("ascii", "replace").lower()
+        if name in _COOKIES:
+            continue
+        value = raw_value.decode("utf-8", "replace")
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    return headers
+
+
+def _elapsed(started: float) -> float:
+    return round((perf_counter() - started) * 1000, 3)
+
+
+def _content_type(value: str) -> tuple[str, str]:
+    kind, *parameters = (part.strip() for part in value.split(";"))
+    named = (part.partition("=") for part in parameters)
+    charsets = [content.strip().strip("\"'") for name, _, content in named if name.strip().lower() == "charset"]
+    return kind.lower(), charsets[0] if charsets else "utf-8"
+
+
+def _text(content: bytes, charset: str) -> str | None:
+    try:
+        name = normalize_encoding(charset).lower()
+        if name not in _KNOWN_NAMES or codecs.lookup(name).name not in _CHARSETS:
+            return None
+        return content.decode(name)
+    except (UnicodeError, LookupError, ValueError):
+        # An unknown charset, or one that lies: the bytes are handed out as they are.
+        return None
+
+
+def _is_json(kind: str) -> bool:
+    return kind in {"application/json", "text/json"} or kind.endswith("+json")
+
+
+def _json(text: str) -> Any:
+    try:
+        data = json.loads(text.removeprefix("\ufeff"), parse_constant=_refuse_constant)
+        if "\\u" in text:
+            # Half a character, which JSON can escape, could not be passed on.
+            json.dumps(data, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        return None
+    return data if _is_shallow(data, text) else None
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _is_shallow(data: Any, text: str) -> bool:
+    if text.count("[") + text.count("{") <= _DEEPEST_JSON:
+        return True
+    level = [data]
+    for _ in range(_DEEPEST_JSON):
+        level = [child for item in level for child in _children(item)]
+        if not level:
+            return True
+    return False
+
+
+def _children(item: Any) -> list[Any]:
+    children = item.values() if isinstance(item, Mapping) else item if isinstance(item, list) else ()
+    return [child for child in children if isinstance(child, (Mapping, list))]

@@ -1,0 +1,218 @@
+"""A transport on aiohttp: HTTP/1.1 on asyncio, several times as fast as httpx's own, behind the same interface.
+
+aiohttp is kept from all that it would do by itself: it follows no redirects, keeps no cookies, reads no environment,
+decompresses nothing, repeats nothing, and adds no header but those that frame the message.
+
+Imports aiohttp, which is optional, and is itself only imported once it was chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+
+import aiohttp
+import anyio
+import httpx
+from aiohttp.abc import AbstractStreamWriter
+from yarl import URL
+
+from .._request._streams import BytesStream
+from ._interface import TransportOptions, peer_of
+
+__all__ = ["AiohttpTransport"]
+
+_KEPT_ALIVE_SECONDS = 15.0
+_LONGEST_LINE = 16_384
+_LARGEST_FIELD = 32_768
+_MOST_HEADERS = 256
+_READ_AT_ONCE = 65_536
+_SENT_AT_ONCE = 65_536
+# What aiohttp would add to a request on its own.
+_NOT_ADDED = ("accept", "accept-encoding", "content-type", "user-agent")
+# What each error of aiohttp is in httpx: the first that fits.
+_ERRORS: tuple[tuple[type[Exception], type[httpx.TransportError]], ...] = (
+    (aiohttp.ConnectionTimeoutError, httpx.ConnectTimeout),
+    (aiohttp.ServerTimeoutError, httpx.ReadTimeout),
+    (aiohttp.ClientConnectorError, httpx.ConnectError),
+    (aiohttp.ServerFingerprintMismatch, httpx.ConnectError),
+    (aiohttp.ClientResponseError, httpx.RemoteProtocolError),
+    (aiohttp.ClientPayloadError, httpx.RemoteProtocolError),
+    (aiohttp.ServerDisconnectedError, httpx.RemoteProtocolError),
+    (aiohttp.InvalidURL, httpx.UnsupportedProtocol),
+    (aiohttp.NonHttpUrlClientError, httpx.UnsupportedProtocol),
+    (aiohttp.ClientError, httpx.ReadError),
+    (OSError, httpx.ReadError),
+    (ValueError, httpx.LocalProtocolError),
+)
+
+
+class AiohttpTransport(httpx.AsyncBaseTransport):
+    """Serves httpx's interface with aiohttp. HTTP/2 is not agreed on, whatever the options allow."""
+
+    def __init__(self, options: TransportOptions) -> None:
+        connector = aiohttp.TCPConnector(
+            ssl=options.tls,
+            limit=options.max_connections,
+            keepalive_timeout=_KEPT_ALIVE_SECONDS,
+            use_dns_cache=False,
+        )
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            trust_env=False,
+            auto_decompress=False,
+            requote_redirect_url=False,
+            skip_auto_headers=_NOT_ADDED,
+            max_line_size=_LONGEST_LINE,
+            max_field_size=_LARGEST_FIELD,
+            max_headers=_MOST_HEADERS,
+            read_bufsize=_READ_AT_ONCE,
+            middlewares=(_once,),
+        )
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request, and hand out the response with its body still to come."""
+        upload = _upload_of(request)
+        peer = peer_of(request)
+        try:
+            with _translated(upload):
+                response = await self._session.request(
+                    request.method,
+                    _url(request, str(peer.address)),
+                    data=upload,
+                    headers=[(name.decode("ascii"), value.decode("ascii")) for name, value in request.headers.raw],
+                    allow_redirects=False,
+                    timeout=_timeout(request.extensions.get("timeout", {})),
+                    server_hostname=peer.name,
+                )
+        except BaseException:
+            if isinstance(upload, _Upload):
+                await upload.aclose()
+            raise
+        version = response.version or aiohttp.HttpVersion11
+        return httpx.Response(
+            response.status,
+            headers=list(response.raw_headers),
+            stream=_AiohttpBody(response, upload),
+            extensions={
+                "http_version": f"HTTP/{version.major}.{version.minor}".encode(),
+                "reason_phrase": (response.reason or "").encode("utf-8", "surrogateescape"),
+            },
+        )
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._session.close()
+
+
+async def _once(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    """Keep aiohttp from sending a request again when its connection broke: what is sent is on record, once."""
+    try:
+        return await send(request)
+    except aiohttp.ClientConnectorError:
+        raise
+    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+        raise httpx.RemoteProtocolError(_reason(error)) from error
+
+
+def _url(request: httpx.Request, host: str) -> URL:
+    authority = f"[{host}]" if ":" in host else host
+    port = request.url.port or {"http": 80, "https": 443}[request.url.scheme]
+    url = URL(f"{request.url.scheme}://{authority}:{port}{request.url.raw_path.decode('ascii')}", encoded=True)
+    if url.raw_path_qs.encode() != request.url.raw_path:
+        raise httpx.UnsupportedProtocol("the client would send another URL")
+    return url
+
+
+def _timeout(seconds: dict[str, float | None]) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(
+        total=None,
+        connect=seconds.get("pool"),
+        sock_connect=seconds.get("connect"),
+        sock_read=seconds.get("read"),
+    )
+
+
+@contextmanager
+def _translated(upload: _Upload | bytes | None) -> Iterator[None]:
+    """Turn what aiohttp raises into what httpx would raise; an error of the upload comes through as it was."""
+    try:
+        yield
+    except httpx.TransportError:
+        raise
+    except Exception as error:
+        if isinstance(upload, _Upload) and upload.error is not None:
+            raise upload.error from None
+        for kind, translation in _ERRORS:
+            if isinstance(error, kind):
+                raise translation(_reason(error)) from error
+        raise
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, aiohttp.ClientResponseError):
+        # Its text repeats the URL.
+        return error.message.partition("\n")[0]
+    return str(error) or type(error).__name__
+
+
+def _upload_of(request: httpx.Request) -> _Upload | bytes | None:
+    stream = request.stream
+    if isinstance(stream, BytesStream) and len(stream.content) <= _SENT_AT_ONCE:
+        return stream.content or None
+    if isinstance(stream, httpx.ByteStream):
+        return None
+    assert isinstance(stream, httpx.AsyncByteStream)  # noqa: S101
+    return _Upload(stream)
+
+
+class _Upload(aiohttp.Payload):
+    """A body that is sent piece by piece. aiohttp does that in a task, which does not outlive the request."""
+
+    def __init__(self, stream: httpx.AsyncByteStream) -> None:
+        super().__init__(stream)
+        self.error: Exception | None = None
+        self._ended: anyio.Event | None = None
+
+    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:  # noqa: ARG002  aiohttp's signature
+        raise TypeError("a body that is streamed is not at hand as text")
+
+    async def write(self, writer: AbstractStreamWriter) -> None:
+        self._ended = anyio.Event()
+        try:
+            async for piece in self._value:
+                await writer.write(piece)
+        except Exception as error:
+            self.error = error
+            raise
+        finally:
+            self._ended.set()
+
+    async def aclose(self) -> None:
+        """Wait until nothing reads the stream any more, and close it. The connection is closed by then, or done."""
+        if self._ended is not None:
+            with anyio.CancelScope(shield=True):
+                await self._ended.wait()
+        await self._value.aclose()
+
+
+class _AiohttpBody(httpx.AsyncByteStream):
+    """The body of a response, as it comes."""
+
+    def __init__(self, response: aiohttp.ClientResponse, upload: _Upload | bytes | None) -> None:
+        self._response = response
+        self._upload = upload
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        with _translated(self._upload):
+            async for piece in self._response.content.iter_any():
+                yield piece
+
+    async def aclose(self) -> None:
+        if self._response.content.at_eof():
+            self._response.release()
+        else:
+            self._response.close()
+        if isinstance(self._upload, _Upload):
+            await self._upload.aclose()
