@@ -28,7 +28,7 @@ import anyio
 from pydantic import BaseModel
 from sideband import Host, Level, OpContext, OpFamily, op
 from sideband.plugins import Plugin
-from sideband.workers import LaunchRequest, PlainSandbox, WorkerCall, WorkerPool, runtime_files
+from sideband.workers import CallHandler, LaunchRequest, PlainSandbox, WorkerCall, WorkerPool, runtime_files
 
 from ._peers import MISSING, peer
 from ._rows import Row, ratio_of, report
@@ -141,9 +141,11 @@ def worker_call(folder: Path) -> Callable[[], WorkerCall]:
     launch = LaunchRequest(snapshot=folder / "skill", sdk=sdk)
     numbers = count()
 
-    async def dispatch(dispatch_id: str, name: str, params: object) -> object:  # noqa: ARG001  the pool's signature
-        return ANSWER
+    class Handler(CallHandler):
+        async def dispatch(self, op: str, params: object) -> object:  # noqa: ARG002  the pool's signature
+            return ANSWER
 
+    handler = Handler()
     return lambda: WorkerCall(
         id=f"{next(numbers):032x}",
         tool="skill.one",
@@ -152,7 +154,7 @@ def worker_call(folder: Path) -> Callable[[], WorkerCall]:
         module=str(launch.snapshot / "tools.py"),
         function="one",
         arguments={"n": 1},
-        dispatch=dispatch,
+        handler=handler,
         capabilities=("echo",),
         environment={"timezone": "UTC", "locale": "C.UTF-8"},
     )

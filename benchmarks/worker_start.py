@@ -19,11 +19,12 @@ from time import perf_counter
 import anyio
 from sideband.workers import LaunchRequest, WorkerProcess, runtime_files
 from sideband_sandbox import SystemSandbox
-from sideband_sandbox._candidates import candidates
-from sideband_sandbox._forks import LOCKDOWN
-from sideband_sandbox._paths import inspect_interpreter
-from sideband_sandbox._plan import Ground, worker_orders, worker_plan, zygote_plan
-from sideband_sandbox._probe import fresh_uid, inspect_machine
+from sideband_sandbox._inside import LOCKDOWN
+from sideband_sandbox._machine._inspection import inspect_machine
+from sideband_sandbox._machine._interpreter import inspect_interpreter
+from sideband_sandbox._machine._processes import fresh_uid
+from sideband_sandbox._workers._candidates import candidates
+from sideband_sandbox._workers._plan import Ground, worker_orders, worker_plan, zygote_plan
 
 from ._rows import Row, report
 

@@ -7,7 +7,7 @@ import re
 import pytest
 from sideband.loading import SkillSources
 from sideband.workers import Isolation
-from sideband_sandbox._remedies import NamespaceFacts, namespace_remedy
+from sideband_sandbox._workers._remedies import NamespaceFacts, namespace_remedy
 from sideband_skills import FolderLoader
 
 PAGE = "docs/security.md"

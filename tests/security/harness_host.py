@@ -45,7 +45,7 @@ def _sandboxes_without_namespaces():
     """The sandbox of a machine that can't change the root of a process, and so proves the lower tier only."""
     from attrs import evolve
     from sideband_sandbox import SystemSandbox
-    from sideband_sandbox._probe import inspect_machine
+    from sideband_sandbox._machine._inspection import inspect_machine
 
     machine, reason = inspect_machine()
     assert machine is not None, reason

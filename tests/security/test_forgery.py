@@ -297,8 +297,8 @@ return [await each for each in waiting]
 """,
     "the context of a call that it made up": """
 from sideband.workers.runtime import current_call
-from sideband.workers.runtime._context import Call
-current_call.set(Call(victim, ('vault',), {}))
+from sideband.workers.runtime._context import CurrentCall
+current_call.set(CurrentCall(victim, ('vault',), {}))
 return await vault.read(name='neighbour')
 """,
     "modules of the host, asked for by name": """

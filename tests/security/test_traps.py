@@ -88,9 +88,6 @@ async def test_nothing_of_the_skills_or_its_packages_runs_before_the_lock_down(a
         (folder / "sitecustomize.py").write_text(STARTED)
     (snapshot / "tools.py").write_text(LOOK_FOR_IT)
 
-    async def refuse(*_):
-        raise AssertionError("no op was asked for")
-
     def call(function):
         return WorkerCall(
             id=f"call-{function}",
@@ -101,8 +98,6 @@ async def test_nothing_of_the_skills_or_its_packages_runs_before_the_lock_down(a
             function=function,
             arguments={},
             timeout=20,
-            dispatch=refuse,
-            log=lambda _: None,
         )
 
     async with WorkerPool(sandbox := SystemSandbox()) as pool:

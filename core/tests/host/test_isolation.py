@@ -152,6 +152,19 @@ async def test_a_sandbox_that_does_not_load_is_a_reason_and_no_failure():
     assert "the sandbox is broken" in (await chosen.probe()).hints
 
 
+@pytest.mark.parametrize(
+    ("system", "remedy"),
+    [("linux", "install `sideband-sandbox`"), ("darwin", "install `sideband-seatbelt`"), ("plan9", "")],
+)
+async def test_where_no_sandbox_fits_the_system_the_package_that_does_is_named(monkeypatch, system, remedy):
+    monkeypatch.setattr("sys.platform", system)
+    chosen = ChosenSandbox(Plugins(foreign=Sandbox(Isolation.NONE)), Isolation.FULL)
+    with pytest.raises(IsolationUnavailable) as caught:
+        await chosen.require()
+    said = "no installed sandbox fits this system"
+    assert caught.value.hint.split("; ")[0] == (f"{said}: {remedy}" if remedy else said)
+
+
 async def test_commands_run_where_workers_do():
     sandbox = CommandingSandbox(Isolation.FULL)
     chosen = ChosenSandbox(Plugins(only=sandbox), Isolation.FULL)

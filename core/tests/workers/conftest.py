@@ -10,7 +10,16 @@ from typing import Any
 import anyio
 import attrs
 import pytest
-from sideband.workers import LaunchRequest, LogLine, PlainSandbox, WorkerCall, WorkerPool, WorkerReport, runtime_files
+from sideband.workers import (
+    CallHandler,
+    LaunchRequest,
+    LogLine,
+    PlainSandbox,
+    WorkerCall,
+    WorkerPool,
+    WorkerReport,
+    runtime_files,
+)
 
 
 @pytest.fixture(params=["asyncio", "trio"])
@@ -30,12 +39,32 @@ def sdk(tmp_path_factory) -> Path:
 
 
 @attrs.define
+class Taker(CallHandler):
+    """Answers the ops of one call and keeps what it prints."""
+
+    skill: "Skill"
+    call: str
+    answer: Callable[..., Any] | None
+    silent: tuple[str, ...]
+
+    async def dispatch(self, op: str, params: Mapping[str, Any]) -> Any:
+        self.skill.dispatched.append((self.call, op, params))
+        return params if self.answer is None else await self.answer(op, params)
+
+    def is_fire_and_forget(self, op: str) -> bool:
+        return op in self.silent
+
+    def log(self, line: LogLine) -> None:
+        self.skill.logged.append((self.call, line))
+
+
+@attrs.define
 class Skill:
     """A skill of one module, and the calls of its functions."""
 
     folder: Path
     sdk: Path
-    dispatched: list[tuple[str, str, str, Mapping[str, Any]]]
+    dispatched: list[tuple[str, str, Mapping[str, Any]]]
     logged: list[tuple[str, LogLine]]
     ids: itertools.count = attrs.Factory(itertools.count)
 
@@ -43,10 +72,7 @@ class Skill:
         """A call of a function. ``handler(op, params)`` answers its ops; without one they echo their parameters."""
         identifier = options.pop("id", None) or f"call-{self.folder.name}-{next(self.ids)}"
 
-        async def dispatch(dispatch_id: str, op: str, params: Mapping[str, Any]) -> Any:
-            self.dispatched.append((identifier, dispatch_id, op, params))
-            return params if handler is None else await handler(op, params)
-
+        taker = Taker(self, identifier, handler, silent=options.pop("silent", ("progress.report",)))
         call = WorkerCall(
             id=identifier,
             tool=f"skill.{function}",
@@ -56,8 +82,7 @@ class Skill:
             function=function,
             arguments=options.pop("arguments", {}),
             timeout=options.pop("timeout", 20),
-            dispatch=dispatch,
-            log=lambda line: self.logged.append((identifier, line)),
+            handler=taker,
         )
         return attrs.evolve(call, **options)
 

@@ -127,7 +127,7 @@ async def test_a_deadline_cancels_the_call_and_leaves_the_worker_alone(make_skil
             await pool.call(skill.call("sleep", timeout=0.1))
         after = await pool.call(skill.call("pid"))
     assert after == before
-    assert [op for _, _, op, _ in skill.dispatched] == ["echo.cleaned"]
+    assert [op for _, op, _ in skill.dispatched] == ["echo.cleaned"]
 
 
 @pytest.mark.parametrize("function", ["spin", "stubborn"])
@@ -191,7 +191,7 @@ async def test_cancelling_the_caller_lets_the_skill_clean_up(make_skill, make_po
             tasks.start_soon(pool.call, skill.call("one"))
             await until(lambda: skill.dispatched)
             tasks.cancel_scope.cancel()
-        assert [op for _, _, op, _ in skill.dispatched] == ["echo.started", "echo.cleaned"]
+        assert [op for _, op, _ in skill.dispatched] == ["echo.started", "echo.cleaned"]
 
 
 async def test_a_call_cancelled_while_it_is_being_sent_tears_no_line(make_skill, make_pool, until, reports):
@@ -273,7 +273,7 @@ async def test_the_ops_of_a_cancelled_call_end_before_the_call_does(make_skill, 
         await pool.call(skill.call("ready"))  # how long a worker takes to start is not what this is about
         with pytest.raises(CallTimeout):
             await pool.call(skill.call("one", handler=handler, timeout=0.5))
-    assert [params["code"] for _, _, op, params in skill.dispatched if op == "echo.seen"] == ["op.cancelled"]
+    assert [params["code"] for _, op, params in skill.dispatched if op == "echo.seen"] == ["op.cancelled"]
     assert reports == []
 
 
@@ -431,16 +431,17 @@ import anyio, sys
 from pathlib import Path
 from sideband.workers import *
 
-async def dispatch(dispatch_id, op, params):
-    print(params["pid"], flush=True)
-    await anyio.sleep_forever()
+class Handler(CallHandler):
+    async def dispatch(self, op, params):
+        print(params["pid"], flush=True)
+        await anyio.sleep_forever()
 
 async def main():
     snapshot, sdk = Path({str(skill.folder)!r}), Path({str(skill.sdk)!r})
     launch = LaunchRequest(snapshot=snapshot, sdk=sdk)
     async with WorkerPool(PlainSandbox()) as pool:
         await pool.call(WorkerCall(id="one", tool="skill.one", domain="d", launch=launch, function="one",
-                                   module=str(snapshot / "tools.py"), arguments={{}}, dispatch=dispatch))
+                                   module=str(snapshot / "tools.py"), arguments={{}}, handler=Handler()))
 
 anyio.run(main)
 """

@@ -88,7 +88,7 @@ async def test_rights_that_a_worker_makes_up_reach_nobody(make_skill, make_pool)
     )
     async with make_pool() as pool:
         await pool.call(skill.call("one", id="mine", capabilities=("http",)))
-    ((call, _, op, params),) = skill.dispatched
+    ((call, op, params),) = skill.dispatched
     assert (call, op) == ("mine", "echo.forged")
     assert params == {"caps_in_params": ["shell"]}
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 from sideband.workers import WorkerLimits
-from sideband_sandbox._cgroups import WorkerCgroup, _candidates, find_cgroups
+from sideband_sandbox._machine._cgroups import WorkerCgroup, _candidates, find_cgroups
 
 MIB = 1 << 20
 SMALL = WorkerLimits(memory=64 * MIB, threads=8)
@@ -128,23 +128,23 @@ def test_a_process_that_has_ended_is_an_error_and_leaves_nothing(groups):
 
 
 def left_by(groups, pid):
-    return [folder for place in groups.places for folder in place.folder.glob(f"sideband-{pid}-*")]
+    return [folder for parent in groups.parents for folder in parent.folder.glob(f"sideband-{pid}-*")]
 
 
 def test_what_an_ended_host_left_is_removed_and_a_living_ones_is_not(groups):
     with waiting("") as host:
-        for place in groups.places:
-            place.folder.joinpath(f"sideband-{host.pid}-00").mkdir()
-            place.folder.joinpath(f"sideband-{host.pid}-notours").mkdir()
-            place.folder.joinpath(f"sideband-{host.pid}{'0' * 30}-00").mkdir()
+        for parent in groups.parents:
+            parent.folder.joinpath(f"sideband-{host.pid}-00").mkdir()
+            parent.folder.joinpath(f"sideband-{host.pid}-notours").mkdir()
+            parent.folder.joinpath(f"sideband-{host.pid}{'0' * 30}-00").mkdir()
         find_cgroups()
-        assert len(left_by(groups, host.pid)) == 2 * len(groups.places)
+        assert len(left_by(groups, host.pid)) == 2 * len(groups.parents)
     find_cgroups()
     assert not left_by(groups, int(f"{host.pid}{'0' * 30}"))
     left = left_by(groups, host.pid)
     for folder in left:
         folder.rmdir()
-    assert [folder.name for folder in left] == [f"sideband-{host.pid}-notours"] * len(groups.places)
+    assert [folder.name for folder in left] == [f"sideband-{host.pid}-notours"] * len(groups.parents)
 
 
 def test_looking_leaves_nothing(groups):
@@ -155,7 +155,7 @@ def test_looking_leaves_nothing(groups):
 UNPRIVILEGED = """
 import os
 from sideband.workers import WorkerLimits
-from sideband_sandbox._cgroups import find_cgroups
+from sideband_sandbox._machine._cgroups import find_cgroups
 groups = find_cgroups()
 os.setgroups([])
 os.setresgid(61234, 61234, 61234)
@@ -229,7 +229,7 @@ def delegated(tree):
 def test_version_2_makes_groups_beside_the_hosts_own(delegated):
     found = delegated.found()
     assert found.version == 2
-    assert [place.folder for place in found.places] == [delegated.folder / "fs/unit"]
+    assert [parent.folder for parent in found.parents] == [delegated.folder / "fs/unit"]
 
 
 @pytest.mark.parametrize("controllers", ["", "memory", "pids", "cpu io memory", "memory_pids"])
@@ -291,7 +291,7 @@ def test_the_root_of_version_2_may_have_processes_and_groups(tree):
     tree.group("fs", cgroup__subtree_control="memory pids")
     tree.mount("fs", "cgroup2", "rw")
     tree.member("0::/")
-    assert [place.folder for place in tree.found().places] == [tree.folder / "fs"]
+    assert [parent.folder for parent in tree.found().parents] == [tree.folder / "fs"]
 
 
 def test_version_1_makes_groups_below_the_hosts_own(tree):
@@ -303,7 +303,7 @@ def test_version_1_makes_groups_below_the_hosts_own(tree):
         tree.member(line)
     found = tree.found()
     assert found.version == 1
-    assert [place.folder for place in found.places] == [tree.folder / "memory/box", tree.folder / "pids"]
+    assert [parent.folder for parent in found.parents] == [tree.folder / "memory/box", tree.folder / "pids"]
 
 
 def test_version_1_needs_both_controllers(tree):
@@ -316,7 +316,7 @@ def test_a_mount_that_shows_only_a_part_is_understood(tree):
     tree.group("one two/inner")
     tree.mount("one two", "cgroup", "rw,memory,pids", root="/box")
     tree.member("4:memory,pids:/box/inner")
-    assert [place.folder for place in tree.found().places] == [tree.folder / "one two/inner"]
+    assert [parent.folder for parent in tree.found().parents] == [tree.folder / "one two/inner"]
 
 
 def test_controllers_that_share_a_tree_share_a_group(tree):

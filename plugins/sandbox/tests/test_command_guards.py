@@ -10,13 +10,13 @@ import anyio
 import pytest
 from attrs import evolve
 from sideband.workers import CommandRequest, Isolation, IsolationUnavailable
-from sideband_sandbox import _command_probe, _command_sandbox
-from sideband_sandbox._command_plan import CommandVariant, command_plan
-from sideband_sandbox._command_policy import NUMBERS, command_filter
-from sideband_sandbox._command_sandbox import Commands
-from sideband_sandbox._commands import CommandNotStarted
-from sideband_sandbox._seccomp import ALLOW, assemble
-from sideband_sandbox._tables import AARCH64, ARCHITECTURES, X86_64
+from sideband_sandbox._commands import _launcher, _probe
+from sideband_sandbox._commands._filter import NUMBERS, command_filter
+from sideband_sandbox._commands._launcher import CommandLauncher
+from sideband_sandbox._commands._plan import CommandVariant, command_plan
+from sideband_sandbox._errors import CommandNotStarted
+from sideband_sandbox._machine._seccomp import ALLOW, assemble
+from sideband_sandbox._machine._tables import AARCH64, ARCHITECTURES, X86_64
 
 pytestmark = pytest.mark.anyio
 
@@ -53,10 +53,10 @@ def report(ground, monkeypatch):
             seen.update(found["must_fail"], **status)
             return ()
 
-        monkeypatch.setattr(_command_probe, "command_plan", changed_plan)
-        monkeypatch.setattr(_command_probe, "_verdict", keep)
+        monkeypatch.setattr(_probe, "command_plan", changed_plan)
+        monkeypatch.setattr(_probe, "_verdict", keep)
         isolation = Isolation.FULL if variant.namespaces else Isolation.NO_NAMESPACES
-        await _command_probe.prove_commands(ground, isolation, variant)
+        await _probe.prove_commands(ground, isolation, variant)
         return seen
 
     return report
@@ -146,17 +146,17 @@ async def test_the_filter_alone_stops_it(report, machine):
 async def test_processes_are_limited_and_only_by_the_limit(report):
     own = CommandVariant(namespaces=True, own_user=True, maps_ids=True)
     attempt = "start more processes than its limit"
-    facts = _command_probe._facts
+    facts = _probe._facts
 
     def with_process_limit(*arguments):
         return {**facts(*arguments), "process_limit": True}
 
-    _command_probe._facts = with_process_limit
+    _probe._facts = with_process_limit
     try:
         assert (await report(own))[attempt] is not None
         assert (await report(own, lambda plan: plan["limits"].pop("NPROC")))[attempt] is None
     finally:
-        _command_probe._facts = facts
+        _probe._facts = facts
 
 
 async def test_one_success_means_no_tier(ground, monkeypatch):
@@ -165,14 +165,14 @@ async def test_one_success_means_no_tier(ground, monkeypatch):
         without_landlock(plan)
         return plan
 
-    monkeypatch.setattr(_command_probe, "command_plan", open_plan)
+    monkeypatch.setattr(_probe, "command_plan", open_plan)
     with pytest.raises(CommandNotStarted, match="could read a file outside its places"):
-        await _command_probe.prove_commands(ground, Isolation.NO_NAMESPACES, BARE)
+        await _probe.prove_commands(ground, Isolation.NO_NAMESPACES, BARE)
 
 
 async def test_a_tier_that_can_not_be_had_for_commands_means_no_commands(ground, tmp_path):
     broken = evolve(ground, machine=evolve(ground.machine, landlock=evolve(ground.machine.landlock, files=1 << 60)))
-    commands = Commands(broken, Isolation.FULL)
+    commands = CommandLauncher(broken, Isolation.FULL)
     ran = tmp_path / "ran"
     for _ in range(2):
         with pytest.raises(IsolationUnavailable) as caught:
@@ -189,7 +189,7 @@ async def test_where_files_can_not_be_shown_as_anothers_the_command_keeps_the_ho
         raise CommandNotStarted("set the attributes of a mount: Invalid argument", step="prepare", number=22)
 
     started = []
-    start = _command_sandbox.start_command
+    start = _launcher.start_command
 
     async def start_command(python, plan, *rest):
         started.append(plan["identity"])
@@ -197,7 +197,7 @@ async def test_where_files_can_not_be_shown_as_anothers_the_command_keeps_the_ho
             refuses(None)
         return await start(python, plan, *rest)
 
-    _command_sandbox.start_command = start_command
+    _launcher.start_command = start_command
     try:
         request = CommandRequest(("/bin/touch", str(tmp_path / "new")), Path("/tmp"), places=(Place(tmp_path, True),))
         command = await commands.launch(request)
@@ -205,7 +205,7 @@ async def test_where_files_can_not_be_shown_as_anothers_the_command_keeps_the_ho
             assert await command.wait() == 0
         await command.close()
     finally:
-        _command_sandbox.start_command = start
+        _launcher.start_command = start
     assert started[-1] is None
     assert (tmp_path / "new").stat().st_uid == 0
 

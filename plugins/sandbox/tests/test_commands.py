@@ -326,7 +326,7 @@ from pathlib import Path
 import anyio
 from sideband.workers import CommandRequest, Place
 from sideband_sandbox import SystemSandbox
-from sideband_sandbox._probe import inspect_machine
+from sideband_sandbox._machine._inspection import inspect_machine
 from attrs import evolve
 
 async def main():

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from sideband.workers import WorkerLimits
-from sideband_sandbox._plan import Variant
+from sideband_sandbox._workers._plan import Variant
 
 EXIT_CODE = 97
 

@@ -13,9 +13,9 @@ import sideband_sandbox
 from attrs import evolve
 from sideband.workers import Isolation, LaunchRequest, WorkerStartFailed
 from sideband_sandbox import SystemSandbox
-from sideband_sandbox._forks import ZygoteFailed
-from sideband_sandbox._landlock import READ_DIRECTORY, READ_FILE
-from sideband_sandbox._probe import _verdict
+from sideband_sandbox._errors import ZygoteFailed
+from sideband_sandbox._machine._landlock import READ_DIRECTORY, READ_FILE
+from sideband_sandbox._workers._probe import _verdict
 from sideband_sandbox.plugin import sideband_sandboxes
 
 pytestmark = pytest.mark.anyio
@@ -23,6 +23,13 @@ pytestmark = pytest.mark.anyio
 
 async def test_the_entry_point_gives_one_sandbox():
     assert [sandbox.name for sandbox in sideband_sandboxes()] == ["sandbox"]
+
+
+async def test_on_another_system_it_claims_nothing_and_leaves_the_hint_to_the_host(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    probe = await SystemSandbox().probe()
+    assert (probe.isolation, probe.hints) == (Isolation.NONE, ())
+    assert probe.gaps
 
 
 async def test_the_highest_tier_is_proved_here(sandbox):

@@ -4,10 +4,10 @@ import errno
 import os
 
 import pytest
-from sideband_sandbox._candidates import remedy
-from sideband_sandbox._plan import Variant
-from sideband_sandbox._remedies import NamespaceFacts, error_number, namespace_facts, namespace_remedy
 from sideband_sandbox._sandbox import _hint
+from sideband_sandbox._workers._candidates import remedy
+from sideband_sandbox._workers._plan import Variant
+from sideband_sandbox._workers._remedies import NamespaceFacts, error_number, namespace_facts, namespace_remedy
 
 APPARMOR = "kernel.apparmor_restrict_unprivileged_userns"
 DEBIAN = "kernel.unprivileged_userns_clone"

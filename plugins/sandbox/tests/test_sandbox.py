@@ -18,10 +18,11 @@ from sideband.workers import (
     WorkerStartFailed,
 )
 from sideband_sandbox import SystemSandbox
-from sideband_sandbox._cgroups import find_cgroups
-from sideband_sandbox._forks import Zygote, ZygoteFailed
-from sideband_sandbox._plan import worker_orders, worker_plan, zygote_plan
-from sideband_sandbox._probe import fresh_uid
+from sideband_sandbox._errors import ZygoteFailed
+from sideband_sandbox._machine._cgroups import find_cgroups
+from sideband_sandbox._machine._processes import fresh_uid
+from sideband_sandbox._workers._forks import Zygote
+from sideband_sandbox._workers._plan import worker_orders, worker_plan, zygote_plan
 
 pytestmark = pytest.mark.anyio
 
@@ -273,9 +274,6 @@ def groups_of(worker):
 
 
 def worker_call(request, function):
-    async def dispatch(*_):
-        raise AssertionError
-
     return WorkerCall(
         id="1",
         tool=f"test.{function}",
@@ -284,7 +282,6 @@ def worker_call(request, function):
         module=str(request.snapshot / "skill.py"),
         function=function,
         arguments={},
-        dispatch=dispatch,
         timeout=30,
     )
 
@@ -314,8 +311,8 @@ async def test_a_zygote_that_was_killed_takes_its_workers_along_and_is_replaced(
     sandbox, request_for_worker, monkeypatch
 ):
     # It is seen, and not only found out when it does not answer in time.
-    monkeypatch.setattr("sideband_sandbox._forks._END_SECONDS", 60)
-    monkeypatch.setattr("sideband_sandbox._forks._FORK_SECONDS", 60)
+    monkeypatch.setattr("sideband_sandbox._workers._forks._END_SECONDS", 60)
+    monkeypatch.setattr("sideband_sandbox._workers._forks._FORK_SECONDS", 60)
     worker = await sandbox.launch(request_for_worker)
     try:
         await ready(worker)
@@ -334,7 +331,7 @@ async def test_a_zygote_that_was_killed_takes_its_workers_along_and_is_replaced(
 
 
 async def test_a_zygote_that_hangs_is_replaced(sandbox, request_for_worker, monkeypatch):
-    monkeypatch.setattr("sideband_sandbox._forks._FORK_SECONDS", 0.2)
+    monkeypatch.setattr("sideband_sandbox._workers._forks._FORK_SECONDS", 0.2)
     worker = await sandbox.launch(request_for_worker)
     await worker.close()
     worker = await sandbox.launch(request_for_worker)
@@ -348,8 +345,8 @@ async def test_a_zygote_that_hangs_is_replaced(sandbox, request_for_worker, monk
 
 
 async def test_an_interpreter_that_never_becomes_a_zygote_is_ended(tmp_path, monkeypatch):
-    monkeypatch.setattr("sideband_sandbox._forks._START_SECONDS", 0.2)
-    monkeypatch.setattr("sideband_sandbox._forks._END_SECONDS", 0.2)
+    monkeypatch.setattr("sideband_sandbox._workers._forks._START_SECONDS", 0.2)
+    monkeypatch.setattr("sideband_sandbox._workers._forks._END_SECONDS", 0.2)
     python = tmp_path / "python"
     python.write_text("#!/bin/sh\nexec sleep 60\n")
     python.chmod(0o755)

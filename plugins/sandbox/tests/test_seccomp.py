@@ -5,9 +5,9 @@ import struct
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sideband_sandbox._policy import worker_filter
-from sideband_sandbox._seccomp import ALLOW, KILL, OWN_PID, Check, Rule, assemble, refuse
-from sideband_sandbox._tables import AARCH64, ARCHITECTURES, X86_64
+from sideband_sandbox._machine._seccomp import ALLOW, KILL, OWN_PID, Check, Rule, assemble, refuse
+from sideband_sandbox._machine._tables import AARCH64, ARCHITECTURES, X86_64
+from sideband_sandbox._workers._filter import worker_filter
 
 DEFAULT = refuse(1)
 WORD = st.one_of(st.sampled_from([0, 1, 2, 0x40000000, 0xFFFFFFFF]), st.integers(0, 0xFFFFFFFF))

@@ -16,8 +16,9 @@ import termios
 import threading
 
 import pytest
-from sideband_sandbox import _lockdown, _policy
-from sideband_sandbox._tables import AARCH64, ARCHITECTURES, X86_64
+from sideband_sandbox._inside import _lockdown
+from sideband_sandbox._machine._tables import AARCH64, ARCHITECTURES, X86_64
+from sideband_sandbox._workers import _filter
 
 # Name, number on x86-64, number on aarch64; a dash where there is no such call.
 CALLS = """
@@ -92,7 +93,7 @@ def test_no_other_interface_shares_the_token_of_aarch64():
 
 def test_every_call_of_the_policy_has_a_number_or_is_known_to_be_missing(one):
     architecture, position = one
-    named = {*_policy._ALWAYS.split(), *_policy._CONDITIONAL, *_policy._ABSENT}
+    named = {*_filter._ALWAYS.split(), *_filter._CONDITIONAL, *_filter._ABSENT}
     assert named == set(listed(CALLS, 0))
     assert named - set(architecture.calls) == set(listed(CALLS, 0)) - set(listed(CALLS, position))
 
@@ -131,7 +132,7 @@ def test_every_call_of_the_policy_has_a_number_or_is_known_to_be_missing(one):
 )
 def test_each_value_of_the_policy_is_what_the_c_library_of_this_architecture_says(ours, of_this_system):
     """The policy has them for all architectures at once: run on another, this tells whether it may."""
-    assert getattr(_policy, ours) == of_this_system
+    assert getattr(_filter, ours) == of_this_system
 
 
 @pytest.mark.parametrize(

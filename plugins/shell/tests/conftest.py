@@ -12,7 +12,7 @@ import sideband_shell.plugin
 import sideband_store_sqlite.plugin
 from sideband import Host, Plugin
 from sideband_sandbox import SystemSandbox
-from sideband_sandbox._command_sandbox import Commands
+from sideband_sandbox._commands._launcher import CommandLauncher
 
 PYTHON = os.path.realpath(sys.executable)
 
@@ -52,7 +52,7 @@ def sandboxes(proved):
     """A sandbox plugin whose proof has been made already."""
     finding, commands = proved
     sandbox = SystemSandbox()
-    sandbox._finding, sandbox._commands = finding, Commands(commands._ground, commands._isolation)
+    sandbox._finding, sandbox._commands = finding, CommandLauncher(commands._ground, commands._isolation)
     sandbox._commands._variant = commands._variant
     return SimpleNamespace(sideband_sandboxes=lambda: [sandbox])
 

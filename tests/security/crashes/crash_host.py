@@ -36,7 +36,7 @@ from sideband import CallRequest, Host, Plugin, SidebandError
 from sideband.ledger import query, verify
 from sideband.ops import Level, OpContext, OpFamily, op
 from sideband_sandbox import SystemSandbox
-from sideband_sandbox._probe import inspect_machine
+from sideband_sandbox._machine._inspection import inspect_machine
 
 _BECOME_PARENT_OF_ORPHANS = 36
 _ALL = 1_000_000

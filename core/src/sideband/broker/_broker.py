@@ -2,56 +2,47 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import math
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import anyio
-from anyio import CancelScope, get_cancelled_exc_class
-from anyio.lowlevel import checkpoint
+from anyio import get_cancelled_exc_class
 from attrs import evolve
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
 from ..blobs import BlobStore
-from ..hooks import Effect, HookRegistry, OpCall
-from ..ledger import Intent, Ledger, LedgerError, Outcome, Status
+from ..hooks import HookRegistry, OpCall
+from ..ledger import Ledger, LedgerError
 from ..ops import (
-    Credential,
-    CredentialResolver,
     Grant,
-    Level,
     LimitExceeded,
     OpCancelled,
-    OpDenied,
     OpError,
     OpParamsInvalid,
     OpResultInvalid,
     OpSpec,
-    OpTimeout,
     Origin,
 )
 from ..plugins import LoadedPlugin
-from ..workers import CommandProcess, CommandRequest
-from ._call import Call, EffectReport
-from ._claims import Claims, Replay
-from ._context import CredentialScope, DispatchContext
+from ._call import Call
+from ._claims import Claims
+from ._context import DispatchContext, ProgramLauncher
 from ._decisions import Approver, decide
 from ._dispatch import Dispatch
 from ._errors import as_op_error, safe_text, validation_problems
 from ._gate import check_op
+from ._handlers import run_handler
 from ._lookup import BoundOp, Ops
+from ._recording import Recording
 from ._redaction import Redactor, Unserializable
-from ._values import PLAIN, digest_of, has_at_most, shortened
+from ._values import PLAIN, has_at_most
 
 __all__ = ["Broker"]
-
-CommandLauncher = Callable[[CommandRequest], Awaitable[CommandProcess]]
 
 _log = logging.getLogger("sideband.broker")
 
@@ -75,16 +66,18 @@ class Broker:
         redactor: Redactor,
         home: Path,
         blobs: BlobStore,
-        launch: CommandLauncher,
+        launch: ProgramLauncher,
         approver: Approver | None = None,
     ) -> None:
         self.ops = ops
         self.redactor = redactor
         self.blobs = blobs
         self.launch = launch
+        self.record_note = ledger.note
         self._hooks = hooks
         self._ledger = ledger
         self._claims = claims
+        self._recording = Recording(ledger, claims, redactor, hooks)
         self._home = home
         self._approver = approver
 
@@ -139,18 +132,18 @@ class Broker:
             self._validate(dispatch, params)
             self._check_grant(dispatch)
             await self._decide(dispatch)
-            replay = await self._intend(dispatch)
+            replay = await self._recording.intend(dispatch)
         except OpError as error:
-            await self._refuse(dispatch, error)
+            await self._recording.refuse(dispatch, error)
             raise
         except LedgerError:
             raise
         except Exception as raised:  # noqa: BLE001  a plugin's validator or scope may raise anything
             typed = self._typed(dispatch, raised)
-            await self._refuse(dispatch, typed)
+            await self._recording.refuse(dispatch, typed)
             raise typed from None
         except get_cancelled_exc_class():
-            await self._refuse(dispatch, OpCancelled(dispatch.op))
+            await self._recording.refuse(dispatch, OpCancelled(dispatch.op))
             raise
         if replay is not None:
             return replay.result
@@ -160,21 +153,9 @@ class Broker:
         """What became of the effect of a key: ``done`` with its result, or ``unknown``. ``None``: nothing happened."""
         return await self._claims.recall(key)
 
-    async def record_note(self, effect: str, op: str, note: Mapping[str, Any]) -> None:
-        """Record what an op notes of an effect that is under way."""
-        await self._ledger.note(effect, op, note)
-
     async def record_refusal(self, op: str, origin: Origin, code: str, message: str) -> None:
         """Record something that a worker tried and that never became a dispatch."""
-        await self._ledger.outcome(
-            Outcome(
-                effect=self._ledger.new_effect_id(),
-                op=self.redactor.text(op)[:200],
-                status="denied",
-                error={"code": code, "message": self.redactor.text(message)[:2_000]},
-                origin=origin,
-            )
-        )
+        await self._recording.of_worker(op, origin, code, message)
 
     async def refuse(
         self,
@@ -201,8 +182,8 @@ class Broker:
             decisions=self.redactor.data(decisions),
         )
         if has_at_most(call.most_values, params):
-            dispatch.recorded = self._recordable(params, own.spec.record)
-        await self._refuse(dispatch, error)
+            dispatch.recorded = self._recording.recordable(params, own.spec.record)
+        await self._recording.refuse(dispatch, error)
         return dispatch.effect
 
     async def _look_up(self, dispatch: Dispatch) -> None:
@@ -219,9 +200,9 @@ class Broker:
             dispatch.params = self._parse(spec, params)
             shown = dispatch.params.model_dump(include=set(params).intersection(spec.record))
         except BaseException:
-            dispatch.recorded = self._recordable(params, spec.record)
+            dispatch.recorded = self._recording.recordable(params, spec.record)
             raise
-        dispatch.recorded = self._recordable({**dict.fromkeys(params), **shown}, spec.record)
+        dispatch.recorded = self._recording.recordable({**dict.fromkeys(params), **shown}, spec.record)
 
     def _parse(self, spec: OpSpec, params: Mapping[str, Any]) -> BaseModel:
         try:
@@ -230,14 +211,6 @@ class Broker:
             known = spec.params.model_fields
             problems = validation_problems(error, known=known, shown=spec.record)
             raise OpParamsInvalid(spec.name, problems) from None
-
-    def _recordable(self, params: Mapping[str, Any], allowed: Iterable[str]) -> dict[str, Any]:
-        shown = {name: params[name] for name in allowed if name in params}
-        hidden = dict.fromkeys((self.redactor.text(str(name))[:40] for name in params if name not in shown), "…")
-        try:
-            return {**hidden, **shortened(self.redactor.data(shown))}
-        except Unserializable:
-            return dict.fromkeys([*hidden, *shown], "…")
 
     def _check_grant(self, dispatch: Dispatch) -> None:
         allowed_by = check_op(dispatch.grant, dispatch.found.spec, dispatch.params)
@@ -286,82 +259,19 @@ class Broker:
 
         return preview
 
-    async def _intend(self, dispatch: Dispatch) -> Replay | None:
-        spec = dispatch.found.spec
-        if dispatch.call.deadline <= anyio.current_time():
-            raise OpTimeout(dispatch.op, 0)
-        digest = ""
-        if dispatch.key is not None or dispatch.call.key is not None:
-            digest = digest_of(dispatch.valid)
-            if dispatch.key is None and not spec.idempotent:
-                dispatch.key = dispatch.call.effect_key(dispatch.op, digest)
-        if dispatch.key is not None:
-            with CancelScope(shield=True):
-                # A claim that nobody knows to be his would never be given back.
-                replay = await self._claims.take(dispatch.key, effect=dispatch.effect, op=dispatch.op, digest=digest)
-            if replay is not None:
-                return replay
-        intent = Intent(
-            effect=dispatch.effect,
-            key=dispatch.key,
-            op=dispatch.op,
-            params=dispatch.recorded,
-            grant=tuple(dispatch.covering),
-            origin=dispatch.origin,
-            level=spec.level,
-            decisions=tuple(dispatch.decisions),
-            isolation=dispatch.call.isolation,
-            granted_by=dispatch.call.givers(dispatch.covering),
-            within=dispatch.within,
-        )
-        try:
-            await self._ledger.intent(intent, durable=spec.durable)
-        except BaseException:
-            # Nothing has happened, and nothing will: the key must not stay taken.
-            if dispatch.key is not None:
-                with CancelScope(shield=True):
-                    await self._claims.settle(dispatch.key, "failed")
-            raise
-        dispatch.intended = True
-        return None
-
     async def _run(self, dispatch: Dispatch) -> Any:
         now = anyio.current_time()
         limit = min(dispatch.found.spec.timeout or _DEFAULT_TIMEOUT, dispatch.call.deadline - now)
         context = self._context(dispatch, now + limit)
-        result, error = None, None
         try:
-            with CancelScope(deadline=context.deadline) as scope:
-                try:
-                    result = await dispatch.found.spec.handler(dispatch.params, context)
-                    await context.emit_rest()
-                except Exception as raised:  # noqa: BLE001  whatever a handler raises becomes one typed error
-                    error = self._typed(dispatch, raised)
-                except get_cancelled_exc_class():
-                    if scope.cancel_called or not _cancelled_by_handler():
-                        raise
-                    error = OpCancelled(dispatch.op, "its handler cancelled itself")
-                except (SystemExit, GeneratorExit) as raised:
-                    # A plugin does not get to end the host.
-                    error = self._typed(dispatch, RuntimeError(f"it raised {type(raised).__name__}"))
-                except BaseExceptionGroup as group:
-                    _, staying = group.split((SystemExit, GeneratorExit))
-                    cancelled, others = staying.split(get_cancelled_exc_class()) if staying else (None, None)
-                    if (staying is group and cancelled is None) or not isinstance(others, ExceptionGroup | None):
-                        raise
-                    error = self._typed(dispatch, others or RuntimeError("its tasks were ended"))
-                    # trio hands over a cancellation together with what was raised on the way out. Whoever cancelled
-                    # does so again here, and sees his own cancellation only.
-                    await checkpoint()
+            result, error = await run_handler(dispatch, context, limit)
         except get_cancelled_exc_class():
-            await self._settle(dispatch, "cancelled", OpCancelled(dispatch.op))
+            await self._recording.settle(dispatch, "cancelled", OpCancelled(dispatch.op))
             raise
         finally:
             context.end()
-        if scope.cancelled_caught or (error is not None and scope.cancel_called):
-            error = OpTimeout(dispatch.op, limit)
         if error is not None:
-            raise await self._settle(dispatch, "failed", error)
+            raise await self._recording.settle(dispatch, "failed", error)
         return await self._answer(dispatch, result)
 
     def _typed(self, dispatch: Dispatch, raised: Exception) -> OpError:
@@ -404,34 +314,16 @@ class Broker:
             plugin=plugin.record.name,
             call=call,
             grant=call.grant if grant is None else grant,
-            broker=self,
+            seam=self,
             note=note,
         )
-
-    async def credential(self, context: DispatchContext, handle: str, audience: str) -> Credential:
-        """Resolve a credential with the rights of ``context``; its value is known to the redactor from then on.
-
-        Raises:
-            OpDenied: the grant does not have it.
-            OpError: there is no such credential, or not for this audience.
-        """
-        context.require(CredentialScope(name=handle, mode="use"))
-        plugin = await self.ops.plugin(CredentialScope.family)
-        resolver: CredentialResolver | None = plugin.contribution.credentials
-        if resolver is None:
-            raise OpDenied(context.op, f"the family `{CredentialScope.family}` keeps no credentials")
-        credential = await resolver.resolve(handle, audience, context.for_plugin(plugin))
-        for value in (credential.value, *credential.headers.values()):
-            self.redactor.protect(value, handle, origins=(audience, *credential.origins))
-        return credential
 
     async def _answer(self, dispatch: Dispatch, result: Any) -> Any:
         try:
             reply, redacted, size = self._plain_result(dispatch, result)
         except OpResultInvalid as error:
-            raise await self._settle(dispatch, "failed", error) from None
-        with CancelScope(shield=True):
-            await self._outcome(dispatch, "done", size=size, result=redacted if dispatch.key else None)
+            raise await self._recording.settle(dispatch, "failed", error) from None
+        await self._recording.done(dispatch, redacted, size)
         return reply
 
     def _plain_result(self, dispatch: Dispatch, result: Any) -> tuple[Any, Any, int]:
@@ -451,96 +343,3 @@ class Broker:
         except (ValueError, RecursionError) as error:  # a lone surrogate, a list that is too deep or holds itself
             problems = f"it can't be sent: {safe_text(error)}"
         raise OpResultInvalid(dispatch.op, problems, plugin=dispatch.plugin)
-
-    async def _settle(self, dispatch: Dispatch, status: Status, error: OpError) -> OpError:
-        """Record how an effect that was begun ended without a result, and return the error to answer with."""
-        self.redactor.error(error)
-        with CancelScope(shield=True):
-            await self._outcome(dispatch, status, error=error)
-        return error
-
-    async def _refuse(self, dispatch: Dispatch, error: OpError) -> None:
-        """Record a dispatch that was ended before it became an effect: an outcome without intent."""
-        self.redactor.error(error)
-        status: Status = "failed"
-        if isinstance(error, OpDenied):
-            status = "denied"
-        elif isinstance(error, OpCancelled):
-            status = "cancelled"
-        dispatch.key = None
-        with CancelScope(shield=True):
-            await self._outcome(dispatch, status, error=error)
-
-    async def _outcome(
-        self, dispatch: Dispatch, status: Status, *, error: OpError | None = None, size: int = 0, result: Any = None
-    ) -> None:
-        spec = dispatch.bound.spec if dispatch.bound else None
-        milliseconds = round((perf_counter() - dispatch.started) * 1000, 3)
-        data = error.as_dict() if error else None
-        outcome = Outcome(
-            effect=dispatch.effect,
-            key=dispatch.key,
-            op=self.redactor.text(dispatch.op)[:200],
-            status=status,
-            error=data,
-            ms=milliseconds,
-            bytes=size,
-            result=result,
-            note=dispatch.note,
-        )
-        if not dispatch.intended:
-            # Nothing was said of it before: a refusal is an outcome without intent.
-            outcome = evolve(
-                outcome,
-                params=dispatch.recorded,
-                grant=dispatch.grant.texts(),
-                origin=dispatch.origin,
-                level=dispatch.level,
-                decisions=tuple(dispatch.decisions),
-                isolation=dispatch.call.isolation,
-                within=dispatch.within,
-            )
-        await self._ledger.outcome(outcome, durable=dispatch.key is not None)
-        if dispatch.key is not None:
-            certain = status == "done" or (error is not None and error.nothing_happened)
-            certain = certain or (spec is not None and spec.idempotent)
-            await self._claims.settle(dispatch.key, status if certain else "unknown", result)
-        await self._tell(dispatch, status, milliseconds, data, size)
-
-    async def _tell(
-        self, dispatch: Dispatch, status: Status, ms: float, error: dict[str, Any] | None, size: int
-    ) -> None:
-        if dispatch.call.on_effect is not None:
-            decision = error["message"] if error and status == "denied" else " ".join(dispatch.covering) or "needs none"
-            op = self.redactor.text(dispatch.op)
-            report = EffectReport(dispatch.effect, op, status, decision, ms, dispatch.recorded, error)
-            try:
-                dispatch.call.on_effect(report)
-            except Exception as raised:  # noqa: BLE001  whoever watches must not change what is watched
-                _log.warning("a listener to effects failed: %s", self.redactor.text(safe_text(raised)))
-        hooks = dispatch.call.hooks or self._hooks
-        if hooks.has("effect"):
-            await hooks.observe(
-                Effect(
-                    effect=dispatch.effect,
-                    op=self.redactor.text(dispatch.op),
-                    status=status,
-                    level=dispatch.level or Level.SAFE,
-                    origin=dispatch.origin,
-                    params=dispatch.recorded,
-                    grant=tuple(dispatch.covering),
-                    decisions=dispatch.decisions,
-                    error=error,
-                    ms=ms,
-                    bytes=size,
-                    isolation=dispatch.call.isolation,
-                )
-            )
-
-
-def _cancelled_by_handler() -> bool:
-    """Whether a cancellation that is under way was raised by the handler alone, and by nobody around it."""
-    if anyio.current_effective_deadline() == -math.inf or get_cancelled_exc_class() is not asyncio.CancelledError:
-        return False
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() == 0

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from anyio.lowlevel import checkpoint
 from attrs import define, evolve, field, frozen
 from pydantic_core import to_json
 
 from ..blobs import BlobStore
-from ..ops import Credential, EgressRefused, Grant, OpDenied, Origin, Scope
+from ..ops import Credential, CredentialResolver, EgressRefused, Grant, OpDenied, Origin, Scope
 from ..plugins import LoadedPlugin, PluginContext
 from ..providers import Provider
 from ..workers import CommandProcess, CommandRequest
 from ._call import Call, Progress
 from ._gate import check_scope
+from ._lookup import Ops
+from ._redaction import Redactor
 from ._streams import PartRedactor
 
-if TYPE_CHECKING:
-    from ._broker import Broker
+__all__ = ["CredentialScope", "DispatchContext", "ProgramLauncher"]
 
-__all__ = ["CredentialScope", "DispatchContext"]
+ProgramLauncher = Callable[[CommandRequest], Awaitable[CommandProcess]]
+"""Starts a program in the isolation that the host demands."""
 
 _LONGEST_MESSAGE = 2_000
 _LARGEST_NOTE = 65_536
@@ -34,6 +36,43 @@ class CredentialScope(Scope, family="secrets"):
 
     name: str | None = None
     mode: str | None = None
+
+
+class Seam(Protocol):
+    """What a context needs of the broker."""
+
+    @property
+    def ops(self) -> Ops:
+        """The ops that can be asked for."""
+
+    @property
+    def redactor(self) -> Redactor:
+        """Knows the secrets."""
+
+    @property
+    def blobs(self) -> BlobStore:
+        """The host's store of large bytes."""
+
+    @property
+    def launch(self) -> ProgramLauncher:
+        """Starts programs."""
+
+    @property
+    def record_note(self) -> Callable[[str, str, Mapping[str, Any]], Awaitable[None]]:
+        """Records what an op notes of an effect that is under way."""
+
+    async def dispatch(
+        self,
+        call: Call,
+        op: str,
+        params: Mapping[str, Any],
+        *,
+        key: str | None = None,
+        grant: Grant | None = None,
+        via: str | None = None,
+        within: str | None = None,
+    ) -> Any:
+        """Run one op for ``call``."""
 
 
 @define(eq=False)
@@ -49,7 +88,7 @@ class DispatchContext:
     plugin: str
     _call: Call = field(repr=False)
     _grant: Grant = field(repr=False)
-    _broker: Broker = field(repr=False)
+    _seam: Seam = field(repr=False)
     _note: dict[str, Any] | None = field(default=None, repr=False)
     _ended: bool = field(default=False, init=False, repr=False)
     _parts: PartRedactor | None = field(default=None, init=False, repr=False)
@@ -57,7 +96,7 @@ class DispatchContext:
     @property
     def blobs(self) -> BlobStore:
         """The host's store of large bytes."""
-        return self._broker.blobs
+        return self._seam.blobs
 
     @property
     def call(self) -> str:
@@ -79,7 +118,7 @@ class DispatchContext:
         """Who caused it."""
         return self._call.origin
 
-    def for_plugin(self, plugin: LoadedPlugin) -> DispatchContext:
+    def _for_plugin(self, plugin: LoadedPlugin) -> DispatchContext:
         """The same dispatch, seen by the code of another plugin that helps with it."""
         return evolve(self, config=plugin.config, state=plugin.state, plugin=plugin.record.name)
 
@@ -102,7 +141,7 @@ class DispatchContext:
         """See ``OpContext.progress``."""
         if self._call.on_progress is None or self._ended:
             return
-        text = None if message is None else self._broker.redactor.text(message)[:_LONGEST_MESSAGE]
+        text = None if message is None else self._seam.redactor.text(message)[:_LONGEST_MESSAGE]
         self._call.on_progress(Progress(self._call.id, self.op, current, total, text))
 
     async def emit(self, part: Mapping[str, Any]) -> None:
@@ -110,7 +149,7 @@ class DispatchContext:
         if self._call.on_part is None or self._ended:
             return
         if self._parts is None:
-            self._parts = PartRedactor(self._broker.redactor)
+            self._parts = PartRedactor(self._seam.redactor)
         await self._hand_on(self._parts.feed(part))
 
     async def emit_rest(self) -> None:
@@ -130,24 +169,24 @@ class DispatchContext:
         self._check_alive()
         if self._note is None:
             raise OpDenied(self.op, "only an effect that runs can be noted", hint="note it in the op's handler")
-        added = self._broker.redactor.data(data)
+        added = self._seam.redactor.data(data)
         if len(to_json({**self._note, **added})) > _LARGEST_NOTE:
             raise ValueError(f"a note has at most {_LARGEST_NOTE:,} bytes; keep what is larger in a blob")
         self._note.update(added)
-        await self._broker.record_note(self.effect, self.op, self._note)
+        await self._seam.record_note(self.effect, self.op, self._note)
 
     async def launch(self, request: CommandRequest) -> CommandProcess:
         """See ``OpContext.launch``."""
         self._check_alive()
-        return await self._broker.launch(request)
+        return await self._seam.launch(request)
 
     async def provider(self, name: str) -> tuple[Provider, PluginContext]:
         """See ``ModelContext.provider``."""
-        return await self._broker.ops.provider(name)
+        return await self._seam.ops.provider(name)
 
     async def providers(self) -> Sequence[str]:
         """See ``ModelContext.providers``."""
-        return await self._broker.ops.providers()
+        return await self._seam.ops.providers()
 
     async def dispatch(
         self,
@@ -161,29 +200,37 @@ class DispatchContext:
         self._check_alive()
         grant = self._grant
         if capabilities is not None:
-            grant = grant.narrow(await self._broker.ops.grant(capabilities))
-        return await self._broker.dispatch(
+            grant = grant.narrow(await self._seam.ops.grant(capabilities))
+        return await self._seam.dispatch(
             self._call, op, params, key=key, grant=grant, via=self.plugin, within=self.effect
         )
 
     async def credential(self, handle: str, audience: str) -> Credential:
         """See ``OpContext.credential``."""
-        return await self._broker.credential(self, handle, audience)
+        self.require(CredentialScope(name=handle, mode="use"))
+        plugin = await self._seam.ops.plugin(CredentialScope.family)
+        resolver: CredentialResolver | None = plugin.contribution.credentials
+        if resolver is None:
+            raise OpDenied(self.op, f"the family `{CredentialScope.family}` keeps no credentials")
+        credential = await resolver.resolve(handle, audience, self._for_plugin(plugin))
+        for value in (credential.value, *credential.headers.values()):
+            self._seam.redactor.protect(value, handle, origins=(audience, *credential.origins))
+        return credential
 
     def protect(self, value: str | bytes, name: str = "secret", *, origins: Iterable[str] = ()) -> None:
         """See ``OpContext.protect``."""
-        self._broker.redactor.protect(value, name, origins=origins)
+        self._seam.redactor.protect(value, name, origins=origins)
 
     def check_egress(self, audience: str | None, parts: Mapping[str, str | bytes]) -> None:
         """See ``OpContext.check_egress``."""
         for part, content in parts.items():
-            name = self._broker.redactor.unbound(content, audience)
+            name = self._seam.redactor.unbound(content, audience)
             if name is not None:
                 raise EgressRefused(self.op, name, part, audience)
 
     def check_cut(self, before: bytes, after: bytes) -> None:
         """See ``OpContext.check_cut``."""
-        name = self._broker.redactor.cut(before, after)
+        name = self._seam.redactor.cut(before, after)
         if name is not None:
             raise EgressRefused(self.op, name, "part that was asked for, which begins or ends inside of it,", None)
 

@@ -15,9 +15,12 @@ from urllib.parse import quote, quote_plus
 from pydantic_core import to_jsonable_python
 
 from ..errors import SidebandError
+from ._placeholder import placeholder
 from ._streams import FormIndex
 
 __all__ = ["Redactor", "Unserializable"]
+
+_HIDDEN = placeholder()
 
 # Shorter values occur in ordinary text by chance; masking them would destroy it and tell more than it hides.
 _SHORTEST = 4
@@ -120,7 +123,7 @@ class Redactor:
         if raw in self._names:
             return
         self._names[raw] = name
-        mask = f"[redacted:{name}]"
+        mask = placeholder(name)
         forms = {form for form in _forms(raw) if len(form) >= _SHORTEST}
         # The longest first: a form that contains another one must not be cut up by it.
         self._texts = sorted({*self._texts, *((form, mask) for form in forms)}, key=lambda pair: -len(pair[0]))
@@ -153,7 +156,7 @@ class Redactor:
 
     def add_pattern(self, pattern: str, name: str) -> None:
         """Replace what the regular expression ``pattern`` matches too, in text and in bytes."""
-        mask = f"[redacted:{name}]"
+        mask = placeholder(name)
         self._patterns.append((re.compile(pattern), mask))
         self._byte_patterns.append((re.compile(pattern.encode()), mask.encode()))
 
@@ -210,7 +213,7 @@ class Redactor:
             return self.text(value) if self._texts or self._patterns else value
         if kind is dict:
             return {
-                self._key(key): "[redacted]"
+                self._key(key): _HIDDEN
                 if sensitive_keys and item is not None and _is_sensitive(key)
                 else self._plain(item, sensitive_keys)
                 for key, item in value.items()
@@ -255,13 +258,13 @@ class Redactor:
         for key, item in value.items():
             name = key if isinstance(key, str) else str(self._walk(key, sensitive_keys, f"a key of {where}"))
             if sensitive_keys and item is not None and _is_sensitive(name):
-                yield self.text(name), "[redacted]"
+                yield self.text(name), _HIDDEN
             else:
                 yield self.text(name), self._walk(item, sensitive_keys, f"{where}.{name[:40]}")
 
     def _number(self, number: float) -> float | str:
         if self._numbers and (name := self._numbers.get(abs(number))):
-            return f"[redacted:{name}]"
+            return placeholder(name)
         return number
 
     def _raw(self, raw: bytes) -> bytes:

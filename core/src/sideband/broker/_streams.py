@@ -7,6 +7,8 @@ from typing import Any, Protocol
 
 from attrs import define, field, frozen
 
+from ._placeholder import placeholder
+
 __all__ = ["FormIndex", "PartRedactor", "TextRedactor"]
 
 _HEAD = 4
@@ -92,7 +94,7 @@ class TextRedactor:
         before = self._take(cut)
         self._text = self._text[self._end :]
         self._at, self._start, self._end, self._first = 0, 0, 0, None
-        return self._matched(f"{before}[redacted]", last=False)
+        return self._matched(f"{before}{placeholder()}", last=False)
 
     def end(self) -> str:
         """What was kept back: nothing comes any more."""

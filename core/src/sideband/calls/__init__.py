@@ -1,10 +1,11 @@
 """Calls of tools of skills: which skill, which rights, which worker, and what came of it."""
 
 from ._catalog import SkillCatalog
-from ._grants import RememberedGrants
 from ._isolation import ChosenSandbox
 from ._launches import SkillLaunches
-from ._skill_calls import CallRequest, CallResult, GrantAsker, SkillCalls
+from ._requests import CallRequest, CallResult
+from ._rights import GrantAsker, Rights
+from ._skill_calls import SkillCalls
 from ._worker_reports import WorkerReports
 
 __all__ = [
@@ -12,7 +13,7 @@ __all__ = [
     "CallResult",
     "ChosenSandbox",
     "GrantAsker",
-    "RememberedGrants",
+    "Rights",
     "SkillCalls",
     "SkillCatalog",
     "SkillLaunches",

@@ -36,6 +36,7 @@ from ..calls import (
     CallResult,
     ChosenSandbox,
     GrantAsker,
+    Rights,
     SkillCalls,
     SkillCatalog,
     SkillLaunches,
@@ -160,14 +161,13 @@ class Host:
         recorder = await enter(stack, WorkerReports(self.broker))
         pool = WorkerPool(self.sandbox, maximum=policy.workers, idle_seconds=policy.idle_seconds, report=recorder.take)
         self._calls = SkillCalls(
-            home=self.home,
-            settings=self.settings,
+            policy=policy,
             catalog=self.catalog,
             launches=SkillLaunches(self.home, self.plugins, self.broker.ops, self.environments, policy),
             broker=self.broker,
             pool=pool,
+            rights=Rights(self.home, self.settings, self.broker.ops, self._asker),
             sandbox=self.sandbox,
-            asker=self._asker,
             report=self._report,
         )
         self.tools = ToolRegistry(self.plugins, self.catalog, self._calls, self.broker.ops)

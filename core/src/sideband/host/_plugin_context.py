@@ -72,7 +72,7 @@ class HostPluginContext:
         plugin = await broker.ops.plugin("secrets")
         context = broker.context(plugin, call, op=self.plugin, effect=call.id, deadline=call.deadline)
         try:
-            return await broker.credential(context, handle, audience)
+            return await context.credential(handle, audience)
         finally:
             context.end()
             await call.end(_ignore)

@@ -1,6 +1,6 @@
 """The record of effects: a hash chain of JSON lines, written before and after each effect."""
 
-from ._entries import EffectRecord, Entry, Intent, Outcome, Status
+from ._entries import EffectRecord, Intent, LedgerEntry, Outcome, Status
 from ._errors import (
     LedgerBusy,
     LedgerClosed,
@@ -16,13 +16,13 @@ from ._verify import Problem, Verdict, verify
 
 __all__ = [
     "EffectRecord",
-    "Entry",
     "Head",
     "Intent",
     "Ledger",
     "LedgerBusy",
     "LedgerClosed",
     "LedgerDamaged",
+    "LedgerEntry",
     "LedgerError",
     "LedgerIndexFailed",
     "LedgerUnwritable",

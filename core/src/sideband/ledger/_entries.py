@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from operator import attrgetter
 from typing import Any, Literal
 
 from attrs import field, frozen
 
 from ..ops import Level, Origin
-from ._bytes import revive
+from ._fields import line_fields, read_fields
 from ._lines import Line
 
-__all__ = ["STATUSES", "EffectRecord", "Entry", "Intent", "Outcome", "Status"]
+__all__ = ["STATUSES", "EffectRecord", "Intent", "LedgerEntry", "Outcome", "Status"]
 
 Status = Literal["done", "failed", "denied", "cancelled", "unknown"]
 STATUSES: tuple[Status, ...] = ("done", "failed", "denied", "cancelled", "unknown")
-_ORIGIN = ("principal", "session", "run", "step", "skill", "tool", "plugin", "parent")
-_origin_values = attrgetter(*_ORIGIN)
 
 
 @frozen(kw_only=True)
@@ -47,8 +44,8 @@ class Intent:
     params: Mapping[str, Any] = field(factory=dict)
     grant: tuple[str, ...] = ()
     origin: Origin = field(factory=Origin)
-    level: Level | None = None
     key: str | None = None
+    level: Level | None = None
     decisions: tuple[Mapping[str, Any], ...] = ()
     isolation: str | None = None
     granted_by: tuple[str, ...] = ()
@@ -95,7 +92,7 @@ class Outcome:
 
 
 @frozen
-class Entry:
+class LedgerEntry:
     """One line of the ledger.
 
     Attributes:
@@ -111,7 +108,7 @@ class Entry:
     fields: Mapping[str, Any]
 
     @classmethod
-    def from_line(cls, line: Line) -> Entry:
+    def from_line(cls, line: Line) -> LedgerEntry:
         """The entry that a line holds."""
         return cls(line.seq, str(line.fields.get("time", "")), line.kind, line.fields)
 
@@ -126,79 +123,44 @@ class EffectRecord:
         entries: the lines that it was put together from.
     """
 
-    effect: str
-    op: str
-    time: str
-    status: Status | None
-    key: str | None
-    params: Mapping[str, Any]
-    grant: tuple[str, ...]
-    granted_by: tuple[str, ...]
-    within: str | None
-    origin: Origin
-    level: Level | None
-    decisions: tuple[Mapping[str, Any], ...]
-    isolation: str | None
-    error: Mapping[str, Any] | None
-    ms: float | None
-    bytes: int | None
-    result: Any
-    note: Mapping[str, Any]
-    entries: tuple[Entry, ...] = field(repr=False)
+    effect: str = ""
+    op: str = ""
+    time: str = ""
+    status: Status | None = None
+    key: str | None = None
+    params: Mapping[str, Any] = field(factory=dict)
+    grant: tuple[str, ...] = ()
+    granted_by: tuple[str, ...] = ()
+    within: str | None = None
+    origin: Origin = field(factory=Origin)
+    level: Level | None = None
+    decisions: tuple[Mapping[str, Any], ...] = ()
+    isolation: str | None = None
+    error: Mapping[str, Any] | None = None
+    ms: float | None = None
+    bytes: int | None = None
+    result: Any = None
+    note: Mapping[str, Any] = field(factory=dict)
+    entries: tuple[LedgerEntry, ...] = field(default=(), repr=False)
 
     @classmethod
-    def from_entries(cls, entries: tuple[Entry, ...]) -> EffectRecord:
+    def from_entries(cls, entries: tuple[LedgerEntry, ...]) -> EffectRecord:
         """Put the lines of one effect together, in the order in which they were written."""
         said: dict[str, Any] = {}
         for entry in entries:
             said.update(entry.fields)
-        intent = intent_of(said)
-        return cls(
-            effect=intent.effect,
-            op=intent.op,
-            time=entries[0].time,
-            status=said.get("status"),
-            key=intent.key,
-            params=intent.params,
-            grant=intent.grant,
-            granted_by=intent.granted_by,
-            within=intent.within,
-            origin=intent.origin,
-            level=intent.level,
-            decisions=intent.decisions,
-            isolation=intent.isolation,
-            error=said.get("error"),
-            ms=said.get("ms"),
-            bytes=said.get("bytes"),
-            result=revive(said.get("result")),
-            note=intent.note,
-            entries=entries,
-        )
+        return cls(**{**read_fields(cls, said), "time": entries[0].time, "entries": entries})
+
+
+_SAID = ("params", "grant", "origin")
+_INTENT = ("effect", "op", *_SAID, "key", "level", "decisions", "isolation", "granted_by", "within")
+_OUTCOME = ("effect", "op", "status", "key", "decisions", "error", "ms", "bytes", "result", "note")
+_IDENTITY = (*_SAID, "level", "isolation", "within")
 
 
 def intent_fields(intent: Intent) -> dict[str, Any]:
-    """The fields of the line for ``intent``; what has no value is left out."""
-    fields: dict[str, Any] = {
-        "kind": "intent",
-        "effect": intent.effect,
-        "op": intent.op,
-        "params": intent.params,
-        "grant": intent.grant,
-        "origin": _origin_fields(intent.origin),
-    }
-    if intent.key is not None:
-        fields["key"] = intent.key
-    if intent.level is not None:
-        fields["level"] = intent.level.name
-    if intent.decisions:
-        fields["decisions"] = intent.decisions
-    if intent.isolation is not None:
-        fields["isolation"] = intent.isolation
-    if intent.granted_by:
-        fields["granted_by"] = intent.granted_by
-    if intent.within is not None:
-        fields["within"] = intent.within
-    return fields
+    """The fields of the line for ``intent``."""
+    return line_fields("intent", intent, _INTENT)
 
 
 def note_fields(effect: str, op: str, note: Mapping[str, Any]) -> dict[str, Any]:
@@ -207,73 +169,18 @@ def note_fields(effect: str, op: str, note: Mapping[str, Any]) -> dict[str, Any]
 
 
 def outcome_fields(outcome: Outcome, *, follows: bool) -> dict[str, Any]:
-    """The fields of the line for ``outcome``; what has no value is left out.
+    """The fields of the line for ``outcome``.
 
     Args:
         outcome: what is to be said.
         follows: whether its intent was written, which has said who, what, and with which right.
     """
-    fields: dict[str, Any] = {
-        "kind": "outcome",
-        "effect": outcome.effect,
-        "op": outcome.op,
-        "status": outcome.status,
-    }
-    if outcome.key is not None:
-        fields["key"] = outcome.key
-    if outcome.decisions:
-        fields["decisions"] = outcome.decisions
-    if outcome.error is not None:
-        fields["error"] = outcome.error
-    if outcome.ms is not None:
-        fields["ms"] = round(outcome.ms, 3)
-    if outcome.bytes is not None:
-        fields["bytes"] = outcome.bytes
-    if outcome.key is not None and outcome.result is not None:
-        fields["result"] = outcome.result
-    if outcome.note:
-        fields["note"] = outcome.note
-    if not follows:
-        _add_identity(fields, outcome)
+    fields = line_fields("outcome", outcome, _OUTCOME if follows else _OUTCOME + _IDENTITY)
+    if outcome.key is None:
+        fields.pop("result", None)
     return fields
 
 
 def intent_of(fields: Mapping[str, Any]) -> Intent:
     """The intent that a line's fields describe."""
-    origin = fields.get("origin", {})
-    level = str(fields.get("level"))
-    return Intent(
-        effect=fields.get("effect", ""),
-        op=fields.get("op", ""),
-        params=revive(fields.get("params", {})),
-        grant=tuple(fields.get("grant", ())),
-        origin=Origin(**{name: origin[name] for name in _ORIGIN if name in origin}),
-        level=Level.__members__.get(level),
-        key=fields.get("key"),
-        decisions=tuple(fields.get("decisions", ())),
-        isolation=fields.get("isolation"),
-        granted_by=tuple(fields.get("granted_by", ())),
-        within=fields.get("within"),
-        note=revive(fields.get("note", {})),
-        time=str(fields.get("time", "")),
-    )
-
-
-def _add_identity(fields: dict[str, Any], outcome: Outcome) -> None:
-    if outcome.params is not None:
-        fields["params"] = outcome.params
-    if outcome.grant is not None:
-        fields["grant"] = outcome.grant
-    if outcome.origin is not None:
-        fields["origin"] = _origin_fields(outcome.origin)
-    if outcome.level is not None:
-        fields["level"] = outcome.level.name
-    if outcome.isolation is not None:
-        fields["isolation"] = outcome.isolation
-    if outcome.within is not None:
-        fields["within"] = outcome.within
-
-
-def _origin_fields(origin: Origin) -> dict[str, str]:
-    values = _origin_values(origin)
-    return {name: value for name, value in zip(_ORIGIN, values, strict=True) if value is not None}
+    return Intent(**{"effect": "", "op": "", **read_fields(Intent, fields)})

@@ -12,7 +12,7 @@ from typing import Literal
 from anyio import to_thread
 from attrs import evolve
 
-from ._entries import EffectRecord, Entry, Status
+from ._entries import EffectRecord, LedgerEntry, Status
 from ._errors import LedgerIndexFailed
 from ._index import Filter, Index, Row
 from ._lines import LineInvalid, parse
@@ -21,7 +21,7 @@ from ._segments import line_at, lines_backwards, segment_numbers
 __all__ = ["find", "query", "tail"]
 
 
-async def tail(folder: Path, count: int = 20, *, after: int = 0) -> tuple[Entry, ...]:
+async def tail(folder: Path, count: int = 20, *, after: int = 0) -> tuple[LedgerEntry, ...]:
     """The last entries, oldest first. Needs no index.
 
     Args:
@@ -159,16 +159,16 @@ def _record(folder: Path, row: Row) -> EffectRecord:
         raw = line_at(folder, segment, start)
         if raw is None or _effect(raw) != row.effect:
             raise sqlite3.DatabaseError("it says something else than the ledger")
-        entries.append(Entry.from_line(parse(raw)))
+        entries.append(LedgerEntry.from_line(parse(raw)))
     return EffectRecord.from_entries(tuple(entries))
 
 
-def _tail(folder: Path, count: int, after: int) -> tuple[Entry, ...]:
-    found: list[Entry] = []
+def _tail(folder: Path, count: int, after: int) -> tuple[LedgerEntry, ...]:
+    found: list[LedgerEntry] = []
     for number in reversed(segment_numbers(folder)):
         for raw in lines_backwards(folder, number):
             try:
-                entry = Entry.from_line(parse(raw))
+                entry = LedgerEntry.from_line(parse(raw))
             except LineInvalid:
                 continue
             if len(found) == count or entry.seq <= after:

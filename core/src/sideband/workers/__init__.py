@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         WorkerProcess,
         WorkerUsage,
     )
-    from ._calls import CallAnswer, LogLine, WorkerCall, WorkerReport
+    from ._calls import CallAnswer, CallHandler, LogLine, WorkerCall, WorkerReport
     from ._commands import launch_plain
     from ._errors import (
         AboveMaximum,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from ._usage import read_usage
 
 _MODULES = {
-    "._calls": ("CallAnswer", "LogLine", "WorkerCall", "WorkerReport"),
+    "._calls": ("CallAnswer", "CallHandler", "LogLine", "WorkerCall", "WorkerReport"),
     "._commands": ("launch_plain",),
     "._errors": (
         "AboveMaximum",
@@ -97,6 +97,7 @@ __all__ = [
     "CallAnswer",
     "CallCancelled",
     "CallError",
+    "CallHandler",
     "CallTimeout",
     "CommandLimits",
     "CommandProcess",

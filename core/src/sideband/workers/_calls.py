@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from attrs import Factory, field, frozen
 
+from ..ops import OpDenied
 from ..sandboxing import Isolation, LaunchRequest
 
-__all__ = ["CallAnswer", "LogLine", "WorkerCall", "WorkerReport"]
+__all__ = ["CallAnswer", "CallHandler", "LogLine", "WorkerCall", "WorkerReport"]
 
 
 @frozen
@@ -26,12 +27,29 @@ class LogLine:
     text: str
 
 
-def _no_log(line: LogLine) -> None:
-    """Drop a line."""
+class CallHandler:
+    """What a call in a worker reaches in the host. This one refuses every op, and drops what is printed."""
+
+    def assigned(self, isolation: Isolation) -> None:
+        """Take note of the tier of the worker that is about to run the call. Must not block."""
+
+    async def dispatch(self, op: str, params: Mapping[str, Any]) -> Any:  # noqa: ARG002  the signature is for others
+        """Run an op for the call.
+
+        Raises:
+            OpError: reaches the skill as it is; anything else becomes ``op.failed`` without details.
+        """
+        raise OpDenied(op, "this call has no ops")
+
+    def is_fire_and_forget(self, op: str) -> bool:
+        """Whether the skill waits for no answer of this op."""
+        return op == "progress.report"
+
+    def log(self, line: LogLine) -> None:
+        """Take a line that the skill printed, at once. Must not block."""
 
 
-def _not_told(isolation: Isolation) -> None:
-    """Drop a tier."""
+_NO_HANDLER = CallHandler()
 
 
 @frozen
@@ -47,14 +65,10 @@ class WorkerCall:
         module: the file of the function, inside the snapshot.
         function: its name.
         arguments: plain JSON data and ``bytes``.
-        dispatch: runs an op for this call: dispatch id, op, parameters. What it raises as ``OpError`` reaches the skill
-            as it is; anything else becomes ``op.failed`` without details.
+        handler: what it reaches in the host.
         timeout: seconds from when the pool gets it; what it waits for a worker counts.
         capabilities: the rights of the call as text, to inform the skill.
         environment: ``timezone`` and ``locale``.
-        is_fire_and_forget: whether nobody waits for an answer of this op.
-        log: takes what the skill prints, at once; must not block.
-        assigned: told the tier of the worker that is about to run it; must not block.
     """
 
     id: str
@@ -64,14 +78,11 @@ class WorkerCall:
     module: str
     function: str
     arguments: Mapping[str, Any] = field(repr=False)
-    dispatch: Callable[[str, str, Mapping[str, Any]], Awaitable[Any]] = field(repr=False)
+    handler: CallHandler = field(default=_NO_HANDLER, repr=False)
     timeout: float = 60.0
     alone: bool = False
     capabilities: tuple[str, ...] = ()
     environment: Mapping[str, Any] = Factory(dict)
-    is_fire_and_forget: Callable[[str], bool] = field(default=lambda op: op == "progress.report", repr=False)
-    log: Callable[[LogLine], None] = field(default=_no_log, repr=False)
-    assigned: Callable[[Isolation], None] = field(default=_not_told, repr=False)
 
 
 @frozen

@@ -70,7 +70,7 @@ class Dispatching:
         if call is None:
             problem = f"{message.op} was asked for by a call that has ended"
             return self._refuse(message, OpError(problem, code="call.finished", op=message.op))
-        silent = call.spec.is_fire_and_forget(message.op)
+        silent = call.spec.handler.is_fire_and_forget(message.op)
         refusal = call.admit(message.op, silent=silent)
         if refusal is None:
             self._start(call, message, size, silent=silent)
@@ -165,7 +165,7 @@ class Dispatching:
 
     async def _answer(self, call: PendingCall, message: _wire.Dispatch) -> bytes:
         try:
-            payload = await call.spec.dispatch(message.id, message.op, message.params)
+            payload = await call.spec.handler.dispatch(message.op, message.params)
             if is_large(payload):
                 return await self._share.run_in_thread(_wire.dispatch_result, message.id, payload)
             return _wire.dispatch_result(message.id, payload)

@@ -23,6 +23,9 @@ from ._usage import read_usage
 
 __all__ = ["LaunchedWorker", "PlainSandbox", "launch", "worker_command"]
 
+# By system, the package whose sandbox fits it.
+_SANDBOX_PACKAGES = {"linux": "sideband-sandbox", "darwin": "sideband-seatbelt"}
+
 
 class PlainSandbox:
     """Starts workers that nothing isolates: processes of their own with an empty environment, and no more than that.
@@ -38,10 +41,11 @@ class PlainSandbox:
 
     async def probe(self, folders: Sequence[Path] = ()) -> Probe:  # noqa: ARG002  nothing is bound
         """Claims nothing."""
+        package = _SANDBOX_PACKAGES.get(sys.platform)
         return Probe(
             Isolation.NONE,
             gaps=("a skill can do whatever the user who runs the host can do",),
-            hints=("install `sideband-sandbox`",),
+            hints=("no installed sandbox fits this system" + (f": install `{package}`" if package else ""),),
         )
 
     async def launch(self, request: LaunchRequest) -> WorkerProcess:

@@ -53,7 +53,7 @@ class PendingCall:
 
     def __init__(self, spec: WorkerCall) -> None:
         self.spec = spec
-        self.log = CallLog(spec.log)
+        self.log = CallLog(spec.handler.log)
         self.ended = anyio.Event()
         self.value: Any = None
         self.size = 0

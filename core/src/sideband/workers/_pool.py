@@ -113,7 +113,7 @@ class WorkerPool:
         deadline = anyio.current_time() + call.timeout
         slot, worker = await self._ready(call, deadline)
         try:
-            call.assigned(worker.process.isolation)
+            call.handler.assigned(worker.process.isolation)
             return await worker.call(call, deadline)
         finally:
             self._exit(slot, call)

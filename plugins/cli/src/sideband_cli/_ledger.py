@@ -12,7 +12,7 @@ from ._output import format_table, paragraph
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from sideband.ledger import EffectRecord, Entry, Verdict
+    from sideband.ledger import EffectRecord, LedgerEntry, Verdict
 
 __all__ = [
     "describe_decision",
@@ -64,7 +64,7 @@ def verdict_data(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def entries_table(entries: Iterable[Entry]) -> str:
+def entries_table(entries: Iterable[LedgerEntry]) -> str:
     """Entries, one a line."""
     rows = [
         [entry.seq, local_time(entry.time), entry.kind, entry.fields.get("effect", ""), *_what(entry.fields)]

@@ -23,14 +23,18 @@ from sideband.workers import (
     launch_plain,
 )
 
-from ._candidates import candidates, describe, gaps, remedy
-from ._cgroups import Cgroups, find_cgroups
-from ._command_probe import CommandGround
-from ._command_sandbox import Commands
-from ._forks import LOCKDOWN, ForkedWorker, Zygote, ZygoteFailed
-from ._paths import inspect_interpreter
-from ._plan import Ground, Machine, Variant, open_to_everyone, own_folders, unconfined_plan, worker_orders
-from ._probe import fresh_uid, inspect_machine, proved_zygote
+from ._commands._launcher import CommandLauncher
+from ._commands._probe import CommandGround
+from ._errors import ZygoteFailed
+from ._inside import LOCKDOWN
+from ._machine._cgroups import Cgroups, find_cgroups
+from ._machine._inspection import Machine, inspect_machine
+from ._machine._interpreter import inspect_interpreter
+from ._machine._processes import fresh_uid
+from ._workers._candidates import candidates, describe, gaps, remedy
+from ._workers._forks import ForkedWorker, Zygote
+from ._workers._plan import Ground, Variant, open_to_everyone, own_folders, unconfined_plan, worker_orders
+from ._workers._probe import proved_zygote
 
 __all__ = ["SystemSandbox"]
 
@@ -72,7 +76,7 @@ class SystemSandbox:
         self._finding: _Finding | None = None
         self._zygotes: dict[Variant, Zygote] = {}
         self._open: set[tuple[Path, ...]] = set()
-        self._commands: Commands | None = None
+        self._commands: CommandLauncher | None = None
         self._proving = anyio.Lock()
 
     async def probe(self, folders: Sequence[Path] = ()) -> Probe:
@@ -116,14 +120,14 @@ class SystemSandbox:
         commands = await self._commands_of_tier()
         return () if commands is None else await commands.proofs()
 
-    async def _commands_of_tier(self) -> Commands | None:
+    async def _commands_of_tier(self) -> CommandLauncher | None:
         finding = await self._find(())
         if finding.ground is None:
             return None
         if self._commands is None:
             ground = finding.ground
             known = CommandGround(ground.machine, ground.python, ground.interpreter, finding.cgroups)
-            self._commands = Commands(known, finding.probe.isolation)
+            self._commands = CommandLauncher(known, finding.probe.isolation)
         return self._commands
 
     async def close(self) -> None:
@@ -143,7 +147,7 @@ class SystemSandbox:
     async def _strongest(self, folders: tuple[Path, ...]) -> _Finding:
         machine, reason = (self._machine, "") if self._machine else inspect_machine()
         if machine is None:
-            return _Finding(_nothing(reason))
+            return _Finding(_nothing(*filter(None, (reason,))))
         try:
             interpreter = await inspect_interpreter(self._python)
         except (OSError, ValueError) as error:

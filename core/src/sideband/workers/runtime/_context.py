@@ -11,7 +11,7 @@ from concurrent.futures.thread import ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
 from typing import Any
 
-__all__ = ["MAX_IN_FLIGHT", "Call", "Slots", "current_call", "inherit_context"]
+__all__ = ["MAX_IN_FLIGHT", "CurrentCall", "Slots", "current_call", "inherit_context"]
 
 MAX_IN_FLIGHT = 32
 """Dispatches of one call that wait for an answer at once; the host refuses more, so further ones wait here."""
@@ -58,7 +58,7 @@ class Slots:
             self._free += 1
 
 
-class Call:
+class CurrentCall:
     """One call, as the worker knows it. What it says about rights informs; the host keeps what counts.
 
     Attributes:
@@ -90,7 +90,7 @@ def _resolve(turn: asyncio.Future[None]) -> None:
         turn.set_result(None)
 
 
-current_call: ContextVar[Call | None] = ContextVar("sideband_call", default=None)
+current_call: ContextVar[CurrentCall | None] = ContextVar("sideband_call", default=None)
 
 
 def inherit_context() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ._channel import Channel
 from ._codec import Unsendable, encode
-from ._context import Call
+from ._context import CurrentCall
 from ._errors import OpError
 
 __all__ = ["Dispatches"]
@@ -30,7 +30,7 @@ class Dispatches:
         self._lock = threading.Lock()
         self._pending: dict[str, tuple[asyncio.Future[Any], str]] = {}
 
-    async def run(self, call: Call, op: str, params: Mapping[str, Any]) -> Any:
+    async def run(self, call: CurrentCall, op: str, params: Mapping[str, Any]) -> Any:
         """Ask the host for an op, and wait for its answer.
 
         Raises:
@@ -42,11 +42,11 @@ class Dispatches:
         finally:
             call.slots.release()
 
-    def tell(self, call: Call, op: str, params: Mapping[str, Any]) -> None:
+    def tell(self, call: CurrentCall, op: str, params: Mapping[str, Any]) -> None:
         """Ask the host for an op whose answer nobody waits for."""
         self._send(call, op, params, None)
 
-    async def _ask(self, call: Call, op: str, params: Mapping[str, Any]) -> Any:
+    async def _ask(self, call: CurrentCall, op: str, params: Mapping[str, Any]) -> Any:
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Any] = loop.create_future()
         dispatch = self._send(call, op, params, answer)
@@ -60,7 +60,7 @@ class Dispatches:
             ceiling.cancel()
             self._pending.pop(dispatch, None)
 
-    def _send(self, call: Call, op: str, params: Mapping[str, Any], answer: asyncio.Future[Any] | None) -> str:
+    def _send(self, call: CurrentCall, op: str, params: Mapping[str, Any], answer: asyncio.Future[Any] | None) -> str:
         # The host takes ids in rising order only, so minting and sending are one step.
         with self._lock:
             dispatch = f"d-{self._last + 1}"

@@ -13,7 +13,7 @@ from typing import Any
 
 from ._channel import Channel
 from ._codec import Unsendable, decode, encode
-from ._context import Call, current_call, inherit_context
+from ._context import CurrentCall, current_call, inherit_context
 from ._dispatches import Dispatches
 from ._errors import NoWorker, SkillRefusal, describe, failure
 from ._modules import Modules
@@ -29,7 +29,7 @@ _CANCELLED = {"code": "call.cancelled", "message": "the call was cancelled"}
 _active: Runtime | None = None
 
 
-def running() -> tuple[Runtime, Call]:
+def running() -> tuple[Runtime, CurrentCall]:
     """The runtime and the call that the caller belongs to.
 
     Raises:
@@ -70,7 +70,7 @@ class Runtime:
         self._channel = Channel(read, write, self._loop, self._take, self._end)
         self.dispatches = Dispatches(self._channel, ceiling=ceiling)
         self._lockdown = lockdown
-        self._calls: dict[str, Call] = {}
+        self._calls: dict[str, CurrentCall] = {}
         self._modules = Modules(packages)
         self._greeted = False
         self._allowances: dict[str | None, Allowance] = {}
@@ -120,7 +120,7 @@ class Runtime:
         if id in self._calls:
             raise ValueError("two calls have the same id")
         environment = request.get("env", {})
-        call = Call(id, tuple(request.get("capabilities", ())), environment)
+        call = CurrentCall(id, tuple(request.get("capabilities", ())), environment)
         _set_timezone(environment.get("timezone"))
         context = copy_context()
         context.run(current_call.set, call)
@@ -128,7 +128,7 @@ class Runtime:
         call.task = asyncio.Task(self._run(call, request), loop=self._loop, context=context)
         self._calls[id] = call
 
-    async def _run(self, call: Call, request: dict[str, Any]) -> None:
+    async def _run(self, call: CurrentCall, request: dict[str, Any]) -> None:
         call.started = True
         try:
             line = await self._result(call, request)
@@ -139,7 +139,7 @@ class Runtime:
             line = _error(call, _CANCELLED if cancelled else failure(error))
         self._finish(call, line)
 
-    async def _result(self, call: Call, request: dict[str, Any]) -> bytes:
+    async def _result(self, call: CurrentCall, request: dict[str, Any]) -> bytes:
         name = request["function"]
         try:
             function = self._modules.function(request["module"], name, request.get("working_dir", ""))
@@ -153,7 +153,7 @@ class Runtime:
             raise SkillRefusal(describe(error)) from None
         return _result(call, name, await running)
 
-    def _finish(self, call: Call, line: bytes) -> None:
+    def _finish(self, call: CurrentCall, line: bytes) -> None:
         for child in tuple(call.children):
             child.cancel()
         for output in self._outputs:
@@ -185,7 +185,7 @@ class Runtime:
             allowance.dropped = 0
         self._send_log(call, stream, text)
 
-    def _end_logs(self, call: Call) -> None:
+    def _end_logs(self, call: CurrentCall) -> None:
         """Say what of the call's output was dropped. What belongs to no call gets a new allowance too."""
         self._allowances.pop(None, None)
         allowance = self._allowances.pop(call.id, None)
@@ -197,7 +197,7 @@ class Runtime:
         self._channel.send(encode({**message, "__id__": call} if call is not None else message))
 
 
-def _result(call: Call, name: str, value: Any) -> bytes:
+def _result(call: CurrentCall, name: str, value: Any) -> bytes:
     alongside = isinstance(value, dict) and set(value) != {"value"}
     fields = value if alongside else {"value": value}
     reserved = [key for key in fields if isinstance(key, str) and key.startswith("__")]
@@ -209,7 +209,7 @@ def _result(call: Call, name: str, value: Any) -> bytes:
         raise SkillRefusal(f"what `{name}` returned can't be sent: {problem}") from None
 
 
-def _error(call: Call, error: dict[str, Any]) -> bytes:
+def _error(call: CurrentCall, error: dict[str, Any]) -> bytes:
     return encode({"__type__": "result", "__id__": call.id, "__error__": error})
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import errno
 from functools import cache
 
-from ._seccomp import ALLOW, OWN_PID, Check, Program, Rule, assemble, refuse
-from ._tables import Architecture
+from .._machine._seccomp import ALLOW, OWN_PID, Check, Rule, SeccompFilter, assemble, refuse
+from .._machine._tables import Architecture
 
 __all__ = ["worker_filter"]
 
@@ -98,7 +98,7 @@ _ABSENT = ("clone3",)
 
 
 @cache
-def worker_filter(architecture: Architecture) -> Program:
+def worker_filter(architecture: Architecture) -> SeccompFilter:
     """The allow-list of workers, assembled for one architecture."""
     calls = architecture.calls
     rules = [Rule(calls[name]) for name in _ALWAYS.split() if name in calls]

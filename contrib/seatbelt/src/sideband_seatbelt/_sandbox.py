@@ -1,4 +1,4 @@
-"""The sandbox of macOS as a ``Sandbox``. UNTESTED there, as `_seatbelt.py` says."""
+"""The sandbox of macOS as a ``Sandbox``."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import anyio
 import anyio.to_thread
 from sideband.workers import Isolation, LaunchRequest, Probe, WorkerProcess, launch
 
-from ._plan import own_folders
-from ._seatbelt import SANDBOX_EXEC, SeatbeltInterpreter, prove_seatbelt, seatbelt_profile, seatbelt_wrapper
+from ._probe import claim_nothing, prove_seatbelt
+from ._profile import SANDBOX_EXEC, SeatbeltInterpreter, seatbelt_profile, seatbelt_wrapper
 
 __all__ = ["SeatbeltSandbox"]
 
@@ -19,11 +19,20 @@ __all__ = ["SeatbeltSandbox"]
 class SeatbeltSandbox:
     """Starts each worker under a profile of its own, if a throw-away worker has proved that profiles hold.
 
+    UNTESTED: it has never run on macOS.
+
     Args:
         sandbox_exec: the program that applies a profile.
+
+    Example:
+        >>> sandbox = SeatbeltSandbox()
+        >>> probe = await sandbox.probe()
+        >>> probe.isolation.label
+        'seatbelt-untested'
+        >>> await sandbox.close()
     """
 
-    name = "sandbox"
+    name = "seatbelt"
 
     def __init__(self, sandbox_exec: Path = SANDBOX_EXEC) -> None:
         self._sandbox_exec = sandbox_exec
@@ -31,15 +40,20 @@ class SeatbeltSandbox:
         self._proving = anyio.Lock()
 
     async def probe(self, folders: Sequence[Path] = ()) -> Probe:  # noqa: ARG002 - each worker has its own profile
-        """Which tier can be had here. Proved at the first call."""
+        """Which tier can be had here. Proved at the first call, and again after ``close``."""
         return (await self._find())[0]
 
     async def launch(self, request: LaunchRequest) -> WorkerProcess:
-        """Start a worker on the tier that was proved."""
+        """Start a worker on the tier that was proved.
+
+        Raises:
+            WorkerStartFailed: the system did not start it.
+        """
         probe, interpreter = await self._find()
         if interpreter is None:
             return await launch(request, isolation=Isolation.NONE)
-        profile = await anyio.to_thread.run_sync(seatbelt_profile, interpreter, own_folders(request))
+        own = [folder for folder in (request.sdk, request.snapshot, request.packages) if folder is not None]
+        profile = await anyio.to_thread.run_sync(seatbelt_profile, interpreter, own)
         wrapper = seatbelt_wrapper(profile, self._sandbox_exec)
         return await launch(request, isolation=probe.isolation, python=Path(interpreter.programs[0]), wrapper=wrapper)
 
@@ -50,5 +64,11 @@ class SeatbeltSandbox:
     async def _find(self) -> tuple[Probe, SeatbeltInterpreter | None]:
         async with self._proving:
             if self._found is None:
-                self._found = await prove_seatbelt(Path(sys.executable), sandbox_exec=self._sandbox_exec)
+                self._found = await self._prove()
             return self._found
+
+    async def _prove(self) -> tuple[Probe, SeatbeltInterpreter | None]:
+        if sys.platform != "darwin" and not await anyio.Path(self._sandbox_exec).exists():
+            # On another system a hint about macOS would help with nothing.
+            return claim_nothing(), None
+        return await prove_seatbelt(Path(sys.executable), sandbox_exec=self._sandbox_exec)

@@ -25,13 +25,13 @@ from sideband.workers import (
     runtime_files,
 )
 
-from ._cgroups import Cgroups, WorkerCgroup
-from ._plan import Plan
+from .._errors import ZygoteFailed
+from .._inside import LOCKDOWN, ZYGOTE, Plan
+from .._machine._cgroups import Cgroups, WorkerCgroup
+from .._machine._processes import pid_of, wait_for_end
 
-__all__ = ["LOCKDOWN", "ForkedWorker", "Zygote", "ZygoteFailed", "pid_of"]
+__all__ = ["ForkedWorker", "Zygote"]
 
-LOCKDOWN = Path(__file__).with_name("_lockdown.py")
-_ZYGOTE = Path(__file__).with_name("_zygote.py")
 _RUNTIME = Path(runtime_files()["sideband/workers/runtime/__init__.py"]).parent
 
 # Without the first, threads of a C library that makes an arena for each would soon fill the address space.
@@ -41,10 +41,6 @@ _FORK_SECONDS = 10.0
 _END_SECONDS = 5.0
 _LONGEST_ANSWER = 4_096
 _LAST_WORDS = 500
-
-
-class ZygoteFailed(Exception):
-    """A zygote could not be started, or has ended. The message says why, as far as it is known."""
 
 
 class Zygote:
@@ -203,18 +199,9 @@ class Zygote:
     async def _last_words(self) -> str:
         """Why it ended, once it has ended before it was ready."""
         assert self._process.stderr is not None  # noqa: S101 - it is a pipe
-        code = await self._wait()
+        code = await wait_for_end(self._process)
         said = self._process.stderr.read(_LONGEST_ANSWER).decode(errors="replace").strip()
         return said[-_LAST_WORDS:] or f"the zygote ended with code {code}"
-
-    async def _wait(self) -> int:
-        if self._process.poll() is None:
-            handle = os.pidfd_open(self._process.pid)
-            try:
-                await anyio.wait_readable(handle)
-            finally:
-                os.close(handle)
-        return self._process.wait()
 
     def _kill(self) -> None:
         self.ended = True
@@ -228,9 +215,9 @@ class Zygote:
         with anyio.CancelScope(shield=True):
             with anyio.move_on_after(_END_SECONDS):
                 # Whoever waits for it in its namespace ends after it; killed, it would end before.
-                await self._wait()
+                await wait_for_end(self._process)
             self._process.kill()
-            await self._wait()
+            await wait_for_end(self._process)
         if self._process.stderr is not None:
             self._process.stderr.close()
         for _, handles in self._forked.values():
@@ -243,7 +230,7 @@ def _start(python: Path, control: socket.socket, zygote: Plan, worker: Plan) -> 
     options = {"lockdown": str(LOCKDOWN), "workers": str(_RUNTIME.parent), "zygote": zygote, "worker": worker}
     # In this thread on purpose: the kernel ties the life of a process to the thread that forked it.
     return subprocess.Popen(  # noqa: S603 - the command is ours
-        [str(python), "-I", "-S", "-B", "-X", "utf8", str(_ZYGOTE), str(control.fileno()), json.dumps(options)],
+        [str(python), "-I", "-S", "-B", "-X", "utf8", str(ZYGOTE), str(control.fileno()), json.dumps(options)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -328,11 +315,3 @@ class ForkedWorker:
         self._closed = True
         os.close(self._handle)
         self._pipes.close()
-
-
-def pid_of(handle: int) -> int:
-    """The id of the process as this one sees it, 0 if it doesn't."""
-    for line in Path(f"/proc/self/fdinfo/{handle}").read_text(encoding="ascii").splitlines():
-        if line.startswith("Pid:"):
-            return max(0, int(line[4:]))
-    return 0

@@ -18,7 +18,7 @@ from attrs import frozen
 
 from ._tables import Architecture
 
-__all__ = ["ALLOW", "KILL", "OWN_PID", "Check", "Program", "Rule", "assemble", "refuse"]
+__all__ = ["ALLOW", "KILL", "OWN_PID", "Check", "Rule", "SeccompFilter", "assemble", "refuse"]
 
 ALLOW = 0x7FFF0000
 KILL = 0x80000000
@@ -78,7 +78,7 @@ class Rule:
 
 
 @frozen
-class Program:
+class SeccompFilter:
     """An assembled filter.
 
     Args:
@@ -103,7 +103,7 @@ class _Instruction:
     own_pid: bool = False
 
 
-def assemble(architecture: Architecture, rules: Sequence[Rule], default: int) -> Program:
+def assemble(architecture: Architecture, rules: Sequence[Rule], default: int) -> SeccompFilter:
     """Build the filter for one architecture.
 
     Args:
@@ -124,7 +124,7 @@ def assemble(architecture: Architecture, rules: Sequence[Rule], default: int) ->
             raise ValueError(f"the rule for call {rule.number} is too long")
         program += [_Instruction(_JUMP_EQUAL, rule.number, if_false=len(body)), *body]
     program.append(_Instruction(_RETURN, default))
-    return Program(
+    return SeccompFilter(
         code=b"".join(struct.pack("=HBBI", each.code, each.if_true, each.if_false, each.operand) for each in program),
         own_pid_at=tuple(index for index, each in enumerate(program) if each.own_pid),
     )

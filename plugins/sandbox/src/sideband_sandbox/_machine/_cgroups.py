@@ -53,7 +53,7 @@ class _Setting:
 
 
 @frozen
-class _Place:
+class _CgroupParent:
     """A folder in which groups can be made.
 
     Args:
@@ -124,11 +124,11 @@ class Cgroups:
 
     Args:
         version: of the kernel's interface.
-        places: one with version 2, one for each controller with version 1.
+        parents: one with version 2, one for each controller with version 1.
     """
 
     version: int
-    places: tuple[_Place, ...] = field(repr=False)
+    parents: tuple[_CgroupParent, ...] = field(repr=False)
 
     def confine(self, pid: int, limits: WorkerLimits) -> WorkerCgroup:
         """Make groups with these limits, and move a process into them.
@@ -146,11 +146,11 @@ class Cgroups:
         name = f"sideband-{os.getpid()}-{secrets.token_hex(8)}"
         made: list[Path] = []
         try:
-            for place in self.places:
-                folder = place.folder / name
+            for parent in self.parents:
+                folder = parent.folder / name
                 folder.mkdir()
                 made.append(folder)
-                for setting in place.settings:
+                for setting in parent.settings:
                     if not setting.optional or (folder / setting.file).exists():
                         _write(folder / setting.file, setting.value(limits))
                 _write(folder / "cgroup.procs", pid)
@@ -185,26 +185,26 @@ def _candidates(process: Path) -> Iterator[Cgroups]:
     except (OSError, ValueError):
         return
     unified = [(_own_folder(mount, own), Path(mount.point)) for mount in mounts if mount.kind == "cgroup2"]
-    for folder in [place for group, root in unified if group for place in _places_near(group, root)]:
+    for folder in [parent for group, root in unified if group for parent in _parents_near(group, root)]:
         if set(_CONTROLLERS) <= set(_words(folder / "cgroup.subtree_control")):
-            yield Cgroups(2, (_Place(folder, _VERSION_2),))
+            yield Cgroups(2, (_CgroupParent(folder, _VERSION_2),))
     trees = {
         name: tree
         for mount, name in product(mounts, _CONTROLLERS)
         if mount.kind == "cgroup" and name in mount.options and (tree := _own_folder(mount, own, name))
     }
     if set(trees) == set(_CONTROLLERS):
-        yield Cgroups(1, tuple(_version_1_places(trees)))
+        yield Cgroups(1, tuple(_version_1_parents(trees)))
 
 
-def _version_1_places(trees: Mapping[str, Path]) -> Iterator[_Place]:
+def _version_1_parents(trees: Mapping[str, Path]) -> Iterator[_CgroupParent]:
     """One for each tree; controllers may share one."""
     for folder in dict.fromkeys(trees.values()):
         settings = [setting for name in trees if trees[name] == folder for setting in _VERSION_1[name]]
-        yield _Place(folder, tuple(settings))
+        yield _CgroupParent(folder, tuple(settings))
 
 
-def _places_near(own: Path, root: Path) -> Iterator[Path]:
+def _parents_near(own: Path, root: Path) -> Iterator[Path]:
     """The root of all groups is the only one that may have processes and hand on controllers."""
     yield own
     if own != root and all(_words(own / file)[:1] in ([], ["max"]) for file in _LIMITS_OF_VERSION_2):
@@ -280,8 +280,8 @@ def _is_held(folder: Path, pid: int) -> bool:
 
 def _sweep(found: Cgroups) -> None:
     """Remove the groups of hosts that have ended. One in which a process lives can't be removed, and stays."""
-    for place in found.places:
-        for folder in place.folder.glob("sideband-*"):
+    for parent in found.parents:
+        for folder in parent.folder.glob("sideband-*"):
             name = _NAME.fullmatch(folder.name)
             if name is not None and not _runs(int(name[1])):
                 _remove(folder)

@@ -6,7 +6,8 @@ import errno
 
 from sideband.workers import Isolation
 
-from ._plan import Machine, Variant
+from .._machine._inspection import Machine
+from ._plan import Variant
 from ._remedies import error_number, namespace_facts, namespace_remedy
 
 __all__ = ["candidates", "describe", "gaps", "remedy"]

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sideband.workers import Isolation
-from sideband_sandbox._seatbelt import SeatbeltInterpreter, prove_seatbelt, seatbelt_profile, seatbelt_wrapper
-from sideband_sandbox._seatbelt_sandbox import SeatbeltSandbox
+from sideband_seatbelt import SeatbeltSandbox
+from sideband_seatbelt._probe import prove_seatbelt
+from sideband_seatbelt._profile import SeatbeltInterpreter, seatbelt_profile, seatbelt_wrapper
+from sideband_seatbelt.plugin import sideband_sandboxes
 
 PYTHON = SeatbeltInterpreter(
     programs=("/opt/python/bin/python3",), folders=("/opt/python/lib/python3.13",), files=("/opt/ssl/libssl.dylib",)
@@ -18,11 +20,6 @@ CHARACTERS = st.one_of(st.sampled_from("\"\\() ;#'`,@|\n\t\r\0"), st.characters(
 NAMES = st.text(CHARACTERS.filter(lambda character: character != "/"), min_size=1, max_size=20).filter(
     lambda name: name not in {".", ".."}
 )
-
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request):
-    return request.param
 
 
 def parse(profile):
@@ -222,7 +219,7 @@ async def test_workers_start_under_the_profile_that_was_proved(tmp_path, request
     """The stand-in tells a proof where it is asked for one, and keeps the profile of what it starts."""
     said = report('"no"')
     start = f'echo "$2" > {tmp_path}/profile; shift 2; exec "$@"'
-    script = f'case "$*" in *_seatbelt_attempts.py*) {said} ;; *) {start} ;; esac'
+    script = f'case "$*" in *_attempts.py*) {said} ;; *) {start} ;; esac'
     sandbox = SeatbeltSandbox(stand_in(tmp_path, script))
     assert (await sandbox.probe()).isolation is Isolation.SEATBELT_UNTESTED
     worker = await sandbox.launch(request_for_worker)
@@ -242,3 +239,15 @@ async def test_where_nothing_was_proved_workers_start_without_a_tier(tmp_path, r
     worker = await SeatbeltSandbox(tmp_path / "missing").launch(request_for_worker)
     assert worker.isolation is Isolation.NONE
     await worker.close()
+
+
+def test_the_entry_point_gives_one_sandbox():
+    assert [sandbox.name for sandbox in sideband_sandboxes()] == ["seatbelt"]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("system", "hints"), [("linux", 0), ("darwin", 1)])
+async def test_only_macos_is_told_what_is_missing(tmp_path, monkeypatch, system, hints):
+    monkeypatch.setattr(sys, "platform", system)
+    probe = await SeatbeltSandbox(tmp_path / "missing").probe()
+    assert (probe.isolation, len(probe.hints)) == (Isolation.NONE, hints)

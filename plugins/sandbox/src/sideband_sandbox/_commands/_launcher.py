@@ -11,17 +11,19 @@ import anyio.to_thread
 from attrs import evolve
 from sideband.workers import CommandRequest, Isolation, IsolationUnavailable, WorkerStartFailed
 
-from ._command_plan import CommandVariant, command_plan
-from ._command_probe import CommandGround, prove_commands
-from ._commands import CommandNotStarted, IsolatedCommand, remove_leftovers, start_command, temporary_folder
-from ._probe import fresh_uid
+from .._errors import CommandNotStarted
+from .._machine._processes import fresh_uid
+from .._machine._temporary import remove_leftovers
+from ._plan import CommandVariant, command_plan
+from ._probe import CommandGround, prove_commands
+from ._process import PREFIX, IsolatedCommand, start_command, temporary_folder
 
-__all__ = ["Commands"]
+__all__ = ["CommandLauncher"]
 
 _TEMPORARY = Path("/tmp")  # noqa: S108 - the command's own, wherever that is
 
 
-class Commands:
+class CommandLauncher:
     """Commands of one host, all on one tier.
 
     Args:
@@ -66,7 +68,7 @@ class Commands:
     async def _proved(self) -> CommandVariant:
         async with self._proving:
             if self._variant is None and not self._problems:
-                await anyio.to_thread.run_sync(remove_leftovers)
+                await anyio.to_thread.run_sync(remove_leftovers, PREFIX)
                 await self._find_variant()
         if self._variant is None:
             raise IsolationUnavailable(self._isolation.label, Isolation.NONE.label, tuple(self._problems))

@@ -11,8 +11,8 @@ import errno
 from collections.abc import Iterator
 from functools import cache
 
-from ._seccomp import ALLOW, Check, Program, Rule, assemble, refuse
-from ._tables import Architecture
+from .._machine._seccomp import ALLOW, Check, Rule, SeccompFilter, assemble, refuse
+from .._machine._tables import Architecture
 
 __all__ = ["NUMBERS", "command_filter"]
 
@@ -63,7 +63,7 @@ NUMBERS = {machine: _numbers(column) for machine, column in _COLUMN.items()}
 
 
 @cache
-def command_filter(architecture: Architecture, *, network: bool, own_sockets: bool) -> Program:
+def command_filter(architecture: Architecture, *, network: bool, own_sockets: bool) -> SeccompFilter:
     """The filter of one kind of command.
 
     Args:

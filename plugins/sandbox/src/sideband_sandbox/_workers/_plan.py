@@ -12,15 +12,15 @@ from typing import Any
 from attrs import evolve, frozen
 from sideband.workers import LaunchRequest, WorkerLimits
 
-from ._landlock import READ_DIRECTORY, READ_FILE, Landlock
-from ._paths import Interpreter, ReadablePath, interpreter_paths
-from ._policy import worker_filter
-from ._tables import Architecture
+from .._inside import Plan
+from .._machine._inspection import Machine
+from .._machine._interpreter import Interpreter, ReadablePath, interpreter_paths
+from .._machine._landlock import READ_DIRECTORY, READ_FILE, Landlock
+from .._machine._tables import Architecture
+from ._filter import worker_filter
 
 __all__ = [
     "Ground",
-    "Machine",
-    "Plan",
     "Variant",
     "open_to_everyone",
     "own_folders",
@@ -30,27 +30,12 @@ __all__ = [
     "zygote_plan",
 ]
 
-Plan = dict[str, Any]
-
 # Paths that programs use for libraries; often links.
 _LIBRARY_LINKS = ("/lib", "/lib32", "/lib64", "/usr/lib64", "/usr/lib32")
 
 # What a zygote needs to make workers: to signal them, and to give away its identity in them.
 _CAP_KILL, _CAP_SETGID, _CAP_SETUID, _CAP_SETPCAP = 5, 6, 7, 8
 _CAPABILITIES_OF_ZYGOTE = 1 << _CAP_KILL | 1 << _CAP_SETGID | 1 << _CAP_SETUID | 1 << _CAP_SETPCAP
-
-
-@frozen
-class Machine:
-    """What this kernel and processor offer.
-
-    Args:
-        architecture: numbers of system calls.
-        landlock: what can be restricted.
-    """
-
-    architecture: Architecture
-    landlock: Landlock
 
 
 @frozen

@@ -9,7 +9,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -21,34 +20,20 @@ import anyio.to_thread
 from attrs import define, field
 from sideband.workers import CommandLimits, Isolation, WorkerLimits, WorkerStartFailed, WorkerUsage, read_usage
 
-from ._cgroups import Cgroups, WorkerCgroup
-from ._forks import LOCKDOWN, pid_of
-from ._plan import Plan
+from .._errors import CommandNotStarted
+from .._inside import COMMAND_KEEPER, COMMAND_ROOT, LOCKDOWN, Plan
+from .._machine._cgroups import Cgroups, WorkerCgroup
+from .._machine._processes import pid_of, wait_for_end
+from .._machine._temporary import make_folder
 
-__all__ = ["CommandNotStarted", "IsolatedCommand", "remove_leftovers", "start_command", "temporary_folder"]
+__all__ = ["PREFIX", "IsolatedCommand", "start_command", "temporary_folder"]
 
-_CHILD = Path(__file__).with_name("_command_child.py")
-_ROOT = Path(__file__).with_name("_command_root.py")
 _START_SECONDS = 20.0
 _END_SECONDS = 5.0
 _LONGEST_ANSWER = 4_096
 # The keeper and the first process.
 _OWN_PROCESSES = 2
-_PREFIX = "sideband-command-"
-
-
-class CommandNotStarted(Exception):
-    """A step of the plan could not be done. Nothing of the command has run.
-
-    Attributes:
-        step: which one.
-        number: of the system's error, if there is one.
-    """
-
-    def __init__(self, problem: str, *, step: str = "", number: int | None = None) -> None:
-        super().__init__(problem)
-        self.step = step
-        self.number = number
+PREFIX = "sideband-command-"
 
 
 @define(eq=False)
@@ -124,10 +109,10 @@ def _start_keeper(python: Path, plan: Plan, control: socket.socket, streams: Seq
     with os.fdopen(os.memfd_create("plan", os.MFD_CLOEXEC), "w+b", buffering=0) as orders:
         orders.write(json.dumps(plan).encode())
         orders.seek(0)
-        own = [str(control.fileno()), str(orders.fileno()), str(LOCKDOWN), str(_ROOT)]
+        own = [str(control.fileno()), str(orders.fileno()), str(LOCKDOWN), str(COMMAND_ROOT)]
         # In this thread on purpose: the kernel ties the life of a process to the thread that forked it.
         return subprocess.Popen(  # noqa: S603 - the command is ours
-            [str(python), "-I", "-S", "-B", "-X", "utf8", str(_CHILD), *own],
+            [str(python), "-I", "-S", "-B", "-X", "utf8", str(COMMAND_KEEPER), *own],
             stdin=streams[0],
             stdout=streams[1],
             stderr=streams[2],
@@ -251,18 +236,9 @@ class IsolatedCommand:
         """Its exit code, once nothing of it runs any more; negative for the signal that ended it."""
         async with self._waiting:
             if self._code is None:
-                await self._wait_for_keeper()
+                await wait_for_end(self._process)
                 self._code = self._last_word()
         return self._code
-
-    async def _wait_for_keeper(self) -> None:
-        if self._process.poll() is None:
-            handle = os.pidfd_open(self._process.pid)
-            try:
-                await anyio.wait_readable(handle)
-            finally:
-                os.close(handle)
-        self._process.wait()
 
     def _last_word(self) -> int:
         code = -signal.SIGKILL
@@ -316,19 +292,10 @@ async def temporary_folder(uid: int | None) -> AsyncIterator[Path]:
 
 
 def _make_folder(uid: int | None) -> Path:
-    folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-")).resolve()
+    folder = make_folder(PREFIX).resolve()
     if uid is not None:
         os.chown(folder, uid, uid)
     return folder
-
-
-def remove_leftovers() -> None:
-    """Remove what hosts that were killed meanwhile have left behind."""
-    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
-        host = path.name.removeprefix(_PREFIX).partition("-")[0]
-        with contextlib.suppress(OSError):
-            if host.isdigit() and path.lstat().st_uid == os.geteuid() and not Path("/proc", host).exists():
-                shutil.rmtree(path, ignore_errors=True)
 
 
 def _close(descriptors: Sequence[int]) -> None:

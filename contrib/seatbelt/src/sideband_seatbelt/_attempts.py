@@ -23,7 +23,7 @@ Attempt = Callable[[Facts], object]
 _CONTROL_KERNEL, _KERNEL_ARGUMENTS = 1, 49
 
 
-class _NotTried(Exception):
+class _AttemptImpossible(Exception):
     """The attempt makes no sense on this machine, and so proves nothing."""
 
 
@@ -53,7 +53,7 @@ def _arguments_of_host(facts: Facts) -> None:
     """What ``ps`` asks the kernel: the arguments and the environment of another process."""
     libc = ctypes.CDLL(None, use_errno=True)
     if not hasattr(libc, "sysctl"):
-        raise _NotTried
+        raise _AttemptImpossible
     name = (ctypes.c_int * 3)(_CONTROL_KERNEL, _KERNEL_ARGUMENTS, facts["host"])
     size = ctypes.c_size_t(1 << 20)
     buffer = ctypes.create_string_buffer(size.value)
@@ -64,7 +64,7 @@ def _arguments_of_host(facts: Facts) -> None:
 def _look_up_service(_: Facts) -> None:
     libc = ctypes.CDLL(None)
     if not hasattr(libc, "bootstrap_look_up"):
-        raise _NotTried
+        raise _AttemptImpossible
     registry, port = ctypes.c_uint.in_dll(libc, "bootstrap_port"), ctypes.c_uint(0)
     answer = libc.bootstrap_look_up(registry, b"com.apple.system.notification_center", ctypes.byref(port))
     if answer != 0:
@@ -117,7 +117,7 @@ def _try_all(attempts: dict[str, Attempt], facts: Facts) -> dict[str, str | None
     for name, attempt in attempts.items():
         try:
             attempt(facts)
-        except _NotTried:
+        except _AttemptImpossible:
             continue
         except Exception as error:  # noqa: BLE001 - whatever stopped it is the answer
             outcomes[name] = f"{type(error).__name__}: {error}"

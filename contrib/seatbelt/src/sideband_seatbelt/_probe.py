@@ -1,10 +1,7 @@
-"""The sandbox of macOS ("seatbelt"): which profile a worker gets, and what has to fail before the tier is claimed.
+"""What has to fail before the tier of macOS is claimed, and who tries it.
 
-UNTESTED: no part of this has run on macOS. What is tested elsewhere is that no path breaks out of the profile, and that
-nothing is claimed for a worker that could do what it tried. Hence the name of the tier.
-
-A profile denies by default and is inherited by whatever a process starts. Apple calls ``sandbox-exec`` deprecated, and
-ships it with every release.
+UNTESTED: no part of this has run on macOS. What is tested elsewhere is that nothing is claimed for a worker that could
+do what it tried. Hence the name of the tier.
 """
 
 from __future__ import annotations
@@ -15,35 +12,21 @@ import os
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.to_thread
-from attrs import frozen
 from sideband.workers import Isolation, Probe
 
-__all__ = ["SANDBOX_EXEC", "SeatbeltInterpreter", "prove_seatbelt", "seatbelt_profile", "seatbelt_wrapper"]
+from ._profile import SANDBOX_EXEC, SeatbeltInterpreter, seatbelt_profile, seatbelt_wrapper
 
-SANDBOX_EXEC = Path("/usr/bin/sandbox-exec")
-_ATTEMPTS = Path(__file__).with_name("_seatbelt_attempts.py")
+__all__ = ["claim_nothing", "prove_seatbelt"]
+
+_ATTEMPTS = Path(__file__).with_name("_attempts.py")
 _SECONDS = 20.0
 
-# What the dynamic linker maps into every program, and the public facts that the standard library reads. The linker ends
-# a program that may not read the root folder itself.
-_SYSTEM_FOLDERS = ("/System/Cryptexes/OS", "/System/Library", "/System/Volumes/Preboot/Cryptexes/OS", "/usr/lib")
-_PUBLIC_FOLDERS = ("/private/var/db/timezone", "/usr/share/icu", "/usr/share/locale", "/usr/share/zoneinfo")
-_PUBLIC_FILES = ("/", "/dev/null", "/dev/random", "/dev/urandom", "/private/etc/localtime")
-
-# By name, since others of them tell the arguments and the environment of every process (``kern.procargs2``).
-_SYSTEM_VALUES = (
-    "hw.activecpu", "hw.byteorder", "hw.cachelinesize", "hw.logicalcpu", "hw.machine", "hw.memsize", "hw.ncpu",
-    "hw.pagesize", "hw.physicalcpu", "kern.argmax", "kern.hostname", "kern.maxfilesperproc", "kern.osproductversion",
-    "kern.osrelease", "kern.ostype", "kern.osversion", "kern.usrstack64", "kern.version", "sysctl.proc_translated",
-)  # fmt: skip
-
-_LONGEST_PATH = 1024
 _GAPS = (
     "nothing of this tier was ever tested on macOS by its authors; only what is listed as proved was tried",
     "bugs of the kernel and side channels of the processor are not stopped by any of this",
@@ -75,62 +58,6 @@ print(json.dumps({"programs": [sys.executable, sys._base_executable, *images[:1]
 """
 
 
-@frozen
-class SeatbeltInterpreter:
-    """What one Python interpreter is made of.
-
-    Args:
-        programs: first the one that is started, then those by which it replaces itself.
-        folders: those of the standard library.
-        files: shared libraries, and what else it reads.
-    """
-
-    programs: tuple[str, ...]
-    folders: tuple[str, ...]
-    files: tuple[str, ...] = ()
-
-
-def seatbelt_profile(interpreter: SeatbeltInterpreter, folders: Iterable[Path]) -> str:
-    """The profile of one worker: it reads what is named here, and does nothing else.
-
-    It looks at the file system to follow links, so async code runs it in a thread.
-
-    Args:
-        interpreter: what has to be read to run at all.
-        folders: the worker's own: SDK, snapshot, packages.
-
-    Raises:
-        ValueError: a path can't be written in a profile.
-    """
-    own = {os.path.realpath(folder) for folder in folders}
-    programs = _with_targets(interpreter.programs)
-    files = programs | _with_targets(interpreter.files)
-    above = {str(parent) for path in {*own, *files, *interpreter.folders} for parent in Path(path).parents}
-    machine = [f"{folder}/{name}" for folder in interpreter.folders for name in ("site-packages", "dist-packages")]
-    rules = [
-        "(version 1)",
-        "(deny default)",
-        _rule("allow process-exec*", "literal", programs),
-        "(allow process-info* (target self))",
-        "(allow signal (target self))",
-        _rule("allow sysctl-read", "sysctl-name", _SYSTEM_VALUES),
-        _rule("allow file-read-metadata", "literal", above),
-        _rule("allow file-read*", "literal", _PUBLIC_FILES),
-        _rule("allow file-read*", "subpath", _PUBLIC_FOLDERS),
-        _rule("allow file-read* file-map-executable", "subpath", [*_SYSTEM_FOLDERS, *interpreter.folders]),
-        _rule("allow file-read* file-map-executable", "literal", files),
-        # The last rule that matches decides.
-        _rule("deny file-read* file-map-executable", "subpath", machine),
-        _rule("allow file-read* file-map-executable", "subpath", own),
-    ]
-    return "".join(rule + "\n" for rule in rules if rule)
-
-
-def seatbelt_wrapper(profile: str, sandbox_exec: Path = SANDBOX_EXEC) -> tuple[str, ...]:
-    """The command to put before a worker's own, for ``sideband.workers.launch``."""
-    return (str(sandbox_exec), "-p", profile)
-
-
 async def prove_seatbelt(
     python: Path, *, sandbox_exec: Path = SANDBOX_EXEC
 ) -> tuple[Probe, SeatbeltInterpreter | None]:
@@ -149,38 +76,20 @@ async def prove_seatbelt(
         with tempfile.TemporaryDirectory(prefix="sideband-probe-") as name:
             report = await _attempt(interpreter, Path(name), sandbox_exec)
     except (OSError, ValueError, TimeoutError) as error:
-        return _unproved(f"{sandbox_exec.name}: {error}"), None
+        return claim_nothing(f"{sandbox_exec.name}: {error}"), None
     succeeded = [name for name, problem in report["must_fail"].items() if problem is None]
     if succeeded:
-        return _unproved(f"{sandbox_exec.name}: a worker could {', '.join(succeeded)}"), None
+        return claim_nothing(f"{sandbox_exec.name}: a worker could {', '.join(succeeded)}"), None
     broken = {name: problem for name, problem in report["must_work"].items() if problem is not None}
     for name, problem in broken.items():
-        return _unproved(f"{sandbox_exec.name}: a worker could not {name} ({problem})"), None
+        return claim_nothing(f"{sandbox_exec.name}: a worker could not {name} ({problem})"), None
     proofs = tuple(f"could not {name}" for name in report["must_fail"])
     return Probe(Isolation.SEATBELT_UNTESTED, proofs, _GAPS), interpreter
 
 
-def _unproved(hint: str) -> Probe:
-    return Probe(Isolation.NONE, gaps=(_NOTHING,), hints=(hint,))
-
-
-def _rule(action: str, kind: str, values: Iterable[str]) -> str:
-    """One rule about many values; without any it would be one about everything, so there is none then."""
-    filters = [f"({kind} {_quoted(value)})" for value in sorted(set(values))]
-    return f"({action} {' '.join(filters)})" if filters else ""
-
-
-def _with_targets(paths: Iterable[str]) -> set[str]:
-    """As they are written, and where their links lead."""
-    written = set(paths)
-    return written | {os.path.realpath(path) for path in written}
-
-
-def _quoted(text: str) -> str:
-    """A string of the profile's language."""
-    if not text.isprintable() or len(text.encode("utf-8", "replace")) >= _LONGEST_PATH:
-        raise ValueError(f"{text!r} can't be written in a profile")
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+def claim_nothing(*hints: str) -> Probe:
+    """What is said of a machine on which nothing was proved."""
+    return Probe(Isolation.NONE, gaps=(_NOTHING,), hints=hints)
 
 
 async def _inspect(python: Path) -> SeatbeltInterpreter:

@@ -11,9 +11,10 @@ from typing import Any
 from attrs import frozen
 from sideband.workers import CommandRequest
 
-from ._command_policy import command_filter
-from ._landlock import EXECUTE, FILE_RIGHTS, READ_DIRECTORY, READ_FILE, WRITABLE, WRITE_FILE, Landlock
-from ._plan import Machine, Plan
+from .._inside import Plan
+from .._machine._inspection import Machine
+from .._machine._landlock import EXECUTE, FILE_RIGHTS, READ_DIRECTORY, READ_FILE, WRITABLE, WRITE_FILE, Landlock
+from ._filter import command_filter
 
 __all__ = ["CommandVariant", "command_plan"]
 

@@ -7,8 +7,7 @@ import os
 import secrets
 import shutil
 import socket
-import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -19,17 +18,20 @@ import anyio.to_thread
 from attrs import frozen
 from sideband.workers import CommandLimits, CommandRequest, Isolation, Place
 
-from ._cgroups import Cgroups
-from ._command_plan import CommandVariant, command_plan
-from ._command_policy import NUMBERS
-from ._commands import CommandNotStarted, IsolatedCommand, start_command, temporary_folder
-from ._paths import Interpreter
-from ._plan import Machine
-from ._probe import EXPECTED_STATUS, PREFIX, fresh_uid, kernel_status, names
+from .._errors import CommandNotStarted
+from .._inside import COMMAND_ATTEMPTS
+from .._machine._cgroups import Cgroups
+from .._machine._inspection import Machine
+from .._machine._interpreter import Interpreter
+from .._machine._processes import fresh_uid
+from .._machine._temporary import make_folder
+from .._proofs import PREFIX, kernel_status, problem_of, proofs_of
+from ._filter import NUMBERS
+from ._plan import CommandVariant, command_plan
+from ._process import IsolatedCommand, start_command, temporary_folder
 
 __all__ = ["CommandGround", "interpreter_places", "prove_commands"]
 
-_ATTEMPTS = Path(__file__).with_name("_command_attempts.py")
 _SECONDS = 30.0
 _LONGEST_REPORT = 1 << 20
 _PROCESSES = 16
@@ -53,7 +55,7 @@ class CommandGround:
 
 
 @frozen
-class _Stage:
+class _CommandStage:
     """Folders and services that stand for those of the machine."""
 
     folder: Path
@@ -97,17 +99,17 @@ async def prove_commands(ground: CommandGround, isolation: Isolation, variant: C
 
 
 @contextmanager
-def _stage() -> Iterator[_Stage]:
-    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-")).resolve()
+def _stage() -> Iterator[_CommandStage]:
+    folder = make_folder(PREFIX).resolve()
     try:
         for name, mode in (("", 0o755), ("readable", 0o755), ("writable", 0o777), ("open", 0o777), ("private", 0o755)):
             (folder / name).mkdir(exist_ok=True)
             (folder / name).chmod(mode)
-        shutil.copyfile(_ATTEMPTS, folder / "readable" / _ATTEMPTS.name)
+        shutil.copyfile(COMMAND_ATTEMPTS, folder / "readable" / COMMAND_ATTEMPTS.name)
         (folder / "private" / "secret").write_text("nobody's business", encoding="ascii")
-        for file in (folder / "readable" / _ATTEMPTS.name, folder / "private" / "secret"):
+        for file in (folder / "readable" / COMMAND_ATTEMPTS.name, folder / "private" / "secret"):
             file.chmod(0o644)
-        stage = _Stage(folder, f"sideband-{secrets.token_hex(8)}")
+        stage = _CommandStage(folder, f"sideband-{secrets.token_hex(8)}")
         with _service(str(stage.path("service"))), _service(f"\0{stage.abstract}"):
             stage.path("service").chmod(0o777)
             yield stage
@@ -124,10 +126,10 @@ def _service(address: str) -> Iterator[None]:
 
 
 async def _start(
-    ground: CommandGround, isolation: Isolation, variant: CommandVariant, stage: _Stage
+    ground: CommandGround, isolation: Isolation, variant: CommandVariant, stage: _CommandStage
 ) -> IsolatedCommand:
     limits = CommandLimits(processes=_PROCESSES)
-    program = stage.path("readable") / _ATTEMPTS.name
+    program = stage.path("readable") / COMMAND_ATTEMPTS.name
     request = CommandRequest(
         arguments=(str(ground.python.resolve()), "-I", "-S", "-B", str(program)),
         folder=stage.path("readable"),
@@ -155,14 +157,14 @@ def interpreter_places(interpreter: Interpreter) -> Iterable[Path]:
     return [path for path in sorted(outside) if not any(other in path.parents for other in outside)]
 
 
-def _facts(ground: CommandGround, variant: CommandVariant, stage: _Stage) -> dict[str, Any]:
+def _facts(ground: CommandGround, variant: CommandVariant, stage: _CommandStage) -> dict[str, Any]:
     return {
         "host": os.getpid(),
         "secret": str(stage.path("private") / "secret"),
         "readable": str(stage.path("readable")),
         "writable": str(stage.path("writable")),
         "open": str(stage.path("open")),
-        "file": _ATTEMPTS.name,
+        "file": COMMAND_ATTEMPTS.name,
         "service": str(stage.path("service")),
         "abstract": stage.abstract,
         "numbers": NUMBERS[ground.machine.architecture.machine],
@@ -199,15 +201,8 @@ async def _read(descriptor: int, until: bytes = b"") -> bytes:
     return read
 
 
-def _verdict(report: dict[str, Any], status: dict[str, str]) -> tuple[str, ...]:
-    wrong = [f"{name} is {status[name]}" for name, expected in EXPECTED_STATUS.items() if status[name] != expected]
-    if wrong:
-        raise CommandNotStarted(f"the kernel says of the command: {', '.join(wrong)}")
-    succeeded = names(report["must_fail"], succeeded=True)
-    if succeeded:
-        raise CommandNotStarted(f"a command could {', '.join(succeeded)}")
-    broken = names(report["must_work"], succeeded=False)
-    if broken:
-        raise CommandNotStarted(f"a command could not {', '.join(broken)} ({report['must_work'][broken[0]]})")
-    left = "leave a process behind"
-    return tuple(f"could not {name}" for name in (*names(report["must_fail"], succeeded=False), left))
+def _verdict(report: Mapping[str, Any], status: Mapping[str, str]) -> tuple[str, ...]:
+    problem = problem_of("command", report, status)
+    if problem:
+        raise CommandNotStarted(problem)
+    return (*proofs_of(report), "could not leave a process behind")

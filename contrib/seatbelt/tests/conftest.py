@@ -1,0 +1,21 @@
+import shutil
+
+import pytest
+from sideband.workers import LaunchRequest, runtime_files
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request):
+    return request.param
+
+
+@pytest.fixture
+def request_for_worker(tmp_path):
+    """A skill and an SDK as the host lays them out."""
+    sdk, snapshot = tmp_path / "sdk", tmp_path / "skill"
+    for name, source in runtime_files().items():
+        (sdk / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, sdk / name)
+    snapshot.mkdir()
+    (snapshot / "skill.py").write_text("async def answer():\n    return 42\n")
+    return LaunchRequest(snapshot=snapshot, sdk=sdk)

@@ -1,0 +1,70 @@
+"""Runs the handler of an op within its time, and turns whatever comes of it into a result or one typed error."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from typing import Any
+
+import anyio
+from anyio import CancelScope, get_cancelled_exc_class
+from anyio.lowlevel import checkpoint
+
+from ..ops import OpCancelled, OpError, OpTimeout
+from ._context import DispatchContext
+from ._dispatch import Dispatch
+from ._errors import as_op_error
+
+__all__ = ["run_handler"]
+
+
+async def run_handler(dispatch: Dispatch, context: DispatchContext, limit: float) -> tuple[Any, OpError | None]:
+    """Run the handler of a dispatch.
+
+    Args:
+        dispatch: looked up and validated.
+        context: what the handler gets; its deadline ends it.
+        limit: the seconds until that deadline, for the message.
+
+    Returns:
+        The result as the handler returned it, or why there is none. A cancellation from outside is raised.
+    """
+    result: Any = None
+    error: OpError | None = None
+    with CancelScope(deadline=context.deadline) as scope:
+        try:
+            result = await dispatch.found.spec.handler(dispatch.params, context)
+            await context.emit_rest()
+        except Exception as raised:  # noqa: BLE001  whatever a handler raises becomes one typed error
+            error = _typed(dispatch, raised)
+        except get_cancelled_exc_class():
+            if scope.cancel_called or not _cancelled_by_handler():
+                raise
+            error = OpCancelled(dispatch.op, "its handler cancelled itself")
+        except (SystemExit, GeneratorExit) as raised:
+            # A plugin does not get to end the host.
+            error = _typed(dispatch, RuntimeError(f"it raised {type(raised).__name__}"))
+        except BaseExceptionGroup as group:
+            _, staying = group.split((SystemExit, GeneratorExit))
+            cancelled, others = staying.split(get_cancelled_exc_class()) if staying else (None, None)
+            if (staying is group and cancelled is None) or not isinstance(others, ExceptionGroup | None):
+                raise
+            error = _typed(dispatch, others or RuntimeError("its tasks were ended"))
+            # trio hands over a cancellation together with what was raised on the way out. Whoever cancelled
+            # does so again here, and sees his own cancellation only.
+            await checkpoint()
+    if scope.cancelled_caught or (error is not None and scope.cancel_called):
+        error = OpTimeout(dispatch.op, limit)
+    return result, error
+
+
+def _typed(dispatch: Dispatch, raised: Exception) -> OpError:
+    return as_op_error(raised, op=dispatch.op, plugin=dispatch.plugin)
+
+
+def _cancelled_by_handler() -> bool:
+    """Whether a cancellation that is under way was raised by the handler alone, and by nobody around it."""
+    if anyio.current_effective_deadline() == -math.inf or get_cancelled_exc_class() is not asyncio.CancelledError:
+        return False
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() == 0

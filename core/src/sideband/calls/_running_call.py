@@ -1,0 +1,63 @@
+"""One call of a skill's tool while it runs: its rights, its effects and its output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from attrs import define, field
+
+from ..broker import Broker, Call, EffectReport
+from ..workers import CallHandler, Isolation, LogLine
+
+__all__ = ["RunningCall"]
+
+_MOST_EFFECTS = 5_000
+_MOST_LOGS = 10_000
+
+
+@define(eq=False)
+class RunningCall(CallHandler):
+    """What its worker reaches in the host: the broker, with the rights of ``call`` and no others.
+
+    Attributes:
+        call: as the broker knows it.
+        effects: those that have ended, in that order.
+        logs: what the skill printed, redacted.
+    """
+
+    call: Call
+    _broker: Broker = field(repr=False)
+    _on_effect: Callable[[EffectReport], None] | None = field(default=None, repr=False)
+    _on_log: Callable[[LogLine], None] | None = field(default=None, repr=False)
+    effects: list[EffectReport] = field(factory=list, init=False)
+    logs: list[LogLine] = field(factory=list, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.call.on_effect = self._note_effect
+
+    def assigned(self, isolation: Isolation) -> None:
+        """See ``CallHandler.assigned``."""
+        self.call.isolation = isolation.label
+
+    async def dispatch(self, op: str, params: Mapping[str, Any]) -> Any:
+        """See ``CallHandler.dispatch``."""
+        return await self._broker.dispatch(self.call, op, params)
+
+    def is_fire_and_forget(self, op: str) -> bool:
+        """See ``CallHandler.is_fire_and_forget``."""
+        return self._broker.ops.is_fire_and_forget(op)
+
+    def log(self, line: LogLine) -> None:
+        """See ``CallHandler.log``."""
+        clean = LogLine(line.stream, self._broker.redactor.text(line.text))
+        if len(self.logs) < _MOST_LOGS:
+            self.logs.append(clean)
+        if self._on_log is not None:
+            self._on_log(clean)
+
+    def _note_effect(self, effect: EffectReport) -> None:
+        if len(self.effects) < _MOST_EFFECTS:
+            self.effects.append(effect)
+        if self._on_effect is not None:
+            self._on_effect(effect)

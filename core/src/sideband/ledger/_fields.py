@@ -1,0 +1,73 @@
+"""How each field of a ledger line is written and read, where JSON has no form of its own for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from operator import attrgetter
+from typing import Any
+
+import attrs
+
+from ..ops import Level, Origin
+from ._bytes import revive
+
+__all__ = ["line_fields", "read_fields"]
+
+_ORIGIN = tuple(one.name for one in attrs.fields(Origin))
+_origin_values = attrgetter(*_ORIGIN)
+
+
+def _write_origin(origin: Origin) -> dict[str, str]:
+    values = _origin_values(origin)
+    return {name: value for name, value in zip(_ORIGIN, values, strict=True) if value is not None}
+
+
+def _read_origin(said: Mapping[str, Any]) -> Origin:
+    return Origin(**{name: said[name] for name in _ORIGIN if name in said})
+
+
+_WRITE: dict[str, Callable[[Any], Any]] = {
+    "level": attrgetter("name"),
+    "ms": lambda milliseconds: round(milliseconds, 3),
+    "origin": _write_origin,
+}
+_READ: dict[str, Callable[[Any], Any]] = {
+    "decisions": tuple,
+    "grant": tuple,
+    "granted_by": tuple,
+    "level": lambda name: Level.__members__.get(str(name)),
+    "note": revive,
+    "origin": _read_origin,
+    "params": revive,
+    "result": revive,
+    "time": str,
+}
+# Most effects have none of these.
+_LEFT_OUT_WHEN_EMPTY = frozenset({"decisions", "granted_by", "note"})
+
+
+def line_fields(kind: str, record: object, names: Iterable[str]) -> dict[str, Any]:
+    """The fields of a line of this kind, in order; what has no value is left out."""
+    fields: dict[str, Any] = {"kind": kind}
+    for name in names:
+        value = getattr(record, name)
+        if value is None or (not value and name in _LEFT_OUT_WHEN_EMPTY):
+            continue
+        write = _WRITE.get(name)
+        fields[name] = value if write is None else write(value)
+    return fields
+
+
+def read_fields(kind: type[attrs.AttrsInstance], said: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of those fields of the attrs class ``kind`` that a line has."""
+    return {
+        name: said[name] if (read := _READ.get(name)) is None else read(said[name])
+        for name in _names(kind)
+        if name in said
+    }
+
+
+@cache
+def _names(kind: type[attrs.AttrsInstance]) -> tuple[str, ...]:
+    return tuple(one.name for one in attrs.fields(kind))

@@ -1,0 +1,1 @@
+"""The machine: what its processor, kernel and interpreter offer, and how they are asked."""

@@ -1,0 +1,1 @@
+"""Workers: how they are locked down, made by a zygote, and proved."""
