@@ -3,8 +3,6 @@
 import errno
 import os
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -91,12 +89,3 @@ def test_each_folder_on_the_way_is_checked(root):
 
     with pytest.raises(LookupError):
         open_beneath(root, ("a", "b", "x"), check=refuse)
-
-
-def test_the_home_folder_alone_is_imported_by_a_fast_start():
-    probe = (
-        "import sys; from sideband.state import default_home; default_home()\n"
-        "print([name for name in sys.modules if name.partition('.')[0] in {'attr', 'attrs', 'anyio', 'pydantic'}])"
-    )
-    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
