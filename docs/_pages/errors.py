@@ -77,11 +77,11 @@ def _importable(error: type[SidebandError]) -> str:
 
 
 def _packages() -> Iterator[tuple[str, Path]]:
-    for layer in ("core", "agent", "libs/*", "plugins/*"):
-        for source in sorted(ROOT.glob(f"{layer}/src")):
-            for folder in sorted(source.iterdir()):
-                if (folder / "__init__.py").is_file():
-                    yield folder.name, folder
+    layers = ("core", "agent", "libs/*", "plugins/*", "contrib/*")
+    for source in (source for layer in layers for source in sorted(ROOT.glob(f"{layer}/src"))):
+        for folder in sorted(source.iterdir()):
+            if (folder / "__init__.py").is_file():
+                yield folder.name, folder
 
 
 def _import_all(package: str) -> None:

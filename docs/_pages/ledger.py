@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sideband.ledger import Entry, Intent, Outcome
+from sideband.ledger import Intent, LedgerEntry, Outcome
 from sideband.ledger._entries import intent_fields, note_fields, outcome_fields
 from sideband.ledger._lines import GENESIS, VERSION, seal
-from sideband.ledger._verify import Verdict
+from sideband.ledger._verify import Verification
 from sideband.ops import Level, Origin
 
 from .docstrings import attributes, first_paragraph
@@ -108,7 +108,7 @@ def ledger_page() -> list[str]:
             "and `sideband audit verify` compares them. It tells:"
         ),
         "",
-        *table(["field", "meaning"], [[f"`{name}`", text] for name, text in attributes(Verdict).items()]),
+        *table(["field", "meaning"], [[f"`{name}`", text] for name, text in attributes(Verification).items()]),
         "",
         *paragraph(
             "The ledger shows what others changed. Whoever has the rights of the host's own user can write all of it "
@@ -119,7 +119,7 @@ def ledger_page() -> list[str]:
 
 def _kinds() -> list[str]:
     """The kinds, as the code that reads them lists them."""
-    return re.findall(r"`(\w+)`", attributes(Entry)["kind"])
+    return re.findall(r"`(\w+)`", attributes(LedgerEntry)["kind"])
 
 
 def _chain(contents: list[Mapping[str, Any]]) -> Iterator[str]:

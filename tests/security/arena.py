@@ -21,7 +21,7 @@ import sideband_skills.plugin
 import sideband_store_sqlite.plugin
 from pydantic import BaseModel, ConfigDict
 from sideband import CallRequest, Host, Plugin
-from sideband.ledger import Verdict, verify
+from sideband.ledger import Verification, verify
 from sideband.ops import OpContext, OpFamily, Scope, op
 from sideband.workers import CallTimeout, WorkerError
 
@@ -208,7 +208,7 @@ class Arena:
     isolations: set[str] = attrs.Factory(set)
     lines: Counter = attrs.Factory(Counter)
     stays: dict[str, _Stay] = attrs.Factory(dict)
-    verdict: Verdict | None = None
+    verdict: Verification | None = None
 
     async def fight(self, sources: Mapping[str, str]) -> None:
         """Run each hostile skill, with the neighbour beside it."""

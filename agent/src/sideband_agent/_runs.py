@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 from attrs import define, field
-from sideband.broker import Redactor
+from sideband.broker import Redaction
 from sideband.errors import SidebandError
 from sideband.exit_codes import ExitCode
 from sideband.hooks import AgentEnd, AgentError, AgentStart, BeforeAgentStart, Handled, Input, SavePoint
@@ -213,7 +213,7 @@ def _speaker(queued: Queued, source: str) -> str:
     return "agent" if source == "agent" else "user"
 
 
-def _as_data(error: Exception | None, redactor: Redactor) -> dict[str, Any] | None:
+def _as_data(error: Exception | None, redactor: Redaction) -> dict[str, Any] | None:
     if error is None:
         return None
     if isinstance(error, SidebandError):

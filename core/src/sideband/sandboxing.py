@@ -11,14 +11,14 @@ from typing import Protocol, runtime_checkable
 from attrs import Factory, field, frozen
 
 __all__ = [
-    "CommandLimits",
-    "CommandProcess",
-    "CommandRequest",
-    "CommandSandbox",
     "Isolation",
     "LaunchRequest",
     "Place",
     "Probe",
+    "ProgramLimits",
+    "ProgramProcess",
+    "ProgramRequest",
+    "ProgramSandbox",
     "Sandbox",
     "WorkerLimits",
     "WorkerProcess",
@@ -201,7 +201,7 @@ class Place:
 
 
 @frozen
-class CommandLimits:
+class ProgramLimits:
     """Limits of one command with all that it starts. The kernel holds them as far as it can.
 
     Args:
@@ -220,7 +220,7 @@ class CommandLimits:
 
 
 @frozen
-class CommandRequest:
+class ProgramRequest:
     """One command to start. There is no shell in between.
 
     Args:
@@ -237,10 +237,10 @@ class CommandRequest:
     environment: Mapping[str, str] = Factory(dict)
     places: tuple[Place, ...] = ()
     network: bool = False
-    limits: CommandLimits = field(factory=CommandLimits)
+    limits: ProgramLimits = field(factory=ProgramLimits)
 
 
-class CommandProcess(Protocol):
+class ProgramProcess(Protocol):
     """A started command. Whoever launched it owns it, and must ``close`` it.
 
     Attributes:
@@ -274,10 +274,10 @@ class CommandProcess(Protocol):
 
 
 @runtime_checkable
-class CommandSandbox(Sandbox, Protocol):
+class ProgramSandbox(Sandbox, Protocol):
     """A sandbox that isolates commands too, not only workers."""
 
-    async def launch_command(self, request: CommandRequest) -> CommandProcess:
+    async def launch_program(self, request: ProgramRequest) -> ProgramProcess:
         """Start a command on the tier that was proved, or not at all: what has run can't be taken back.
 
         Raises:

@@ -8,7 +8,7 @@ import urllib.parse
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sideband.broker import Redactor, Unserializable
+from sideband.broker import Redaction, Unserializable
 
 SECRETS = st.text(alphabet=st.characters(codec="utf-8"), min_size=8, max_size=24).filter(
     lambda text: len(text.strip()) >= 8 and len(set(text)) > 3
@@ -42,7 +42,7 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 @given(secret=SECRETS, before=st.text(max_size=5), after=st.text(max_size=5))
 def test_a_value_is_found_in_every_form(form, secret, before, after):
-    redactor = Redactor()
+    redactor = Redaction()
     redactor.protect(secret, "canary")
     encoded = FORMS[form](secret)
     text = redactor.text(before + encoded + after)
@@ -53,40 +53,40 @@ def test_a_value_is_found_in_every_form(form, secret, before, after):
 
 @given(secret=st.binary(min_size=9, max_size=30), before=st.binary(max_size=7), after=st.binary(max_size=7))
 def test_a_value_inside_a_longer_base64_text_is_found_at_any_alignment(secret, before, after):
-    redactor = Redactor()
+    redactor = Redaction()
     redactor.protect(secret, "canary")
     assert "[redacted:canary]" in redactor.text(base64.b64encode(before + secret + after).decode())
 
 
 @given(SECRETS)
 def test_keys_nested_values_and_bytes_are_searched(secret):
-    redactor = Redactor()
+    redactor = Redaction()
     redactor.protect(secret, "canary")
     data = redactor.data({"a": [{secret: (secret,)}], "b": secret.encode() + b"!"})
     assert secret not in json.dumps(data, ensure_ascii=False, default=lambda raw: raw.decode())
 
 
 def test_a_number_that_is_a_known_value_is_replaced():
-    redactor = Redactor()
+    redactor = Redaction()
     redactor.protect("314159", "pin")
     assert redactor.data({"n": 314159, "m": 27}) == {"n": "[redacted:pin]", "m": 27}
 
 
 @pytest.mark.parametrize("key", ["password", "Authorization", "X-Api-Key", "set-cookie", "clientSecret"])
 def test_values_under_sensitive_keys_are_replaced_whatever_they_are(key):
-    assert Redactor().data({key: {"deep": 1}}) == {key: "[redacted]"}
+    assert Redaction().data({key: {"deep": 1}}) == {key: "[redacted]"}
 
 
 def test_a_sensitive_key_without_a_value_stays_empty():
-    assert Redactor().data({"password": None}) == {"password": None}
+    assert Redaction().data({"password": None}) == {"password": None}
 
 
 def test_sensitive_keys_can_be_left_alone():
-    assert Redactor().data({"password": "x"}, sensitive_keys=False) == {"password": "x"}
+    assert Redaction().data({"password": "x"}, sensitive_keys=False) == {"password": "x"}
 
 
 def test_a_form_that_contains_another_one_is_replaced_whole():
-    redactor = Redactor()
+    redactor = Redaction()
     redactor.protect("abcd", "short")
     redactor.protect("xxabcdxx", "long")
     assert redactor.text("xxabcdxx") == "[redacted:long]"
@@ -95,11 +95,11 @@ def test_a_form_that_contains_another_one_is_replaced_whole():
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), {"a": [float("-inf")]}, {"a": object()}])
 def test_what_json_can_not_carry_is_refused_with_its_place(value):
     with pytest.raises(Unserializable, match="result"):
-        Redactor().data(value)
+        Redaction().data(value)
 
 
 def test_values_too_short_to_be_told_from_ordinary_text_are_left_alone():
-    redactor = Redactor()
+    redactor = Redaction()
     redactor.protect("abc", "tiny")
     assert redactor.text("abc") == "abc"
 
@@ -117,7 +117,7 @@ def test_values_too_short_to_be_told_from_ordinary_text_are_left_alone():
     ],
 )
 def test_a_value_is_found_in_numbers_with_and_without_a_fraction(secret, number):
-    redactor = Redactor()
+    redactor = Redaction()
     redactor.protect(secret, "pin")
     assert redactor.data([number, {"a": number}]) == ["[redacted:pin]", {"a": "[redacted:pin]"}]
     assert redactor.data({1: number}) == {"1": "[redacted:pin]"}
@@ -125,6 +125,6 @@ def test_a_value_is_found_in_numbers_with_and_without_a_fraction(secret, number)
 
 @pytest.mark.parametrize("secret", ["0000000", "1e400", "9" * 400, "12345678.", "nan", "infinity"])
 def test_a_value_that_is_no_number_of_its_own_hides_no_numbers(secret):
-    redactor = Redactor()
+    redactor = Redaction()
     redactor.protect(secret, "pin")
     assert redactor.data([0, 0.5, 12345678, 1e300]) == [0, 0.5, 12345678, 1e300]

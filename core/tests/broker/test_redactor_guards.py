@@ -2,25 +2,25 @@
 
 import pytest
 from sideband import SidebandError
-from sideband.broker import Redactor
+from sideband.broker import Redaction
 from sideband.workers import SkillFailed
 
 
 @pytest.fixture
 def redactor():
-    redactor = Redactor()
+    redactor = Redaction()
     redactor.protect("s3cr3t/value", "canary")
     return redactor
 
 
 def test_the_encoded_middle_of_a_short_value_is_no_coincidence_worth_masking():
-    redactor = Redactor()
+    redactor = Redaction()
     redactor.protect("abcd", "short")
     assert redactor.text("abcd YWJjZ hYmNk") == "[redacted:short] YWJjZ hYmNk"
 
 
 def test_a_value_is_found_without_the_space_around_it():
-    redactor = Redactor()
+    redactor = Redaction()
     redactor.protect("  s3cr3t-value\n", "canary")
     assert redactor.text("it is s3cr3t-value.") == "it is [redacted:canary]."
 
@@ -32,7 +32,7 @@ def test_the_first_name_of_a_value_stays(redactor):
 
 
 def test_a_value_that_is_no_text_is_found_in_bytes():
-    redactor = Redactor()
+    redactor = Redaction()
     redactor.protect(b"\xff\x00\xfe\x01\xfd", "raw")
     assert redactor.data(b"<\xff\x00\xfe\x01\xfd>") == b"<[redacted:raw]>"
 
@@ -43,7 +43,7 @@ def test_other_writers_escape_otherwise(redactor, form):
 
 
 def test_a_pattern_is_replaced_in_text():
-    redactor = Redactor()
+    redactor = Redaction()
     redactor.add_pattern("forge_[a-z]+", "forge")
     assert redactor.data(["it is forge_abc"]) == ["it is [redacted:forge]"]
 
@@ -66,6 +66,6 @@ def test_the_traceback_of_a_skill_is_redacted(redactor):
 
 
 def test_what_is_left_of_a_value_without_its_spaces_may_be_too_short_to_look_for():
-    redactor = Redactor()
+    redactor = Redaction()
     redactor.protect(" a  ", "blank")
     assert redactor.text("banana") == "banana"

@@ -5,8 +5,8 @@ import time
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from sideband.broker import Redactor
-from sideband.broker._streams import PartRedactor, TextRedactor
+from sideband.broker import Redaction
+from sideband.broker._streams import PartRedaction, TextRedaction
 
 # Few letters, so that values begin, break off, repeat and overlap all the time.
 LETTERS = st.sampled_from("abcd/ \\é")
@@ -15,7 +15,7 @@ TEXTS = st.lists(st.text(LETTERS, max_size=6) | st.integers(0, 2), max_size=12)
 
 
 def redactor_for(values):
-    redactor = Redactor()
+    redactor = Redaction()
     for number, value in enumerate(values):
         redactor.protect(value, f"N{number}")
     return redactor
@@ -31,7 +31,7 @@ def pieces_of(data, text):
 def test_what_is_given_out_is_the_redacted_whole(values, told, data):
     redactor = redactor_for(values)
     text = "".join(values[one % len(values)] if isinstance(one, int) else one for one in told)
-    stream = TextRedactor(redactor)
+    stream = TextRedaction(redactor)
     given_out = [stream.feed(piece) for piece in pieces_of(data, text)]
     assert "".join([*given_out, stream.end()]) == redactor.text(text)
 
@@ -44,21 +44,21 @@ def test_no_form_of_a_value_gets_through(value, form, before, data):
     redactor = redactor_for([value])
     forms = sorted({one for one in _forms(value.encode("utf-8", "replace")) if len(one) >= 8})
     text = f"{before}{forms[form % len(forms)]} after"
-    stream = TextRedactor(redactor)
+    stream = TextRedaction(redactor)
     given_out = [stream.feed(piece) for piece in pieces_of(data, text)]
     assert "".join([*given_out, stream.end()]) == redactor.text(text)
 
 
 @pytest.mark.parametrize("split", range(1, 13))
 def test_a_value_that_is_split_over_two_pieces_is_found(split):
-    stream = TextRedactor(redactor_for(["s3cr3t-value"]))
+    stream = TextRedaction(redactor_for(["s3cr3t-value"]))
     text = "s3cr3t-value"
     given_out = [stream.feed(text[:split]), stream.feed(text[split:]), stream.end()]
     assert "".join(given_out) == "[redacted:N0]"
 
 
 def test_nothing_is_kept_back_that_can_not_begin_a_value():
-    stream = TextRedactor(redactor_for(["s3cr3t-value"]))
+    stream = TextRedaction(redactor_for(["s3cr3t-value"]))
     assert stream.feed("Hello, world.") == "Hello, world."
     assert stream.feed("a s3cr") == "a "
     assert stream.feed("eam") == "s3cream"
@@ -66,14 +66,14 @@ def test_nothing_is_kept_back_that_can_not_begin_a_value():
 
 def test_a_value_that_becomes_known_while_its_beginning_waits_is_found():
     redactor = redactor_for(["s3cr3t-other"])
-    stream = TextRedactor(redactor)
+    stream = TextRedaction(redactor)
     shown = stream.feed("s3cr3t-")
     redactor.protect("s3cr3t-value", "late")
     assert shown + stream.feed("value.") + stream.end() == "[redacted:late]."
 
 
 def test_values_upon_values_without_end_are_masked_in_bounded_memory():
-    stream = TextRedactor(redactor_for(["aaaa"]))
+    stream = TextRedaction(redactor_for(["aaaa"]))
     given_out = [stream.feed("a" * 1_000) for _ in range(1_000)]
     held = len(stream._text)
     whole = "".join([*given_out, stream.end()])
@@ -85,10 +85,10 @@ def test_values_upon_values_without_end_are_masked_in_bounded_memory():
 @given(size=st.integers(1, 400))
 @settings(max_examples=20)
 def test_what_a_pattern_matches_is_found_however_it_is_cut(size):
-    redactor = Redactor()
+    redactor = Redaction()
     redactor.add_pattern(r"Bearer [a-z]{8,200}", "token")
     text = f"{'word ' * 100}Bearer {'x' * 100} and {'more ' * 100}"
-    stream = TextRedactor(redactor)
+    stream = TextRedaction(redactor)
     given_out = [stream.feed(text[start : start + size]) for start in range(0, len(text), size)]
     assert "".join([*given_out, stream.end()]) == redactor.text(text)
 
@@ -97,7 +97,7 @@ def test_the_time_grows_with_the_text():
     redactor = redactor_for([f"s3cr3t-value-{number}" for number in range(50)])
 
     def seconds(length):
-        stream, text = TextRedactor(redactor), "s3cr3t-valu " * (length // 12)
+        stream, text = TextRedaction(redactor), "s3cr3t-valu " * (length // 12)
         began = time.perf_counter()
         for start in range(0, len(text), 4):
             stream.feed(text[start : start + 4])
@@ -108,7 +108,7 @@ def test_the_time_grows_with_the_text():
 
 
 def parts_of(redactor, *parts):
-    stream = PartRedactor(redactor)
+    stream = PartRedaction(redactor)
     return [shown for part in parts for shown in stream.feed(part)] + list(stream.end())
 
 

@@ -9,8 +9,8 @@ from sideband.hooks import (
     Compaction,
     Context,
     Deny,
+    HookOutcome,
     Input,
-    Outcome,
     Patch,
     Section,
     Sections,
@@ -55,7 +55,7 @@ async def test_a_decision_that_hangs_is_denied_and_blamed_on_who_hangs(make_hook
     assert decision.plugin == "b"
     assert decision.error.code == "hook.timeout"
     assert "plugin `b` was running when the 0.02 s of `tool_call` were over" in decision.reason
-    assert outcomes(reports) == [("b", Outcome.TIMEOUT), ("c", Outcome.NOT_REACHED)]
+    assert outcomes(reports) == [("b", HookOutcome.TIMEOUT), ("c", HookOutcome.NOT_REACHED)]
 
 
 async def test_the_deadline_is_shared_by_all_implementations(make_hooks, reports):
@@ -67,7 +67,7 @@ async def test_the_deadline_is_shared_by_all_implementations(make_hooks, reports
     decision = await hooks.decide(CALL)
     assert not decision.allowed
     assert time.perf_counter() - started < 0.3
-    assert reports[0].outcome is Outcome.TIMEOUT
+    assert reports[0].outcome is HookOutcome.TIMEOUT
     assert reports[0].plugin not in "ah"
 
 
@@ -76,7 +76,7 @@ async def test_an_update_that_hangs_keeps_what_was_changed_before(make_hooks, an
         normal=[("a", answering("input", Transform("changed"))), ("b", hanging("input"))], deadlines={"input": 0.02}
     )
     assert await hooks.update(Input("hi")) == Input("changed")
-    assert outcomes(reports) == [("b", Outcome.TIMEOUT)]
+    assert outcomes(reports) == [("b", HookOutcome.TIMEOUT)]
 
 
 async def test_a_guard_that_hangs_withholds_the_result(make_hooks, answering, hanging):
@@ -118,11 +118,11 @@ async def test_collecting_first_and_observing_go_on_without_who_hangs(make_hooks
     )
     await hooks.observe(Settled("s1"))
     assert outcomes(reports) == [
-        ("b", Outcome.TIMEOUT),
-        ("a", Outcome.TIMEOUT),
-        ("b", Outcome.NOT_REACHED),
-        ("a", Outcome.TIMEOUT),
-        ("b", Outcome.NOT_REACHED),
+        ("b", HookOutcome.TIMEOUT),
+        ("a", HookOutcome.TIMEOUT),
+        ("b", HookOutcome.NOT_REACHED),
+        ("a", HookOutcome.TIMEOUT),
+        ("b", HookOutcome.NOT_REACHED),
     ]
 
 
@@ -137,7 +137,7 @@ async def test_code_that_never_awaits_is_blamed_when_it_comes_back(make_hooks, a
     assert decision.verdict is Verdict.DENY
     assert decision.plugin == "a"
     assert seen == []
-    assert outcomes(reports) == [("a", Outcome.TIMEOUT), ("b", Outcome.NOT_REACHED)]
+    assert outcomes(reports) == [("a", HookOutcome.TIMEOUT), ("b", HookOutcome.NOT_REACHED)]
 
 
 async def test_nobody_is_told_after_code_that_never_awaits_overran_the_deadline(make_hooks, answering, reports):
@@ -148,7 +148,7 @@ async def test_nobody_is_told_after_code_that_never_awaits_overran_the_deadline(
     hooks = make_hooks(normal=[("a", settled), ("b", answering("settled", None, seen))], deadlines={"settled": 0.01})
     await hooks.observe(Settled("s1"))
     assert seen == []
-    assert outcomes(reports) == [("a", Outcome.TIMEOUT), ("b", Outcome.NOT_REACHED)]
+    assert outcomes(reports) == [("a", HookOutcome.TIMEOUT), ("b", HookOutcome.NOT_REACHED)]
 
 
 @pytest.mark.parametrize("how", ["returns", "raises"])
@@ -165,7 +165,7 @@ async def test_an_implementation_can_not_hide_that_the_deadline_passed(make_hook
     decision = await hooks.decide(CALL)
     assert decision.verdict is Verdict.DENY
     assert decision.error.code == "hook.timeout"
-    assert outcomes(reports) == [("a", Outcome.TIMEOUT)]
+    assert outcomes(reports) == [("a", HookOutcome.TIMEOUT)]
 
 
 async def test_a_cancellation_from_outside_passes_through_and_blames_nobody(make_hooks, reports):
@@ -211,7 +211,7 @@ async def test_a_plugin_may_raise_a_group_of_exceptions(make_hooks, reports):
 
     hooks = make_hooks(normal=[("a", context)])
     assert await hooks.update(Context([])) == Context([])
-    assert outcomes(reports) == [("a", Outcome.FAILED)]
+    assert outcomes(reports) == [("a", HookOutcome.FAILED)]
 
 
 async def test_registration_during_a_dispatch_does_not_disturb_it(make_hooks, answering):

@@ -54,7 +54,7 @@ class Sandbox:
 class CommandingSandbox(Sandbox):
     """One that isolates commands too."""
 
-    launch_command = Sandbox.launch
+    launch_program = Sandbox.launch
 
 
 class Plugins:
@@ -168,14 +168,14 @@ async def test_where_no_sandbox_fits_the_system_the_package_that_does_is_named(m
 async def test_commands_run_where_workers_do():
     sandbox = CommandingSandbox(Isolation.FULL)
     chosen = ChosenSandbox(Plugins(only=sandbox), Isolation.FULL)
-    assert await chosen.launch_command("request") in sandbox.launched
+    assert await chosen.launch_program("request") in sandbox.launched
 
 
 async def test_below_the_required_tier_no_command_starts():
     sandbox = CommandingSandbox(Isolation.NO_NAMESPACES)
     chosen = ChosenSandbox(Plugins(only=sandbox), Isolation.FULL)
     with pytest.raises(IsolationUnavailable):
-        await chosen.launch_command("request")
+        await chosen.launch_program("request")
     assert sandbox.launched == []
 
 
@@ -183,7 +183,7 @@ async def test_a_sandbox_for_workers_only_gets_no_command():
     sandbox = Sandbox(Isolation.FULL)
     chosen = ChosenSandbox(Plugins(only=sandbox), Isolation.FULL)
     with pytest.raises(IsolationUnavailable) as caught:
-        await chosen.launch_command("request")
+        await chosen.launch_program("request")
     assert "isolates workers only" in caught.value.hint
     assert sandbox.launched == []
 
@@ -192,5 +192,5 @@ async def test_a_command_that_comes_without_the_required_tier_is_ended():
     sandbox = CommandingSandbox(Isolation.FULL, gives=Isolation.NO_NAMESPACES)
     chosen = ChosenSandbox(Plugins(only=sandbox), Isolation.FULL)
     with pytest.raises(IsolationUnavailable):
-        await chosen.launch_command("request")
+        await chosen.launch_program("request")
     assert sandbox.launched[0].closed

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from sideband.workers import CommandRequest, CommandSandbox, Isolation, PlainSandbox, WorkerStartFailed, launch_plain
+from sideband.workers import Isolation, PlainSandbox, ProgramRequest, ProgramSandbox, WorkerStartFailed, launch_plain
 
 pytestmark = pytest.mark.anyio
 
@@ -17,7 +17,7 @@ def anyio_backend(request):
 
 
 def python(code, **options):
-    return CommandRequest((sys.executable, "-I", "-S", "-c", code), folder=Path("/"), **options)
+    return ProgramRequest((sys.executable, "-I", "-S", "-c", code), folder=Path("/"), **options)
 
 
 async def read_all(descriptor):
@@ -85,14 +85,14 @@ async def test_closing_ends_it_and_can_be_repeated():
 
 async def test_what_can_not_be_started_is_a_typed_error(tmp_path):
     with pytest.raises(WorkerStartFailed, match="could not be started") as caught:
-        await launch_plain(CommandRequest((str(tmp_path / "nothing"),), folder=tmp_path))
+        await launch_plain(ProgramRequest((str(tmp_path / "nothing"),), folder=tmp_path))
     assert caught.value.hint
 
 
 async def test_the_plain_sandbox_starts_commands_and_claims_nothing():
     sandbox = PlainSandbox()
-    assert isinstance(sandbox, CommandSandbox)
-    command = await sandbox.launch_command(python("pass"))
+    assert isinstance(sandbox, ProgramSandbox)
+    command = await sandbox.launch_program(python("pass"))
     try:
         assert command.isolation is Isolation.NONE
     finally:

@@ -86,25 +86,25 @@ def test_what_is_no_message_of_a_worker_is_refused(said):
 
 
 def test_the_message_that_the_others_differ_from_is_one():
-    assert _wire.parse(changed().strip()) == _wire.Dispatch("mine", "d-1", 1, "echo.get", {})
+    assert _wire.parse(changed().strip()) == _wire.DispatchMessage("mine", "d-1", 1, "echo.get", {})
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (b'{"__type__":"result","__id__":"a","value":[1]}', _wire.Result("a", [1])),
-        (b'{"__type__":"result","__id__":"a","value":{"value":1}}', _wire.Result("a", {"value": 1})),
-        (b'{"__type__":"result","__id__":"a","value":1,"more":2}', _wire.Result("a", {"value": 1, "more": 2})),
-        (b'{"__type__":"result","__id__":"a"}', _wire.Result("a", {})),
-        (b'{"__type__":"result","__id__":"a","value":{"__bytes__":"AAE="}}', _wire.Result("a", b"\0\1")),
+        (b'{"__type__":"result","__id__":"a","value":[1]}', _wire.ResultMessage("a", [1])),
+        (b'{"__type__":"result","__id__":"a","value":{"value":1}}', _wire.ResultMessage("a", {"value": 1})),
+        (b'{"__type__":"result","__id__":"a","value":1,"more":2}', _wire.ResultMessage("a", {"value": 1, "more": 2})),
+        (b'{"__type__":"result","__id__":"a"}', _wire.ResultMessage("a", {})),
+        (b'{"__type__":"result","__id__":"a","value":{"__bytes__":"AAE="}}', _wire.ResultMessage("a", b"\0\1")),
         (
             b'{"__type__":"result","__id__":"a","__error__":"plain text"}',
-            _wire.Result("a", error={"code": "skill.raised", "message": "plain text"}),
+            _wire.ResultMessage("a", error={"code": "skill.raised", "message": "plain text"}),
         ),
-        (b'{"__type__":"cancel","__dispatch_id__":"d-3"}', _wire.Cancel("d-3", 3)),
-        (b'{"__type__":"log","stream":"stderr","text":"x"}', _wire.Log(None, "stderr", "x")),
-        (b'{"__type__":"progress","__id__":"a","current":1,"total":null}', _wire.Progress("a", {"current": 1})),
-        (b'{"__type__":"ready","version":1,"python":"3.11.7"}', _wire.Ready(1, "3.11.7", None)),
+        (b'{"__type__":"cancel","__dispatch_id__":"d-3"}', _wire.CancelMessage("d-3", 3)),
+        (b'{"__type__":"log","stream":"stderr","text":"x"}', _wire.LogMessage(None, "stderr", "x")),
+        (b'{"__type__":"progress","__id__":"a","current":1,"total":null}', _wire.ProgressMessage("a", {"current": 1})),
+        (b'{"__type__":"ready","version":1,"python":"3.11.7"}', _wire.ReadyMessage(1, "3.11.7", None)),
     ],
 )
 def test_a_message_is_read_as_the_wire_defines_it(line, message):

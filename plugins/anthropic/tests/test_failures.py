@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 from sideband.providers import ProviderRefused, ProviderUnreachable
@@ -15,7 +16,7 @@ async def failure(host, listen, kind=ProviderRefused):
 @pytest.mark.parametrize(
     ("status", "kind", "retryable", "hint"),
     [
-        (400, "invalid_request_error", False, "does not take"),
+        (400, "invalid_request_error", False, "`betas` are sent as they are"),
         (401, "authentication_error", False, "ANTHROPIC_API_KEY"),
         (402, "billing_error", False, "credit"),
         (403, "permission_error", False, "another model"),
@@ -33,57 +34,9 @@ async def test_an_error_of_the_service_says_what_it_said_and_what_to_do(
     server.refuse(status, {"type": kind, "message": "it said why"})
     error = await failure(host, listen)
     assert (error.status, error.retryable) == (status, retryable)
-    assert error.message == f"anthropic: HTTP {status}: it said why"
+    assert re.fullmatch(rf"anthropic: HTTP {status}( \([A-Z][A-Za-z ]+\))?: it said why", error.message)
     assert hint in error.hint
     assert json.loads(error.body)["error"]["type"] == kind
-
-
-async def test_what_tells_when_to_come_again_is_kept(host, server, listen):
-    headers = [("Retry-After", "3"), ("anthropic-ratelimit-requests-reset", "2026-11-22T00:00:00Z"), ("X-Other", "no")]
-    server.refuse(429, {"type": "rate_limit_error", "message": "slow"}, headers)
-    assert (await failure(host, listen)).headers == {
-        "retry-after": "3",
-        "anthropic-ratelimit-requests-reset": "2026-11-22T00:00:00Z",
-    }
-
-
-@pytest.mark.parametrize(
-    ("told", "status", "retryable"), [("false", 529, False), ("true", 400, True), ("?", 500, True)]
-)
-async def test_the_service_may_say_whether_to_try_again(host, server, listen, *, told, status, retryable):
-    server.refuse(status, {"type": "api_error", "message": "x"}, [("X-Should-Retry", told)])
-    assert (await failure(host, listen)).retryable is retryable
-
-
-@pytest.mark.parametrize(
-    ("body", "shown"),
-    [
-        ("", "anthropic: HTTP 502"),
-        ("<html><title>Bad Gateway</title></html>", "anthropic: HTTP 502"),
-        ("upstream\x1b[2J\nfailed", "anthropic: HTTP 502: upstream [2J failed"),
-        ('{"error": "flat"}', "anthropic: HTTP 502: flat"),
-        ('{"detail": "of a proxy"}', "anthropic: HTTP 502: of a proxy"),
-        ('{"error": {"message": ["no", "text"]}}', "anthropic: HTTP 502"),
-    ],
-)
-async def test_errors_of_whatever_is_between_are_understood(host, server, listen, body, shown):
-    server.refuse(502, body)
-    assert (await failure(host, listen)).message == shown
-
-
-async def test_of_an_error_without_end_only_the_beginning_is_read(host, server, listen):
-    server.refuse(500, "x" * 10_000_000)
-    error = await failure(host, listen)
-    assert len(error.message) < 70_000
-    assert len(error.body) < 70_000
-
-
-async def test_a_redirect_is_not_followed(host, server, listen):
-    server.refuse(307, "", [("Location", "https://elsewhere.example.org/v1/messages")])
-    error = await failure(host, listen)
-    assert error.status == 307
-    assert "elsewhere.example.org" in error.hint
-    assert len(server.seen) == 1
 
 
 async def test_no_connection_is_named_with_its_cause(open_host, server, listen):
@@ -94,11 +47,6 @@ async def test_no_connection_is_named_with_its_cause(open_host, server, listen):
     assert origin in error.message
     assert error.cause == "ConnectError"
     assert error.retryable
-
-
-async def test_a_server_that_speaks_no_http_is_unreachable(host, server, listen):
-    server.replies.append(b"220 welcome to this mail server\r\n")
-    assert (await failure(host, listen, ProviderUnreachable)).cause == "RemoteProtocolError"
 
 
 async def test_a_certificate_that_nobody_trusts_ends_the_call(open_host, tls_server, listen):
@@ -116,11 +64,3 @@ async def test_a_certificate_of_a_named_authority_is_trusted(
     tls_server.reply(say.start(), *say.text(0, "safe"), *say.end())
     async with open_host(base_url=tls_server.origin, ca_file=str(tmp_path / "ca.pem")) as host:
         assert (await listen(host))[1].text == "safe"
-
-
-async def test_proxies_and_certificates_of_the_environment_are_not_used(host, server, listen, say, monkeypatch):
-    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
-    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
-    monkeypatch.setenv("SSL_CERT_FILE", "/nowhere")
-    server.reply(say.start(), *say.text(0, "direct"), *say.end())
-    assert (await listen(host))[1].text == "direct"

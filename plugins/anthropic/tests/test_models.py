@@ -2,7 +2,7 @@ import json
 
 import pytest
 from sideband.messages import UserMessage
-from sideband.providers import ProviderRefused, StreamBroken
+from sideband.providers import ProviderRefused
 
 pytestmark = pytest.mark.anyio
 
@@ -80,10 +80,19 @@ async def test_a_service_that_refuses_to_list_says_so(host, server, models):
         await models(host)
 
 
-async def test_a_list_that_can_not_be_read_is_an_error(host, server, models):
-    server.reply(b"<html>", kind="text/html")
-    with pytest.raises(StreamBroken, match="list of models"):
+@pytest.mark.parametrize(
+    ("kind", "body", "problem"),
+    [
+        ("text/html", b"<html>", "web page"),
+        ("text/plain", b"<html>", "no list of models"),
+        ("application/json", b"[]", "no li"),
+    ],
+)
+async def test_a_list_that_can_not_be_read_is_an_error(host, server, models, *, kind, body, problem):
+    server.reply(body, kind=kind)
+    with pytest.raises(ProviderRefused, match=problem) as caught:
         await models(host)
+    assert not caught.value.retryable
 
 
 @pytest.mark.parametrize(

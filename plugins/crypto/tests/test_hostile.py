@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sideband.ops import OpParamsInvalid
 from sideband_crypto import CryptoDecryption, CryptoKey, CryptoValue
-from sideband_crypto._keys import private_key, public_key
+from sideband_crypto._key_reading import private_key, public_key
 
 pytestmark = pytest.mark.anyio
 

@@ -4,7 +4,7 @@ import re
 
 from hypothesis import given
 from hypothesis import strategies as st
-from sideband_files._search import matches
+from sideband_files._patterns import matches
 
 names = st.text(alphabet="ab.", min_size=1, max_size=5)
 parts = st.lists(names, max_size=5)

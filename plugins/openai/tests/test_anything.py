@@ -6,20 +6,16 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sideband.event_streams import ServerSentEvent
 from sideband.messages import parse_message, to_data
 from sideband.providers import ModelRequest, ToolSchema
-from sideband_openai._access import Access
-from sideband_openai._address import Address
+from sideband_model_client import ServerSentEvent
 from sideband_openai._answer import ErrorInside, Malformed
 from sideband_openai._chat_stream import ChatReader
-from sideband_openai._errors import refused, refused_inside
 from sideband_openai._responses_stream import ResponsesReader
 
 REQUEST = ModelRequest(
     model="m", messages=[{"role": "user", "content": "hello"}], tools=[ToolSchema(name="sky"), ToolSchema(name="sea")]
 )
-ACCESS = Access("openai", Address.parse("http://127.0.0.1/v1"), secrets=("sk-key",))
 NAMES = [
     *("choices", "delta", "message", "index", "content", "tool_calls", "function", "name", "arguments", "id"),
     *("finish_reason", "usage", "prompt_tokens", "prompt_tokens_details", "cached_tokens", "reasoning_content"),
@@ -70,14 +66,3 @@ def test_whatever_is_no_json_is_malformed(reader):
             list(reader(REQUEST).feed(ServerSentEvent("message", text)))
 
     check()
-
-
-@given(VALUES, st.integers(100, 999))
-def test_whatever_an_error_says_can_be_told(said, status):
-    for error in (
-        refused_inside(ACCESS, said, {}),
-        refused(ACCESS, status, json.dumps(said), {}),
-        refused(ACCESS, status, json.dumps({"error": said}), {"content-type": "text/html"}),
-    ):
-        assert json.dumps(error.as_dict(), ensure_ascii=False).encode()
-        assert error.message.isprintable()

@@ -4,7 +4,7 @@ import pytest
 from sideband.plugins import PluginError
 from sideband.providers import ModelInfo, Prices, ProviderRefused, ProviderUnreachable
 from sideband_openai import _local
-from sideband_openai._known import known
+from sideband_openai._known_models import known
 from sideband_openai._model_list import listed_models
 
 pytestmark = pytest.mark.anyio

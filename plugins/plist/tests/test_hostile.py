@@ -2,11 +2,15 @@
 
 import plistlib
 import struct
+import time
+import tracemalloc
 
 import anyio
 import pytest
 from sideband.ops import OpDenied, OpTimeout
-from sideband_plist import PlistRefused, PlistSyntax, PlistTooLarge, PlistValue
+from sideband_plist import Config, PlistRefused, PlistSyntax, PlistTooLarge, PlistValue
+from sideband_plist._binary import read_binary
+from sideband_plist._xml import read_xml
 
 pytestmark = pytest.mark.anyio
 
@@ -103,6 +107,7 @@ async def test_a_document_that_declares_something_is_refused(parse, subset):
         "<plist><true/>",
         '<?xml version="1.0" encoding="rot13"?><plist><true/></plist>',
         '<?xml version="1.0" encoding="no-such"?><plist><true/></plist>',
+        '<?xml version="1.0" encoding="shift_jis"?><plist><true/></plist>',
     ],
 )
 async def test_what_is_no_property_list_is_said_to_be_none(parse, document):
@@ -344,3 +349,66 @@ class TestLong:
             await host.op("plist.parse", {"data": document}, deadline=0.02)
         with anyio.fail_after(30):
             assert await host.op("plist.parse", {"data": "<plist><true/></plist>"}) is True
+
+
+def read(document):
+    reader = read_binary if document.startswith(b"bplist00") else read_xml
+    return reader(document, Config(), lambda: None, typed=False)
+
+
+def peak(work, *errors):
+    """The most memory that it takes while it runs."""
+    tracemalloc.start()
+    try:
+        work()
+    except errors:
+        pass
+    finally:
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    return most
+
+
+class TestWhyNotTheStandardLibrary:
+    """What the README says of `plistlib`: each of these is a document that it reads, or ends at in another way."""
+
+    def test_it_copies_what_many_objects_have_in_common(self):
+        numbers = range(1, 501)
+        first = listing(*numbers)
+        document = binary(first, text(100_000), offsets=[8] + [8 + len(first)] * len(numbers))
+        assert len(document) < 110_000
+        assert peak(lambda: plistlib.loads(document)) > 50_000_000
+        assert peak(lambda: read(document), PlistTooLarge) < 10_000_000
+
+    def test_it_follows_lists_as_deep_as_they_go(self):
+        document = binary(*(listing(n + 1) for n in range(2_000)), b"\x09")
+        with pytest.raises(RecursionError):
+            plistlib.loads(document)
+        with pytest.raises(PlistTooLarge, match="nested"):
+            read(document)
+
+    @pytest.mark.parametrize(
+        ("document", "found"),
+        [
+            (b"<plist><integer>1_0</integer></plist>", 10),
+            (b"<plist><data>!</data></plist>", b""),
+            (b"<plist><true>no</true></plist>", True),
+            (b"<plist><true/><false/></plist>", False),
+            (b"<plist><array><sting>a</sting></array></plist>", []),
+            (b"<plist><dict><key>a</key><true/><key>a</key><false/></dict></plist>", {"a": False}),
+            (binary(b"\x08", offsets=[0]), "\u706c\u6973"),
+            (binary(b"\xd1\x00\x01\x00\x01", b"\x08"), {False: False}),
+            (binary(b"\xd2\x00\x01\x00\x01\x00\x02\x00\x03", b"\x51a", b"\x08", b"\x09"), {"a": True}),
+        ],
+    )
+    def test_it_reads_what_is_no_property_list(self, document, found):
+        assert plistlib.loads(document) == found
+        with pytest.raises(PlistSyntax):
+            read(document)
+
+    def test_a_long_tag_takes_time_by_its_length_and_not_by_the_square_of_it(self):
+        document = b"<plist><true" + b" " * 8_000_000 + b"/></plist>"
+        began = time.monotonic()
+        assert read(document) is True
+        # the library takes 11 seconds with the parser of Python 3.11.7
+        assert time.monotonic() - began < 2

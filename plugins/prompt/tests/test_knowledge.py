@@ -1,7 +1,7 @@
 import pytest
 from sideband.hooks import Sections
 from sideband.ops import Level
-from sideband_prompt._projects import Projects
+from sideband_prompt._state import Projects
 
 pytestmark = pytest.mark.anyio
 

@@ -1,10 +1,10 @@
-"""A policy whose clock and chance are given, and events as an agent sends them."""
+"""Rules whose clock and chance are given, and events as an agent sends them."""
 
 from datetime import UTC, datetime
 
 import pytest
 from sideband.hooks import ModelError
-from sideband_retry._policy import RetryPolicy
+from sideband_retry._rules import RetryRules
 from sideband_retry._schedule import Schedule
 from sideband_retry.plugin import Config
 
@@ -22,18 +22,18 @@ def now():
 
 
 @pytest.fixture
-def make_policy():
+def make_rules():
     def make(*, chance=0.0, **config):
         settings = Config(**config)
         schedule = Schedule(base=settings.base, cap=settings.cap, random=lambda: chance)
-        return RetryPolicy(settings, schedule=schedule, now=lambda: NOW)
+        return RetryRules(settings, schedule=schedule, now=lambda: NOW)
 
     return make
 
 
 @pytest.fixture
-def policy(make_policy):
-    return make_policy()
+def rules(make_rules):
+    return make_rules()
 
 
 @pytest.fixture
@@ -46,5 +46,5 @@ def make_event():
 
 
 @pytest.fixture
-def ask(policy, make_event):
-    return lambda *args, **kwargs: policy.answer(make_event(*args, **kwargs))
+def ask(rules, make_event):
+    return lambda *args, **kwargs: rules.answer(make_event(*args, **kwargs))

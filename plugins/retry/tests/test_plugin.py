@@ -6,7 +6,7 @@ import sideband_store_sqlite.plugin
 from pydantic import ValidationError
 from sideband import Host, Plugin
 from sideband.hooks import GiveUp, Retry
-from sideband_retry._table import render
+from sideband_retry._readme_table import render
 
 
 @pytest.mark.anyio
@@ -31,4 +31,4 @@ def test_a_bad_configuration_is_refused(config):
 def test_the_readme_has_the_table_of_the_classes():
     readme = (Path(__file__).parents[1] / "README.md").read_text()
     table = readme.partition("<!-- table -->\n")[2].partition("\n<!-- /table -->")[0]
-    assert table == render(), "python -m sideband_retry._table prints it"
+    assert table == render(), "python -m sideband_retry._readme_table prints it"

@@ -13,7 +13,7 @@ from sideband.providers import ProviderError, ProviderRefused, ProviderTimeout, 
 from sideband.tools import ToolContext, tool
 from sideband_agent import Agent
 from sideband_retry._classes import ErrorKind
-from sideband_retry._failure import Failure
+from sideband_retry._failed_call import FailedCall
 from sideband_retry._hints import hint_of
 from sideband_scripted import Broken, Scripted, Turn
 
@@ -111,7 +111,7 @@ async def test_a_failure_that_lasts_is_not_repeated(run_agent, kind):
     done = await run_agent([LASTING[kind]], say_hello)
     assert (done.result.status, len(done.asked)) == ("failed", 1)
     assert done.error["kind"] == kind
-    assert done.error["hint"] == hint_of(ErrorKind(kind), Failure.read({}), f"{NAME}:one")
+    assert done.error["hint"] == hint_of(ErrorKind(kind), FailedCall.read({}), f"{NAME}:one")
     assert done.stored == ["user"]
 
 

@@ -26,8 +26,8 @@ def test_clients_that_failed_at_once_do_not_come_back_at_once():
 
 
 @pytest.mark.parametrize(("attempt", "delay"), [(1, 2), (2, 4), (3, 8)])
-def test_the_wait_doubles(make_policy, make_event, attempt, delay):
-    answer = make_policy(chance=1.0).answer(make_event(500, attempt=attempt))
+def test_the_wait_doubles(make_rules, make_event, attempt, delay):
+    answer = make_rules(chance=1.0).answer(make_event(500, attempt=attempt))
     assert answer == Retry(delay, "server_error")
 
 
@@ -35,43 +35,43 @@ def test_a_call_is_repeated_three_times(ask):
     assert [type(ask(500, attempt=number)) for number in (1, 2, 3, 4)] == [Retry, Retry, Retry, GiveUp]
 
 
-def test_the_number_of_repetitions_is_configurable(make_policy, make_event):
-    policy = make_policy(attempts=1)
-    assert [type(policy.answer(make_event(500, attempt=number))) for number in (1, 2)] == [Retry, GiveUp]
-    assert isinstance(make_policy(attempts=0).answer(make_event(500)), GiveUp)
+def test_the_number_of_repetitions_is_configurable(make_rules, make_event):
+    rules = make_rules(attempts=1)
+    assert [type(rules.answer(make_event(500, attempt=number))) for number in (1, 2)] == [Retry, GiveUp]
+    assert isinstance(make_rules(attempts=0).answer(make_event(500)), GiveUp)
 
 
-def test_the_cap_bounds_the_wait(make_policy, make_event):
-    answer = make_policy(chance=1.0, attempts=100, cap=10).answer(make_event(500, attempt=90))
+def test_the_cap_bounds_the_wait(make_rules, make_event):
+    answer = make_rules(chance=1.0, attempts=100, cap=10).answer(make_event(500, attempt=90))
     assert answer.delay == 10
 
 
-def test_the_wish_of_a_provider_is_never_undercut(make_policy, make_event):
+def test_the_wish_of_a_provider_is_never_undercut(make_rules, make_event):
     event = make_event(429, headers={"retry-after": "20"}, attempt=2)
-    assert make_policy(chance=0.0).answer(event).delay == 20
-    assert make_policy(chance=0.5, cap=1).answer(event).delay == 20.5
+    assert make_rules(chance=0.0).answer(event).delay == 20
+    assert make_rules(chance=0.5, cap=1).answer(event).delay == 20.5
 
 
-def test_a_wish_above_the_cap_is_waited_for(make_policy, make_event):
-    assert make_policy(cap=1).answer(make_event(503, headers={"retry-after": "100"})).delay == 100
+def test_a_wish_above_the_cap_is_waited_for(make_rules, make_event):
+    assert make_rules(cap=1).answer(make_event(503, headers={"retry-after": "100"})).delay == 100
 
 
-def test_a_wish_that_is_too_long_parks_the_run(make_policy, make_event, now):
-    policy = make_policy(longest_wait=30)
-    assert isinstance(policy.answer(make_event(429, headers={"retry-after": "30"})), Retry)
-    answer = policy.answer(make_event(429, headers={"retry-after": "31"}))
+def test_a_wish_that_is_too_long_parks_the_run(make_rules, make_event, now):
+    rules = make_rules(longest_wait=30)
+    assert isinstance(rules.answer(make_event(429, headers={"retry-after": "30"})), Retry)
+    answer = rules.answer(make_event(429, headers={"retry-after": "31"}))
     assert (answer.until, answer.kind) == (now + 31, "rate_limit")
     assert "2025-11-22 12:00 UTC" in answer.hint
 
 
-def test_a_call_after_the_deadline_is_not_made(make_policy, make_event):
-    policy = make_policy(chance=1.0, deadline=100)
-    assert isinstance(policy.answer(make_event(500, elapsed=98)), Retry)
-    assert isinstance(policy.answer(make_event(500, elapsed=98.1)), GiveUp)
+def test_a_call_after_the_deadline_is_not_made(make_rules, make_event):
+    rules = make_rules(chance=1.0, deadline=100)
+    assert isinstance(rules.answer(make_event(500, elapsed=98)), Retry)
+    assert isinstance(rules.answer(make_event(500, elapsed=98.1)), GiveUp)
 
 
-def test_a_wish_that_ends_after_the_deadline_parks_the_run(make_policy, make_event, now):
-    answer = make_policy(deadline=100).answer(make_event(429, headers={"retry-after": "60"}, elapsed=50))
+def test_a_wish_that_ends_after_the_deadline_parks_the_run(make_rules, make_event, now):
+    answer = make_rules(deadline=100).answer(make_event(429, headers={"retry-after": "60"}, elapsed=50))
     assert answer == Park(now + 60, "rate_limit", answer.hint)
 
 

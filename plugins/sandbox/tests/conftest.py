@@ -12,12 +12,12 @@ import pytest
 from attrs import evolve, frozen
 from sideband.workers import LaunchRequest, Place, WorkerLimits, runtime_files
 from sideband_sandbox import SystemSandbox
-from sideband_sandbox._commands._launcher import CommandLauncher
-from sideband_sandbox._commands._probe import interpreter_places
 from sideband_sandbox._inside import LOCKDOWN
 from sideband_sandbox._machine._inspection import inspect_machine
 from sideband_sandbox._machine._interpreter import inspect_interpreter
 from sideband_sandbox._machine._processes import fresh_uid
+from sideband_sandbox._programs._launcher import ProgramLauncher
+from sideband_sandbox._programs._probe import interpreter_places
 from sideband_sandbox._workers._plan import Ground, Variant, open_to_everyone, worker_orders, worker_plan, zygote_plan
 
 ORDINARY_USER = 61_234
@@ -249,8 +249,8 @@ def proved_commands(machine):
 
     async def prove(sandbox):
         try:
-            await sandbox.prove_commands()
-            return sandbox._commands
+            await sandbox.prove_programs()
+            return sandbox._programs
         finally:
             await sandbox.close()
 
@@ -263,7 +263,7 @@ def proved_commands(machine):
 def commands(proved_commands, tier):
     """Starts commands on this tier."""
     proved = proved_commands[tier]
-    made = CommandLauncher(proved._ground, proved._isolation)
+    made = ProgramLauncher(proved._ground, proved._isolation)
     made._variant = proved._variant
     return made
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import anyio
 import pytest
 from attrs import evolve
-from sideband.workers import CommandRequest, Isolation, IsolationUnavailable
-from sideband_sandbox._commands import _launcher, _probe
-from sideband_sandbox._commands._filter import NUMBERS, command_filter
-from sideband_sandbox._commands._launcher import CommandLauncher
-from sideband_sandbox._commands._plan import CommandVariant, command_plan
-from sideband_sandbox._errors import CommandNotStarted
+from sideband.workers import Isolation, IsolationUnavailable, ProgramRequest
+from sideband_sandbox._errors import ProgramNotStarted
 from sideband_sandbox._machine._seccomp import ALLOW, assemble
 from sideband_sandbox._machine._tables import AARCH64, ARCHITECTURES, X86_64
+from sideband_sandbox._programs import _launcher, _probe
+from sideband_sandbox._programs._filter import NUMBERS, program_filter
+from sideband_sandbox._programs._launcher import ProgramLauncher
+from sideband_sandbox._programs._plan import ProgramVariant, program_plan
 
 pytestmark = pytest.mark.anyio
 
@@ -27,8 +27,8 @@ def anyio_backend():
 
 
 AS_ROOT = os.geteuid() == 0
-NAMESPACES = CommandVariant(namespaces=True, user_namespace=not AS_ROOT)
-BARE = CommandVariant()
+NAMESPACES = ProgramVariant(namespaces=True, user_namespace=not AS_ROOT)
+BARE = ProgramVariant()
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def report(ground, monkeypatch):
         seen = {}
 
         def changed_plan(*arguments, **options):
-            plan = command_plan(*arguments, **options)
+            plan = program_plan(*arguments, **options)
             change(plan)
             return plan
 
@@ -53,10 +53,10 @@ def report(ground, monkeypatch):
             seen.update(found["must_fail"], **status)
             return ()
 
-        monkeypatch.setattr(_probe, "command_plan", changed_plan)
+        monkeypatch.setattr(_probe, "program_plan", changed_plan)
         monkeypatch.setattr(_probe, "_verdict", keep)
         isolation = Isolation.FULL if variant.namespaces else Isolation.NO_NAMESPACES
-        await _probe.prove_commands(ground, isolation, variant)
+        await _probe.prove_programs(ground, isolation, variant)
         return seen
 
     return report
@@ -144,7 +144,7 @@ async def test_the_filter_alone_stops_it(report, machine):
 
 @pytest.mark.skipif(not AS_ROOT, reason="only root can give a command a user id of its own")
 async def test_processes_are_limited_and_only_by_the_limit(report):
-    own = CommandVariant(namespaces=True, own_user=True, maps_ids=True)
+    own = ProgramVariant(namespaces=True, own_user=True, maps_ids=True)
     attempt = "start more processes than its limit"
     facts = _probe._facts
 
@@ -161,22 +161,22 @@ async def test_processes_are_limited_and_only_by_the_limit(report):
 
 async def test_one_success_means_no_tier(ground, monkeypatch):
     def open_plan(*arguments, **options):
-        plan = command_plan(*arguments, **options)
+        plan = program_plan(*arguments, **options)
         without_landlock(plan)
         return plan
 
-    monkeypatch.setattr(_probe, "command_plan", open_plan)
-    with pytest.raises(CommandNotStarted, match="could read a file outside its places"):
-        await _probe.prove_commands(ground, Isolation.NO_NAMESPACES, BARE)
+    monkeypatch.setattr(_probe, "program_plan", open_plan)
+    with pytest.raises(ProgramNotStarted, match="could read a file outside its places"):
+        await _probe.prove_programs(ground, Isolation.NO_NAMESPACES, BARE)
 
 
 async def test_a_tier_that_can_not_be_had_for_commands_means_no_commands(ground, tmp_path):
     broken = evolve(ground, machine=evolve(ground.machine, landlock=evolve(ground.machine.landlock, files=1 << 60)))
-    commands = CommandLauncher(broken, Isolation.FULL)
+    commands = ProgramLauncher(broken, Isolation.FULL)
     ran = tmp_path / "ran"
     for _ in range(2):
         with pytest.raises(IsolationUnavailable) as caught:
-            await commands.launch(CommandRequest(("/bin/touch", str(ran)), Path("/tmp")))
+            await commands.launch(ProgramRequest(("/bin/touch", str(ran)), Path("/tmp")))
         assert "commands can't be isolated" in caught.value.hint
     assert not ran.exists()
 
@@ -186,26 +186,26 @@ async def test_where_files_can_not_be_shown_as_anothers_the_command_keeps_the_ho
     from sideband.workers import Place
 
     def refuses(self, *arguments, **options):
-        raise CommandNotStarted("set the attributes of a mount: Invalid argument", step="prepare", number=22)
+        raise ProgramNotStarted("set the attributes of a mount: Invalid argument", step="prepare", number=22)
 
     started = []
-    start = _launcher.start_command
+    start = _launcher.start_program
 
-    async def start_command(python, plan, *rest):
+    async def start_program(python, plan, *rest):
         started.append(plan["identity"])
         if plan["maps_ids"]:
             refuses(None)
         return await start(python, plan, *rest)
 
-    _launcher.start_command = start_command
+    _launcher.start_program = start_program
     try:
-        request = CommandRequest(("/bin/touch", str(tmp_path / "new")), Path("/tmp"), places=(Place(tmp_path, True),))
+        request = ProgramRequest(("/bin/touch", str(tmp_path / "new")), Path("/tmp"), places=(Place(tmp_path, True),))
         command = await commands.launch(request)
         with anyio.fail_after(20):
             assert await command.wait() == 0
         await command.close()
     finally:
-        _launcher.start_command = start
+        _launcher.start_program = start
     assert started[-1] is None
     assert (tmp_path / "new").stat().st_uid == 0
 
@@ -240,7 +240,7 @@ async def test_each_number_of_the_list_is_that_of_the_kernels_headers(architectu
 @pytest.mark.parametrize("network", [False, True])
 @pytest.mark.parametrize("own_sockets", [False, True])
 async def test_the_filter_can_be_assembled_for_every_kind_of_command(architecture, network, own_sockets):
-    program = command_filter(architecture, network=network, own_sockets=own_sockets)
+    program = program_filter(architecture, network=network, own_sockets=own_sockets)
     assert len(program) < 4096
     # The last verdict is that on calls that nobody has named.
     assert struct.unpack("=HBBI", program.code[-8:])[3] == ALLOW

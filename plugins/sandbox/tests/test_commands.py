@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 import pytest
 from attrs import evolve
-from sideband.workers import CommandLimits, CommandRequest, Isolation, Place, WorkerStartFailed
+from sideband.workers import Isolation, Place, ProgramLimits, ProgramRequest, WorkerStartFailed
 
 PYTHON = os.path.realpath(sys.executable)
 
@@ -63,7 +63,7 @@ async def run(commands):
     """Runs a request, or a program with arguments, to its end."""
 
     async def run(*arguments, data=b"", **options):
-        request = CommandRequest(arguments=arguments, **{"folder": Path("/tmp"), **options})
+        request = ProgramRequest(arguments=arguments, **{"folder": Path("/tmp"), **options})
         return await finish(await commands.launch(request), data)
 
     return run
@@ -91,13 +91,13 @@ def place(tmp_path):
 @BACKENDS
 async def test_a_command_runs_on_the_tier_that_was_proved_and_tells_how_it_ended(tier, commands, run):
     assert await run("/bin/sh", "-c", "cat; echo bad >&2; exit 3", data=b"good\n") == (3, "good\n", "bad\n")
-    command = await commands.launch(CommandRequest(arguments=("/bin/true",), folder=Path("/tmp")))
+    command = await commands.launch(ProgramRequest(arguments=("/bin/true",), folder=Path("/tmp")))
     assert command.isolation.label == tier
     assert (await finish(command))[0] == 0
 
 
 async def test_a_throw_away_command_has_tried_to_break_out(tier_sandbox):
-    proofs = await tier_sandbox.prove_commands()
+    proofs = await tier_sandbox.prove_programs()
     assert "could not read a file outside its places" in proofs
     assert "could not leave a process behind" in proofs
     assert len(proofs) > 30
@@ -175,7 +175,7 @@ async def test_a_place_whose_path_has_become_a_link_is_refused(commands, place, 
     secret = tmp_path / "secret"
     secret.mkdir()
     (place / "inner").symlink_to(secret)
-    request = CommandRequest(("/bin/true",), Path("/tmp"), places=(Place(place / "inner", True),))
+    request = ProgramRequest(("/bin/true",), Path("/tmp"), places=(Place(place / "inner", True),))
     with pytest.raises(WorkerStartFailed, match="Too many levels of symbolic links"):
         await commands.launch(request)
 
@@ -183,14 +183,14 @@ async def test_a_place_whose_path_has_become_a_link_is_refused(commands, place, 
 @pytest.mark.parametrize("folder", ["/none", "/etc/passwd"])
 async def test_a_folder_that_can_not_be_entered_is_an_error(commands, folder):
     with pytest.raises(WorkerStartFailed, match="can't be run in"):
-        await commands.launch(CommandRequest(("/bin/true",), Path(folder)))
+        await commands.launch(ProgramRequest(("/bin/true",), Path(folder)))
 
 
 @pytest.mark.parametrize("kind", ["missing", "no program"])
 async def test_what_can_not_be_run_is_an_error(commands, place, kind):
     program = place / ("known" if kind == "no program" else "none")
     with pytest.raises(WorkerStartFailed):
-        await commands.launch(CommandRequest((str(program),), Path("/tmp"), places=(Place(place),)))
+        await commands.launch(ProgramRequest((str(program),), Path("/tmp"), places=(Place(place),)))
 
 
 CONNECT = "import socket, sys; socket.create_connection(('127.0.0.1', int(sys.argv[1])), 5)"
@@ -259,12 +259,12 @@ while True:
 
 async def test_a_fork_bomb_is_limited_and_ended_with_all_of_it(commands, python_places, tmp_path, until):
     marker = f"BOMB={tmp_path.name}"
-    request = CommandRequest(
+    request = ProgramRequest(
         arguments=(PYTHON, "-I", "-S", "-B", "-c", BOMB),
         folder=Path("/tmp"),
         environment=dict([marker.split("=")]),
         places=python_places,
-        limits=CommandLimits(processes=40),
+        limits=ProgramLimits(processes=40),
     )
     command = await commands.launch(request)
     try:
@@ -280,7 +280,7 @@ async def test_a_fork_bomb_is_limited_and_ended_with_all_of_it(commands, python_
 
 
 async def test_the_kernel_says_that_it_has_no_rights_and_can_get_none(commands, tier):
-    command = await commands.launch(CommandRequest(("/bin/cat",), Path("/tmp")))
+    command = await commands.launch(ProgramRequest(("/bin/cat",), Path("/tmp")))
     try:
         lines = (await anyio.Path(f"/proc/{command.pid}/status").read_text()).splitlines()
         status = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
@@ -300,7 +300,7 @@ async def test_the_kernel_says_that_it_has_no_rights_and_can_get_none(commands, 
 async def test_a_killed_command_is_gone_with_all_that_it_has_started(commands, python_places, tmp_path):
     marker = f"KILLED={tmp_path.name}"
     code = LEAVES["many"] + "\nimport signal; print('x', flush=True); signal.pause()"
-    request = CommandRequest(
+    request = ProgramRequest(
         arguments=(PYTHON, "-I", "-S", "-B", "-c", code),
         folder=Path("/tmp"),
         environment=dict([marker.split("=")]),
@@ -324,7 +324,7 @@ HOST = """
 import os, sys, json
 from pathlib import Path
 import anyio
-from sideband.workers import CommandRequest, Place
+from sideband.workers import ProgramRequest, Place
 from sideband_sandbox import SystemSandbox
 from sideband_sandbox._machine._inspection import inspect_machine
 from attrs import evolve
@@ -336,8 +336,8 @@ async def main():
         machine = evolve(machine, architecture=evolve(machine.architecture, pivot_root=10_000))
     sandbox = SystemSandbox(machine)
     places = tuple(Place(Path(path)) for path in orders["places"])
-    request = CommandRequest(tuple(orders["arguments"]), Path("/tmp"), orders["environment"], places)
-    command = await sandbox.launch_command(request)
+    request = ProgramRequest(tuple(orders["arguments"]), Path("/tmp"), orders["environment"], places)
+    command = await sandbox.launch_program(request)
     await anyio.wait_readable(command.stdout)
     print(command.isolation.label, flush=True)
     await anyio.sleep_forever()
@@ -380,18 +380,18 @@ raise SystemExit(os.wait()[1])
 async def test_memory_of_all_its_processes_together_is_limited(commands, run_python, counted_by):
     if counted_by == "its first process":
         commands._ground = evolve(commands._ground, cgroups=None)
-    ended, _, errors = await run_python(GREEDY, limits=CommandLimits(memory=256 << 20))
+    ended, _, errors = await run_python(GREEDY, limits=ProgramLimits(memory=256 << 20))
     assert (abs(ended), errors) == (signal.SIGKILL, "")
 
 
 async def test_memory_of_one_process_is_limited(run_python):
-    _, _, errors = await run_python("bytearray(400 << 20)", limits=CommandLimits(memory=256 << 20))
+    _, _, errors = await run_python("bytearray(400 << 20)", limits=ProgramLimits(memory=256 << 20))
     assert "MemoryError" in errors
-    assert (await run_python("bytearray(100 << 20)", limits=CommandLimits(memory=256 << 20)))[0] == 0
+    assert (await run_python("bytearray(100 << 20)", limits=ProgramLimits(memory=256 << 20)))[0] == 0
 
 
 async def test_the_size_of_a_file_is_limited(run, place):
-    limits = CommandLimits(file_size=1 << 20)
+    limits = ProgramLimits(file_size=1 << 20)
     script = "head -c 3000000 /dev/zero >large"
     ended, _, _ = await run("/bin/sh", "-c", script, folder=place, places=(Place(place, True),), limits=limits)
     assert ended != 0
@@ -399,7 +399,7 @@ async def test_the_size_of_a_file_is_limited(run, place):
 
 
 async def test_processor_time_is_limited(run_python):
-    assert (await run_python("while True: pass", limits=CommandLimits(cpu_seconds=1)))[0] in (
+    assert (await run_python("while True: pass", limits=ProgramLimits(cpu_seconds=1)))[0] in (
         -signal.SIGXCPU,
         -signal.SIGKILL,
     )
@@ -407,7 +407,7 @@ async def test_processor_time_is_limited(run_python):
 
 async def test_descriptors_are_limited(run_python):
     code = "import os; [os.pipe() for _ in range(40)]"
-    assert "Too many open files" in (await run_python(code, limits=CommandLimits(files=64)))[2]
+    assert "Too many open files" in (await run_python(code, limits=ProgramLimits(files=64)))[2]
 
 
 async def test_what_it_keeps_for_itself_is_gone_with_it(run, tmp_path, monkeypatch):
@@ -425,7 +425,7 @@ async def test_cancelling_the_start_leaves_nothing(commands, tmp_path, monkeypat
     folder.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(folder))
     marker = f"CANCELLED={tmp_path.name}"
-    request = CommandRequest(("/bin/sleep", "1000"), Path("/tmp"), dict([marker.split("=")]))
+    request = ProgramRequest(("/bin/sleep", "1000"), Path("/tmp"), dict([marker.split("=")]))
     descriptors = open_descriptors()
     for delay in (0, 0.01, 0.03):
         with anyio.move_on_after(delay) as scope:
@@ -446,7 +446,7 @@ async def test_commands_run_at_the_same_time(commands):
     codes = []
 
     async def one(number):
-        request = CommandRequest(("/bin/sh", "-c", f"exit {number}"), Path("/tmp"))
+        request = ProgramRequest(("/bin/sh", "-c", f"exit {number}"), Path("/tmp"))
         codes.append((await finish(await commands.launch(request)))[0])
 
     async with anyio.create_task_group() as tasks:
@@ -459,8 +459,8 @@ async def test_a_command_without_a_tier_runs_only_where_workers_have_none_either
     from sideband_sandbox import SystemSandbox
 
     broken = SystemSandbox(evolve(machine, landlock=evolve(machine.landlock, files=1 << 60)))
-    command = await broken.launch_command(CommandRequest(("/bin/true",), Path("/tmp")))
+    command = await broken.launch_program(ProgramRequest(("/bin/true",), Path("/tmp")))
     assert command.isolation is Isolation.NONE
     assert (await finish(command))[0] == 0
-    assert await broken.prove_commands() == ()
+    assert await broken.prove_programs() == ()
     await broken.close()

@@ -13,7 +13,7 @@ import signal
 import sys
 from pathlib import Path
 
-from sideband_secrets import Stored, _sealing
+from sideband_secrets import StoredSecret, _sealing
 from sideband_secrets._encrypted import EncryptedBackend
 from sideband_secrets._keys import Keys
 
@@ -27,7 +27,7 @@ def backend(folder):
 
 def store(folder, name, value, **more):
     keys = Keys(file=folder / "key", source=more.get("source", "auto"), passphrase=lambda _new: PASSPHRASE)
-    stored = Stored(name, value, True)
+    stored = StoredSecret(name, value, True)
     EncryptedBackend(folder=folder, keys=keys).change(name, lambda _before: stored)
 
 

@@ -16,7 +16,7 @@ from sideband_secrets import (
     SecretsKeyMissing,
     SecretsStorage,
     SecretsWrongKey,
-    Stored,
+    StoredSecret,
 )
 from sideband_secrets._encrypted import EncryptedBackend
 from sideband_secrets._keys import Keys
@@ -25,7 +25,7 @@ VALUE = b"s3cr3t-value"
 
 
 def secret(name="token", value=VALUE):
-    return Stored(name, value, True, ("https://api.example.org",), (("X", "{value}"),), "2026-01-01T00:00:00Z", 1)
+    return StoredSecret(name, value, True, ("https://api.example.org",), (("X", "{value}"),), "2026-01-01T00:00:00Z", 1)
 
 
 def put(store, stored):
@@ -208,14 +208,14 @@ _WRITER = """
 import sys
 from pathlib import Path
 import anyio, anyio.to_thread
-from sideband_secrets import Stored
+from sideband_secrets import StoredSecret
 from sideband_secrets._encrypted import EncryptedBackend
 from sideband_secrets._keys import Keys
 folder = Path(sys.argv[1])
 def work():
     store = EncryptedBackend(folder=folder, keys=Keys(file=folder / "key"))
     for number in range(20):
-        stored = Stored(f"{sys.argv[2]}-{number}", b"value", True)
+        stored = StoredSecret(f"{sys.argv[2]}-{number}", b"value", True)
         store.change(stored.name, lambda _before: stored)
 anyio.run(anyio.to_thread.run_sync, work)
 """

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sideband_secrets import SecretsDamaged, SecretsExposed, SecretsNewer, SecretsStorage, SecretsWrongKey, Stored
+from sideband_secrets import SecretsDamaged, SecretsExposed, SecretsNewer, SecretsStorage, SecretsWrongKey, StoredSecret
 from sideband_secrets._encrypted import EncryptedBackend
 from sideband_secrets._keys import Keys
 
@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 
 
 def secret(name="token", value=b"s3cr3t-value"):
-    return Stored(name, value, True)
+    return StoredSecret(name, value, True)
 
 
 def put(store, stored):
@@ -216,7 +216,7 @@ class TestOtherFiles:
 _FILL = """
 import json, sys
 from pathlib import Path
-from sideband_secrets import SecretsStorage, Stored
+from sideband_secrets import SecretsStorage, StoredSecret
 from sideband_secrets._encrypted import EncryptedBackend
 from sideband_secrets._keys import Keys
 folder = Path(sys.argv[1])
@@ -224,7 +224,7 @@ store = EncryptedBackend(folder=folder, keys=Keys(file=folder / "key", source="f
 stored = 0
 try:
     for number in range(100):
-        secret = Stored(f"token-{number}", b"x" * 20_000, True)
+        secret = StoredSecret(f"token-{number}", b"x" * 20_000, True)
         store.change(secret.name, lambda _: secret)
         stored += 1
 except SecretsStorage as error:

@@ -3,7 +3,7 @@ import pytest
 from pydantic import ValidationError
 from sideband.ops import OpDenied, OpParamsInvalid
 from sideband_secrets import SecretBinary, SecretMissing
-from sideband_secrets._models import SetParams
+from sideband_secrets._models import SecretSetParams
 
 pytestmark = pytest.mark.anyio
 
@@ -106,7 +106,7 @@ class TestInMemory:
 
     def test_an_error_about_parameters_holds_no_value(self):
         with pytest.raises(ValidationError) as caught:
-            SetParams.model_validate({"name": "A", "value": ["s3cr3t-value"], "more": "s3cr3t-value"})
+            SecretSetParams.model_validate({"name": "A", "value": ["s3cr3t-value"], "more": "s3cr3t-value"})
         assert "s3cr3t-value" not in str(caught.value)
 
     @pytest.mark.parametrize("name", ["", "A", "-a", ".a", "a/b", "a b", "a" * 65, ":index", "ä", "a\n"])

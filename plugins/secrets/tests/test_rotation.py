@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from attrs import evolve
 from sideband.ops import OpDenied
-from sideband_secrets import Previous, SecretMissing, SecretUnrotated, Stored
+from sideband_secrets import Previous, SecretMissing, SecretUnrotated, StoredSecret
 from sideband_secrets._encrypted import EncryptedBackend
 from sideband_secrets._keys import Keys
 
@@ -122,7 +122,7 @@ class TestAfterTheGrace:
     @pytest.fixture
     def keep_all(self, monkeypatch):
         """A store that was not written since the time was over."""
-        monkeypatch.setattr(Stored, "current", lambda self: self)
+        monkeypatch.setattr(StoredSecret, "current", lambda self: self)
 
     @pytest.fixture
     def backend(self, home):
@@ -133,7 +133,7 @@ class TestAfterTheGrace:
     @pytest.fixture
     def stored(self):
         previous = Previous(OLD.encode(), True, "2026-01-01T00:00:00Z")
-        return Stored("token", NEW.encode(), True, (ORIGIN,), (), "2026-01-01T00:00:00Z", 2, previous)
+        return StoredSecret("token", NEW.encode(), True, (ORIGIN,), (), "2026-01-01T00:00:00Z", 2, previous)
 
     @pytest.mark.usefixtures("keep_all")
     async def test_the_value_before_is_gone_but_still_redacted(self, open_host, backend, stored):
@@ -153,6 +153,6 @@ class TestAfterTheGrace:
 
 
 async def test_the_time_is_told_in_utc():
-    stored = Stored("token", OLD.encode(), True).rotated(NEW.encode(), text=True, grace=60.0)
+    stored = StoredSecret("token", OLD.encode(), True).rotated(NEW.encode(), text=True, grace=60.0)
     assert datetime.fromisoformat(stored.previous.until) > datetime.now(UTC) + timedelta(seconds=50)
     assert stored.previous.until.endswith("Z")

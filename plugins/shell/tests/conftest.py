@@ -12,7 +12,7 @@ import sideband_shell.plugin
 import sideband_store_sqlite.plugin
 from sideband import Host, Plugin
 from sideband_sandbox import SystemSandbox
-from sideband_sandbox._commands._launcher import CommandLauncher
+from sideband_sandbox._programs._launcher import ProgramLauncher
 
 PYTHON = os.path.realpath(sys.executable)
 
@@ -39,8 +39,8 @@ def proved():
     async def prove():
         sandbox = SystemSandbox()
         try:
-            await sandbox.prove_commands()
-            return sandbox._finding, sandbox._commands
+            await sandbox.prove_programs()
+            return sandbox._finding, sandbox._programs
         finally:
             await sandbox.close()
 
@@ -52,8 +52,8 @@ def sandboxes(proved):
     """A sandbox plugin whose proof has been made already."""
     finding, commands = proved
     sandbox = SystemSandbox()
-    sandbox._finding, sandbox._commands = finding, CommandLauncher(commands._ground, commands._isolation)
-    sandbox._commands._variant = commands._variant
+    sandbox._finding, sandbox._programs = finding, ProgramLauncher(commands._ground, commands._isolation)
+    sandbox._programs._variant = commands._variant
     return SimpleNamespace(sideband_sandboxes=lambda: [sandbox])
 
 

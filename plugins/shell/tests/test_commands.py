@@ -22,9 +22,9 @@ from sideband_shell import (
     ShellStart,
     ShellTimeout,
 )
-from sideband_shell._models import RunParams
+from sideband_shell._kept_output import KeptOutput
+from sideband_shell._models import ShellRunParams
 from sideband_shell._ops import run as run_op
-from sideband_shell._output import Kept
 from sideband_shell._programs import find_program, safe_folders
 
 pytestmark = pytest.mark.anyio
@@ -292,7 +292,7 @@ async def test_an_argument_longer_than_the_system_takes_is_an_error(run):
 
 @given(data=st.binary(max_size=200), limit=st.integers(2, 50), step=st.integers(1, 60))
 def test_however_output_is_cut_what_is_kept_and_what_is_missing_add_up(data, limit, step):
-    kept = Kept(limit)
+    kept = KeptOutput(limit)
     for start in range(0, len(data), step):
         kept.feed(data[start : start + step])
     printed = kept.finish()
@@ -307,13 +307,13 @@ def test_however_output_is_cut_what_is_kept_and_what_is_missing_add_up(data, lim
 
 @given(text=st.text(max_size=100), limit=st.integers(2, 40))
 def test_text_stays_text_wherever_it_is_cut(text, limit):
-    kept = Kept(limit)
+    kept = KeptOutput(limit)
     kept.feed(text.encode())
     assert isinstance(kept.finish().content, str)
 
 
 async def test_what_a_command_would_do_is_shown_with_the_exact_vector(home, place):
-    params = RunParams(
+    params = ShellRunParams(
         binary="git", args=["commit", "-m", "it's; done"], write=[str(place)], cwd=str(place), input="s3"
     )
     text = await run_op.preview(params, SimpleNamespace(config=Config(), home=home))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sideband.ops import Capability, CapabilityInvalid, EgressRefused, OpDenied
-from sideband_shell import RunParams, ShellScope
+from sideband_shell import ShellRunParams, ShellScope
 from sideband_shell._scope import runs_code
 
 pytestmark = pytest.mark.anyio
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 def allowed(capability, binary="git", *args, **params):
     """Whether one capability allows a request."""
     fitted = Capability.parse(capability).fit(ShellScope)
-    scopes = RunParams(binary=binary, args=list(args), **params).scopes()
+    scopes = ShellRunParams(binary=binary, args=list(args), **params).scopes()
     return all(fitted.allows(scope.fields(), known_later=ShellScope.known_later) for scope in scopes)
 
 
@@ -102,18 +102,18 @@ async def test_places_and_variables_together_are_granted_together(place):
 @pytest.mark.parametrize("name", ["none/", "..", "../x", "a/../b", "a//b", "./a", "", "a\0b"])
 async def test_no_place_has_the_name_of_no_place(name):
     with pytest.raises(ValueError, match="path"):
-        RunParams(binary="git", read=[name])
+        ShellRunParams(binary="git", read=[name])
 
 
 @pytest.mark.parametrize("name", ["..", "a/b", "-x", "", "a b", "a\nb", "a;b", "$(id)", "a\0b"])
 async def test_a_program_is_named_plainly(name):
     with pytest.raises(ValueError, match="binary"):
-        RunParams(binary=name)
+        ShellRunParams(binary=name)
 
 
 async def test_no_argument_holds_nul():
     with pytest.raises(ValueError, match="NUL"):
-        RunParams(binary="git", args=["a\0b"])
+        ShellRunParams(binary="git", args=["a\0b"])
 
 
 @pytest.mark.parametrize("pattern", ["log*", "log%20--out*", "'log%20*"])
@@ -143,7 +143,7 @@ words = st.lists(
 
 @given(first=words, second=words)
 def test_two_vectors_look_alike_only_if_they_are(first, second):
-    one, other = (next(RunParams(binary="git", args=args).scopes()).args for args in (first, second))
+    one, other = (next(ShellRunParams(binary="git", args=args).scopes()).args for args in (first, second))
     assert (one == other) == (first == second)
 
 

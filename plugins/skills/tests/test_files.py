@@ -2,7 +2,7 @@ import os
 import socket
 
 import pytest
-from sideband_skills import _files
+from sideband_skills import _skill_files
 
 
 def test_everything_belongs_to_a_skill_except_hidden_and_compiled_files(load_one):
@@ -67,7 +67,7 @@ def test_folders_that_are_nested_too_deeply_are_left_out(load_one, codes):
 
 
 def test_too_many_files_keep_a_skill_from_loading(make_skill, load, codes, monkeypatch):
-    monkeypatch.setattr(_files, "_MAXIMUM_FILES", 3)
+    monkeypatch.setattr(_skill_files, "_MAXIMUM_FILES", 3)
     loaded = load(make_skill(files={f"{number}.txt": "" for number in range(4)}))
     assert loaded.skills == ()
     assert codes(loaded.problems) == ["files.many"]

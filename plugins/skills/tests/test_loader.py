@@ -1,7 +1,7 @@
 import anyio
 import pytest
 from sideband.loading import SkillPackage, SkillSources
-from sideband_skills import FolderLoader, _loader
+from sideband_skills import FolderLoader, _folder_loader
 from sideband_skills.plugin import sideband_loaders
 
 
@@ -48,14 +48,14 @@ def test_one_bad_skill_keeps_no_other_from_loading(skills, make_skill, load, cod
 def test_whatever_goes_wrong_inside_is_a_problem_of_that_skill(skills, make_skill, load, monkeypatch):
     make_skill("good")
     make_skill("bad")
-    real = _loader.read_modules
+    real = _folder_loader.read_modules
 
     def fails_for_one(folder, *rest):
         if folder.name == "bad":
             raise RecursionError("too deep")
         return real(folder, *rest)
 
-    monkeypatch.setattr(_loader, "read_modules", fails_for_one)
+    monkeypatch.setattr(_folder_loader, "read_modules", fails_for_one)
     loaded = load(skills)
     assert [skill.key for skill in loaded.skills] == ["good"]
     assert "RecursionError: too deep" in loaded.problems[0].reason

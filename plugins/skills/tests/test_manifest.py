@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sideband_skills._names import NAME_PART, key_of
+from sideband_skills._skill_names import NAME_PART, key_of
 
 
 def test_the_documented_keys_are_read(load_one):

@@ -24,7 +24,7 @@ from sideband_sql import (
     SqlValue,
 )
 from sideband_sql._duckdb import DuckdbDriver
-from sideband_sql._paths import Target
+from sideband_sql._paths import DatabaseTarget
 
 pytestmark = pytest.mark.anyio
 
@@ -240,7 +240,7 @@ class TestSmallMemory:
 @pytest.mark.usefixtures("db")
 def test_the_configuration_is_locked_whoever_let_a_statement_pass(host):
     file = host.home / "data" / "a.duckdb"
-    session = DuckdbDriver().open(Target("a.duckdb", file, managed=True), {}, Config(), changes=True)
+    session = DuckdbDriver().open(DatabaseTarget("a.duckdb", file, managed=True), {}, Config(), changes=True)
     try:
         for sql in ("SET memory_limit = '100GB'", "SET enable_external_access = true", "RESET memory_limit"):
             with pytest.raises(duckdb.Error, match="locked"):
@@ -316,7 +316,8 @@ async def test_a_log_beside_it_that_is_a_link_is_refused(db, host, tmp_path):
 
 
 async def test_without_the_library_its_databases_say_what_to_install(host, monkeypatch):
-    monkeypatch.delitem(sys.modules, "sideband_sql._duckdb", raising=False)
+    for name in [name for name in sys.modules if name.startswith("sideband_sql._duckdb")]:
+        monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "duckdb", None)
     with pytest.raises(SqlDriver) as caught:
         await host.op("sql.execute", {"db": "a.duckdb", "sql": "CREATE TABLE t (a INTEGER)"})

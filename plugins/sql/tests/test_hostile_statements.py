@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sideband_sql import SqlDenied, SqlError, SqlReadonly, SqlSyntax, SqlTimeout, SqlTooLarge
-from sideband_sql._sqlite._statement import Statement, is_blank
+from sideband_sql._sqlite._statement import StatementCheck, is_blank
 
 pytestmark = pytest.mark.anyio
 
@@ -142,6 +142,22 @@ async def test_comments_and_empty_statements_may_follow(query, end):
     assert (await query(f"/* a */ SELECT 1 AS one {end}"))["rows"] == [{"one": 1}]
 
 
+@pytest.mark.parametrize(
+    "second", ["/**/ DROP TABLE notes", "/* a */ DROP TABLE notes /* b */", "/*/ */ DROP TABLE notes"]
+)
+async def test_a_statement_behind_a_comment_is_a_second_one(host, query, second):
+    await host.op("sql.execute", {"db": "a.db", "sql": "CREATE TABLE notes (a)"})
+    for op in ("sql.execute", "sql.query"):
+        with pytest.raises(SqlSyntax, match="more than one"):
+            await host.op(op, {"db": "a.db", "sql": f"SELECT 1; {second}"})
+    assert (await query("SELECT count(*) AS n FROM notes"))["rows"] == [{"n": 0}]
+
+
+@pytest.mark.parametrize("text", ["/*", "/**/x", "/* a */ x", "/**/ /* x */ x"])
+def test_what_stands_behind_a_comment_is_not_blank(text):
+    assert not is_blank(text)
+
+
 @given(st.text(alphabet=" ;-*/\n\tx'\f", max_size=12))
 def test_what_is_called_blank_is_never_run(text):
     """SQLite itself agrees: behind a statement it changes nothing."""
@@ -161,7 +177,7 @@ def test_a_statement_that_is_not_read_only_is_not_begun_whoever_let_it_pass():
     connection.execute("CREATE TABLE t (a)")
     for sql in ("INSERT INTO t VALUES (1)", "WITH x AS (SELECT 1) INSERT INTO t SELECT * FROM x RETURNING a"):
         cursor = connection.cursor()
-        cursor.exec_trace = Statement(sql, changes=False)
+        cursor.exec_trace = StatementCheck(sql, changes=False)
         with pytest.raises(SqlReadonly):
             cursor.execute(sql)
     assert connection.execute("SELECT count(*) FROM t").fetchall() == [(0,)]

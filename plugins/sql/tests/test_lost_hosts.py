@@ -23,7 +23,7 @@ import anyio
 import sideband_sql.plugin
 import sideband_store_sqlite.plugin
 from sideband import Host, Plugin
-from sideband_sql._sqlite import SqliteSession
+from sideband_sql._sqlite._session import SqliteSession
 
 PLUGINS = [Plugin("op", "sql", sideband_sql.plugin), Plugin("store", "sqlite", sideband_store_sqlite.plugin)]
 

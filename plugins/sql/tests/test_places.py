@@ -8,8 +8,8 @@ import apsw
 import pytest
 from sideband.ops import OpDenied
 from sideband_sql import SqlDenied, SqlError
-from sideband_sql._paths import Target, pinned
-from sideband_sql._sqlite._system_calls import Place, _open, only
+from sideband_sql._paths import DatabaseTarget, pinned
+from sideband_sql._sqlite._system_calls import AllowedDatabase, _open, only
 
 pytestmark = pytest.mark.anyio
 
@@ -146,12 +146,12 @@ class TestWhileItIsOpened:
 
     @pytest.fixture
     def target(self, file):
-        return Target(str(file), file, managed=False)
+        return DatabaseTarget(str(file), file, managed=False)
 
     @pytest.fixture
     def value(self, file):
         def read(folder, owner):
-            with only([Place(str(file), folder, owner)]):
+            with only([AllowedDatabase(str(file), folder, owner)]):
                 connection = apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READONLY)
                 try:
                     return connection.execute("SELECT a FROM t").fetchall()
@@ -200,7 +200,7 @@ class TestWhileItIsOpened:
     def test_a_file_of_another_owner_beside_it_is_refused(self, target, file, monkeypatch):
         stranger = file.stat().st_uid + 1
         monkeypatch.setattr(os, "geteuid", lambda: stranger)
-        with pinned(target) as (folder, _), only([Place(str(file), folder, stranger)]) as refused:
+        with pinned(target) as (folder, _), only([AllowedDatabase(str(file), folder, stranger)]) as refused:
             with pytest.raises(apsw.CantOpenError):
                 apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READONLY)
             assert refused() == str(file)
@@ -209,13 +209,13 @@ class TestWhileItIsOpened:
         Path(f"{file}-wal").symlink_to(victim)
         with (
             pinned(target) as (folder, owner),
-            only([Place(str(file), folder, owner)]),
+            only([AllowedDatabase(str(file), folder, owner)]),
             pytest.raises(OSError, match="symbolic"),
         ):
             _open(f"{file}-wal", os.O_RDONLY, 0)
 
     def test_nothing_else_is_opened_or_removed(self, target, file, victim):
-        with pinned(target) as (folder, owner), only([Place(str(file), folder, owner)]) as refused:
+        with pinned(target) as (folder, owner), only([AllowedDatabase(str(file), folder, owner)]) as refused:
             with pytest.raises(apsw.CantOpenError):
                 apsw.Connection(str(victim), flags=apsw.SQLITE_OPEN_READONLY)
             assert refused() == str(victim)

@@ -7,7 +7,7 @@ from ._decisions import Approver, approval_as_data, decisions_as_data, disapprov
 from ._errors import EffectMissing, KeyReused, safe_text
 from ._lookup import BoundOp, Ops
 from ._recovery import Recovered, recover
-from ._redaction import Redactor, Unserializable
+from ._redaction import Redaction, Unserializable
 from ._undo import PlannedStep, UndoneStep, UndoPlan, carry_out, plan_undo
 
 __all__ = [
@@ -23,7 +23,7 @@ __all__ = [
     "PlannedStep",
     "Progress",
     "Recovered",
-    "Redactor",
+    "Redaction",
     "UndoPlan",
     "UndoneStep",
     "Unserializable",

@@ -31,15 +31,15 @@ from ..ops import (
 from ..plugins import LoadedPlugin
 from ._call import Call
 from ._claims import Claims
-from ._context import DispatchContext, ProgramLauncher
+from ._context import DispatchContext, StartProgram
 from ._decisions import Approver, decide
 from ._dispatch import Dispatch
 from ._errors import as_op_error, safe_text, validation_problems
 from ._gate import check_op
 from ._handlers import run_handler
 from ._lookup import BoundOp, Ops
-from ._recording import Recording
-from ._redaction import Redactor, Unserializable
+from ._recorder import EffectRecorder
+from ._redaction import Redaction, Unserializable
 from ._values import PLAIN, has_at_most
 
 __all__ = ["Broker"]
@@ -63,10 +63,10 @@ class Broker:
         hooks: HookRegistry,
         ledger: Ledger,
         claims: Claims,
-        redactor: Redactor,
+        redactor: Redaction,
         home: Path,
         blobs: BlobStore,
-        launch: ProgramLauncher,
+        launch: StartProgram,
         approver: Approver | None = None,
     ) -> None:
         self.ops = ops
@@ -77,7 +77,7 @@ class Broker:
         self._hooks = hooks
         self._ledger = ledger
         self._claims = claims
-        self._recording = Recording(ledger, claims, redactor, hooks)
+        self._recorder = EffectRecorder(ledger, claims, redactor, hooks)
         self._home = home
         self._approver = approver
 
@@ -132,18 +132,18 @@ class Broker:
             self._validate(dispatch, params)
             self._check_grant(dispatch)
             await self._decide(dispatch)
-            replay = await self._recording.intend(dispatch)
+            replay = await self._recorder.intend(dispatch)
         except OpError as error:
-            await self._recording.refuse(dispatch, error)
+            await self._recorder.refuse(dispatch, error)
             raise
         except LedgerError:
             raise
         except Exception as raised:  # noqa: BLE001  a plugin's validator or scope may raise anything
             typed = self._typed(dispatch, raised)
-            await self._recording.refuse(dispatch, typed)
+            await self._recorder.refuse(dispatch, typed)
             raise typed from None
         except get_cancelled_exc_class():
-            await self._recording.refuse(dispatch, OpCancelled(dispatch.op))
+            await self._recorder.refuse(dispatch, OpCancelled(dispatch.op))
             raise
         if replay is not None:
             return replay.result
@@ -155,7 +155,7 @@ class Broker:
 
     async def record_refusal(self, op: str, origin: Origin, code: str, message: str) -> None:
         """Record something that a worker tried and that never became a dispatch."""
-        await self._recording.of_worker(op, origin, code, message)
+        await self._recorder.of_worker(op, origin, code, message)
 
     async def refuse(
         self,
@@ -182,8 +182,8 @@ class Broker:
             decisions=self.redactor.data(decisions),
         )
         if has_at_most(call.most_values, params):
-            dispatch.recorded = self._recording.recordable(params, own.spec.record)
-        await self._recording.refuse(dispatch, error)
+            dispatch.recorded = self._recorder.recordable(params, own.spec.record)
+        await self._recorder.refuse(dispatch, error)
         return dispatch.effect
 
     async def _look_up(self, dispatch: Dispatch) -> None:
@@ -200,9 +200,9 @@ class Broker:
             dispatch.params = self._parse(spec, params)
             shown = dispatch.params.model_dump(include=set(params).intersection(spec.record))
         except BaseException:
-            dispatch.recorded = self._recording.recordable(params, spec.record)
+            dispatch.recorded = self._recorder.recordable(params, spec.record)
             raise
-        dispatch.recorded = self._recording.recordable({**dict.fromkeys(params), **shown}, spec.record)
+        dispatch.recorded = self._recorder.recordable({**dict.fromkeys(params), **shown}, spec.record)
 
     def _parse(self, spec: OpSpec, params: Mapping[str, Any]) -> BaseModel:
         try:
@@ -266,12 +266,12 @@ class Broker:
         try:
             result, error = await run_handler(dispatch, context, limit)
         except get_cancelled_exc_class():
-            await self._recording.settle(dispatch, "cancelled", OpCancelled(dispatch.op))
+            await self._recorder.settle(dispatch, "cancelled", OpCancelled(dispatch.op))
             raise
         finally:
             context.end()
         if error is not None:
-            raise await self._recording.settle(dispatch, "failed", error)
+            raise await self._recorder.settle(dispatch, "failed", error)
         return await self._answer(dispatch, result)
 
     def _typed(self, dispatch: Dispatch, raised: Exception) -> OpError:
@@ -322,8 +322,8 @@ class Broker:
         try:
             reply, redacted, size = self._plain_result(dispatch, result)
         except OpResultInvalid as error:
-            raise await self._recording.settle(dispatch, "failed", error) from None
-        await self._recording.done(dispatch, redacted, size)
+            raise await self._recorder.settle(dispatch, "failed", error) from None
+        await self._recorder.done(dispatch, redacted, size)
         return reply
 
     def _plain_result(self, dispatch: Dispatch, result: Any) -> tuple[Any, Any, int]:

@@ -14,16 +14,16 @@ from ..blobs import BlobStore
 from ..ops import Credential, CredentialResolver, EgressRefused, Grant, OpDenied, Origin, Scope
 from ..plugins import LoadedPlugin, PluginContext
 from ..providers import Provider
-from ..workers import CommandProcess, CommandRequest
+from ..workers import ProgramProcess, ProgramRequest
 from ._call import Call, Progress
 from ._gate import check_scope
 from ._lookup import Ops
-from ._redaction import Redactor
-from ._streams import PartRedactor
+from ._redaction import Redaction
+from ._streams import PartRedaction
 
-__all__ = ["CredentialScope", "DispatchContext", "ProgramLauncher"]
+__all__ = ["CredentialScope", "DispatchContext", "StartProgram"]
 
-ProgramLauncher = Callable[[CommandRequest], Awaitable[CommandProcess]]
+StartProgram = Callable[[ProgramRequest], Awaitable[ProgramProcess]]
 """Starts a program in the isolation that the host demands."""
 
 _LONGEST_MESSAGE = 2_000
@@ -46,7 +46,7 @@ class Seam(Protocol):
         """The ops that can be asked for."""
 
     @property
-    def redactor(self) -> Redactor:
+    def redactor(self) -> Redaction:
         """Knows the secrets."""
 
     @property
@@ -54,7 +54,7 @@ class Seam(Protocol):
         """The host's store of large bytes."""
 
     @property
-    def launch(self) -> ProgramLauncher:
+    def launch(self) -> StartProgram:
         """Starts programs."""
 
     @property
@@ -91,7 +91,7 @@ class DispatchContext:
     _seam: Seam = field(repr=False)
     _note: dict[str, Any] | None = field(default=None, repr=False)
     _ended: bool = field(default=False, init=False, repr=False)
-    _parts: PartRedactor | None = field(default=None, init=False, repr=False)
+    _parts: PartRedaction | None = field(default=None, init=False, repr=False)
 
     @property
     def blobs(self) -> BlobStore:
@@ -149,7 +149,7 @@ class DispatchContext:
         if self._call.on_part is None or self._ended:
             return
         if self._parts is None:
-            self._parts = PartRedactor(self._seam.redactor)
+            self._parts = PartRedaction(self._seam.redactor)
         await self._hand_on(self._parts.feed(part))
 
     async def emit_rest(self) -> None:
@@ -175,7 +175,7 @@ class DispatchContext:
         self._note.update(added)
         await self._seam.record_note(self.effect, self.op, self._note)
 
-    async def launch(self, request: CommandRequest) -> CommandProcess:
+    async def launch(self, request: ProgramRequest) -> ProgramProcess:
         """See ``OpContext.launch``."""
         self._check_alive()
         return await self._seam.launch(request)

@@ -18,7 +18,7 @@ from ..errors import SidebandError
 from ._placeholder import placeholder
 from ._streams import FormIndex
 
-__all__ = ["Redactor", "Unserializable"]
+__all__ = ["Redaction", "Unserializable"]
 
 _HIDDEN = placeholder()
 
@@ -75,14 +75,14 @@ class _NotPlain(Exception):
     """Something else than a text, a number, a truth value, nothing, or a dict or list of these."""
 
 
-class Redactor:
+class Redaction:
     """Knows the secret values of one host, and replaces them by ``[redacted:NAME]`` in text, bytes and JSON data.
 
     A value is found in plain, URL-encoded, base64 (at any alignment, both alphabets), hexadecimal and JSON-escaped
     form. Values under a sensitive key (``password``, ``Authorization``) are replaced whatever they are.
 
     Example:
-        >>> redactor = Redactor()
+        >>> redactor = Redaction()
         >>> redactor.protect("s3cr3t-value", "demo")
         >>> redactor.text("token=s3cr3t-value")
         'token=[redacted:demo]'

@@ -9,7 +9,7 @@ from attrs import define, field, frozen
 
 from ._placeholder import placeholder
 
-__all__ = ["FormIndex", "PartRedactor", "TextRedactor"]
+__all__ = ["FormIndex", "PartRedaction", "TextRedaction"]
 
 _HEAD = 4
 """No form of a value is shorter; see the redactor."""
@@ -56,7 +56,7 @@ class _Redactor(Protocol):
 
 
 @define(eq=False)
-class TextRedactor:
+class TextRedaction:
     """Redacts one text, in pieces that may be cut anywhere.
 
     What it gives out, put together, is the redacted whole. The end of what came is kept back as long as a known value
@@ -154,7 +154,7 @@ class TextRedactor:
 
 
 @define(eq=False)
-class PartRedactor:
+class PartRedaction:
     """Redacts the parts of one result, whose texts go on from part to part.
 
     The strings under ``text`` and ``arguments`` of parts that are equal otherwise are one text. Everything else is
@@ -166,7 +166,7 @@ class PartRedactor:
 
     _redactor: _Redactor
     _type: Any = None
-    _texts: dict[tuple[str, str], tuple[dict[str, Any], TextRedactor]] = field(factory=dict, init=False)
+    _texts: dict[tuple[str, str], tuple[dict[str, Any], TextRedaction]] = field(factory=dict, init=False)
 
     def feed(self, part: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Take a part; what can be handed on, in order: long texts in several parts."""
@@ -184,7 +184,7 @@ class PartRedactor:
         told = blank != {**rest, **dict.fromkeys(texts, "")}  # there is more to say than the texts
         shown = {**blank, **rest}
         for name, text in texts.items():
-            _, stream = self._texts.setdefault((same, name), (blank, TextRedactor(self._redactor)))
+            _, stream = self._texts.setdefault((same, name), (blank, TextRedaction(self._redactor)))
             for start in range(0, len(text), _PIECE):
                 piece = stream.feed(text[start : start + _PIECE])
                 if piece:

@@ -10,11 +10,11 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
-from ._redaction import Redactor
+from ._redaction import Redaction
 
 __all__ = ["PLAIN", "digest_of", "has_at_most", "shortened"]
 
-PLAIN = Redactor()
+PLAIN = Redaction()
 """Knows no secret: makes plain data of results whose purpose is to reveal one to their caller."""
 
 _SINGLE = frozenset({str, int, float, bool, bytes, type(None)})

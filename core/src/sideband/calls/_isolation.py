@@ -9,14 +9,14 @@ import anyio
 
 from ..plugins import PluginError, PluginHost
 from ..workers import (
-    CommandProcess,
-    CommandRequest,
-    CommandSandbox,
     Isolation,
     IsolationUnavailable,
     LaunchRequest,
     PlainSandbox,
     Probe,
+    ProgramProcess,
+    ProgramRequest,
+    ProgramSandbox,
     Sandbox,
     WorkerProcess,
 )
@@ -67,7 +67,7 @@ class ChosenSandbox:
             raise self._unavailable(worker.isolation, probe)
         return worker
 
-    async def launch_command(self, request: CommandRequest) -> CommandProcess:
+    async def launch_program(self, request: ProgramRequest) -> ProgramProcess:
         """Start a command, isolated as workers are.
 
         Raises:
@@ -76,10 +76,10 @@ class ChosenSandbox:
         """
         await self.require()
         sandbox, probe = await self._choose()
-        if not isinstance(sandbox, CommandSandbox):
+        if not isinstance(sandbox, ProgramSandbox):
             hint = f"the sandbox `{sandbox.name}` isolates workers only"
             raise IsolationUnavailable(self._required.label, Isolation.NONE.label, (hint,))
-        command = await sandbox.launch_command(request)
+        command = await sandbox.launch_program(request)
         if command.isolation < self._required:
             with anyio.CancelScope(shield=True):
                 await command.close()

@@ -11,7 +11,7 @@ from attrs import field, frozen
 if TYPE_CHECKING:  # a context carries these, and needs none of them
     from ..blobs import BlobStore
     from ..ops._scope import Scope
-    from ..sandboxing import CommandProcess, CommandRequest
+    from ..sandboxing import ProgramProcess, ProgramRequest
 
 __all__ = ["Credential", "CredentialResolver", "OpContext", "Origin"]
 
@@ -149,7 +149,7 @@ class OpContext(Protocol):
             LedgerError: it could not be recorded; the world must not be changed then.
         """
 
-    async def launch(self, request: CommandRequest) -> CommandProcess:
+    async def launch(self, request: ProgramRequest) -> ProgramProcess:
         """Start a command in the isolation that the host demands for workers. Whoever launches it closes it.
 
         Raises:

@@ -56,7 +56,7 @@ from ._observed import (
 )
 from ._order import OrderedImplementation, Phase
 from ._registry import HookRegistry
-from ._reports import HookReport, Outcome, Report
+from ._reports import HookOutcome, HookReport, Report
 from ._results import (
     UNCHANGED,
     Allow,
@@ -117,6 +117,7 @@ __all__ = [
     "HookInvalid",
     "HookNotFound",
     "HookOrderCycle",
+    "HookOutcome",
     "HookRegistry",
     "HookReport",
     "HookResultInvalid",
@@ -135,7 +136,6 @@ __all__ = [
     "ObserveEvent",
     "OpCall",
     "OrderedImplementation",
-    "Outcome",
     "Park",
     "Patch",
     "Phase",

@@ -14,7 +14,7 @@ from ._errors import HookError, HookFailed, HookNotFound, HookTimeout
 from ._events import CollectEvent, DecideEvent, FirstEvent, ObserveEvent, UpdateEvent
 from ._folds import Collected, CollectFold, DecideFold, FirstFold, Fold, ObserveFold, UpdateFold, Validate
 from ._implementations import Implementation
-from ._reports import HookReport, Outcome, Report, deliver, log_report
+from ._reports import HookOutcome, HookReport, Report, deliver, log_report
 from ._table import HOOK_SPECS
 
 __all__ = ["Hooks"]
@@ -161,9 +161,9 @@ class Hooks:
     def _tell(
         self, hook: str, one: Implementation, seconds: float, *, answer: object = None, error: HookError | None = None
     ) -> None:
-        outcome = Outcome.DONE
+        outcome = HookOutcome.DONE
         if error is not None:
-            outcome = Outcome.TIMEOUT if isinstance(error, HookTimeout) else Outcome.FAILED
+            outcome = HookOutcome.TIMEOUT if isinstance(error, HookTimeout) else HookOutcome.FAILED
         deliver(
             self._report,
             HookReport(
@@ -178,7 +178,7 @@ class Hooks:
 
     def _tell_the_rest(self, hook: str, fold: Fold[Any], timeout: HookTimeout) -> None:
         for one in fold.waiting():
-            deliver(self._report, HookReport(hook, one.plugin, Outcome.NOT_REACHED, error=timeout))
+            deliver(self._report, HookReport(hook, one.plugin, HookOutcome.NOT_REACHED, error=timeout))
 
 
 def _blame(hook: str, one: Implementation, raised: Exception, seconds: float, *, late: bool) -> HookError:

@@ -10,12 +10,12 @@ from attrs import frozen
 
 from ._errors import HookError
 
-__all__ = ["HookReport", "Outcome", "Report", "deliver", "log_report"]
+__all__ = ["HookOutcome", "HookReport", "Report", "deliver", "log_report"]
 
 _log = logging.getLogger("sideband.hooks")
 
 
-class Outcome(StrEnum):
+class HookOutcome(StrEnum):
     """What became of one implementation in one dispatch."""
 
     DONE = "done"
@@ -39,7 +39,7 @@ class HookReport:
 
     hook: str
     plugin: str
-    outcome: Outcome
+    outcome: HookOutcome
     ms: float = 0.0
     answer: str = ""
     error: HookError | None = None

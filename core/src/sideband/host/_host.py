@@ -24,7 +24,7 @@ from ..broker import (
     Ops,
     Progress,
     Recovered,
-    Redactor,
+    Redaction,
     UndoneStep,
     UndoPlan,
     carry_out,
@@ -119,7 +119,7 @@ class Host:
 
     async def _open(self, stack: AsyncExitStack) -> None:
         make_home(self.home)
-        self.redactor = Redactor()
+        self.redactor = Redaction()
         policy = self.settings.settings.policy
         plugin_policy = self.settings.plugin_policy()
         self.hooks = HookRegistry(report=self._report_hook, order=plugin_policy.order, deadlines=policy.deadlines)
@@ -150,7 +150,7 @@ class Host:
             redactor=self.redactor,
             home=self.home,
             blobs=self.blobs,
-            launch=self.sandbox.launch_command,
+            launch=self.sandbox.launch_program,
             approver=self._approver,
         )
         self._broker = self.broker

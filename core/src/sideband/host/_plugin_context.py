@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 from attrs import define, evolve, field
 
-from ..broker import Broker, Call, Progress, Redactor
+from ..broker import Broker, Call, Progress, Redaction
 from ..hooks import HookRegistry
 from ..ops import Credential, Grant, Origin
 
@@ -29,7 +29,7 @@ class HostPluginContext:
     home: Path
     _broker: Callable[[], Broker] = field(repr=False)
     _rights: Callable[[], Grant] = field(repr=False)
-    _redactor: Redactor = field(repr=False)
+    _redactor: Redaction = field(repr=False)
     state: Any = None
     principal: str = "user"
 

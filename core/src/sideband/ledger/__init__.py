@@ -12,7 +12,7 @@ from ._errors import (
 from ._ledger import Ledger
 from ._lines import Head
 from ._query import find, query, tail
-from ._verify import Problem, Verdict, verify
+from ._verify import Problem, Verification, verify
 
 __all__ = [
     "EffectRecord",
@@ -29,7 +29,7 @@ __all__ = [
     "Outcome",
     "Problem",
     "Status",
-    "Verdict",
+    "Verification",
     "find",
     "query",
     "tail",

@@ -18,7 +18,7 @@ from attrs import define, evolve, field
 
 from ..state import FileLock, sync_folder
 from ._errors import LedgerDamaged, LedgerError, LedgerUnwritable
-from ._lines import GENESIS, VERSION, Head, Line, LineInvalid, parse, seal
+from ._lines import GENESIS, VERSION, Head, LedgerLine, LineInvalid, parse, seal
 from ._lock import folder_lock
 from ._segments import Tail, contains, make_folder, open_segment, read_tail, segment_numbers, segment_path
 
@@ -157,7 +157,7 @@ class Chain:
             self._notices.append({"kind": "recovery", "host": self.host, "problem": "head"})
         self.headless = False
 
-    def _last(self, number: int, raw: bytes) -> Line:
+    def _last(self, number: int, raw: bytes) -> LedgerLine:
         path = segment_path(self.folder, number)
         try:
             line = parse(raw)

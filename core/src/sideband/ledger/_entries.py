@@ -9,7 +9,7 @@ from attrs import field, frozen
 
 from ..ops import Level, Origin
 from ._fields import line_fields, read_fields
-from ._lines import Line
+from ._lines import LedgerLine
 
 __all__ = ["STATUSES", "EffectRecord", "Intent", "LedgerEntry", "Outcome", "Status"]
 
@@ -108,7 +108,7 @@ class LedgerEntry:
     fields: Mapping[str, Any]
 
     @classmethod
-    def from_line(cls, line: Line) -> LedgerEntry:
+    def from_line(cls, line: LedgerLine) -> LedgerEntry:
         """The entry that a line holds."""
         return cls(line.seq, str(line.fields.get("time", "")), line.kind, line.fields)
 

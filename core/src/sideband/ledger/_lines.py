@@ -17,7 +17,7 @@ from attrs import frozen
 
 from ._bytes import bytes_as_json
 
-__all__ = ["GENESIS", "VERSION", "Head", "Line", "LineInvalid", "parse", "seal"]
+__all__ = ["GENESIS", "VERSION", "Head", "LedgerLine", "LineInvalid", "parse", "seal"]
 
 VERSION = 1
 GENESIS = "0" * 64
@@ -48,7 +48,7 @@ class Head:
 
 
 @frozen
-class Line:
+class LedgerLine:
     """A line as read: its fields, and whether its hash fits its content."""
 
     seq: int
@@ -70,7 +70,7 @@ def seal(fields: Mapping[str, Any], prev: str) -> tuple[bytes, str]:
     return b"".join((_OPENING, digest.encode("ascii"), b'",', body[1:], b"\n")), digest
 
 
-def parse(raw: bytes) -> Line:
+def parse(raw: bytes) -> LedgerLine:
     """Read a line, given without its newline.
 
     Raises:
@@ -90,7 +90,7 @@ def parse(raw: bytes) -> Line:
         raise LineInvalid("seq, kind or prev is of the wrong type")
     digest = raw[len(_OPENING) : _BODY - 2].decode("latin-1")
     intact = sha256(prev.encode("utf-8", "replace") + body).hexdigest() == digest
-    return Line(seq=seq, kind=kind, prev=prev, hash=digest, intact=intact, fields=fields)
+    return LedgerLine(seq=seq, kind=kind, prev=prev, hash=digest, intact=intact, fields=fields)
 
 
 def _make_encode() -> Callable[[Any], str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from ._lines import Head, Line, LineInvalid, parse
+from ._lines import Head, LedgerLine, LineInvalid, parse
 
 __all__ = [
     "Tail",
@@ -163,7 +163,7 @@ def _line_ending_at(descriptor: int, end: int, head: Head) -> bool:
 
 def _is(raw: bytes, head: Head) -> bool:
     try:
-        line: Line = parse(raw)
+        line: LedgerLine = parse(raw)
     except LineInvalid:
         return False
     return line.intact and line.hash == head.hash and line.seq == head.seq

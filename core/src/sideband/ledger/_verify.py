@@ -10,11 +10,11 @@ from attrs import define, field, frozen
 
 from ..store import Store
 from ._head import load_head
-from ._lines import GENESIS, VERSION, Head, Line, LineInvalid, parse
+from ._lines import GENESIS, VERSION, Head, LedgerLine, LineInvalid, parse
 from ._lock import folder_lock, held
 from ._segments import lines, segment_numbers, segment_path
 
-__all__ = ["Problem", "Verdict", "verify"]
+__all__ = ["Problem", "Verification", "verify"]
 
 _LINES_A_STEP = 5_000
 _MOST_PROBLEMS = 100
@@ -41,7 +41,7 @@ class Problem:
 
 
 @frozen
-class Verdict:
+class Verification:
     """What ``verify`` found.
 
     Attributes:
@@ -59,7 +59,7 @@ class Verdict:
     notices: tuple[Problem, ...] = ()
 
 
-async def verify(folder: Path, store: Store) -> Verdict:
+async def verify(folder: Path, store: Store) -> Verification:
     """Check the whole ledger in ``folder``. Hosts may go on writing; what they add meanwhile is not looked at.
 
     It finds whatever was changed, removed, inserted, repeated, reordered or cut off by someone who can write to the
@@ -134,9 +134,9 @@ class _Check:
             expected = number + 1
         self._compare_head()
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> Verification:
         """What was found."""
-        return Verdict(not self._problems, self.entries, tuple(self._problems), self.head, tuple(self._notices))
+        return Verification(not self._problems, self.entries, tuple(self._problems), self.head, tuple(self._notices))
 
     def _segment(self, number: int, size: int, name: str) -> Iterator[bool]:
         end, count = 0, 0
@@ -171,7 +171,7 @@ class _Check:
         self._head_found = self._head_found or (line.intact and self.head == self.stored)
         self._seq, self._prev, self._kind = line.seq + 1, line.hash, line.kind
 
-    def _wrong_place(self, line: Line) -> str:
+    def _wrong_place(self, line: LedgerLine) -> str:
         if line.seq > self._seq:
             return f"entries {self._seq} to {line.seq - 1} are missing before it"
         if line.seq < self._seq:
@@ -194,13 +194,13 @@ class _Check:
             self._problems.append(Problem(segment, line, reason))
 
 
-def _recovered(line: Line) -> str:
+def _recovered(line: LedgerLine) -> str:
     if line.fields.get("problem") == "head":
         return "when this was written, the store held no head: whether lines before it were cut off can't be told"
     return f"a torn line of {line.fields.get('bytes')} bytes was removed before this was written"
 
 
-def _wrong_content(line: Line) -> str:
+def _wrong_content(line: LedgerLine) -> str:
     if line.fields.get("v") != VERSION:
         return f"it has format {line.fields.get('v')!r}, and this version of sideband knows format {VERSION}"
     if line.kind == "mismatch":

@@ -34,19 +34,19 @@ StopReason = Literal["end", "tool_calls", "length", "refusal", "aborted", "error
 """Why a model stopped: it was done, wants tools, ran into its limit, refuses; or it was stopped, or failed."""
 
 
-class _Frozen(BaseModel):
+class _MessageModel(BaseModel):
     # What is wrong with a message is logged, and what it says is not.
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
-class TextPart(_Frozen):
+class TextPart(_MessageModel):
     """Text."""
 
     type: Literal["text"] = "text"
     text: str
 
 
-class ImagePart(_Frozen):
+class ImagePart(_MessageModel):
     """An image.
 
     Attributes:
@@ -59,7 +59,7 @@ class ImagePart(_Frozen):
     data: str
 
 
-class ThinkingPart(_Frozen):
+class ThinkingPart(_MessageModel):
     """What a model thought before it spoke.
 
     Attributes:
@@ -74,7 +74,7 @@ class ThinkingPart(_Frozen):
     redacted: bool = False
 
 
-class ToolCallPart(_Frozen):
+class ToolCallPart(_MessageModel):
     """A model asks for a tool.
 
     Attributes:
@@ -92,7 +92,7 @@ class ToolCallPart(_Frozen):
     problem: str | None = None
 
 
-class Usage(_Frozen):
+class Usage(_MessageModel):
     """What model calls used, in tokens.
 
     Attributes:
@@ -138,7 +138,7 @@ _ShownParts = Annotated[tuple[_Shown, ...], BeforeValidator(_as_parts)]
 _SaidParts = Annotated[tuple[_Said, ...], BeforeValidator(_as_parts)]
 
 
-class UserMessage(_Frozen):
+class UserMessage(_MessageModel):
     """What the model is told: by a user, or by whoever ``source`` names.
 
     Attributes:
@@ -161,7 +161,7 @@ class UserMessage(_Frozen):
         return "\n".join(part.text for part in self.content if isinstance(part, TextPart))
 
 
-class AssistantMessage(_Frozen):
+class AssistantMessage(_MessageModel):
     """What a model said.
 
     Attributes:
@@ -190,7 +190,7 @@ class AssistantMessage(_Frozen):
         return tuple(part for part in self.content if isinstance(part, ToolCallPart))
 
 
-class ToolResultMessage(_Frozen):
+class ToolResultMessage(_MessageModel):
     """What a tool answered.
 
     Attributes:

@@ -54,11 +54,11 @@ _KEPT_HEADERS = ("retry-after", "retry-after-ms", "x-should-retry", "request-id"
 _KEPT_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-")
 
 
-class _Frozen(BaseModel):
+class _ProviderModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Prices(_Frozen):
+class Prices(_ProviderModel):
     """US dollars for a million tokens.
 
     Attributes:
@@ -88,7 +88,7 @@ class Prices(_Frozen):
         ) / _MILLION
 
 
-class ModelInfo(_Frozen):
+class ModelInfo(_ProviderModel):
     """What is known about a model.
 
     Attributes:
@@ -108,7 +108,7 @@ class ModelInfo(_Frozen):
     prices: Prices | None = None
 
 
-class AnswerLimits(_Frozen):
+class AnswerLimits(_ProviderModel):
     """How much a model may say in one answer. A server, or a model that has lost its way, may go on for ever.
 
     Attributes:
@@ -136,7 +136,7 @@ ANSWER_LIMITS = AnswerLimits()
 """The limits of every answer. No provider takes longer names of tools in what it is sent."""
 
 
-class ToolSchema(_Frozen):
+class ToolSchema(_ProviderModel):
     """A tool as a model is told about it.
 
     Attributes:
@@ -150,7 +150,7 @@ class ToolSchema(_Frozen):
     parameters: dict[str, JsonValue] = Field(default={"type": "object", "properties": {}})
 
 
-class ModelRequest(_Frozen):
+class ModelRequest(_ProviderModel):
     """What a model is asked.
 
     Attributes:
@@ -182,21 +182,21 @@ class ModelRequest(_Frozen):
     options: dict[str, JsonValue] = Field(default_factory=dict)
 
 
-class TextDelta(_Frozen):
+class TextDelta(_ProviderModel):
     """More text of the answer."""
 
     type: Literal["text"] = "text"
     text: str
 
 
-class ThinkingDelta(_Frozen):
+class ThinkingDelta(_ProviderModel):
     """More of what the model thinks."""
 
     type: Literal["thinking"] = "thinking"
     text: str
 
 
-class ToolCallDelta(_Frozen):
+class ToolCallDelta(_ProviderModel):
     """More of a tool call. What can be used stands in the finished message only.
 
     Attributes:
@@ -211,7 +211,7 @@ class ToolCallDelta(_Frozen):
     arguments: str = ""
 
 
-class Finished(_Frozen):
+class Finished(_ProviderModel):
     """The stream has come to its end, as its protocol says it.
 
     Attributes:

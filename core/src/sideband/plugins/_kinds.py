@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
-__all__ = ["API", "KINDS", "Kind", "When"]
+__all__ = ["API", "KINDS", "PluginKind", "When"]
 
 API = 1
 """The version of the plugin API, as in ``sideband.v1.op``."""
@@ -19,7 +19,7 @@ class When(Enum):
     NEVER = "never: located only"
 
 
-class Kind(NamedTuple):
+class PluginKind(NamedTuple):
     """One kind of plugin.
 
     Attributes:
@@ -41,16 +41,16 @@ class Kind(NamedTuple):
 KINDS = {
     kind.name: kind
     for kind in (
-        Kind("guard", When.START, "sideband_guards"),
-        Kind("hook", When.START),
-        Kind("op", When.FIRST_USE, "sideband_ops"),
-        Kind("provider", When.FIRST_USE, "sideband_providers"),
-        Kind("loader", When.FIRST_USE, "sideband_loaders"),
-        Kind("store", When.FIRST_USE, "sideband_stores"),
-        Kind("sandbox", When.FIRST_USE, "sideband_sandboxes"),
-        Kind("command", When.FIRST_USE, "sideband_commands"),
-        Kind("tool", When.FIRST_USE, "sideband_tools"),
-        Kind("skill", When.NEVER),
+        PluginKind("guard", When.START, "sideband_guards"),
+        PluginKind("hook", When.START),
+        PluginKind("op", When.FIRST_USE, "sideband_ops"),
+        PluginKind("provider", When.FIRST_USE, "sideband_providers"),
+        PluginKind("loader", When.FIRST_USE, "sideband_loaders"),
+        PluginKind("store", When.FIRST_USE, "sideband_stores"),
+        PluginKind("sandbox", When.FIRST_USE, "sideband_sandboxes"),
+        PluginKind("command", When.FIRST_USE, "sideband_commands"),
+        PluginKind("tool", When.FIRST_USE, "sideband_tools"),
+        PluginKind("skill", When.NEVER),
     )
 }
 """All kinds by name. Guards come before hooks, as they do in every order."""

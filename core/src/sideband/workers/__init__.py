@@ -8,21 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..sandboxing import (
-        CommandLimits,
-        CommandProcess,
-        CommandRequest,
-        CommandSandbox,
         Isolation,
         LaunchRequest,
         Place,
         Probe,
+        ProgramLimits,
+        ProgramProcess,
+        ProgramRequest,
+        ProgramSandbox,
         Sandbox,
         WorkerLimits,
         WorkerProcess,
         WorkerUsage,
     )
     from ._calls import CallAnswer, CallHandler, LogLine, WorkerCall, WorkerReport
-    from ._commands import launch_plain
     from ._errors import (
         AboveMaximum,
         ArgumentsInvalid,
@@ -43,13 +42,14 @@ if TYPE_CHECKING:
     from ._launcher import PlainSandbox, launch, worker_command
     from ._pipes import WorkerPipes
     from ._pool import WorkerPool
+    from ._programs import launch_plain
     from ._sdk_files import WORKER_FILE, runtime_files
     from ._snapshots import Snapshot, SnapshotFailed, snapshot
     from ._usage import read_usage
 
 _MODULES = {
     "._calls": ("CallAnswer", "CallHandler", "LogLine", "WorkerCall", "WorkerReport"),
-    "._commands": ("launch_plain",),
+    "._programs": ("launch_plain",),
     "._errors": (
         "AboveMaximum",
         "ArgumentsInvalid",
@@ -74,10 +74,10 @@ _MODULES = {
     "._snapshots": ("Snapshot", "SnapshotFailed", "snapshot"),
     "._usage": ("read_usage",),
     "..sandboxing": (
-        "CommandLimits",
-        "CommandProcess",
-        "CommandRequest",
-        "CommandSandbox",
+        "ProgramLimits",
+        "ProgramProcess",
+        "ProgramRequest",
+        "ProgramSandbox",
         "Isolation",
         "LaunchRequest",
         "Place",
@@ -99,10 +99,6 @@ __all__ = [
     "CallError",
     "CallHandler",
     "CallTimeout",
-    "CommandLimits",
-    "CommandProcess",
-    "CommandRequest",
-    "CommandSandbox",
     "GrantRequired",
     "Isolation",
     "IsolationUnavailable",
@@ -111,6 +107,10 @@ __all__ = [
     "Place",
     "PlainSandbox",
     "Probe",
+    "ProgramLimits",
+    "ProgramProcess",
+    "ProgramRequest",
+    "ProgramSandbox",
     "ProtocolViolation",
     "Sandbox",
     "SkillFailed",

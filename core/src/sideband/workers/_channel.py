@@ -15,7 +15,7 @@ from typing import Protocol
 
 import anyio
 
-__all__ = ["Channel", "Later", "WriteTimeout", "open_channel"]
+__all__ = ["Later", "WorkerChannel", "WriteTimeout", "open_channel"]
 
 _CHUNK = 65_536
 
@@ -28,13 +28,13 @@ Later = Callable[[], Awaitable[bool]]
 Take = Callable[[bytes], Later | None]
 
 
-class _Reader(Protocol):
+class _ChannelReader(Protocol):
     async def pump(self, take: Take) -> None: ...
 
     def close(self) -> None: ...
 
 
-class Channel:
+class WorkerChannel:
     """One connection; owns the socket.
 
     Args:
@@ -43,7 +43,7 @@ class Channel:
         write_timeout: seconds that one line may take to be taken by the worker.
     """
 
-    def __init__(self, sock: socket, reader: _Reader, *, write_timeout: float) -> None:
+    def __init__(self, sock: socket, reader: _ChannelReader, *, write_timeout: float) -> None:
         self._socket = sock
         self._reader = reader
         self._write_timeout = write_timeout
@@ -130,11 +130,11 @@ def _on_asyncio() -> Iterator[None]:
         sniffio.current_async_library_cvar.reset(token)
 
 
-def open_channel(sock: socket, *, write_timeout: float) -> Channel:
+def open_channel(sock: socket, *, write_timeout: float) -> WorkerChannel:
     """The channel of a socket, on the running event loop."""
     on_asyncio = anyio.get_cancelled_exc_class() is asyncio.CancelledError
     reader = _AsyncioReader(sock, asyncio.get_running_loop()) if on_asyncio else _AnyReader(sock)
-    return Channel(sock, reader, write_timeout=write_timeout)
+    return WorkerChannel(sock, reader, write_timeout=write_timeout)
 
 
 class _AnyReader:

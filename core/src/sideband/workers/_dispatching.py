@@ -53,7 +53,7 @@ class Dispatching:
         self._last = 0
         self._room: anyio.Event | None = None
 
-    def take(self, call: PendingCall | None, message: _wire.Dispatch, size: int) -> bytes | None:
+    def take(self, call: PendingCall | None, message: _wire.DispatchMessage, size: int) -> bytes | None:
         """Start a dispatch; ``call`` is ``None`` if it has ended. Returns the answer if it is refused.
 
         Args:
@@ -78,13 +78,13 @@ class Dispatching:
         line = self._refuse(message, refusal)
         return None if silent else line
 
-    def take_progress(self, call: PendingCall, message: _wire.Progress, size: int) -> None:
+    def take_progress(self, call: PendingCall, message: _wire.ProgressMessage, size: int) -> None:
         """Start the dispatch that a progress message stands for. Nobody waits for an answer."""
         if call.admit("progress.report", silent=True) is None:
-            request = _wire.Dispatch(message.call, f"p-{call.total}", 0, "progress.report", message.params)
+            request = _wire.DispatchMessage(message.call, f"p-{call.total}", 0, "progress.report", message.params)
             self._start(call, request, size, silent=True)
 
-    def cancel(self, message: _wire.Cancel) -> None:
+    def cancel(self, message: _wire.CancelMessage) -> None:
         """Cancel a dispatch that its skill gave up; one that has just been answered stays answered.
 
         Raises:
@@ -108,11 +108,11 @@ class Dispatching:
             await self._room.wait()
         self._room = None
 
-    def _refuse(self, message: _wire.Dispatch, error: OpError) -> bytes:
+    def _refuse(self, message: _wire.DispatchMessage, error: OpError) -> bytes:
         self._report(error.code, error.message, message.call, message.op)
         return _wire.dispatch_error(message.id, error.as_dict())
 
-    def _start(self, call: PendingCall, message: _wire.Dispatch, size: int, *, silent: bool) -> None:
+    def _start(self, call: PendingCall, message: _wire.DispatchMessage, size: int, *, silent: bool) -> None:
         call.add(message.id, silent=silent)
         self._running[message.id] = call
         self._sizes[message.id] = size
@@ -128,13 +128,13 @@ class Dispatching:
         for dispatch, call in self._running.items():
             call.dispatches[dispatch].cancel()
 
-    async def _run(self, call: PendingCall, message: _wire.Dispatch) -> None:
+    async def _run(self, call: PendingCall, message: _wire.DispatchMessage) -> None:
         try:
             await self._send_answer(message, await self._turns.run(self._outcome(call, message)))
         finally:
             self._discard(call, message)
 
-    async def _send_answer(self, message: _wire.Dispatch, line: bytes) -> None:
+    async def _send_answer(self, message: _wire.DispatchMessage, line: bytes) -> None:
         if self._held + len(line) > _MAX_UNREAD:
             line = _error(message, LimitExceeded("unread_bytes", _MAX_UNREAD, op=message.op, retryable=True))
         self._held += len(line)
@@ -151,19 +151,19 @@ class Dispatching:
             while call.queue:
                 self._discard(call, call.queue.popleft())
 
-    async def _outcome(self, call: PendingCall, message: _wire.Dispatch) -> bytes:
+    async def _outcome(self, call: PendingCall, message: _wire.DispatchMessage) -> bytes:
         with call.dispatches[message.id]:
             return await self._answer(call, message)
         return _wire.dispatch_error(message.id, OpCancelled(message.op).as_dict())
 
-    def _discard(self, call: PendingCall, message: _wire.Dispatch) -> None:
+    def _discard(self, call: PendingCall, message: _wire.DispatchMessage) -> None:
         call.discard(message.id)
         del self._running[message.id]
         self._held -= self._sizes.pop(message.id)
         if self._room is not None:
             self._room.set()
 
-    async def _answer(self, call: PendingCall, message: _wire.Dispatch) -> bytes:
+    async def _answer(self, call: PendingCall, message: _wire.DispatchMessage) -> bytes:
         try:
             payload = await call.spec.handler.dispatch(message.op, message.params)
             if is_large(payload):
@@ -182,7 +182,7 @@ class Dispatching:
             return _error(message, OpError(f"{message.op} failed in the host", op=message.op))
 
 
-def _error(message: _wire.Dispatch, error: OpError) -> bytes:
+def _error(message: _wire.DispatchMessage, error: OpError) -> bytes:
     try:
         return _wire.dispatch_error(message.id, error.as_dict())
     except Unsendable:

@@ -11,7 +11,7 @@ from ._channel import Later
 from ._dispatching import Dispatching
 from ._errors import ProtocolViolation, WorkerError
 from ._host_time import TimeShare
-from ._outputs import Outputs
+from ._outputs import WorkerOutputs
 from ._pending import PendingCalls
 from .runtime import BadFrame, LineBuffer
 
@@ -36,7 +36,7 @@ class Intake:
         self,
         calls: PendingCalls,
         dispatching: Dispatching,
-        outputs: Outputs,
+        outputs: WorkerOutputs,
         *,
         share: TimeShare,
         answer: Callable[[bytes], Awaitable[None]],
@@ -74,7 +74,7 @@ class Intake:
         return partial(ProtocolViolation, f"it did not end a line within {self._line_timeout:g} s")
 
     def take(self, data: bytes) -> Later | None:
-        """Act on some bytes, at once where that can be; see ``Channel.pump``.
+        """Act on some bytes, at once where that can be; see ``WorkerChannel.pump``.
 
         Raises:
             ProtocolViolation: it said what it may not say.
@@ -118,19 +118,19 @@ class Intake:
     def _take(self, message: _wire.Message, size: int) -> bytes | None:
         """Act on a message that came in a line of ``size`` bytes. Returns the answer to a dispatch that is refused."""
         match message:
-            case _wire.Dispatch():
+            case _wire.DispatchMessage():
                 return self._dispatching.take(self._calls.find(message.call), message, size)
-            case _wire.Result():
+            case _wire.ResultMessage():
                 self._calls.settle(message, size)
-            case _wire.Cancel():
+            case _wire.CancelMessage():
                 self._dispatching.cancel(message)
-            case _wire.Log():
+            case _wire.LogMessage():
                 call = None if message.call is None else self._calls.find(message.call)
                 self._outputs.take_log(call, message.stream, message.text)
-            case _wire.Progress():
+            case _wire.ProgressMessage():
                 call = self._calls.find(message.call)
                 if call is not None:
                     self._dispatching.take_progress(call, message, size)
-            case _wire.Ready():
+            case _wire.ReadyMessage():
                 raise ProtocolViolation("it says `ready` a second time")
         return None

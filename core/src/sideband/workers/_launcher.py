@@ -14,10 +14,10 @@ from typing import Any
 
 import anyio
 
-from ..sandboxing import CommandProcess, CommandRequest, Isolation, LaunchRequest, Probe, WorkerProcess, WorkerUsage
-from ._commands import launch_plain, wait_for_end
+from ..sandboxing import Isolation, LaunchRequest, Probe, ProgramProcess, ProgramRequest, WorkerProcess, WorkerUsage
 from ._errors import WorkerStartFailed
 from ._pipes import WorkerPipes
+from ._programs import launch_plain, wait_for_end
 from ._sdk_files import WORKER_FILE
 from ._usage import read_usage
 
@@ -52,7 +52,7 @@ class PlainSandbox:
         """Start a worker."""
         return await launch(request, isolation=Isolation.NONE, python=self._python)
 
-    async def launch_command(self, request: CommandRequest) -> CommandProcess:
+    async def launch_program(self, request: ProgramRequest) -> ProgramProcess:
         """Start a command."""
         return await launch_plain(request)
 

@@ -15,14 +15,14 @@ from ._logs import LastWords, LineSplitter
 from ._pending import PendingCall, PendingCalls
 from ._watchdog import mebibytes
 
-__all__ = ["Outputs"]
+__all__ = ["WorkerOutputs"]
 
 _CHUNK = 65_536
 _BURST = 4 << 20
 _BYTES_A_SECOND = 10 << 20
 
 
-class Outputs:
+class WorkerOutputs:
     """The output of one worker: what reaches its own descriptors, and the ``log`` messages of its calls.
 
     Args:

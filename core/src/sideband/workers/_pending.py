@@ -12,7 +12,7 @@ from ..ops import LimitExceeded, OpError
 from ._calls import WorkerCall
 from ._errors import CallCancelled, CallError, ProtocolViolation, SkillFailed, SkillRefused
 from ._logs import CallLog
-from ._wire import Dispatch, Result
+from ._wire import DispatchMessage, ResultMessage
 
 __all__ = ["MAX_DISPATCHES", "MAX_IN_FLIGHT", "PendingCall", "PendingCalls"]
 
@@ -60,7 +60,7 @@ class PendingCall:
         self.error: Callable[[], Exception] | None = None
         self.dispatches: dict[str, anyio.CancelScope] = {}
         self.total = 0
-        self.queue: deque[Dispatch] = deque()
+        self.queue: deque[DispatchMessage] = deque()
         self._silent: set[str] = set()
         self._idle: anyio.Event | None = None
         self._quiet: anyio.Event | None = None
@@ -123,7 +123,7 @@ class PendingCall:
         with anyio.CancelScope(shield=True):
             await self._idle.wait()
 
-    def take(self, result: Result, size: int) -> None:
+    def take(self, result: ResultMessage, size: int) -> None:
         """Settle it with what the worker says, in a line of that many bytes."""
         error = result.error
         self.size = size
@@ -169,7 +169,7 @@ class PendingCalls:
             raise ProtocolViolation("it names a call that it was never given")
         return call
 
-    def settle(self, result: Result, size: int) -> None:
+    def settle(self, result: ResultMessage, size: int) -> None:
         """Give a call its result.
 
         Raises:

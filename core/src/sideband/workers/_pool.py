@@ -15,7 +15,7 @@ from ..sandboxing import LaunchRequest, Sandbox
 from ._calls import CallAnswer, WorkerCall, WorkerReport
 from ._errors import CallTimeout, WorkerStartFailed
 from ._host_time import HostTime
-from ._places import Places
+from ._permits import Permits
 from ._slots import Slot, make_way
 from ._worker import Worker
 
@@ -72,7 +72,7 @@ class WorkerPool:
         self._line_timeout = line_timeout
         self._report = report
         self._time = HostTime()
-        self._places = Places(maximum)
+        self._permits = Permits(maximum)
         self._shared: dict[str, Slot] = {}
         self._slots: set[Slot] = set()
         self._closed = False
@@ -140,7 +140,7 @@ class WorkerPool:
             await slot.settled.wait()
         if slot.settled.is_set():
             return
-        if slot.place.granted.is_set():
+        if slot.permit.granted.is_set():
             raise CallTimeout(call.tool, call.timeout, hint="its worker was not ready by then; give it more time")
         hint = f"all {self._maximum} workers were in use; `workers` under [policy] says how many there may be"
         raise CallTimeout(call.tool, call.timeout, hint=hint)
@@ -152,7 +152,7 @@ class WorkerPool:
             return slot
         if self._closed:
             raise WorkerStartFailed(_ENDED)
-        slot = Slot(self._places.ask(call.domain), alone=call.alone)
+        slot = Slot(self._permits.ask(call.domain), alone=call.alone)
         self._slots.add(slot)
         if not call.alone:
             self._shared[call.domain] = slot
@@ -163,15 +163,15 @@ class WorkerPool:
 
     def _exit(self, slot: Slot, call: WorkerCall) -> None:
         slot.exit(call.id)
-        if slot.leaving and not slot.place.granted.is_set():
-            self._places.leave(slot.place)
+        if slot.leaving and not slot.permit.granted.is_set():
+            self._permits.leave(slot.permit)
         self._make_way()
 
     async def _run(self, slot: Slot, request: LaunchRequest) -> None:
         """The life of a slot's worker."""
         try:
             with slot.scope:
-                await slot.place.granted.wait()
+                await slot.permit.granted.wait()
                 await self._serve(slot, request)
         except Exception as error:  # noqa: BLE001  one worker's, whatever it was
             if slot.settled.is_set():
@@ -188,7 +188,7 @@ class WorkerPool:
             await self._sandbox.launch(request),
             limits=request.limits,
             share=self._time.share(),
-            domain=slot.place.domain,
+            domain=slot.permit.domain,
             start_timeout=self._start_timeout,
             cancel_grace=self._cancel_grace,
             write_timeout=self._write_timeout,
@@ -202,25 +202,25 @@ class WorkerPool:
         _log.error("looking after a worker failed", exc_info=error)
         message = f"looking after the worker failed: {type(error).__name__}"
         pid = slot.worker.process.pid if slot.worker is not None else 0
-        self._report(WorkerReport("worker.failed", message, slot.place.domain, pid))
+        self._report(WorkerReport("worker.failed", message, slot.permit.domain, pid))
 
     def _forget(self, slot: Slot) -> None:
         self._slots.discard(slot)
-        if self._shared.get(slot.place.domain) is slot:
-            del self._shared[slot.place.domain]
+        if self._shared.get(slot.permit.domain) is slot:
+            del self._shared[slot.permit.domain]
         if not slot.settled.is_set() and slot.error is None:
             slot.error = WorkerStartFailed(_ENDED)
         slot.settled.set()
-        self._places.leave(slot.place)
+        self._permits.leave(slot.permit)
         self._make_way()
 
     def _make_way(self) -> None:
         """Let as many workers leave as are waited for."""
-        if not self._places.is_waited_for:
+        if not self._permits.is_waited_for:
             return
-        started = [slot for slot in self._slots if slot.place.granted.is_set()]
-        for domain, number in self._places.lacking():
-            make_way([slot for slot in started if domain in (None, slot.place.domain)], number)
+        started = [slot for slot in self._slots if slot.permit.granted.is_set()]
+        for domain, number in self._permits.lacking():
+            make_way([slot for slot in started if domain in (None, slot.permit.domain)], number)
 
     async def _retire_idle(self) -> None:
         while True:

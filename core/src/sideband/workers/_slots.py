@@ -9,7 +9,7 @@ from time import monotonic
 
 import anyio
 
-from ._places import Place
+from ._permits import Permit
 from ._worker import Worker
 
 __all__ = ["Slot", "make_way"]
@@ -19,10 +19,10 @@ _SOON = 60.0
 
 
 class Slot:
-    """A worker that waits for its place, is being started, or is there.
+    """A worker that waits for its permit, is being started, or is there.
 
     Args:
-        place: its place, asked for.
+        permit: its permit, asked for.
         alone: whether it is for one call only.
 
     Attributes:
@@ -34,10 +34,10 @@ class Slot:
         since: since when it has been in use or, if nobody uses it, idle; by ``time.monotonic``.
     """
 
-    __slots__ = ("alone", "calls", "error", "leaving", "place", "scope", "settled", "since", "worker")
+    __slots__ = ("alone", "calls", "error", "leaving", "permit", "scope", "settled", "since", "worker")
 
-    def __init__(self, place: Place, *, alone: bool) -> None:
-        self.place = place
+    def __init__(self, permit: Permit, *, alone: bool) -> None:
+        self.permit = permit
         self.alone = alone
         self.worker: Worker | None = None
         self.error: Exception | None = None
@@ -80,7 +80,7 @@ class Slot:
             return
         self.since = monotonic()
         stuck = self.worker is not None and self.worker.stuck
-        if self.alone or self.leaving or stuck or not self.place.granted.is_set():
+        if self.alone or self.leaving or stuck or not self.permit.granted.is_set():
             self.leave()
 
     def leave(self) -> None:

@@ -15,13 +15,13 @@ from ._errors import ProtocolViolation
 from .runtime import PROTOCOL, BadFrame, decode, encode
 
 __all__ = [
-    "Cancel",
-    "Dispatch",
-    "Log",
+    "CancelMessage",
+    "DispatchMessage",
+    "LogMessage",
     "Message",
-    "Progress",
-    "Ready",
-    "Result",
+    "ProgressMessage",
+    "ReadyMessage",
+    "ResultMessage",
     "call",
     "cancel",
     "dispatch_error",
@@ -36,7 +36,7 @@ _MAX_CAPABILITIES = 1_024
 
 
 @frozen
-class Dispatch:
+class DispatchMessage:
     """``dispatch``: a call wants an op. What the worker says about the call's rights is not kept."""
 
     call: str
@@ -47,7 +47,7 @@ class Dispatch:
 
 
 @frozen
-class Result:
+class ResultMessage:
     """``result``: a call has ended."""
 
     call: str
@@ -56,7 +56,7 @@ class Result:
 
 
 @frozen
-class Cancel:
+class CancelMessage:
     """``cancel``: a skill does not wait for a dispatch any more."""
 
     dispatch: str
@@ -64,7 +64,7 @@ class Cancel:
 
 
 @frozen
-class Log:
+class LogMessage:
     """``log``: a line that a call printed; ``call`` is ``None`` for what belongs to none."""
 
     call: str | None
@@ -73,7 +73,7 @@ class Log:
 
 
 @frozen
-class Progress:
+class ProgressMessage:
     """``progress``: the same as a dispatch of ``progress.report``."""
 
     call: str
@@ -81,7 +81,7 @@ class Progress:
 
 
 @frozen
-class Ready:
+class ReadyMessage:
     """``ready``: the answer to ``hello``."""
 
     version: int
@@ -89,7 +89,7 @@ class Ready:
     lockdown: Mapping[str, Any] | None
 
 
-Message = Dispatch | Result | Cancel | Log | Progress | Ready
+Message = DispatchMessage | ResultMessage | CancelMessage | LogMessage | ProgressMessage | ReadyMessage
 
 
 def parse(line: bytes) -> Message:
@@ -109,7 +109,7 @@ def parse(line: bytes) -> Message:
     return parser(raw)
 
 
-def _dispatch(raw: dict[str, Any]) -> Dispatch:
+def _dispatch(raw: dict[str, Any]) -> DispatchMessage:
     _exact(raw, "dispatch", {"__type__", "__id__", "__dispatch_id__", "__caps__", "__dispatch__"})
     request = raw["__dispatch__"]
     if type(request) is not dict or request.keys() != {"op", "params"}:
@@ -121,7 +121,7 @@ def _dispatch(raw: dict[str, Any]) -> Dispatch:
     if type(params) is not dict:
         raise ProtocolViolation("`params` is not an object")
     identifier = _text(raw, "__dispatch_id__", _MAX_ID)
-    return Dispatch(
+    return DispatchMessage(
         _text(raw, "__id__", _MAX_ID), identifier, _number(identifier), _text(request, "op", _MAX_OP), params
     )
 
@@ -133,16 +133,16 @@ def _number(identifier: str) -> int:
     return int(digits)
 
 
-def _result(raw: dict[str, Any]) -> Result:
+def _result(raw: dict[str, Any]) -> ResultMessage:
     call_id = _text(raw, "__id__", _MAX_ID)
     if "__error__" in raw:
         _exact(raw, "result", {"__type__", "__id__", "__error__"})
-        return Result(call_id, error=_error(raw["__error__"]))
+        return ResultMessage(call_id, error=_error(raw["__error__"]))
     del raw["__type__"], raw["__id__"]
     for key in raw:
         if key.startswith("__"):
             raise ProtocolViolation(f"a result has the reserved key {_brief(key)}")
-    return Result(call_id, raw["value"] if raw.keys() == {"value"} else raw)
+    return ResultMessage(call_id, raw["value"] if raw.keys() == {"value"} else raw)
 
 
 def _error(error: Any) -> Mapping[str, Any]:
@@ -164,23 +164,23 @@ def _error(error: Any) -> Mapping[str, Any]:
     return error
 
 
-def _cancel(raw: dict[str, Any]) -> Cancel:
+def _cancel(raw: dict[str, Any]) -> CancelMessage:
     _exact(raw, "cancel", {"__type__", "__dispatch_id__"})
     identifier = _text(raw, "__dispatch_id__", _MAX_ID)
-    return Cancel(identifier, _number(identifier))
+    return CancelMessage(identifier, _number(identifier))
 
 
-def _log(raw: dict[str, Any]) -> Log:
+def _log(raw: dict[str, Any]) -> LogMessage:
     _exact(raw, "log", {"__type__", "stream", "text"}, {"__id__"})
     stream = raw["stream"]
     if stream not in ("stdout", "stderr"):
         raise ProtocolViolation(f"{_brief(stream)} is no stream")
     if type(raw["text"]) is not str:
         raise ProtocolViolation("the text of a log message is not a text")
-    return Log(_text(raw, "__id__", _MAX_ID) if "__id__" in raw else None, stream, raw["text"])
+    return LogMessage(_text(raw, "__id__", _MAX_ID) if "__id__" in raw else None, stream, raw["text"])
 
 
-def _progress(raw: dict[str, Any]) -> Progress:
+def _progress(raw: dict[str, Any]) -> ProgressMessage:
     _exact(raw, "progress", {"__type__", "__id__"}, {"current", "total", "message"})
     for key in ("current", "total"):
         if key in raw and type(raw[key]) not in (int, float, type(None)):
@@ -188,15 +188,15 @@ def _progress(raw: dict[str, Any]) -> Progress:
     if "message" in raw and type(raw["message"]) not in (str, type(None)):
         raise ProtocolViolation("`message` of a progress message is not a text")
     params = {key: raw[key] for key in ("current", "total", "message") if raw.get(key) is not None}
-    return Progress(_text(raw, "__id__", _MAX_ID), params)
+    return ProgressMessage(_text(raw, "__id__", _MAX_ID), params)
 
 
-def _ready(raw: dict[str, Any]) -> Ready:
+def _ready(raw: dict[str, Any]) -> ReadyMessage:
     _exact(raw, "ready", {"__type__", "version", "python"}, {"lockdown"})
     lockdown = raw.get("lockdown")
     if type(raw["version"]) is not int or not (lockdown is None or type(lockdown) is dict):
         raise ProtocolViolation("a `ready` message has fields of the wrong type")
-    return Ready(raw["version"], _text(raw, "python", 64), lockdown)
+    return ReadyMessage(raw["version"], _text(raw, "python", 64), lockdown)
 
 
 _PARSERS: Mapping[str, Callable[[dict[str, Any]], Message]] = {
@@ -265,7 +265,7 @@ def call(  # noqa: PLR0917  one argument a field of the message
 
 
 def cancel(call_id: str) -> bytes:
-    """Cancel a call."""
+    """CancelMessage a call."""
     return encode({"__type__": "cancel", "__id__": call_id})
 
 

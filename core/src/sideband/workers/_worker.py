@@ -17,7 +17,7 @@ from ._dispatching import Dispatching
 from ._errors import ArgumentsInvalid, CallTimeout, ProtocolViolation, WorkerError, WorkerExited, WorkerStartFailed
 from ._host_time import TimeShare
 from ._intake import Intake
-from ._outputs import Outputs
+from ._outputs import WorkerOutputs
 from ._pending import PendingCall, PendingCalls
 from ._watchdog import Watchdog
 from .runtime import PROTOCOL, Unsendable
@@ -78,7 +78,7 @@ class Worker:
         self._report_to = report
         self._channel = open_channel(process.channel, write_timeout=write_timeout)
         self._calls = PendingCalls()
-        self._outputs = Outputs(process, self._calls, limit=limits.output, share=share, end=self._end_with_report)
+        self._outputs = WorkerOutputs(process, self._calls, limit=limits.output, share=share, end=self._end_with_report)
         self._watchdog = Watchdog(process, limits)
         self._reports: Counter[str] = Counter()
         self._failure: Failure | None = None
@@ -185,7 +185,7 @@ class Worker:
         if not found:
             return None
         ready = _wire.parse(found[0])
-        if not isinstance(ready, _wire.Ready) or len(found) > 1:
+        if not isinstance(ready, _wire.ReadyMessage) or len(found) > 1:
             raise ProtocolViolation("its first message is not `ready`, or not alone")
         if ready.version != PROTOCOL:
             raise ProtocolViolation(f"it speaks version {ready.version} of the protocol, not {PROTOCOL}")

@@ -2,40 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from sideband_model_client import checked_headers
 
-from ._address import Address
+from ._service import ANTHROPIC
 
 __all__ = ["Config"]
 
-_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_VALUE = re.compile(r"[ -~]*")
-# What carries a key belongs into the store of secrets, what frames the request is the client's, and the last two have
-# keys of their own.
-_REFUSED = frozenset(
-    {"authorization", "x-api-key", "cookie", "proxy-authorization"}
-    | {"host", "connection", "content-length", "content-type", "content-encoding", "transfer-encoding", "upgrade"}
-    | {"accept", "accept-encoding", "te", "trailer", "expect"}
-    | {"anthropic-version", "anthropic-beta"}
-)
+_SETTINGS_OF_THEIR_OWN = frozenset({"anthropic-version", "anthropic-beta"})
 _Token = Annotated[str, Field(pattern=r"^[0-9A-Za-z._-]+$")]
 
 
 def _checked_address(text: str) -> str:
-    return Address.parse(text).url("")
+    return ANTHROPIC.parse_address(text).url
 
 
 def _checked_headers(headers: dict[str, str]) -> dict[str, str]:
-    for name, value in headers.items():
-        if name.lower() in _REFUSED:
-            raise ValueError(f"`{name}` can't be set here; a key belongs into the store of secrets")
-        if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
-            raise ValueError(f"`{name}` is no header of one line")
-    return headers
+    return checked_headers(headers, reserved=_SETTINGS_OF_THEIR_OWN)
 
 
 class Config(BaseModel):

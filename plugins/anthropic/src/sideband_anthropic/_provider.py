@@ -11,28 +11,36 @@ from attrs import define, field
 from sideband.messages import Usage
 from sideband.plugins import PluginContext
 from sideband.providers import Finished, ModelInfo, ModelRequest, ProviderRefused, StreamEvent
-from sideband.strict_json import compact, parse_object
+from sideband_model_client import (
+    ServiceAccess,
+    ServiceConnections,
+    ServiceReply,
+    ServiceRequest,
+    broken,
+    find_access,
+    not_a_model,
+    parse_object,
+    refused_inside,
+)
 
 from ._config import Config
-from ._errors import broken, refused, stream_error
-from ._keys import Access, find_access
+from ._known_models import Model, described, known_model, known_models, with_aliases
 from ._messages import has_thoughts
-from ._models import Model, described, known_model, known_models, with_aliases
 from ._request import request_body
-from ._stream import Answer
-from ._transport import Reply, Transport
-from ._version import __version__
+from ._service import ANTHROPIC
+from ._stream import MessagesReader
 
 __all__ = ["Anthropic"]
 
 _LARGEST_LIST = 4 << 20
+_LONGEST_ERROR = 64 << 10
 _MOST_PAGES = 20
 _NO_SUCH_PATH = frozenset({404, 405, 501})
 
 
 @define(eq=False)
 class Anthropic:
-    """The provider. ``state`` of its plugin is the ``Transport``.
+    """The provider. ``state`` of its plugin are the ``ServiceConnections``.
 
     Attributes:
         name: what stands before the colon in ``anthropic:claude-opus-5``.
@@ -47,7 +55,7 @@ class Anthropic:
         Raises:
             ProviderError: it can't be asked; ``ProviderUnconfigured`` if there is no key.
         """
-        access = await find_access(self.name, ctx)
+        access = await self._access(ctx)
         try:
             listed = with_aliases([described(entry) async for entry in self._listed(access, ctx)])
         except ProviderRefused as error:
@@ -59,24 +67,32 @@ class Anthropic:
 
     async def stream(self, request: ModelRequest, ctx: PluginContext) -> AsyncIterator[StreamEvent]:
         """Ask a model. See ``Provider.stream``."""
-        access = await find_access(self.name, ctx)
+        access = await self._access(ctx)
         model = self._models.get(request.model) or known_model(request.model)
         async with self._asked(request, model, access, ctx) as reply:
-            answer = Answer(self.name, reply.headers)
-            async with aclosing(answer.read(reply.chunks())) as events:
+            reader = MessagesReader(reply)
+            async with aclosing(reader.read()) as events:
                 async for event in events:
                     yield event
-        message = answer.message()
+        message = reader.message()
         cost = model.cost(message.usage)
         if cost is not None:
             usage = Usage.model_validate({**message.usage.model_dump(), "cost": cost})
             message = message.model_copy(update={"usage": usage})
         yield Finished(message=message)
 
+    async def _access(self, ctx: PluginContext) -> ServiceAccess:
+        config: Config = ctx.config
+        betas = {"anthropic-beta": ",".join(config.betas)} if config.betas else {}
+        headers = {**config.headers, "anthropic-version": config.version, **betas}
+        return await find_access(
+            ANTHROPIC, ctx, provider=self.name, base_url=config.base_url, key=config.key, headers=headers
+        )
+
     @asynccontextmanager
     async def _asked(
-        self, request: ModelRequest, model: Model, access: Access, ctx: PluginContext
-    ) -> AsyncIterator[Reply]:
+        self, request: ModelRequest, model: Model, access: ServiceAccess, ctx: PluginContext
+    ) -> AsyncIterator[ServiceReply]:
         """The answer, which has begun well.
 
         The service takes thoughts back only unchanged, from the same model, and after the same words. It is asked
@@ -85,30 +101,15 @@ class Anthropic:
         config: Config = ctx.config
         for thoughts in (True, False):
             body = request_body(request, model, provider=self.name, cache=config.cache, thoughts=thoughts)
-            async with self._exchange("POST", "/v1/messages", access, ctx, body) as reply:
-                error = await self._refusal(reply, access)
+            async with self._exchange("/v1/messages", access, ctx, body) as reply:
+                error = await _refusal(reply)
                 if error is None:
                     yield reply
                     return
             if not (thoughts and has_thoughts(body["messages"]) and _is_about_thoughts(error)):
                 raise error
 
-    async def _refusal(self, reply: Reply, access: Access) -> ProviderRefused | None:
-        if not 200 <= reply.status < 300:
-            return refused(self.name, reply.status, await reply.text(), reply.headers, origin=access.address.origin)
-        kind = reply.headers.get("content-type", "text/event-stream").partition(";")[0].strip().lower()
-        if kind not in {"application/json", "text/html"}:
-            return None
-        text = await reply.text()
-        try:
-            error = parse_object(text).get("error")
-        except ValueError:
-            error = None
-        if error is None:
-            raise broken(self.name, f"the answer is `{kind}`, and no stream of events")
-        return stream_error(self.name, text, error, reply.headers)
-
-    async def _listed(self, access: Access, ctx: PluginContext) -> AsyncIterator[dict[str, Any]]:
+    async def _listed(self, access: ServiceAccess, ctx: PluginContext) -> AsyncIterator[dict[str, Any]]:
         after = ""
         for _ in range(_MOST_PAGES):
             page = await self._page(f"/v1/models?limit=1000{after}", access, ctx)
@@ -121,37 +122,44 @@ class Anthropic:
                 return
             after = f"&after_id={quote(last, safe='')}"
 
-    async def _page(self, path: str, access: Access, ctx: PluginContext) -> dict[str, Any]:
-        async with self._exchange("GET", path, access, ctx) as reply:
+    async def _page(self, path: str, access: ServiceAccess, ctx: PluginContext) -> dict[str, Any]:
+        async with self._exchange(path, access, ctx) as reply:
+            await reply.check()
             text = await reply.text(_LARGEST_LIST)
-            if not 200 <= reply.status < 300:
-                raise refused(self.name, reply.status, text, reply.headers, origin=access.address.origin)
         try:
             return parse_object(text)
-        except ValueError as error:
-            raise broken(self.name, f"the list of models can't be read: {error}") from error
+        except ValueError:
+            raise not_a_model(access, "something that is no list of models", text, reply.headers) from None
 
     @asynccontextmanager
     async def _exchange(
-        self, method: str, path: str, access: Access, ctx: PluginContext, body: Mapping[str, Any] | None = None
-    ) -> AsyncIterator[Reply]:
+        self, path: str, access: ServiceAccess, ctx: PluginContext, body: Mapping[str, Any] | None = None
+    ) -> AsyncIterator[ServiceReply]:
         config: Config = ctx.config
-        transport: Transport = ctx.state
-        headers = {
-            "user-agent": f"sideband-anthropic/{__version__}",
-            **config.headers,
-            "accept": "application/json" if body is None else "text/event-stream",
-            "anthropic-version": config.version,
-            **({"anthropic-beta": ",".join(config.betas)} if config.betas else {}),
-            **access.headers,
-        }
-        content = None
-        if body is not None:
-            headers["content-type"] = "application/json"
-            content = compact(body).encode()
-        address = access.address
-        async with transport.exchange(method, address.url(path), address.origin, headers, content) as reply:
+        connections: ServiceConnections = ctx.state
+        request = ServiceRequest(
+            access, path, body, connect_timeout=config.connect_timeout, idle_timeout=config.idle_timeout
+        )
+        async with connections.exchange(request) as reply:
             yield reply
+
+
+async def _refusal(reply: ServiceReply) -> ProviderRefused | None:
+    """The error that the answer is instead of a stream, if it is one that may depend on what was asked."""
+    try:
+        await reply.check()
+    except ProviderRefused as error:
+        return error
+    if reply.kind != "application/json":
+        return None
+    text = await reply.text(_LONGEST_ERROR)
+    try:
+        told = parse_object(text).get("error")
+    except ValueError:
+        told = None
+    if told is None:
+        raise broken(reply.access, "the answer is `application/json`, and no stream of events")
+    return refused_inside(reply.access, told, reply.headers, body=text)
 
 
 def _is_about_thoughts(error: ProviderRefused) -> bool:

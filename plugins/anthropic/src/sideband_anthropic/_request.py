@@ -6,8 +6,8 @@ from typing import Any
 
 from sideband.providers import ModelRequest, ToolSchema
 
+from ._known_models import Model
 from ._messages import conversation, has_thoughts
-from ._models import Model
 
 __all__ = ["request_body"]
 

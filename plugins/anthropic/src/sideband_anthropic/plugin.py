@@ -6,23 +6,19 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from sideband.plugins import PluginContext
+from sideband_model_client import ServiceConnections
 
 from ._config import Config
 from ._provider import Anthropic
-from ._transport import Transport
 
 __all__ = ["Config", "lifespan", "sideband_providers"]
 
 
 @asynccontextmanager
-async def lifespan(ctx: PluginContext) -> AsyncIterator[Transport]:
+async def lifespan(ctx: PluginContext) -> AsyncIterator[ServiceConnections]:
     """Keep connections for as long as the host lives."""
-    config: Config = ctx.config
-    transport = Transport(ctx.plugin, config.connect_timeout, config.idle_timeout, config.ca_file)
-    try:
-        yield transport
-    finally:
-        await transport.aclose()
+    async with ServiceConnections(ctx.config.ca_file) as connections:
+        yield connections
 
 
 def sideband_providers() -> list[Anthropic]:

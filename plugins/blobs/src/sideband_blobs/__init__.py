@@ -6,7 +6,17 @@ What is wrong with a blob is told by the errors of `sideband.blobs`.
 
 from ._config import Config
 from ._errors import BlobsError, BlobsFull, BlobsNotText
-from ._models import Content, Deleted, Kept, Listed
+from ._models import BlobDeleteResult, BlobGetResult, BlobInfo, BlobListResult
 from ._version import __version__
 
-__all__ = ["BlobsError", "BlobsFull", "BlobsNotText", "Config", "Content", "Deleted", "Kept", "Listed", "__version__"]
+__all__ = [
+    "BlobDeleteResult",
+    "BlobGetResult",
+    "BlobInfo",
+    "BlobListResult",
+    "BlobsError",
+    "BlobsFull",
+    "BlobsNotText",
+    "Config",
+    "__version__",
+]

@@ -7,21 +7,31 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-__all__ = ["Content", "DeleteParams", "Deleted", "GetParams", "Kept", "ListParams", "Listed", "PutParams", "StatParams"]
+__all__ = [
+    "BlobDeleteParams",
+    "BlobDeleteResult",
+    "BlobGetParams",
+    "BlobGetResult",
+    "BlobInfo",
+    "BlobListParams",
+    "BlobListResult",
+    "BlobPutParams",
+    "BlobStatParams",
+]
 
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
-class _Params(BaseModel):
+class _BlobParams(BaseModel):
     # an error about a parameter must not carry the value of another one
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
-class _DigestParams(_Params):
+class _BlobDigestParams(_BlobParams):
     sha256: Digest = Field(description="the digest of its content: 64 lower-case hexadecimal digits")
 
 
-class PutParams(_Params):
+class BlobPutParams(_BlobParams):
     """Parameters of `blobs.put`."""
 
     content: str | bytes | None = Field(None, description="what to keep; text is kept as UTF-8")
@@ -43,7 +53,7 @@ class PutParams(_Params):
         return b64decode(self.base64 or "") if self.content is None else self.content
 
 
-class GetParams(_DigestParams):
+class BlobGetParams(_BlobDigestParams):
     """Parameters of `blobs.get`."""
 
     kind: Literal["bytes", "text", "base64"] = Field("bytes", description="how to answer it")
@@ -51,21 +61,21 @@ class GetParams(_DigestParams):
     length: int | None = Field(None, ge=1, description="how many bytes at most; by default all that there are")
 
 
-class StatParams(_DigestParams):
+class BlobStatParams(_BlobDigestParams):
     """Parameters of `blobs.stat`."""
 
 
-class DeleteParams(_DigestParams):
+class BlobDeleteParams(_BlobDigestParams):
     """Parameters of `blobs.delete`."""
 
 
-class ListParams(_Params):
+class BlobListParams(_BlobParams):
     """Parameters of `blobs.list`."""
 
     limit: int | None = Field(None, ge=1, description="how many at most")
 
 
-class Kept(BaseModel):
+class BlobInfo(BaseModel):
     """A blob that is there.
 
     Attributes:
@@ -77,7 +87,7 @@ class Kept(BaseModel):
     size: int
 
 
-class Content(Kept):
+class BlobGetResult(BlobInfo):
     """What a blob holds.
 
     Attributes:
@@ -89,7 +99,7 @@ class Content(Kept):
     next: int | None = None
 
 
-class Listed(BaseModel):
+class BlobListResult(BaseModel):
     """Blobs, by digest.
 
     Attributes:
@@ -97,11 +107,11 @@ class Listed(BaseModel):
         truncated: whether there are more.
     """
 
-    blobs: list[Kept]
+    blobs: list[BlobInfo]
     truncated: bool = False
 
 
-class Deleted(BaseModel):
+class BlobDeleteResult(BaseModel):
     """Whether there was such a blob.
 
     Attributes:

@@ -2,48 +2,45 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 
 from anyio import to_thread
 from sideband.blobs import BlobMissing, BlobScope, BlobTooLarge
 from sideband.ops import Level, OpContext, op
 
-from ._errors import BlobsFull, BlobsNotText
+from ._errors import BlobsFull
 from ._models import (
-    Content,
-    Deleted,
-    DeleteParams,
-    GetParams,
-    Kept,
-    Listed,
-    ListParams,
-    PutParams,
-    StatParams,
+    BlobDeleteParams,
+    BlobDeleteResult,
+    BlobGetParams,
+    BlobGetResult,
+    BlobInfo,
+    BlobListParams,
+    BlobListResult,
+    BlobPutParams,
+    BlobStatParams,
 )
+from ._preview import preview_delete, preview_put
+from ._reading import read_part
 from ._state import Blobs
-from ._taking_back import preview_delete, preview_put, reconcile_delete, reconcile_put, undo_delete, undo_put
+from ._undo import reconcile_delete, reconcile_put, undo_delete, undo_put
 
 __all__ = ["delete", "get", "list_", "put", "stat"]
 
 
-# How much on either side of a part is searched for a secret that its beginning or end would divide.
-_AROUND = 64 * 1024
-
-
-def _reading(params: GetParams | StatParams) -> BlobScope:  # noqa: ARG001  as the broker calls it
+def _reading(params: BlobGetParams | BlobStatParams) -> BlobScope:  # noqa: ARG001  as the broker calls it
     return BlobScope(mode="read")
 
 
-def _writing(params: PutParams) -> BlobScope:  # noqa: ARG001  as the broker calls it
+def _writing(params: BlobPutParams) -> BlobScope:  # noqa: ARG001  as the broker calls it
     return BlobScope(mode="write")
 
 
-def _listing(params: ListParams) -> BlobScope:  # noqa: ARG001  as the broker calls it
+def _listing(params: BlobListParams) -> BlobScope:  # noqa: ARG001  as the broker calls it
     return BlobScope(mode="list")
 
 
-def _deleting(params: DeleteParams) -> BlobScope:  # noqa: ARG001  as the broker calls it
+def _deleting(params: BlobDeleteParams) -> BlobScope:  # noqa: ARG001  as the broker calls it
     return BlobScope(mode="delete")
 
 
@@ -57,7 +54,7 @@ def _deleting(params: DeleteParams) -> BlobScope:  # noqa: ARG001  as the broker
     reconcile=reconcile_put,
     undo=undo_put,
 )
-async def put(params: PutParams, ctx: OpContext) -> Kept:
+async def put(params: BlobPutParams, ctx: OpContext) -> BlobInfo:
     """Keep bytes or a text, by their content: the same content is kept once.
 
     Args:
@@ -93,7 +90,7 @@ async def put(params: PutParams, ctx: OpContext) -> Kept:
         blob = await ctx.blobs.put(data)
         if not there:
             state.added(blob.size)
-    return Kept(sha256=blob.sha256, size=blob.size)
+    return BlobInfo(sha256=blob.sha256, size=blob.size)
 
 
 @op(
@@ -103,7 +100,7 @@ async def put(params: PutParams, ctx: OpContext) -> Kept:
     level=Level.MONITORED,
     record=("sha256", "kind", "offset", "length"),
 )
-async def get(params: GetParams, ctx: OpContext) -> Content:
+async def get(params: BlobGetParams, ctx: OpContext) -> BlobGetResult:
     """Get what is kept under a digest, or a part of it. Its digest is checked.
 
     Args:
@@ -123,45 +120,11 @@ async def get(params: GetParams, ctx: OpContext) -> Content:
     Example:
         ``{"sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "kind": "text"}``
     """
-    state: Blobs = ctx.state
-    limit = state.config.max_read_bytes
-    async with ctx.blobs.open(params.sha256) as reader:
-        size = reader.blob.size
-        if params.length is None and size - params.offset > limit:
-            raise BlobTooLarge(limit)
-        end = params.offset + min(params.length or limit, limit)
-        begin = max(0, params.offset - _AROUND)
-        around = bytearray()
-        position = 0
-        # to the end, whatever was asked for: only then it is known to be what it is called
-        async for piece in reader:
-            around += piece[max(0, begin - position) : max(0, end + _AROUND - position)]
-            position += len(piece)
-    data = around[params.offset - begin : end - begin]
-    following = params.offset + len(data)
-    content: str | bytes = bytes(data)
-    if params.kind == "base64":
-        content = base64.b64encode(data).decode()
-    elif params.kind == "text":
-        content, left = _text(bytes(data), params, last=following >= size)
-        following -= left
-    for cut in (params.offset - begin, following - begin):
-        ctx.check_cut(bytes(around[max(0, cut - _AROUND) : cut]), bytes(around[cut : cut + _AROUND]))
-    return Content(sha256=params.sha256, size=size, content=content, next=following if following < size else None)
-
-
-def _text(data: bytes, params: GetParams, *, last: bool) -> tuple[str, int]:
-    """The text, and how many bytes at the end are the beginning of a character whose rest was not asked for."""
-    try:
-        return data.decode(), 0
-    except UnicodeDecodeError as error:
-        if not last and error.reason == "unexpected end of data" and error.start > 0:
-            return data[: error.start].decode(), len(data) - error.start
-        raise BlobsNotText(params.sha256, params.offset + error.start) from None
+    return await read_part(params, ctx)
 
 
 @op("blobs.stat", requires="blobs", scope=_reading, level=Level.MONITORED, record=("sha256",))
-async def stat(params: StatParams, ctx: OpContext) -> Kept:
+async def stat(params: BlobStatParams, ctx: OpContext) -> BlobInfo:
     """Tell how large the blob with a digest is.
 
     Args:
@@ -180,11 +143,11 @@ async def stat(params: StatParams, ctx: OpContext) -> Kept:
     found = await ctx.blobs.find(params.sha256)
     if found is None:
         raise BlobMissing(params.sha256)
-    return Kept(sha256=found.sha256, size=found.size)
+    return BlobInfo(sha256=found.sha256, size=found.size)
 
 
 @op("blobs.list", requires="blobs", scope=_listing, level=Level.MONITORED, record=("limit",))
-async def list_(params: ListParams, ctx: OpContext) -> Listed:
+async def list_(params: BlobListParams, ctx: OpContext) -> BlobListResult:
     """List the blobs of the host, whoever has put them there. Needs `blobs:mode=list`.
 
     Args:
@@ -203,8 +166,8 @@ async def list_(params: ListParams, ctx: OpContext) -> Listed:
     state: Blobs = ctx.state
     limit = min(params.limit or state.config.max_entries, state.config.max_entries)
     found = await ctx.blobs.list(limit=limit + 1)
-    kept = [Kept(sha256=one.sha256, size=one.size) for one in found[:limit]]
-    return Listed(blobs=kept, truncated=len(found) > limit)
+    kept = [BlobInfo(sha256=one.sha256, size=one.size) for one in found[:limit]]
+    return BlobListResult(blobs=kept, truncated=len(found) > limit)
 
 
 @op(
@@ -218,7 +181,7 @@ async def list_(params: ListParams, ctx: OpContext) -> Listed:
     reconcile=reconcile_delete,
     undo=undo_delete,
 )
-async def delete(params: DeleteParams, ctx: OpContext) -> Deleted:
+async def delete(params: BlobDeleteParams, ctx: OpContext) -> BlobDeleteResult:
     """Delete a blob, whoever has put it there. It can't be taken back. Needs `blobs:mode=delete`.
 
     Args:
@@ -238,9 +201,9 @@ async def delete(params: DeleteParams, ctx: OpContext) -> Deleted:
     async with state.adding:
         found = await ctx.blobs.find(params.sha256)
         if found is None:
-            return Deleted(deleted=False)
+            return BlobDeleteResult(deleted=False)
         await ctx.note({"sha256": params.sha256, "size": found.size})
         deleted = await ctx.blobs.delete(params.sha256)
         if deleted:
             state.added(-found.size)
-    return Deleted(deleted=deleted)
+    return BlobDeleteResult(deleted=deleted)

@@ -12,7 +12,7 @@ from ._output import format_table, paragraph
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from sideband.ledger import EffectRecord, LedgerEntry, Verdict
+    from sideband.ledger import EffectRecord, LedgerEntry, Verification
 
 __all__ = [
     "describe_decision",
@@ -37,7 +37,7 @@ _GIVERS = {
 _LONGEST_VALUE = 600
 
 
-def describe_verdict(verdict: Verdict) -> str:
+def describe_verdict(verdict: Verification) -> str:
     """What `audit verify` found."""
     head = f", the last one is {verdict.head.hash[:16]}…" if verdict.head else ""
     if verdict.ok and verdict.notices:
@@ -53,7 +53,7 @@ def describe_verdict(verdict: Verdict) -> str:
     return "\n".join([*lines, *(f"  note: {one}" for one in verdict.notices)])
 
 
-def verdict_data(verdict: Verdict) -> dict[str, Any]:
+def verdict_data(verdict: Verification) -> dict[str, Any]:
     """A verdict as data."""
     return {
         "ok": verdict.ok,

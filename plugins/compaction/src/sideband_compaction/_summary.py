@@ -12,9 +12,9 @@ from sideband_agent import with_file_lists, without_file_lists
 
 from ._config import Config
 from ._errors import SummaryUnusable
-from ._model import Writer
-from ._prompts import history_prompt, turn_prompt
 from ._record import record, weight
+from ._summary_prompts import history_prompt, turn_prompt
+from ._writer import Writer
 
 __all__ = ["summarise"]
 

@@ -78,12 +78,12 @@ Handle = Annotated[str, AfterValidator(_check_handle)]
 Key = Annotated[Data, Field(min_length=1, max_length=_LONGEST_KEY)]
 
 
-class _Params(BaseModel):
+class _CryptoParams(BaseModel):
     # an error about a parameter must not carry a key
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
-class _WithKey(_Params):
+class _WithKey(_CryptoParams):
     """A key: its bytes, or the name under which the host keeps it."""
 
     key: Key | None = Field(default=None, repr=False)
@@ -96,7 +96,7 @@ class _WithKey(_Params):
         return self
 
 
-class HashParams(_Params):
+class HashParams(_CryptoParams):
     """Parameters of `crypto.hash`."""
 
     data: Data
@@ -118,14 +118,14 @@ class HmacVerifyParams(HmacParams):
     mac: Annotated[Raw, Field(max_length=64)]
 
 
-class CompareParams(_Params):
+class CompareParams(_CryptoParams):
     """Parameters of `crypto.compare`."""
 
     a: Data
     b: Data
 
 
-class RandomParams(_Params):
+class RandomParams(_CryptoParams):
     """Parameters of `crypto.random`."""
 
     length: Annotated[int, Field(ge=1, le=64 * 1024)] = 32
@@ -213,13 +213,13 @@ class VerifyParams(SignParams):
     signature: Annotated[Raw, Field(max_length=4096)]
 
 
-class GenerateKeyParams(_Params):
+class GenerateKeyParams(_CryptoParams):
     """Parameters of `crypto.generate_key`."""
 
     kind: KeyKind
 
 
-class CreateKeyParams(_Params):
+class CreateKeyParams(_CryptoParams):
     """Parameters of `crypto.create_key`."""
 
     kind: KeyKind

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import attrs
 from sideband.ops import Scope
 
-__all__ = ["NO_SECRET", "CryptoScope"]
+__all__ = ["CryptoScope", "scope_of"]
 
-NO_SECRET = "-"  # noqa: S105  no name of a secret: those begin with a letter or digit
+_NO_SECRET = "-"  # noqa: S105  no name of a secret: those begin with a letter or digit
 """What `key` is in a request that uses no stored key."""
 
 
@@ -22,3 +25,12 @@ class CryptoScope(Scope, family="crypto"):
 
     op: str | None = None
     key: str | None = None
+
+
+def scope_of(verb: str) -> Callable[[Any], CryptoScope]:
+    """What an op needs to be granted: itself, with the stored key that its parameters name, or with none."""
+
+    def scope(params: Any) -> CryptoScope:
+        return CryptoScope(op=verb, key=getattr(params, "handle", None) or _NO_SECRET)
+
+    return scope

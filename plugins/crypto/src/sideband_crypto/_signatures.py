@@ -1,22 +1,50 @@
-"""Makes and checks signatures with keys that were checked."""
+"""Makes and checks signatures."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sideband.ops import OpContext
+
 from ._digests import library_digest
 from ._errors import CryptoValue
-from ._models import SignParams
+from ._key_material import key_bytes
+from ._key_reading import private_key, public_key
+from ._limits import check_size
+from ._models import SignParams, VerifyParams
+from ._state import Work
 
 if TYPE_CHECKING:
-    from ._keys import Private, Public
+    from ._key_reading import Private, Public
 
-__all__ = ["check_choices", "fits", "signed"]
+__all__ = ["sign", "verify"]
 
 _CURVE_DIGESTS = {256: "sha256", 384: "sha384"}
 
 
-def check_choices(params: SignParams) -> None:
+async def sign(params: SignParams, ctx: OpContext) -> bytes:
+    """Sign some data."""
+    work: Work = ctx.state
+    check_size(work.config, params.data)
+    _check_choices(params)
+    raw = await key_bytes(ctx, params.key, params.handle)
+    return await work.run(ctx, lambda: _signed(private_key(raw, params.algorithm, params.handle), params))
+
+
+async def verify(params: VerifyParams, ctx: OpContext) -> bool:
+    """Check a signature."""
+    work: Work = ctx.state
+    check_size(work.config, params.data)
+    _check_choices(params)
+    raw = await key_bytes(ctx, params.key, params.handle)
+
+    def run() -> bool:
+        return _fits(public_key(raw, params.algorithm, params.handle), params, params.signature)
+
+    return await work.run(ctx, run)
+
+
+def _check_choices(params: SignParams) -> None:
     """Refuse what the algorithm does not have.
 
     Raises:
@@ -28,7 +56,7 @@ def check_choices(params: SignParams) -> None:
         raise CryptoValue(f"`{params.algorithm}` has one form only", hint="leave `form` out")
 
 
-def signed(key: Private, params: SignParams) -> bytes:
+def _signed(key: Private, params: SignParams) -> bytes:
     """The signature of the data."""
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
@@ -40,7 +68,7 @@ def signed(key: Private, params: SignParams) -> bytes:
     return key.sign(params.data)
 
 
-def fits(key: Public, params: SignParams, signature: bytes) -> bool:
+def _fits(key: Public, params: SignParams, signature: bytes) -> bool:
     """Whether the signature is one of the data. Whatever is wrong with it, it is not."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric import ec, rsa

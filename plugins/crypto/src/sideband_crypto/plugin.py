@@ -9,20 +9,10 @@ import anyio
 from sideband.ops import OpFamily
 from sideband.plugins import PluginContext
 
-from ._cipher_ops import (
-    aes_cbc_decrypt,
-    aes_cbc_encrypt,
-    aes_gcm_decrypt,
-    aes_gcm_encrypt,
-    rsa_oaep_decrypt,
-    rsa_oaep_encrypt,
-)
 from ._config import Config
-from ._derive_ops import hkdf, pbkdf2, scrypt
-from ._digest_ops import compare_bytes, hash_data, hmac_data, hmac_verify, random_bytes
+from ._ops import OPS
 from ._scope import CryptoScope
-from ._signature_ops import create_key, generate_key, sign_data, verify_signature
-from ._work import Work
+from ._state import Work
 
 __all__ = ["Config", "lifespan", "sideband_ops"]
 
@@ -38,26 +28,7 @@ def sideband_ops() -> OpFamily:
     """The ops of the family."""
     return OpFamily(
         name="crypto",
-        ops=(
-            aes_cbc_decrypt,
-            aes_cbc_encrypt,
-            aes_gcm_decrypt,
-            aes_gcm_encrypt,
-            compare_bytes,
-            create_key,
-            generate_key,
-            hash_data,
-            hkdf,
-            hmac_data,
-            hmac_verify,
-            pbkdf2,
-            random_bytes,
-            rsa_oaep_decrypt,
-            rsa_oaep_encrypt,
-            scrypt,
-            sign_data,
-            verify_signature,
-        ),
+        ops=OPS,
         scope=CryptoScope,
         doc="Digests, signatures and encryption, with keys that skills can use without seeing them.",
     )

@@ -6,25 +6,36 @@ What is wrong with a path or a file is told by the errors of `sideband_confined_
 
 from ._config import Config
 from ._errors import FilesError, FilesNotText, FilesTooMany
-from ._models import Deleted, Entries, Entry, FolderMade, Found, Moved, Read, Restored, Status, Written
+from ._models import (
+    FileDeleteResult,
+    FileFindResult,
+    FileListEntry,
+    FileListResult,
+    FileMoveResult,
+    FileReadResult,
+    FileRestoreResult,
+    FileStatus,
+    FileWriteResult,
+    FolderMakeResult,
+)
 from ._scope import FilesScope
 from ._version import __version__
 
 __all__ = [
     "Config",
-    "Deleted",
-    "Entries",
-    "Entry",
+    "FileDeleteResult",
+    "FileFindResult",
+    "FileListEntry",
+    "FileListResult",
+    "FileMoveResult",
+    "FileReadResult",
+    "FileRestoreResult",
+    "FileStatus",
+    "FileWriteResult",
     "FilesError",
     "FilesNotText",
     "FilesScope",
     "FilesTooMany",
-    "FolderMade",
-    "Found",
-    "Moved",
-    "Read",
-    "Restored",
-    "Status",
-    "Written",
+    "FolderMakeResult",
     "__version__",
 ]

@@ -10,8 +10,8 @@ from sideband.ops import OpContext
 from sideband_confined_files import ConfinedFolder, FileChanged, FileMissing, FileTaken, NewFile
 
 from ._kept import Before, look
-from ._places import Target
 from ._state import Files
+from ._targets import FileTarget
 
 __all__ = ["Change", "look_first", "put", "remove"]
 
@@ -33,7 +33,7 @@ class Change:
 
 async def put(
     ctx: OpContext,
-    target: Target,
+    target: FileTarget,
     fill: Callable[[NewFile, Before | None], Awaitable[None]],
     answer: Callable[[Change], Mapping[str, Any]],
     *,
@@ -72,7 +72,7 @@ async def put(
 
 
 async def remove(
-    ctx: OpContext, target: Target, answer: Callable[[Before], Mapping[str, Any]], *, expected: str | None
+    ctx: OpContext, target: FileTarget, answer: Callable[[Before], Mapping[str, Any]], *, expected: str | None
 ) -> Before:
     """Have nothing at a path where there is a file."""
     files: Files = ctx.state
@@ -87,7 +87,7 @@ async def remove(
 
 
 async def look_first(
-    ctx: OpContext, folder: ConfinedFolder, target: Target, *, overwrite: bool, expected: str | None
+    ctx: OpContext, folder: ConfinedFolder, target: FileTarget, *, overwrite: bool, expected: str | None
 ) -> Before | None:
     """What is at a path that is to be changed, kept as far as the limits allow.
 
@@ -108,7 +108,7 @@ async def look_first(
     return before
 
 
-async def _is_there(folder: ConfinedFolder, target: Target) -> bool:
+async def _is_there(folder: ConfinedFolder, target: FileTarget) -> bool:
     try:
         await folder.entry(target.path)
     except FileMissing:

@@ -10,7 +10,7 @@ from sideband.ops import OpContext
 from sideband_confined_files import ConfinedFolder, FileMissing, FileReader, FileTooLarge
 
 from ._config import Config
-from ._places import Target
+from ._targets import FileTarget
 
 __all__ = ["Before", "look"]
 
@@ -36,7 +36,7 @@ class Before:
         return {"sha256": self.sha256, "size": self.size, "permissions": self.permissions, "kept": self.kept}
 
 
-async def look(folder: ConfinedFolder, target: Target, ctx: OpContext, config: Config) -> Before | None:
+async def look(folder: ConfinedFolder, target: FileTarget, ctx: OpContext, config: Config) -> Before | None:
     """What is there, kept as a blob if it is small enough; ``None`` for nothing.
 
     Args:

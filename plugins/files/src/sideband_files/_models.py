@@ -7,26 +7,26 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 __all__ = [
-    "CopyParams",
-    "DeleteParams",
-    "Deleted",
-    "Entries",
-    "Entry",
-    "FindParams",
-    "FolderMade",
-    "FolderParams",
-    "Found",
-    "ListParams",
-    "MoveParams",
-    "Moved",
-    "Read",
-    "ReadParams",
-    "RestoreParams",
-    "Restored",
-    "StatParams",
-    "Status",
-    "WriteParams",
-    "Written",
+    "FileCopyParams",
+    "FileDeleteParams",
+    "FileDeleteResult",
+    "FileFindParams",
+    "FileFindResult",
+    "FileListEntry",
+    "FileListParams",
+    "FileListResult",
+    "FileMoveParams",
+    "FileMoveResult",
+    "FileReadParams",
+    "FileReadResult",
+    "FileRestoreParams",
+    "FileRestoreResult",
+    "FileStatParams",
+    "FileStatus",
+    "FileWriteParams",
+    "FileWriteResult",
+    "FolderMakeParams",
+    "FolderMakeResult",
 ]
 
 PathText = Annotated[str, StringConstraints(max_length=4_096)]
@@ -35,16 +35,16 @@ Pattern = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Kind = Literal["file", "folder", "link", "other"]
 
 
-class _Params(BaseModel):
+class _FileParams(BaseModel):
     # an error about a parameter must not carry the value of another one
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
-class _PathParams(_Params):
+class _FilePathParams(_FileParams):
     path: PathText = Field(description="below the host's folder for files, or absolute")
 
 
-class ReadParams(_PathParams):
+class FileReadParams(_FilePathParams):
     """Parameters of `files.read`."""
 
     kind: Literal["text", "bytes", "blob"] = Field("text", description="what to answer: `blob` keeps it as a blob")
@@ -52,7 +52,7 @@ class ReadParams(_PathParams):
     length: int | None = Field(None, ge=1, description="how many bytes at most; by default all that there are")
 
 
-class WriteParams(_PathParams):
+class FileWriteParams(_FilePathParams):
     """Parameters of `files.write`."""
 
     content: str | bytes | None = Field(None, description="what to write; text is written as UTF-8")
@@ -68,7 +68,7 @@ class WriteParams(_PathParams):
         return self
 
 
-class ListParams(_Params):
+class FileListParams(_FileParams):
     """Parameters of `files.list`."""
 
     path: PathText = Field(".", description="the folder; by default the host's own for files")
@@ -77,7 +77,7 @@ class ListParams(_Params):
     hidden: bool = Field(default=False, description="names that begin with a dot too")
 
 
-class FindParams(_Params):
+class FileFindParams(_FileParams):
     """Parameters of `files.find`."""
 
     pattern: Pattern = Field(description="such as `**/*.csv`: `*` and `?` within a name, `**` any folders")
@@ -86,23 +86,23 @@ class FindParams(_Params):
     hidden: bool = Field(default=False, description="names that begin with a dot too")
 
 
-class StatParams(_PathParams):
+class FileStatParams(_FilePathParams):
     """Parameters of `files.stat`."""
 
     digest: bool = Field(default=False, description="calculate its SHA-256 too")
 
 
-class DeleteParams(_PathParams):
+class FileDeleteParams(_FilePathParams):
     """Parameters of `files.delete`."""
 
     expected: Digest | None = Field(None, description="the SHA-256 that the file must have")
 
 
-class FolderParams(_PathParams):
+class FolderMakeParams(_FilePathParams):
     """Parameters of `files.make_folder`."""
 
 
-class MoveParams(_PathParams):
+class FileMoveParams(_FilePathParams):
     """Parameters of `files.move`."""
 
     target: PathText = Field(description="its new path")
@@ -110,14 +110,14 @@ class MoveParams(_PathParams):
     expected: Digest | None = Field(None, description="the SHA-256 that the file must have")
 
 
-class CopyParams(_PathParams):
+class FileCopyParams(_FilePathParams):
     """Parameters of `files.copy`."""
 
     target: PathText = Field(description="the path of the copy")
     overwrite: bool = Field(default=False, description="whether a file at the target may be replaced")
 
 
-class RestoreParams(_PathParams):
+class FileRestoreParams(_FilePathParams):
     """Parameters of `files.restore`."""
 
     blob: Digest | None = Field(None, description="the blob to put there; without one, the file is removed")
@@ -131,7 +131,7 @@ class RestoreParams(_PathParams):
         return self
 
 
-class Read(BaseModel):
+class FileReadResult(BaseModel):
     """What was read.
 
     Attributes:
@@ -149,7 +149,7 @@ class Read(BaseModel):
     sha256: str | None = None
 
 
-class Written(BaseModel):
+class FileWriteResult(BaseModel):
     """What was written.
 
     Attributes:
@@ -165,7 +165,7 @@ class Written(BaseModel):
     replaced: bool
 
 
-class Entry(BaseModel):
+class FileListEntry(BaseModel):
     """What is known about one name. A link is never followed.
 
     Attributes:
@@ -181,7 +181,7 @@ class Entry(BaseModel):
     modified: float
 
 
-class Entries(BaseModel):
+class FileListResult(BaseModel):
     """Names in a folder, in order.
 
     Attributes:
@@ -192,12 +192,12 @@ class Entries(BaseModel):
     """
 
     path: str
-    entries: list[Entry]
+    entries: list[FileListEntry]
     next: str | None = None
     left_out: int = 0
 
 
-class Found(BaseModel):
+class FileFindResult(BaseModel):
     """What a search found, folder by folder, in order.
 
     Attributes:
@@ -207,11 +207,11 @@ class Found(BaseModel):
     """
 
     path: str
-    entries: list[Entry]
+    entries: list[FileListEntry]
     truncated: bool = False
 
 
-class Status(BaseModel):
+class FileStatus(BaseModel):
     """What is known about a path.
 
     Attributes:
@@ -231,7 +231,7 @@ class Status(BaseModel):
     sha256: str | None = None
 
 
-class Deleted(BaseModel):
+class FileDeleteResult(BaseModel):
     """What was deleted.
 
     Attributes:
@@ -245,7 +245,7 @@ class Deleted(BaseModel):
     size: int = 0
 
 
-class FolderMade(BaseModel):
+class FolderMakeResult(BaseModel):
     """A folder that is there.
 
     Attributes:
@@ -257,7 +257,7 @@ class FolderMade(BaseModel):
     made: bool
 
 
-class Moved(BaseModel):
+class FileMoveResult(BaseModel):
     """A file under its new name.
 
     Attributes:
@@ -275,7 +275,7 @@ class Moved(BaseModel):
     replaced: bool
 
 
-class Restored(BaseModel):
+class FileRestoreResult(BaseModel):
     """What was put back.
 
     Attributes:

@@ -1,47 +1,171 @@
-"""The ops that change files: `files.write`, `files.copy`, `files.delete`, `files.make_folder` and `files.restore`."""
+"""The ops of the family `files`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-from anyio import to_thread
 from sideband.blobs import BlobScope
 from sideband.ops import Level, OpContext, Scope, op
-from sideband_confined_files import FileMissing, NewFile
 
-from ._changes import Change, put, remove
-from ._kept import Before
 from ._models import (
-    CopyParams,
-    Deleted,
-    DeleteParams,
-    FolderMade,
-    FolderParams,
-    Restored,
-    RestoreParams,
-    WriteParams,
-    Written,
+    FileCopyParams,
+    FileDeleteParams,
+    FileDeleteResult,
+    FileFindParams,
+    FileFindResult,
+    FileListParams,
+    FileListResult,
+    FileMoveParams,
+    FileMoveResult,
+    FileReadParams,
+    FileReadResult,
+    FileRestoreParams,
+    FileRestoreResult,
+    FileStatParams,
+    FileStatus,
+    FileWriteParams,
+    FileWriteResult,
+    FolderMakeParams,
+    FolderMakeResult,
 )
-from ._places import Target, locate
-from ._preview import preview_copy, preview_delete, preview_folder, preview_restore, preview_write
-from ._state import Files
-from ._taking_back import reconcile_change, reconcile_folder, undo_change, undo_folder
+from ._preview import preview_copy, preview_delete, preview_folder, preview_move, preview_restore, preview_write
+from ._reading import file_status, find_entries, list_entries, read_file
+from ._targets import locate
+from ._undo import reconcile_change, reconcile_folder, reconcile_move, undo_change, undo_folder, undo_move
+from ._writing import copy_file, create_folder, delete_path, move_file, restore_file, write_file
 
-__all__ = ["copy", "delete", "make_folder", "restore", "write"]
-
-# A window over two pieces: a secret that is cut in two by them is found too.
-_OVERLAP = 64 * 1024
+__all__ = ["copy", "delete", "find", "list_", "make_folder", "move", "read", "restore", "stat", "write"]
 
 
-def _with_blob(params: WriteParams | RestoreParams) -> Iterable[Scope]:
+def _reading(params: FileReadParams) -> Iterable[Scope]:
+    yield locate(params.path).scope("read")
+    if params.kind == "blob":
+        yield BlobScope(mode="write")
+
+
+def _listing(params: FileListParams | FileFindParams) -> Scope:
+    return locate(params.path, folder=True).scope("read", hidden=params.hidden)
+
+
+def _looking(params: FileStatParams) -> Scope:
+    return locate(params.path).scope("read")
+
+
+def _with_blob(params: FileWriteParams | FileRestoreParams) -> Iterable[Scope]:
     yield locate(params.path).scope("write")
     if params.blob is not None:
         yield BlobScope(mode="read")
 
 
-def _changing(params: DeleteParams) -> Scope:
+def _copying(params: FileCopyParams) -> Iterable[Scope]:
+    yield locate(params.path).scope("read")
+    yield locate(params.target).scope("write")
+
+
+def _moving(params: FileMoveParams) -> Iterable[Scope]:
+    source = locate(params.path)
+    # what is moved can be read at the target
+    yield source.scope("read")
+    yield source.scope("write")
+    yield locate(params.target).scope("write")
+
+
+def _changing(params: FileDeleteParams) -> Scope:
     return locate(params.path).scope("write")
+
+
+def _making(params: FolderMakeParams) -> Scope:
+    return locate(params.path, folder=True).scope("write")
+
+
+@op("files.read", requires="files", scope=_reading, level=Level.MONITORED, record=("path", "kind", "offset", "length"))
+async def read(params: FileReadParams, ctx: OpContext) -> FileReadResult:
+    """Read a file, or a part of it.
+
+    Args:
+        params: `path` is below the host's folder for files, or absolute; `kind` is `text` (UTF-8), `bytes` or `blob`;
+            `offset` and `length` are in bytes.
+        ctx: the dispatch.
+
+    Returns:
+        The content, and the digest if that was all of it. Of a longer text, `next` says where to go on.
+
+    Raises:
+        FileMissing: it is not there.
+        FileRefused: it is no ordinary file.
+        FileTooLarge: it is larger than may be read at once.
+        FilesNotText: it is no UTF-8.
+        EgressRefused: the part begins or ends inside of a known secret.
+
+    Example:
+        ``{"path": "reports/may.csv"}``
+    """
+    return await read_file(params, ctx)
+
+
+@op("files.list", requires="files", scope=_listing, level=Level.MONITORED, record=("path", "after", "limit", "hidden"))
+async def list_(params: FileListParams, ctx: OpContext) -> FileListResult:
+    """List the names in a folder, in order, page by page.
+
+    Args:
+        params: `path` is the folder; `limit` and `after` are for pages; `hidden` asks for names with a dot too.
+        ctx: the dispatch.
+
+    Returns:
+        Name, kind, size and time of each; `next` if there are more.
+
+    Raises:
+        FileMissing: there is no such folder.
+        FileRefused: it is no folder.
+
+    Example:
+        ``{"path": "reports"}``
+    """
+    return await list_entries(params, ctx)
+
+
+@op(
+    "files.find", requires="files", scope=_listing, level=Level.MONITORED, record=("path", "pattern", "limit", "hidden")
+)
+async def find(params: FileFindParams, ctx: OpContext) -> FileFindResult:
+    """Find files and folders by a pattern, in a folder and all below it. No link is followed.
+
+    Args:
+        params: `pattern` is matched with paths below `path`: `*` and `?` within a name, `**` for any folders.
+        ctx: the dispatch.
+
+    Returns:
+        What matches, with paths below `path`.
+
+    Raises:
+        FileMissing: there is no such folder.
+        FilesTooMany: it holds more names than may be looked at.
+
+    Example:
+        ``{"pattern": "**/*.csv", "path": "reports"}``
+    """
+    return await find_entries(params, ctx)
+
+
+@op("files.stat", requires="files", scope=_looking, level=Level.MONITORED, record=("path", "digest"))
+async def stat(params: FileStatParams, ctx: OpContext) -> FileStatus:
+    """Tell what is at a path: kind, size, time, permissions, and its digest if asked for.
+
+    Args:
+        params: `path`, and `digest` for the SHA-256 of a file.
+        ctx: the dispatch.
+
+    Returns:
+        What is known.
+
+    Raises:
+        FileMissing: there is nothing.
+        FileTooLarge: its digest was asked for, and it is larger than a file may be.
+
+    Example:
+        ``{"path": "reports/may.csv", "digest": true}``
+    """
+    return await file_status(params, ctx)
 
 
 @op(
@@ -54,7 +178,7 @@ def _changing(params: DeleteParams) -> Scope:
     reconcile=reconcile_change,
     undo=undo_change,
 )
-async def write(params: WriteParams, ctx: OpContext) -> Written:
+async def write(params: FileWriteParams, ctx: OpContext) -> FileWriteResult:
     """Write a file, whole or not at all, for its owner only. Folders that are missing are made.
 
     Args:
@@ -75,52 +199,7 @@ async def write(params: WriteParams, ctx: OpContext) -> Written:
     Example:
         ``{"path": "reports/may.csv", "content": "day,count"}``
     """
-    files: Files = ctx.state
-
-    async def fill(new: NewFile, before: Before | None) -> None:
-        if params.append and before is not None:
-            async with files.folder(ctx, target).reading(target.path) as reader:
-                while piece := await reader.read():
-                    await new.write(piece)
-        await _fill(ctx, new, params)
-
-    def answer(change: Change) -> dict[str, Any]:
-        return _written(target, change).model_dump()
-
-    ctx.check_egress(None, {"path": params.path})
-    async with files.share(ctx):
-        target = await files.find(ctx, params.path, "write")
-        async with files.alone(target):
-            overwrite = params.overwrite or params.append
-            change = await put(ctx, target, fill, answer, overwrite=overwrite, expected=params.expected)
-    return _written(target, change)
-
-
-async def _fill(ctx: OpContext, new: NewFile, params: WriteParams) -> None:
-    if params.content is not None:
-        await _check(ctx, "content", params.content)
-        await new.write(params.content.encode() if isinstance(params.content, str) else params.content)
-    elif params.blob is not None:
-        tail = b""
-        async with ctx.blobs.open(params.blob) as reader:
-            async for piece in reader:
-                await _check(ctx, "blob", tail + piece)
-                tail = piece[-_OVERLAP:]
-                await new.write(piece)
-
-
-async def _check(ctx: OpContext, part: str, content: str | bytes) -> None:
-    """Let no known secret into a file. Looking for many of them in a lot of content takes its time, so in a thread."""
-    await to_thread.run_sync(ctx.check_egress, None, {part: content})
-
-
-def _written(target: Target, change: Change) -> Written:
-    return Written(path=target.name, size=change.size, sha256=change.sha256, replaced=change.before is not None)
-
-
-def _copying(params: CopyParams) -> Iterable[Scope]:
-    yield locate(params.path).scope("read")
-    yield locate(params.target).scope("write")
+    return await write_file(params, ctx)
 
 
 @op(
@@ -133,7 +212,7 @@ def _copying(params: CopyParams) -> Iterable[Scope]:
     reconcile=reconcile_change,
     undo=undo_change,
 )
-async def copy(params: CopyParams, ctx: OpContext) -> Written:
+async def copy(params: FileCopyParams, ctx: OpContext) -> FileWriteResult:
     """Copy a file, whole or not at all.
 
     Args:
@@ -151,23 +230,40 @@ async def copy(params: CopyParams, ctx: OpContext) -> Written:
     Example:
         ``{"path": "reports/may.csv", "target": "reports/old/may.csv"}``
     """
-    files: Files = ctx.state
+    return await copy_file(params, ctx)
 
-    async def fill(new: NewFile, before: Before | None) -> None:  # noqa: ARG001  as `put` calls it
-        async with files.folder(ctx, source).reading(source.path) as reader:
-            while piece := await reader.read():
-                await new.write(piece)
 
-    def answer(change: Change) -> dict[str, Any]:
-        return _written(target, change).model_dump()
+@op(
+    "files.move",
+    requires="files",
+    scope=_moving,
+    level=Level.CONTROLLED,
+    record=("path", "target", "overwrite", "expected"),
+    preview=preview_move,
+    reconcile=reconcile_move,
+    undo=undo_move,
+)
+async def move(params: FileMoveParams, ctx: OpContext) -> FileMoveResult:
+    """Give a file another path, on the same disk. Folders that are missing are made.
 
-    ctx.check_egress(None, {"target": params.target})
-    async with files.share(ctx):
-        source = await files.find(ctx, params.path, "read")
-        target = await files.find(ctx, params.target, "write")
-        async with files.alone(target):
-            change = await put(ctx, target, fill, answer, overwrite=params.overwrite, expected=None)
-    return _written(target, change)
+    Args:
+        params: `path` is the file, `target` its new path; `overwrite` lets it replace a file, and `expected` is the
+            SHA-256 that the file must have.
+        ctx: the dispatch.
+
+    Returns:
+        Both paths, size and digest.
+
+    Raises:
+        FileMissing: there is nothing to move.
+        FileTaken: there is a file at the target, and it must not be replaced.
+        FileChanged: it is not what was expected.
+        FileRefused: one of them is no ordinary file, or they are on different disks.
+
+    Example:
+        ``{"path": "reports/may.csv", "target": "reports/old/may.csv"}``
+    """
+    return await move_file(params, ctx)
 
 
 @op(
@@ -180,7 +276,7 @@ async def copy(params: CopyParams, ctx: OpContext) -> Written:
     reconcile=reconcile_change,
     undo=undo_change,
 )
-async def delete(params: DeleteParams, ctx: OpContext) -> Deleted:
+async def delete(params: FileDeleteParams, ctx: OpContext) -> FileDeleteResult:
     """Delete a file, or a folder with nothing in it.
 
     Args:
@@ -198,30 +294,7 @@ async def delete(params: DeleteParams, ctx: OpContext) -> Deleted:
     Example:
         ``{"path": "reports/may.csv"}``
     """
-    files: Files = ctx.state
-    async with files.share(ctx):
-        target = await files.find(ctx, params.path, "write")
-        async with files.alone(target):
-            if target.folder:
-                await _delete_folder(ctx, target)
-                return Deleted(path=target.name, kind="folder")
-
-            def answer(before: Before) -> dict[str, Any]:
-                return Deleted(path=target.name, kind="file", size=before.size).model_dump()
-
-            before = await remove(ctx, target, answer, expected=params.expected)
-    return Deleted(path=target.name, kind="file", size=before.size)
-
-
-async def _delete_folder(ctx: OpContext, target: Target) -> None:
-    files: Files = ctx.state
-    answer = Deleted(path=target.name, kind="folder").model_dump()
-    await ctx.note({"path": target.name, "folder": "deleted", "answer": answer})
-    await files.folder(ctx, target).remove_folder(target.path)
-
-
-def _making(params: FolderParams) -> Scope:
-    return locate(params.path, folder=True).scope("write")
+    return await delete_path(params, ctx)
 
 
 @op(
@@ -235,7 +308,7 @@ def _making(params: FolderParams) -> Scope:
     reconcile=reconcile_folder,
     undo=undo_folder,
 )
-async def make_folder(params: FolderParams, ctx: OpContext) -> FolderMade:
+async def make_folder(params: FolderMakeParams, ctx: OpContext) -> FolderMakeResult:
     """Make a folder, and those on the way to it, for their owner only. One that is there is left as it is.
 
     Args:
@@ -252,21 +325,7 @@ async def make_folder(params: FolderParams, ctx: OpContext) -> FolderMade:
     Example:
         ``{"path": "reports/2026"}``
     """
-    files: Files = ctx.state
-    ctx.check_egress(None, {"path": params.path})
-    async with files.share(ctx):
-        target = await files.find(ctx, params.path, "write", folder=True)
-        folder = files.folder(ctx, target)
-        async with files.alone(target):
-            try:
-                await folder.entry(target.path)
-                there = True
-            except FileMissing:
-                there = False
-            if not there:
-                answer = FolderMade(path=target.name, made=True).model_dump()
-                await ctx.note({"path": target.name, "folder": "made", "answer": answer})
-            return FolderMade(path=target.name, made=await folder.make(target.path))
+    return await create_folder(params, ctx)
 
 
 @op(
@@ -279,7 +338,7 @@ async def make_folder(params: FolderParams, ctx: OpContext) -> FolderMade:
     reconcile=reconcile_change,
     undo=undo_change,
 )
-async def restore(params: RestoreParams, ctx: OpContext) -> Restored:
+async def restore(params: FileRestoreParams, ctx: OpContext) -> FileRestoreResult:
     """Put back what a file was before, if nobody has changed it since. Taking changes back is made of this.
 
     Args:
@@ -298,26 +357,4 @@ async def restore(params: RestoreParams, ctx: OpContext) -> Restored:
     Example:
         ``{"path": "reports/may.csv", "expected": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}``
     """
-    files: Files = ctx.state
-    sha256 = params.blob
-
-    def answer(change: Change) -> dict[str, Any]:
-        return Restored(path=target.name, sha256=change.sha256, size=change.size).model_dump()
-
-    async with files.share(ctx):
-        target = await files.find(ctx, params.path, "write")
-        async with files.alone(target):
-            if sha256 is None:
-                gone = Restored(path=target.name)
-                await remove(ctx, target, lambda _: gone.model_dump(), expected=params.expected)
-                return gone
-
-            async def fill(new: NewFile, before: Before | None) -> None:  # noqa: ARG001  as `put` calls it
-                async with ctx.blobs.open(sha256) as reader:
-                    async for piece in reader:
-                        await new.write(piece)
-
-            change = await put(
-                ctx, target, fill, answer, overwrite=False, expected=params.expected, permissions=params.permissions
-            )
-    return Restored(path=target.name, sha256=change.sha256, size=change.size)
+    return await restore_file(params, ctx)

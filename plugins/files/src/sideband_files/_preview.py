@@ -7,10 +7,17 @@ from collections import Counter
 from sideband.ops import OpContext
 from sideband_confined_files import FileMissing
 
-from ._models import CopyParams, DeleteParams, FolderParams, MoveParams, RestoreParams, WriteParams
-from ._places import Mode, Target
+from ._models import (
+    FileCopyParams,
+    FileDeleteParams,
+    FileMoveParams,
+    FileRestoreParams,
+    FileWriteParams,
+    FolderMakeParams,
+)
 from ._sizes import size_text
 from ._state import Files
+from ._targets import FileTarget, Mode
 
 __all__ = ["preview_copy", "preview_delete", "preview_folder", "preview_move", "preview_restore", "preview_write"]
 
@@ -18,7 +25,7 @@ __all__ = ["preview_copy", "preview_delete", "preview_folder", "preview_move", "
 _COMPARED = 1024 * 1024
 
 
-async def preview_write(params: WriteParams, ctx: OpContext) -> str:
+async def preview_write(params: FileWriteParams, ctx: OpContext) -> str:
     """What `files.write` would do."""
     target, size = await _look(ctx, params.path, "write")
     new = _new_content(params)
@@ -36,7 +43,7 @@ async def preview_write(params: WriteParams, ctx: OpContext) -> str:
     return text + _line_changes(old, new)
 
 
-def _new_content(params: WriteParams) -> bytes | None:
+def _new_content(params: FileWriteParams) -> bytes | None:
     if isinstance(params.content, str):
         return params.content.encode()
     return params.content
@@ -47,7 +54,7 @@ async def _blob_size(ctx: OpContext, sha256: str) -> int:
     return found.size if found else 0
 
 
-async def _content(ctx: OpContext, target: Target, size: int) -> bytes | None:
+async def _content(ctx: OpContext, target: FileTarget, size: int) -> bytes | None:
     files: Files = ctx.state
     if size > _COMPARED:
         return None
@@ -66,7 +73,7 @@ def _line_changes(old: bytes, new: bytes) -> str:
     return f", {added} {'line' if added == 1 else 'lines'} added, {removed} removed"
 
 
-async def preview_copy(params: CopyParams, ctx: OpContext) -> str:
+async def preview_copy(params: FileCopyParams, ctx: OpContext) -> str:
     """What `files.copy` would do."""
     source, size = await _look(ctx, params.path, "read")
     target, replaced = await _look(ctx, params.target, "write")
@@ -75,7 +82,7 @@ async def preview_copy(params: CopyParams, ctx: OpContext) -> str:
     return f"would copy `{source.name}` ({size_text(size)}) to `{target.name}`{_replacing(replaced)}"
 
 
-async def preview_move(params: MoveParams, ctx: OpContext) -> str:
+async def preview_move(params: FileMoveParams, ctx: OpContext) -> str:
     """What `files.move` would do."""
     source, size = await _look(ctx, params.path, "write")
     target, replaced = await _look(ctx, params.target, "write")
@@ -88,7 +95,7 @@ def _replacing(size: int | None) -> str:
     return "" if size is None else f", replacing the file that is there ({size_text(size)})"
 
 
-async def preview_delete(params: DeleteParams, ctx: OpContext) -> str:
+async def preview_delete(params: FileDeleteParams, ctx: OpContext) -> str:
     """What `files.delete` would do."""
     target, size = await _look(ctx, params.path, "write")
     if target.folder:
@@ -98,7 +105,7 @@ async def preview_delete(params: DeleteParams, ctx: OpContext) -> str:
     return f"would delete `{target.name}` ({size_text(size)})"
 
 
-async def preview_folder(params: FolderParams, ctx: OpContext) -> str:
+async def preview_folder(params: FolderMakeParams, ctx: OpContext) -> str:
     """What `files.make_folder` would do."""
     target, size = await _look(ctx, params.path, "write", folder=True)
     if size is None:
@@ -106,7 +113,7 @@ async def preview_folder(params: FolderParams, ctx: OpContext) -> str:
     return f"would leave `{target.name}` as it is: it is there"
 
 
-async def preview_restore(params: RestoreParams, ctx: OpContext) -> str:
+async def preview_restore(params: FileRestoreParams, ctx: OpContext) -> str:
     """What `files.restore` would do."""
     target, size = await _look(ctx, params.path, "write")
     now = "" if size is None else f" ({size_text(size)} now)"
@@ -115,7 +122,7 @@ async def preview_restore(params: RestoreParams, ctx: OpContext) -> str:
     return f"would put back `{target.name}`{now} as it was ({size_text(await _blob_size(ctx, params.blob))})"
 
 
-async def _look(ctx: OpContext, path: str, mode: Mode, *, folder: bool = False) -> tuple[Target, int | None]:
+async def _look(ctx: OpContext, path: str, mode: Mode, *, folder: bool = False) -> tuple[FileTarget, int | None]:
     """What a path means, and how large it is; ``None`` if it is not there."""
     files: Files = ctx.state
     target = await files.find(ctx, path, mode, folder=folder)

@@ -14,7 +14,7 @@ from sideband.ops import OpContext
 from sideband_confined_files import ConfinedFolder
 
 from ._config import Config
-from ._places import Mode, Target, check_not_the_hosts, locate
+from ._targets import FileTarget, Mode, check_not_the_hosts, locate
 
 __all__ = ["Files"]
 
@@ -42,7 +42,7 @@ class Files:
 
     async def find(
         self, ctx: OpContext, text: str, mode: Mode, *, folder: bool = False, hidden: bool = False
-    ) -> Target:
+    ) -> FileTarget:
         """What a path means now, and whether that is granted.
 
         Raises:
@@ -50,7 +50,7 @@ class Files:
             OpDenied: the grant does not have it.
         """
 
-        def work() -> Target:
+        def work() -> FileTarget:
             found = locate(text, folder=folder)
             check_not_the_hosts(found, ctx.home)
             return found
@@ -60,14 +60,14 @@ class Files:
         ctx.require(target.scope(mode, hidden=hidden))
         return target
 
-    def folder(self, ctx: OpContext, target: Target) -> ConfinedFolder:
+    def folder(self, ctx: OpContext, target: FileTarget) -> ConfinedFolder:
         """The folder that a target's path is below."""
         if target.system:
             return ConfinedFolder(Path("/"), excluded=(ctx.home,), limiter=self._limiter)
         return ConfinedFolder(ctx.home / _FILES, limiter=self._limiter)
 
     @asynccontextmanager
-    async def alone(self, *targets: Target) -> AsyncIterator[None]:
+    async def alone(self, *targets: FileTarget) -> AsyncIterator[None]:
         """Be the only op of this host that changes these files. Several are taken in one order, the same for all."""
         async with AsyncExitStack() as held:
             for name in sorted({target.name for target in targets}):

@@ -10,9 +10,7 @@ from sideband.ops import OpFamily
 from sideband.plugins import PluginContext
 
 from ._config import Config
-from ._moving import move
-from ._ops import copy, delete, make_folder, restore, write
-from ._reading import find, list_, read, stat
+from ._ops import copy, delete, find, list_, make_folder, move, read, restore, stat, write
 from ._scope import FilesScope
 from ._state import Files
 

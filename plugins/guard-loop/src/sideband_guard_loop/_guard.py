@@ -25,7 +25,7 @@ class LoopGuard:
 
     def __init__(self) -> None:
         self._counters = Counters()
-        self._calls: Recent[str, _Call] = Recent(_MOST_CALLS)
+        self._calls: Recent[str, _CallState] = Recent(_MOST_CALLS)
 
     @hookimpl
     def agent_start(self, event: AgentStart) -> None:  # noqa: ARG002  the hook's name for it
@@ -55,27 +55,29 @@ class LoopGuard:
                 f"idempotent_no_progress_block: `{event.tool}` had the same result {seen.unchanged} times with exactly "
                 f"these arguments; use what it said, or do something else first",
             )
-        self._calls.put(event.id, _Call.READING if event.read_only else _Call.CHANGING)
+        self._calls.put(event.id, _CallState.READING if event.read_only else _CallState.CHANGING)
         return None
 
     @hookimpl
     def tool_result(self, event: ToolResult, ctx: AgentContext) -> Patch | None:
         """Count how it went, and tell the model when it begins to repeat itself."""
         limits: Config = ctx.config
-        call = self._calls.pop(event.id, _Call.REJECTED)
-        if call is _Call.REFUSED:  # counted when it was refused
+        call = self._calls.pop(event.id, _CallState.REJECTED)
+        if call is _CallState.REFUSED:  # counted when it was refused
             return None
         if event.is_error:
             patch = self._failed(event, limits)
             failures = self._counters.seen(event.tool, event.arguments).tool
-            if call is _Call.REJECTED and _reached(failures, limits.same_tool_failure_halt):
+            if call is _CallState.REJECTED and _reached(failures, limits.same_tool_failure_halt):
                 # Nobody asks about calls that can't be run as they are written, so there is no call to refuse.
                 ctx.abort(
                     f"same_tool_failure_halt: `{event.tool}` failed {failures} times in this run, and the last call "
                     f"could not be run as it was written"
                 )
             return patch
-        seen = self._counters.succeeded(event.tool, event.arguments, event.content, read_only=call is _Call.READING)
+        seen = self._counters.succeeded(
+            event.tool, event.arguments, event.content, read_only=call is _CallState.READING
+        )
         if not _reached(seen.unchanged, limits.idempotent_no_progress_warning):
             return None
         return Patch(
@@ -99,11 +101,11 @@ class LoopGuard:
 
     def _refuse(self, event: ToolCall, reason: str) -> Deny:
         self._counters.refused(event.tool)
-        self._calls.put(event.id, _Call.REFUSED)
+        self._calls.put(event.id, _CallState.REFUSED)
         return Deny(reason)
 
 
-class _Call(Enum):
+class _CallState(Enum):
     """What became of a call whose result may still come."""
 
     READING = "reading"

@@ -6,7 +6,7 @@ from sideband.messages import AssistantMessage, ImagePart
 from sideband.providers import ModelInfo, ModelRequest
 
 from ._errors import ModelUnable
-from ._names import ModelName
+from ._model_names import ModelName
 
 __all__ = ["ability", "check_abilities"]
 

@@ -9,9 +9,10 @@ LlmError(OpFailed)               llm.failed
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 
+from sideband.exit_codes import ExitCode
 from sideband.ops import OpFailed
+from sideband.suggestions import did_you_mean
 
 __all__ = ["SETUP", "LlmError", "ModelUnable", "ModelUnclear", "ProviderUnknown"]
 
@@ -36,14 +37,12 @@ class ProviderUnknown(LlmError, LookupError):
     """No installed plugin has a provider of this name."""
 
     code = "llm.provider"
-    exit_code = 5
+    exit_code = ExitCode.CONFIGURATION
 
     def __init__(self, name: str, known: Sequence[str]) -> None:
-        found = get_close_matches(name, known, n=1)
-        suggestion = f" (did you mean `{found[0]}`?)" if found else ""
         there = f"there are {', '.join(known)}" if known else "none is installed"
         super().__init__(
-            f"there is no provider of models `{name}`{suggestion}; {there}",
+            f"there is no provider of models `{name}`{did_you_mean(name, known)}; {there}",
             hint="the quickest ways to a model: " + "; ".join(f"({n}) {way}" for n, way in enumerate(SETUP, 1)),
         )
 
@@ -52,7 +51,7 @@ class ModelUnclear(LlmError, LookupError):
     """A name that does not say which provider's model is meant."""
 
     code = "llm.model"
-    exit_code = 5
+    exit_code = ExitCode.CONFIGURATION
 
     def __init__(self, name: str, candidates: Iterable[str], *, closest: str = "") -> None:
         found = list(candidates)

@@ -47,17 +47,17 @@ class GenerateParams(ModelRequest):
         return ModelRequest(**{**fields, "model": model})
 
 
-class _Frozen(BaseModel):
+class _LlmData(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class ModelsParams(_Frozen):
+class ModelsParams(_LlmData):
     """Which models to list."""
 
     provider: str | None = Field(default=None, description="Only those of this provider.")
 
 
-class ListedModel(_Frozen):
+class ListedModel(_LlmData):
     """One model that can be used.
 
     Attributes:
@@ -78,7 +78,7 @@ class ListedModel(_Frozen):
     prices: Prices | None = None
 
 
-class ProviderProblem(_Frozen):
+class ProviderProblem(_LlmData):
     """Why the models of a provider can't be used now."""
 
     provider: str
@@ -87,7 +87,7 @@ class ProviderProblem(_Frozen):
     hint: str = ""
 
 
-class ModelList(_Frozen):
+class ModelList(_LlmData):
     """The models that can be used now.
 
     Attributes:

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 from sideband.contexts import ModelContext
 from sideband.messages import AssistantMessage
-from sideband.ops import Level, Reconciled, Recorded, op
+from sideband.ops import Level, op
+from sideband.suggestions import closest
 
 from ._abilities import ability, check_abilities
-from ._answers import read_answer
-from ._catalog import ModelCatalog
+from ._answer_stream import read_answer
 from ._errors import SETUP, ModelUnclear, ProviderUnknown
+from ._model_names import ModelName
 from ._models import GenerateParams, ListedModel, ModelList, ModelsParams, ProviderProblem
-from ._names import ModelName
 from ._scope import LlmScope, scope_of
+from ._state import ModelCatalog
 from ._survey import Surveyed, open_provider, survey
+from ._undo import reconcile_generate
 
 __all__ = ["OPS"]
 
 _CALL_SECONDS = 1_800.0
-
-
-async def _did_not_happen(recorded: Recorded, ctx: ModelContext) -> Reconciled:  # noqa: ARG001  the signature of `reconcile`
-    """A lost model call changed nothing but the bill, so it may be repeated."""
-    return Reconciled(happened=False)
 
 
 @op(
@@ -35,7 +30,7 @@ async def _did_not_happen(recorded: Recorded, ctx: ModelContext) -> Reconciled: 
     idempotent=True,
     timeout=_CALL_SECONDS,
     record=["model", "max_tokens", "temperature", "thinking", "tool_choice"],
-    reconcile=_did_not_happen,
+    reconcile=reconcile_generate,
     foreign_names=True,
 )
 async def generate(params: GenerateParams, ctx: ModelContext) -> AssistantMessage:
@@ -99,9 +94,9 @@ async def _search(text: str, ctx: ModelContext) -> ModelName:
     names = [ModelName(one.provider, info.id) for one in surveyed for info in one.models]
     found = [name for name in names if name.model == text]
     if len(found) != 1:
-        close = get_close_matches(text, [name.model for name in names], n=1)
-        closest = next((str(name) for name in names if [name.model] == close), "")
-        raise ModelUnclear(text, map(str, found), closest=closest)
+        close = closest(text, (name.model for name in names))
+        suggested = next((str(name) for name in names if name.model == close), "")
+        raise ModelUnclear(text, map(str, found), closest=suggested)
     ctx.require(LlmScope(model=str(found[0])))
     return found[0]
 

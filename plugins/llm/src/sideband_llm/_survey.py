@@ -12,8 +12,8 @@ from sideband.contexts import ModelContext
 from sideband.plugins import PluginContext, PluginNotFound
 from sideband.providers import ModelInfo, Provider
 
-from ._catalog import ModelCatalog
 from ._errors import ProviderUnknown
+from ._state import ModelCatalog
 
 __all__ = ["Surveyed", "open_provider", "survey"]
 

@@ -7,16 +7,14 @@ from secrets import token_hex
 from typing import Any
 
 from pydantic import ValidationError
-from sideband.event_streams import ServerSentEvent
 from sideband.messages import Message, ToolCallPart, Usage
 from sideband.providers import ModelRequest
-from sideband.strict_json import parse_json, parse_object, whole_characters
+from sideband_model_client import ServerSentEvent, parse_json, parse_object, whole_characters
 
 __all__ = [
     "CallIds",
     "ErrorInside",
     "Malformed",
-    "Pieces",
     "Room",
     "as_text",
     "event_data",
@@ -61,36 +59,6 @@ class Room:
         self._left -= len(text)
         if self._left < 0:
             raise Malformed(f"the answer has more than {self._most:,} characters")
-
-
-class Pieces:
-    """Text that comes in pieces, some of which end within a character."""
-
-    def __init__(self, room: Room) -> None:
-        self._room = room
-        self._pieces: list[str] = []
-        self._half = ""
-
-    def add(self, piece: str) -> str:
-        """Add a piece; returns what of it is whole."""
-        self._room.take(piece)
-        piece, self._half = self._half + piece, ""
-        if piece and "\ud800" <= piece[-1] <= "\udbff":
-            piece, self._half = piece[:-1], piece[-1]
-        whole = whole_characters(piece)
-        if whole:
-            self._pieces.append(whole)
-        return whole
-
-    @property
-    def end(self) -> str:
-        """The last character; nothing as long as there is none."""
-        return self._pieces[-1][-1] if self._pieces else ""
-
-    @property
-    def text(self) -> str:
-        """All of it."""
-        return "".join(self._pieces) + whole_characters(self._half)
 
 
 class CallIds:

@@ -16,7 +16,7 @@ from sideband.messages import (
 )
 from sideband.providers import ModelRequest
 
-from ._known import known
+from ._known_models import known
 from ._messages import arguments_text, call_id, data_url, is_strict, sendable
 
 __all__ = ["chat_body"]

@@ -11,12 +11,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from attrs import define, field
-from sideband.event_streams import ServerSentEvent
 from sideband.messages import AssistantMessage, StopReason, TextPart, ThinkingPart, ToolCallPart, Usage
 from sideband.providers import ModelRequest, StreamEvent, TextDelta, ThinkingDelta, ToolCallDelta
-from sideband.strict_json import compact, whole_characters
+from sideband_model_client import ServerSentEvent, TextPieces, compact, whole_characters
 
-from ._answer import CallIds, ErrorInside, Malformed, Pieces, Room, as_text, event_data, offered, tool_call, usage_of
+from ._answer import CallIds, ErrorInside, Malformed, Room, as_text, event_data, offered, tool_call, usage_of
 from ._tool_text import find_calls
 
 __all__ = ["ChatReader"]
@@ -36,8 +35,10 @@ _FAILURES = frozenset({"error", "abort", "aborted", "cancelled"})
 
 
 @define(eq=False)
-class _Call:
-    arguments: Pieces
+class _PartialCall:
+    """A tool call, as far as it has come."""
+
+    arguments: TextPieces
     id: str = ""
     name: str = ""
 
@@ -55,16 +56,16 @@ class ChatReader:
     read_text: bool = True
     is_done: bool = field(default=False, init=False)
     _room: Room = field(factory=Room, init=False)
-    _text: Pieces = field(init=False)
-    _thought: Pieces = field(init=False)
-    _calls: list[_Call] = field(factory=list, init=False)
-    _slots: dict[int, _Call] = field(factory=dict, init=False)
+    _text: TextPieces = field(init=False)
+    _thought: TextPieces = field(init=False)
+    _calls: list[_PartialCall] = field(factory=list, init=False)
+    _slots: dict[int, _PartialCall] = field(factory=dict, init=False)
     _reason: str = field(default="", init=False)
     _refused: bool = field(default=False, init=False)
     _usage: Usage = field(factory=Usage, init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._text, self._thought = Pieces(self._room), Pieces(self._room)
+        self._text, self._thought = TextPieces(self._room.take), TextPieces(self._room.take)
 
     def feed(self, event: ServerSentEvent) -> Iterator[StreamEvent]:
         """What an event adds to the answer.
@@ -187,13 +188,13 @@ class ChatReader:
         call.id, call.name = call.id or id_, call.name or name
         return ToolCallDelta(index=self._calls.index(call), name=told, arguments=call.arguments.add(piece))
 
-    def _slot(self, index: int, id_: str, name: str, piece: str) -> _Call:
+    def _slot(self, index: int, id_: str, name: str, piece: str) -> _PartialCall:
         """The call that a piece belongs to. Some servers number all their calls 0, or not at all."""
         call = self._slots.get(index)
         if call is None or _is_another(call, id_, name, piece):
             if len(self._calls) >= _MOST_CALLS:
                 raise Malformed(f"the answer has more than {_MOST_CALLS} tool calls")
-            call = _Call(Pieces(self._room))
+            call = _PartialCall(TextPieces(self._room.take))
             self._calls.append(call)
             self._slots[index] = call
         return call
@@ -215,9 +216,9 @@ class ChatReader:
         )
 
 
-def _is_another(call: _Call, id_: str, name: str, piece: str) -> bool:
+def _is_another(call: _PartialCall, id_: str, name: str, piece: str) -> bool:
     if id_ and call.id:
         return id_ != call.id
     if not (name and call.name):
         return False
-    return name != call.name or (call.arguments.end == "}" and piece.startswith("{"))
+    return name != call.name or (call.arguments.last == "}" and piece.startswith("{"))

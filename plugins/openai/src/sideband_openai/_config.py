@@ -2,47 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from sideband_model_client import ServiceAddress, checked_headers
 
-from ._address import Address
-
-__all__ = ["Config", "Service"]
-
-_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_VALUE = re.compile(r"[ -~]*")
-# What carries a key belongs into the store of secrets, and what frames the request is the client's.
-_REFUSED = frozenset(
-    {"authorization", "api-key", "x-api-key", "cookie", "proxy-authorization"}
-    | {"host", "connection", "content-length", "content-type", "content-encoding", "transfer-encoding", "upgrade"}
-    | {"accept", "accept-encoding", "te", "trailer", "expect"}
-)
+__all__ = ["Config", "OpenAIService"]
 
 
 def _checked_address(text: str) -> str:
-    return Address.parse(text).url
+    return ServiceAddress.parse(text).url
 
 
-def _checked_headers(headers: dict[str, str]) -> dict[str, str]:
-    for name, value in headers.items():
-        if name.lower() in _REFUSED:
-            raise ValueError(f"`{name}` can't be set here; a key belongs into the store of secrets")
-        if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
-            raise ValueError(f"`{name}` is no header of one line")
-    return headers
-
-
-def _checked_services(services: dict[str, Service]) -> dict[str, Service]:
+def _checked_services(services: dict[str, OpenAIService]) -> dict[str, OpenAIService]:
     for name, service in services.items():
         if service.base_url is None:
             raise ValueError(f"the service `{name}` has no `base_url`")
     return services
 
 
-class Service(BaseModel):
+class OpenAIService(BaseModel):
     """One service: where it is, and how it is spoken to."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -56,7 +36,7 @@ class Service(BaseModel):
     key: str | None = Field(
         default=None, min_length=1, description="The name of the secret that holds the key; else the provider's name."
     )
-    headers: Annotated[dict[str, str], AfterValidator(_checked_headers)] = Field(
+    headers: Annotated[dict[str, str], AfterValidator(checked_headers)] = Field(
         default_factory=dict, description="Sent with each request. Nothing secret: see `key`."
     )
     api_version: str | None = Field(
@@ -71,11 +51,12 @@ class Service(BaseModel):
     )
 
 
-class Config(Service):
+class Config(OpenAIService):
     """The table ``[plugins.openai]``."""
 
     services: Annotated[
-        dict[Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")], Service], AfterValidator(_checked_services)
+        dict[Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")], OpenAIService],
+        AfterValidator(_checked_services),
     ] = Field(default_factory=dict, description="Further services by name: `groq` becomes the provider `openai-groq`.")
     local: bool = Field(default=True, description="Whether to look for servers of models on this machine.")
     ca_file: Path | None = Field(

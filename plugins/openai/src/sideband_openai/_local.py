@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ._config import Service
+from ._config import OpenAIService
 from ._provider import OpenAIProvider
 
 __all__ = ["guessed_providers"]
@@ -16,5 +16,5 @@ _CONNECT_SECONDS = 0.5
 def guessed_providers() -> Iterator[OpenAIProvider]:
     """A provider for each of them. Nothing is asked before one is listed or named."""
     for name, port in _PORTS.items():
-        service = Service(base_url=f"http://127.0.0.1:{port}/v1", connect_timeout=_CONNECT_SECONDS)
+        service = OpenAIService(base_url=f"http://127.0.0.1:{port}/v1", connect_timeout=_CONNECT_SECONDS)
         yield OpenAIProvider(f"openai-{name}", service, is_guessed=True)

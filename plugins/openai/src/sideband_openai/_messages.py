@@ -9,7 +9,7 @@ from typing import Any
 
 from sideband.messages import AssistantMessage, ImagePart, Message
 from sideband.providers import ModelRequest
-from sideband.strict_json import compact
+from sideband_model_client import compact
 
 __all__ = ["arguments_text", "call_id", "data_url", "is_strict", "sendable"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from sideband.providers import ModelInfo, Prices
 
-from ._known import known
+from ._known_models import known
 
 __all__ = ["listed_models"]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from sideband.messages import AssistantMessage, ImagePart, Message, TextPart, ThinkingPart, ToolCallPart, UserMessage
 from sideband.providers import ModelRequest
-from sideband.strict_json import parse_json
+from sideband_model_client import parse_json
 
-from ._known import known
+from ._known_models import known
 from ._messages import arguments_text, call_id, data_url, is_strict, sendable
 
 __all__ = ["responses_body"]

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from attrs import define, field
-from sideband.event_streams import ServerSentEvent
 from sideband.messages import AssistantMessage, StopReason, TextPart, ThinkingPart, ToolCallPart, Usage
 from sideband.providers import ModelRequest, StreamEvent, TextDelta, ThinkingDelta, ToolCallDelta
-from sideband.strict_json import compact, whole_characters
+from sideband_model_client import ServerSentEvent, TextPieces, compact, whole_characters
 
-from ._answer import CallIds, ErrorInside, Malformed, Pieces, Room, as_text, event_data, offered, tool_call, usage_of
+from ._answer import CallIds, ErrorInside, Malformed, Room, as_text, event_data, offered, tool_call, usage_of
 from ._tool_text import find_calls
 
 __all__ = ["ResponsesReader"]
@@ -37,7 +36,7 @@ class ResponsesReader:
     read_text: bool = False
     is_done: bool = field(default=False, init=False)
     _room: Room = field(factory=Room, init=False)
-    _shown: dict[str, Pieces] = field(factory=dict, init=False)
+    _shown: dict[str, TextPieces] = field(factory=dict, init=False)
     _calls: dict[object, int] = field(factory=dict, init=False)
     _items: list[Any] = field(factory=list, init=False)
     _response: dict[str, Any] = field(factory=dict, init=False)
@@ -121,7 +120,7 @@ class ResponsesReader:
         return [*thoughts, *([TextPart(text=text)] if text else []), *calls]
 
     def _shown_part(self, kind: str, piece: str) -> Iterator[StreamEvent]:
-        whole = self._shown.setdefault(kind, Pieces(self._room)).add(piece)
+        whole = self._shown.setdefault(kind, TextPieces(self._room.take)).add(piece)
         if whole:
             yield ThinkingDelta(text=whole) if kind in _THOUGHTS else TextDelta(text=whole)
 

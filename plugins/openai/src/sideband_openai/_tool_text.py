@@ -12,7 +12,7 @@ from json import JSONDecoder
 from typing import Any, NoReturn
 
 from attrs import frozen
-from sideband.strict_json import compact, parse_object
+from sideband_model_client import compact, parse_object
 
 __all__ = ["FoundCall", "find_calls"]
 
@@ -48,7 +48,9 @@ class FoundCall:
 
 
 @frozen
-class _Place:
+class _CallSpan:
+    """Where calls stand in a text."""
+
     start: int
     end: int
     calls: tuple[FoundCall, ...]
@@ -68,27 +70,27 @@ def find_calls(text: str, offered: Collection[str]) -> tuple[str, tuple[FoundCal
     if not offered or len(text) > _LONGEST or "{" not in text:
         return text, ()
     kept, calls, position = [], list[FoundCall](), 0
-    for place in _places(text, offered):
-        kept.append(text[position : place.start])
-        calls += place.calls
-        position = place.end
+    for span in _spans(text, offered):
+        kept.append(text[position : span.start])
+        calls += span.calls
+        position = span.end
     if not calls or len(calls) > _MOST_CALLS:
         return text, ()
     kept.append(text[position:])
     return "\n".join(part.strip() for part in kept if part.strip()), tuple(calls)
 
 
-def _places(text: str, offered: Collection[str]) -> Iterator[_Place]:
+def _spans(text: str, offered: Collection[str]) -> Iterator[_CallSpan]:
     # What was only considered is no call.
     position = text.rfind(_THOUGHT_END) + len(_THOUGHT_END) if _THOUGHT_END in text else 0
     for _ in range(_MOST_TRIES):
         begin, end = _next(text, position)
         if begin is None:
             return
-        place = _place(text, begin, end, offered)
-        if place.calls:
-            yield place
-        position = place.end
+        span = _span(text, begin, end, offered)
+        if span.calls:
+            yield span
+        position = span.end
 
 
 def _next(text: str, position: int) -> tuple[re.Match[str] | None, re.Pattern[str]]:
@@ -101,23 +103,23 @@ def _next(text: str, position: int) -> tuple[re.Match[str] | None, re.Pattern[st
     return min(found, key=lambda one: (one[0].end(), one[0].start()), default=(None, _BARE_END))
 
 
-def _place(text: str, begin: re.Match[str], end: re.Pattern[str], offered: Collection[str]) -> _Place:
+def _span(text: str, begin: re.Match[str], end: re.Pattern[str], offered: Collection[str]) -> _CallSpan:
     """What begins here: one value or several, up to their closing. Without calls, it ends where it could be read."""
     calls, after = list[FoundCall](), begin.end()
     while True:
         try:
             value, after = _DECODER.raw_decode(text, after)
         except (ValueError, RecursionError):
-            return _Place(begin.start(), max(after, begin.end() + 1), ())
+            return _CallSpan(begin.start(), max(after, begin.end() + 1), ())
         found = _calls(value, offered, is_marked=end is _TAG_END)
         calls += found
         closing = end.match(text, after)
         if not found or len(calls) > _MOST_CALLS:
-            return _Place(begin.start(), after, ())
+            return _CallSpan(begin.start(), after, ())
         if closing is not None:
-            return _Place(begin.start(), closing.end(), tuple(calls))
+            return _CallSpan(begin.start(), closing.end(), tuple(calls))
         if (following := _NEXT.match(text, after)) is None:
-            return _Place(begin.start(), after, ())
+            return _CallSpan(begin.start(), after, ())
         after = following.end()
 
 

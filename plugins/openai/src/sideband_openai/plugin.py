@@ -6,23 +6,20 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from sideband.plugins import PluginContext
+from sideband_model_client import ServiceConnections
 
 from ._config import Config
 from ._local import guessed_providers
 from ._provider import OpenAIProvider
-from ._transport import Connections
 
 __all__ = ["Config", "lifespan", "sideband_providers"]
 
 
 @asynccontextmanager
-async def lifespan(ctx: PluginContext) -> AsyncIterator[Connections]:
+async def lifespan(ctx: PluginContext) -> AsyncIterator[ServiceConnections]:
     """Keep connections for as long as the host lives."""
-    connections = Connections(ctx.config.ca_file)
-    try:
+    async with ServiceConnections(ctx.config.ca_file) as connections:
         yield connections
-    finally:
-        await connections.aclose()
 
 
 def sideband_providers(config: Config) -> list[OpenAIProvider]:

@@ -1,4 +1,4 @@
-"""Counts what is read, and ends it where it is too much. Both readers ask it before they make anything."""
+"""Counts what a property list takes, and ends its reading or writing where that is too much."""
 
 from __future__ import annotations
 
@@ -9,38 +9,47 @@ from attrs import define, field
 from ._config import Config
 from ._errors import PlistTooLarge
 
-__all__ = ["Budget"]
+__all__ = ["PlistBudget", "Pulse"]
 
 _PULSE = 1024
 
+Pulse = Callable[[], None]
+
 
 @define(eq=False)
-class Budget:
+class PlistBudget:
     """What one property list may still take.
 
     Args:
         config: the limits.
-        pulse: called now and then; raises if nobody waits for the result any more.
+        pulse: called now and then; raises if the result is not waited for any more.
     """
 
     config: Config
-    pulse: Callable[[], None]
+    pulse: Pulse
     _values: int = field(default=0, init=False)
     _bytes: int = field(default=0, init=False)
 
-    def value(self, depth: int) -> None:
-        """Count one value, ``depth`` levels deep.
+    def values(self, count: int) -> None:
+        """Count values.
 
         Raises:
-            PlistTooLarge: there are too many, or they are nested too deep.
+            PlistTooLarge: there are too many.
         """
-        self._values += 1
+        before, self._values = self._values, self._values + count
         if self._values > self.config.max_values:
             raise PlistTooLarge(f"it holds more than {self.config.max_values:,} values")
-        if depth > self.config.max_depth:
-            raise PlistTooLarge(f"it is nested deeper than {self.config.max_depth} levels")
-        if self._values % _PULSE == 0:
+        if before // _PULSE < self._values // _PULSE:
             self.pulse()
+
+    def depth(self, levels: int) -> None:
+        """Check how deep something is nested.
+
+        Raises:
+            PlistTooLarge: it is too deep.
+        """
+        if levels > self.config.max_depth:
+            raise PlistTooLarge(f"it is nested deeper than {self.config.max_depth} levels")
 
     def size(self, length: int) -> None:
         """Count the bytes of a text or of data.

@@ -12,15 +12,11 @@ Step = Annotated[int, Field(ge=0)] | Annotated[str, Field(max_length=1024)]
 Path = Annotated[int, Field(ge=0)] | Annotated[list[Step], Field(max_length=64)]
 
 
-def _as_document(value: Any) -> Any:
-    return value.encode() if isinstance(value, str) else value
-
-
-class _Params(BaseModel):
+class _PlistParams(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
-class ParseParams(_Params):
+class ParseParams(_PlistParams):
     """Parameters of `plist.parse`."""
 
     data: Annotated[
@@ -30,7 +26,7 @@ class ParseParams(_Params):
     typed: bool = False
 
 
-class DumpParams(_Params):
+class DumpParams(_PlistParams):
     """Parameters of `plist.dump`."""
 
     value: Any

@@ -11,7 +11,7 @@ from attrs import define, field
 from sideband.ops import Level, OpContext, op
 
 from ._binary import MAGIC, read_binary
-from ._budget import Budget
+from ._budget import Pulse
 from ._config import Config
 from ._errors import PlistTooLarge
 from ._extract import extract
@@ -36,11 +36,11 @@ class Readers:
     def __attrs_post_init__(self) -> None:
         self._limiter = anyio.CapacityLimiter(self.config.threads)
 
-    async def run(self, length: int | None, work: Callable[[Budget], T]) -> T:
+    async def run(self, length: int | None, work: Callable[[Pulse], T]) -> T:
         """The result of ``work``, in a thread unless what it reads is short."""
         if length is not None and length <= _SHORT:
-            return work(Budget(self.config, _go_on))
-        return await to_thread.run_sync(work, Budget(self.config, from_thread.check_cancelled), limiter=self._limiter)
+            return work(_go_on)
+        return await to_thread.run_sync(work, from_thread.check_cancelled, limiter=self._limiter)
 
 
 def _go_on() -> None:
@@ -75,12 +75,12 @@ async def parse(params: ParseParams, ctx: OpContext) -> Any:
     if len(data) > readers.config.max_bytes:
         raise PlistTooLarge(f"it has {len(data):,} bytes, and may have {readers.config.max_bytes:,}")
 
-    def work(budget: Budget) -> Any:
+    def work(pulse: Pulse) -> Any:
         if data.startswith(MAGIC):
-            found = read_binary(data, budget, typed=params.typed)
+            found = read_binary(data, readers.config, pulse, typed=params.typed)
         else:
             encoding = "utf-8" if isinstance(params.data, str) else None
-            found = read_xml(data, budget, typed=params.typed, encoding=encoding)
+            found = read_xml(data, readers.config, pulse, typed=params.typed, encoding=encoding)
         return found if params.extract is None else extract(found, params.extract)
 
     # a binary one is short only in its document: what it holds may be long
@@ -108,4 +108,4 @@ async def dump(params: DumpParams, ctx: OpContext) -> bytes:
         ``{"value": {"Name": "demo", "Built": {"__date__": "2001-01-01T00:00:00Z"}}}``
     """
     readers: Readers = ctx.state
-    return await readers.run(None, lambda budget: write(params.value, params.form, budget))
+    return await readers.run(None, lambda pulse: write(params.value, params.form, readers.config, pulse))

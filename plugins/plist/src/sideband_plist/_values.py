@@ -8,7 +8,7 @@ from typing import Any
 
 from ._errors import PlistSyntax, PlistValue
 
-__all__ = ["BYTES", "DATE", "UID", "check_object", "date_value", "integer_value", "real_value", "uid_value"]
+__all__ = ["BYTES", "DATE", "UID", "date_value", "integer_value", "object_value", "real_value"]
 
 BYTES, DATE, UID = "__bytes__", "__date__", "CF$UID"
 _LEAST, _MOST = -(1 << 63), (1 << 64) - 1
@@ -42,17 +42,18 @@ def date_value(moment: datetime, *, typed: bool) -> Any:
     return {DATE: text} if typed else text
 
 
-def uid_value(number: int) -> dict[str, int]:
-    """A reference of a keyed archive, as property lists in XML write it."""
-    return {UID: number}
-
-
-def check_object(found: dict[str, Any]) -> dict[str, Any]:
-    """An object, if it can't be taken for bytes: on its way to a skill it would become some.
+def object_value(keys: list[Any], values: list[Any]) -> dict[str, Any]:
+    """An object.
 
     Raises:
-        PlistSyntax: it looks like bytes.
+        PlistSyntax: a key is no text or stands in it twice; or it can be taken for bytes, which it would become on its
+            way to a skill.
     """
-    if len(found) == 1 and BYTES in found:
+    if not all(isinstance(key, str) for key in keys):
+        raise PlistSyntax("a key is no text")
+    found = dict(zip(keys, values, strict=True))
+    if len(found) < len(keys):
+        raise PlistSyntax("an object has the same key twice")
+    if found.keys() == {BYTES}:
         raise PlistSyntax(f"an object has no key but `{BYTES}`, which stands for bytes here")
     return found

@@ -9,7 +9,8 @@ from typing import Any
 
 from attrs import define, field
 
-from ._budget import Budget
+from ._budget import PlistBudget, Pulse
+from ._config import Config
 from ._errors import PlistTooLarge, PlistValue
 from ._values import DATE, UID, integer_value, real_value
 
@@ -20,29 +21,36 @@ _FORMS = {"xml": plistlib.FMT_XML, "binary": plistlib.FMT_BINARY}
 _NOT_IN_XML = {*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF}
 
 
-def write(value: Any, form: str, budget: Budget) -> bytes:
+def write(value: Any, form: str, config: Config, pulse: Pulse) -> bytes:
     """The property list.
+
+    Args:
+        value: plain data.
+        form: `xml` or `binary`.
+        config: the limits.
+        pulse: called now and then; raises if the result is not waited for any more.
 
     Raises:
         PlistValue: it holds what a property list does not have.
-        PlistTooLarge: it is over the budget.
+        PlistTooLarge: it is over the limits.
     """
-    plain = _Plain(budget, in_xml=form == "xml").convert(value, 1)
-    written = plistlib.dumps(plain, fmt=_FORMS[form], sort_keys=False)
-    if len(written) > budget.config.max_bytes:
-        raise PlistTooLarge(f"as a document it has more than {budget.config.max_bytes:,} bytes")
+    values = _PlistValues(PlistBudget(config, pulse), in_xml=form == "xml").convert(value, 1)
+    written = plistlib.dumps(values, fmt=_FORMS[form], sort_keys=False)
+    if len(written) > config.max_bytes:
+        raise PlistTooLarge(f"as a document it has more than {config.max_bytes:,} bytes")
     return written
 
 
 @define(eq=False)
-class _Plain:
+class _PlistValues:
     """Makes of plain data what the library writes."""
 
-    _budget: Budget
+    _budget: PlistBudget
     in_xml: bool = field(kw_only=True)
 
     def convert(self, value: Any, depth: int) -> Any:
-        self._budget.value(depth)
+        self._budget.values(1)
+        self._budget.depth(depth)
         if isinstance(value, dict):
             return self._object(value, depth)
         if isinstance(value, list):

@@ -18,10 +18,10 @@ A change that fails leaves the file as it was.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from pathlib import Path
 
 from sideband import SidebandError
+from sideband.suggestions import did_you_mean
 
 __all__ = [
     "KnowledgeMissing",
@@ -129,9 +129,8 @@ class KnowledgeMissing(PromptError, LookupError):
     code = "knowledge.missing"
 
     def __init__(self, path: str, known: Iterable[str]) -> None:
-        close = get_close_matches(path, list(known), n=1)
         super().__init__(
-            f"there is no document {path!r}" + (f" (did you mean `{close[0]}`?)" if close else ""),
+            f"there is no document {path!r}{did_you_mean(path, known)}",
             hint="`list` shows the documents, `query` finds them by words",
         )
 

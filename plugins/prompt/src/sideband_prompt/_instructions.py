@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ._config import Config
-from ._places import Place
+from ._prompt_places import PromptPlace
 from ._reading import read_text
 from ._text import one_line
 
@@ -29,7 +29,7 @@ commands, `sideband doctor` shows the configuration and where each value comes f
 installed, `sideband hooks list` and `sideband ops show NAME` what plugins can use."""
 
 
-def identity(places: Sequence[Place], limit: int) -> str:
+def identity(places: Sequence[PromptPlace], limit: int) -> str:
     """Who the model is: the first SYSTEM.md or else SOUL.md, in the order of the places; or the default."""
     notices: list[str] = []
     for place in places:
@@ -51,7 +51,7 @@ def documentation(config: Config) -> str:
     return f"{_DOCUMENTATION} Its documentation is at {one_line(config.documentation)}"
 
 
-def append(places: Sequence[Place], limit: int) -> str:
+def append(places: Sequence[PromptPlace], limit: int) -> str:
     """What is added to the identity: every APPEND.md, and the project's AGENTS.md. The most specific comes last."""
     texts = []
     for place in reversed(places):

@@ -10,11 +10,11 @@ from typing import Any, Literal
 from attrs import field, frozen
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ._places import Place
+from ._prompt_places import PromptPlace
 from ._reading import Reading, is_inside
 from ._text import one_line
 
-__all__ = ["Document", "Library", "find_documents"]
+__all__ = ["KnowledgeDocument", "Library", "find_documents"]
 
 Priority = Literal["high", "normal", "low"]
 
@@ -29,7 +29,7 @@ _HEADING = re.compile(r"^#[ \t]+(\S.*)$", re.MULTILINE)
 _RANKS: dict[str, int] = {"high": 0, "normal": 1, "low": 2}
 
 
-class _Entry(BaseModel):
+class _IndexEntry(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     path: str
@@ -39,7 +39,7 @@ class _Entry(BaseModel):
 
 
 @frozen
-class Document:
+class KnowledgeDocument:
     """One document.
 
     Attributes:
@@ -53,7 +53,7 @@ class Document:
 
     path: str
     title: str
-    place: Place = field(repr=False)
+    place: PromptPlace = field(repr=False)
     always_load: bool = False
     priority: Priority = "normal"
     tags: tuple[str, ...] = ()
@@ -77,13 +77,13 @@ class Library:
         notices: what was found and left out, and why.
     """
 
-    documents: tuple[Document, ...] = ()
+    documents: tuple[KnowledgeDocument, ...] = ()
     notices: tuple[str, ...] = ()
 
 
-def find_documents(places: Sequence[Place]) -> Library:
+def find_documents(places: Sequence[PromptPlace]) -> Library:
     """Look for documents: those that ``knowledge/index.yaml`` names, or, without one, ``*.md`` and ``*/index.md``."""
-    found: dict[str, Document] = {}
+    found: dict[str, KnowledgeDocument] = {}
     notices: list[str] = []
     for place in places:
         for entry in _entries(place, notices)[:_MOST]:
@@ -92,10 +92,10 @@ def find_documents(places: Sequence[Place]) -> Library:
     return Library(tuple(sorted(found.values(), key=lambda document: document.rank)), tuple(notices))
 
 
-def _entries(place: Place, notices: list[str]) -> list[_Entry]:
+def _entries(place: PromptPlace, notices: list[str]) -> list[_IndexEntry]:
     index = place.read(f"{_FOLDER}/{_INDEX}", _LARGEST_INDEX)
     if index is None:
-        entries = [_Entry(path=path) for path in _scan(place)]
+        entries = [_IndexEntry(path=path) for path in _scan(place)]
     elif index.notice:
         notices.append(index.notice)
         entries = []
@@ -106,7 +106,7 @@ def _entries(place: Place, notices: list[str]) -> list[_Entry]:
     return entries
 
 
-def _scan(place: Place) -> Iterator[str]:
+def _scan(place: PromptPlace) -> Iterator[str]:
     for name in place.names(_FOLDER):
         if name.endswith(".md"):
             yield name
@@ -114,7 +114,7 @@ def _scan(place: Place) -> Iterator[str]:
             yield f"{name}/index.md"
 
 
-def _read_index(place: Place, text: str, notices: list[str]) -> Iterator[_Entry]:
+def _read_index(place: PromptPlace, text: str, notices: list[str]) -> Iterator[_IndexEntry]:
     where = f"{_INDEX} of the {place.name} folder"
     try:
         found = _parse_yaml(text)
@@ -123,7 +123,7 @@ def _read_index(place: Place, text: str, notices: list[str]) -> Iterator[_Entry]
         return
     for number, item in enumerate(found, start=1):
         try:
-            entry = _Entry.model_validate(item)
+            entry = _IndexEntry.model_validate(item)
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False, include_context=False)[0]
             problem = f"{'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}"
@@ -155,7 +155,7 @@ def _parse_yaml(text: str) -> list[Any]:
     return found
 
 
-def _document(place: Place, entry: _Entry, notices: list[str]) -> Document | None:
+def _document(place: PromptPlace, entry: _IndexEntry, notices: list[str]) -> KnowledgeDocument | None:
     head = place.read(f"{_FOLDER}/{entry.path}", _HEAD)
     if head is None or (head.notice and not head.text):
         notices.append(head.notice if head else f"{entry.path} is named in {_INDEX}, and is not there")
@@ -163,7 +163,7 @@ def _document(place: Place, entry: _Entry, notices: list[str]) -> Document | Non
     heading = _HEADING.search(head.text)
     path = PurePosixPath(entry.path)
     name = path.parent.name if path.name == "index.md" and path.parent.name else path.stem
-    return Document(
+    return KnowledgeDocument(
         path=entry.path,
         title=one_line(heading[1] if heading else name, _LONGEST_TITLE),
         place=place,

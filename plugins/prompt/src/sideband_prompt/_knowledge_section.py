@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ._knowledge import Document, Library
+from ._knowledge import KnowledgeDocument, Library
 from ._text import attribute, one_line, quoted
 
 __all__ = ["knowledge_section"]
@@ -25,7 +25,7 @@ def knowledge_section(library: Library, tools: Iterable[str], *, limit: int, fil
     """
     notices = list(library.notices)
     loaded: list[str] = []
-    listed: list[Document] = []
+    listed: list[KnowledgeDocument] = []
     for document in library.documents:
         text = _whole(document, limit, file_limit) if document.always_load else None
         if text is not None:
@@ -49,11 +49,11 @@ def knowledge_section(library: Library, tools: Iterable[str], *, limit: int, fil
     return "\n".join([*lines, *(f"[{quoted(one_line(notice))}]" for notice in notices), "</knowledge>"])
 
 
-def _whole(document: Document, limit: int, file_limit: int) -> str | None:
+def _whole(document: KnowledgeDocument, limit: int, file_limit: int) -> str | None:
     reading = document.read(file_limit)
     return None if reading is None or reading.notice or len(reading.text) > limit else reading.text
 
 
-def _line(document: Document) -> str:
+def _line(document: KnowledgeDocument) -> str:
     tags = f" [{', '.join(document.tags)}]" if document.tags else ""
     return quoted(f"- {document.path}: {document.title}{tags}")

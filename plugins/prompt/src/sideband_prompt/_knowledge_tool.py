@@ -2,43 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any
 
 from anyio import to_thread
-from pydantic import BaseModel, ConfigDict, Field, model_validator
 from sideband.ops import Level
 from sideband.tools import ToolContext, tool
 
 from ._config import Config
 from ._errors import KnowledgeMissing, KnowledgeUnreadable
-from ._knowledge import Document, Library, find_documents
-from ._places import find_places
-from ._search import search
+from ._knowledge import KnowledgeDocument, Library, find_documents
+from ._knowledge_search import search
+from ._models import KnowledgeParams
+from ._prompt_places import find_places
 
-__all__ = ["KnowledgeParams", "knowledge"]
+__all__ = ["knowledge"]
 
 _LARGEST_DOCUMENT = 4 << 20
 _PAGE = 20_000
 _MOST_FOUND = 10
-
-
-class KnowledgeParams(BaseModel):
-    """What to look for."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    action: Literal["list", "query", "read"]
-    query: str = Field("", max_length=1_000, description="query: words to look for in titles, tags and texts")
-    path: str = Field("", max_length=1_000, description="read: the document, as `list` and `query` name it")
-    offset: int = Field(0, ge=0, description="read: the character to begin with, `next_offset` of the page before")
-
-    @model_validator(mode="after")
-    def _is_complete(self) -> Self:
-        if self.action == "query" and not self.query.strip():
-            raise ValueError("`query` needs `query`, words to look for")
-        if self.action == "read" and not self.path:
-            raise ValueError("`read` needs `path`")
-        return self
 
 
 @tool("prompt.knowledge", level=Level.SAFE, read_only=True)
@@ -59,7 +40,7 @@ async def knowledge(params: KnowledgeParams, ctx: ToolContext) -> dict[str, Any]
     return await to_thread.run_sync(consult, abandon_on_cancel=True)
 
 
-def _described(document: Document) -> dict[str, Any]:
+def _described(document: KnowledgeDocument) -> dict[str, Any]:
     return {
         "path": document.path,
         "title": document.title,

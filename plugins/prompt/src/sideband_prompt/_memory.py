@@ -16,13 +16,13 @@ from ._errors import MemoryBusy, MemoryFull, MemoryUnreadable, MemoryUnwritable
 from ._reading import read_text
 from ._text import attribute, one_line, quoted, visible
 
-__all__ = ["MemoryFile", "Target", "as_entry", "length", "memory_section"]
+__all__ = ["MemoryFile", "MemoryTarget", "as_entry", "length", "memory_section"]
 
-Target = Literal["memory", "user"]
+MemoryTarget = Literal["memory", "user"]
 
 _BULLETS = re.compile(r"(?:[-*+•]\s+)+")
-_FILES: dict[Target, str] = {"memory": "MEMORY.md", "user": "USER.md"}
-_ABOUT: dict[Target, str] = {
+_FILES: dict[MemoryTarget, str] = {"memory": "MEMORY.md", "user": "USER.md"}
+_ABOUT: dict[MemoryTarget, str] = {
     "memory": "Notes that you made in earlier sessions.",
     "user": "What you noted about the user in earlier sessions.",
 }
@@ -42,7 +42,7 @@ def length(entries: Iterable[str]) -> int:
     return sum(len(entry) + 1 for entry in entries)
 
 
-def memory_section(folder: Path, target: Target, limit: int) -> str:
+def memory_section(folder: Path, target: MemoryTarget, limit: int) -> str:
     """The entries as quoted data, as many as fit; nothing if there are none."""
     name = _FILES[target]
     reading = read_text(folder, name, _LARGEST)
@@ -73,7 +73,7 @@ class MemoryFile:
     """
 
     folder: Path
-    target: Target
+    target: MemoryTarget
     limit: int
 
     @property

@@ -4,44 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any, Literal, Self
+from typing import Any
 
 from anyio import to_thread
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from sideband.ops import Level
 from sideband.tools import ToolContext, tool
 
 from ._config import Config
 from ._errors import MemoryDuplicate, MemoryEntryAmbiguous, MemoryEntryMissing
-from ._memory import MemoryFile, Target, as_entry, length
-from ._places import own_folder
+from ._memory import MemoryFile, length
+from ._models import MemoryParams
+from ._prompt_places import own_folder
 
-__all__ = ["MemoryParams", "memory"]
+__all__ = ["memory"]
 
 _LATER = "It is in the system prompt from the next session on, or after a reload."
-
-_Entry = Annotated[str, AfterValidator(as_entry)]
-
-
-class MemoryParams(BaseModel):
-    """What to do with which notes."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    action: Literal["list", "add", "replace", "remove"]
-    target: Target = Field("memory", description="`memory`: your own notes. `user`: what you know about the user.")
-    entry: _Entry = Field(
-        "", description="replace, remove: the entry that is meant, or a part of it that no other entry has"
-    )
-    text: _Entry = Field("", description="add, replace: the new entry, one line")
-
-    @model_validator(mode="after")
-    def _is_complete(self) -> Self:
-        if self.action in ("replace", "remove") and not self.entry:
-            raise ValueError(f"`{self.action}` needs `entry`")
-        if self.action in ("add", "replace") and not self.text:
-            raise ValueError(f"`{self.action}` needs `text`")
-        return self
 
 
 @tool("prompt.memory", level=Level.CONTROLLED)

@@ -9,13 +9,13 @@ from pathlib import Path
 from sideband.hooks import Section, Sections
 
 from ._config import Config, SectionName
-from ._environment import footer, platform
+from ._environment_section import footer, platform
 from ._instructions import append, documentation, identity
 from ._knowledge import find_documents
 from ._knowledge_section import knowledge_section
 from ._memory import memory_section
-from ._places import find_places, own_folder
-from ._skills import skills
+from ._prompt_places import find_places, own_folder
+from ._skills_section import skills
 
 __all__ = ["build_sections"]
 

@@ -15,8 +15,8 @@ from sideband.tools import Tool
 from ._config import Config
 from ._knowledge_tool import knowledge
 from ._memory_tool import memory
-from ._projects import Projects
 from ._sections import build_sections
+from ._state import Projects
 
 __all__ = ["Config", "lifespan", "sections", "sideband_tools"]
 

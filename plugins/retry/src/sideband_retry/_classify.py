@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from attrs import frozen
 
 from ._classes import CLASSES, PHRASE_ORDER, ErrorKind
-from ._failure import Failure
+from ._failed_call import FailedCall
 from ._phrases import NEVER_FITS
 
 __all__ = ["Classification", "classify"]
@@ -63,13 +63,13 @@ class Classification:
     why: str
 
 
-def classify(failure: Failure) -> Classification:
+def classify(failure: FailedCall) -> Classification:
     """The class of a failure.
 
     Example:
-        >>> classify(Failure.read({"code": "provider.refused", "status": 529})).kind.value
+        >>> classify(FailedCall.read({"code": "provider.refused", "status": 529})).kind.value
         'overloaded'
-        >>> classify(Failure.read({"status": 429, "body": "insufficient_quota"}))
+        >>> classify(FailedCall.read({"status": 429, "body": "insufficient_quota"}))
         Classification(kind=<ErrorKind.BILLING: 'billing'>, why='`insufficient_quota`, with status 429')
     """
     return (
@@ -82,7 +82,7 @@ def classify(failure: Failure) -> Classification:
     )
 
 
-def _by_code(failure: Failure) -> Classification | None:
+def _by_code(failure: FailedCall) -> Classification | None:
     for kind, one in CLASSES.items():
         for code in one.codes:
             if failure.code == code or (code.endswith(".") and failure.code.startswith(code)):
@@ -90,7 +90,7 @@ def _by_code(failure: Failure) -> Classification | None:
     return None
 
 
-def _by_status(failure: Failure) -> Classification | None:
+def _by_status(failure: FailedCall) -> Classification | None:
     status = failure.status
     if status is None or status < 300:
         return None
@@ -106,7 +106,7 @@ def _of_status(status: int) -> ErrorKind:
     return ErrorKind.SERVER_ERROR if status >= 500 else ErrorKind.FORMAT_ERROR
 
 
-def _by_phrase(failure: Failure, kinds: Sequence[ErrorKind]) -> Classification | None:
+def _by_phrase(failure: FailedCall, kinds: Sequence[ErrorKind]) -> Classification | None:
     for kind in kinds:
         for phrase in CLASSES[kind].phrases:
             if phrase in failure.lowered:
@@ -115,12 +115,12 @@ def _by_phrase(failure: Failure, kinds: Sequence[ErrorKind]) -> Classification |
     return None
 
 
-def _by_exception(failure: Failure) -> Classification | None:
+def _by_exception(failure: FailedCall) -> Classification | None:
     kind = _BY_EXCEPTION.get(failure.cause)
     return Classification(kind, f"`{failure.cause}`") if kind else None
 
 
-def _unknown(failure: Failure) -> Classification:
+def _unknown(failure: FailedCall) -> Classification:
     if failure.status is not None:  # one of success, and no answer of a model
         return Classification(ErrorKind.FORMAT_ERROR, f"status {failure.status}, and no answer of a model")
     return Classification(ErrorKind.UNKNOWN, "no status, and nothing known in what was said")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from ._classes import ErrorKind
-from ._failure import Failure
+from ._failed_call import FailedCall
 from ._phrases import CERTIFICATE, REFUSED
 
 __all__ = ["hint_of", "parked_hint"]
@@ -48,7 +48,7 @@ _TRUST = (
 )
 
 
-def hint_of(kind: ErrorKind, failure: Failure, model: str) -> str:
+def hint_of(kind: ErrorKind, failure: FailedCall, model: str) -> str:
     """What to do about a failure.
 
     Args:
@@ -77,7 +77,7 @@ def parked_hint(until: float, model: str) -> str:
     )
 
 
-def _text(kind: ErrorKind, failure: Failure) -> str:
+def _text(kind: ErrorKind, failure: FailedCall) -> str:
     if kind is ErrorKind.UNREACHABLE and failure.has(CERTIFICATE):
         return _TRUST
     if kind is ErrorKind.UNREACHABLE and failure.has(REFUSED):

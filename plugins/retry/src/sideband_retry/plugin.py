@@ -9,19 +9,19 @@ from sideband.hooks import Compact, GiveUp, ModelError, Park, Retry, hookimpl
 from sideband.plugins import PluginContext
 
 from ._config import Config
-from ._policy import RetryPolicy
+from ._rules import RetryRules
 
 __all__ = ["Config", "lifespan", "model_error"]
 
 
 @asynccontextmanager
-async def lifespan(ctx: PluginContext) -> AsyncIterator[RetryPolicy]:
-    """The policy that the configuration describes."""
-    yield RetryPolicy(ctx.config)
+async def lifespan(ctx: PluginContext) -> AsyncIterator[RetryRules]:
+    """The rules that the configuration describes."""
+    yield RetryRules(ctx.config)
 
 
 @hookimpl
 def model_error(event: ModelError, ctx: PluginContext) -> Retry | Compact | Park | GiveUp | None:
     """Say what follows on a failed model call."""
-    policy: RetryPolicy = ctx.state
-    return policy.answer(event)
+    rules: RetryRules = ctx.state
+    return rules.answer(event)

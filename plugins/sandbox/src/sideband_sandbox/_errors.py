@@ -2,21 +2,21 @@
 
     Exception
     ├── ZygoteFailed       a zygote did not start, has ended, or made a worker that could break out
-    └── CommandNotStarted  a step of a command's plan could not be done, or a throw-away command could break out
+    └── ProgramNotStarted  a step of a command's plan could not be done, or a throw-away command could break out
 
 Neither leaves this package: a caller gets an error of ``sideband.workers``, or a weaker tier with the reason as a hint.
 """
 
 from __future__ import annotations
 
-__all__ = ["CommandNotStarted", "ZygoteFailed"]
+__all__ = ["ProgramNotStarted", "ZygoteFailed"]
 
 
 class ZygoteFailed(Exception):
     """A zygote could not be started, or has ended. The message says why, as far as it is known."""
 
 
-class CommandNotStarted(Exception):
+class ProgramNotStarted(Exception):
     """A step of the plan could not be done. Nothing of the command has run.
 
     Attributes:

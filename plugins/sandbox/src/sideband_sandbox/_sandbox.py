@@ -12,25 +12,25 @@ import anyio
 import anyio.to_thread
 from attrs import frozen
 from sideband.workers import (
-    CommandProcess,
-    CommandRequest,
     Isolation,
     LaunchRequest,
     Probe,
+    ProgramProcess,
+    ProgramRequest,
     WorkerProcess,
     WorkerStartFailed,
     launch,
     launch_plain,
 )
 
-from ._commands._launcher import CommandLauncher
-from ._commands._probe import CommandGround
 from ._errors import ZygoteFailed
 from ._inside import LOCKDOWN
 from ._machine._cgroups import Cgroups, find_cgroups
 from ._machine._inspection import Machine, inspect_machine
 from ._machine._interpreter import inspect_interpreter
 from ._machine._processes import fresh_uid
+from ._programs._launcher import ProgramLauncher
+from ._programs._probe import ProgramGround
 from ._workers._candidates import candidates, describe, gaps, remedy
 from ._workers._forks import ForkedWorker, Zygote
 from ._workers._plan import Ground, Variant, open_to_everyone, own_folders, unconfined_plan, worker_orders
@@ -76,7 +76,7 @@ class SystemSandbox:
         self._finding: _Finding | None = None
         self._zygotes: dict[Variant, Zygote] = {}
         self._open: set[tuple[Path, ...]] = set()
-        self._commands: CommandLauncher | None = None
+        self._programs: ProgramLauncher | None = None
         self._proving = anyio.Lock()
 
     async def probe(self, folders: Sequence[Path] = ()) -> Probe:
@@ -99,7 +99,7 @@ class SystemSandbox:
             await worker.confine(finding.cgroups, request.limits)
         return worker
 
-    async def launch_command(self, request: CommandRequest) -> CommandProcess:
+    async def launch_program(self, request: ProgramRequest) -> ProgramProcess:
         """Start a command on the tier that was proved for workers, after a throw-away command has proved it too.
 
         It never runs on a weaker one: what has run can't be taken back.
@@ -108,27 +108,27 @@ class SystemSandbox:
             IsolationUnavailable: the tier can't be had for commands.
             WorkerStartFailed: the system did not start it, or one of its places is not there.
         """
-        commands = await self._commands_of_tier()
+        commands = await self._programs_of_tier()
         return await (launch_plain(request) if commands is None else commands.launch(request))
 
-    async def prove_commands(self) -> tuple[str, ...]:
+    async def prove_programs(self) -> tuple[str, ...]:
         """What a throw-away command tried in vain, one sentence each; nothing on the tier `none`.
 
         Raises:
             IsolationUnavailable: the tier of workers can't be had for commands.
         """
-        commands = await self._commands_of_tier()
+        commands = await self._programs_of_tier()
         return () if commands is None else await commands.proofs()
 
-    async def _commands_of_tier(self) -> CommandLauncher | None:
+    async def _programs_of_tier(self) -> ProgramLauncher | None:
         finding = await self._find(())
         if finding.ground is None:
             return None
-        if self._commands is None:
+        if self._programs is None:
             ground = finding.ground
-            known = CommandGround(ground.machine, ground.python, ground.interpreter, finding.cgroups)
-            self._commands = CommandLauncher(known, finding.probe.isolation)
-        return self._commands
+            known = ProgramGround(ground.machine, ground.python, ground.interpreter, finding.cgroups)
+            self._programs = ProgramLauncher(known, finding.probe.isolation)
+        return self._programs
 
     async def close(self) -> None:
         """End the zygotes. Can be called again."""
@@ -136,7 +136,7 @@ class SystemSandbox:
             while self._zygotes:
                 await self._zygotes.popitem()[1].close()
             self._finding = None
-            self._commands = None
+            self._programs = None
 
     async def _find(self, folders: Sequence[Path]) -> _Finding:
         async with self._proving:

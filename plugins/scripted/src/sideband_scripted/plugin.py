@@ -1,22 +1,11 @@
-"""The provider `scripted`: registration and configuration."""
+"""The provider `scripted`: registration."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from pydantic import BaseModel, ConfigDict, Field
-
-from ._from_files import FileScripts
+from ._config import Config
+from ._provider import FileScripts
 
 __all__ = ["Config", "sideband_providers"]
-
-
-class Config(BaseModel):
-    """The table ``[plugins.scripted]``."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    script: Path | None = Field(default=None, description="The file with the turns to play, .json or .toml.")
 
 
 def sideband_providers() -> list[FileScripts]:

@@ -3,7 +3,7 @@
 The ops are used by name (`secrets.set`); what is here is for code that catches their errors.
 """
 
-from ._backends import Backend, Previous, Stored, Summary
+from ._backends import Backend, Previous, StoredSecret, Summary
 from ._config import Config
 from ._errors import (
     SecretAudience,
@@ -32,7 +32,8 @@ from ._errors import (
     VaultUnreachable,
     VaultUntrusted,
 )
-from ._models import Rekeyed, SecretInfo, SecretList, SecretsScope
+from ._models import Rekeyed, SecretInfo, SecretList
+from ._scope import SecretsScope
 from ._version import __version__
 
 __all__ = [
@@ -59,7 +60,7 @@ __all__ = [
     "SecretsStorage",
     "SecretsUnavailable",
     "SecretsWrongKey",
-    "Stored",
+    "StoredSecret",
     "Summary",
     "VaultDenied",
     "VaultError",

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from attrs import define, evolve, field, frozen
 
-__all__ = ["Backend", "MemoryBackend", "Previous", "Step", "Stored", "Summary", "is_text", "now"]
+__all__ = ["Backend", "MemoryBackend", "Previous", "Step", "StoredSecret", "Summary", "is_text", "now"]
 
 
 def now() -> str:
@@ -66,7 +66,7 @@ class Summary:
 
 
 @frozen
-class Stored:
+class StoredSecret:
     """One secret, whole.
 
     Args:
@@ -98,17 +98,17 @@ class Stored:
         if self.previous is not None:
             yield self.previous.value
 
-    def successor(self, before: Stored | None) -> Stored:
+    def successor(self, before: StoredSecret | None) -> StoredSecret:
         """This secret, stored now in the place of ``before``, of which nothing is kept but the count of its values."""
         return evolve(self, updated=now(), version=_next(before), previous=None)
 
-    def rotated(self, value: bytes, *, text: bool, grace: float) -> Stored:
+    def rotated(self, value: bytes, *, text: bool, grace: float) -> StoredSecret:
         """The secret with a new value. The old one can be had back for ``grace`` seconds."""
         until = _written(datetime.now(UTC) + timedelta(seconds=grace))
         previous = Previous(self.value, self.text, until) if grace > 0 else None
         return evolve(self, value=value, text=text, updated=now(), version=_next(self), previous=previous)
 
-    def rolled_back(self) -> Stored | None:
+    def rolled_back(self) -> StoredSecret | None:
         """The secret with the value from before its rotation, or ``None`` if that is gone."""
         if self.previous is None or self.is_past:
             return None
@@ -126,7 +126,7 @@ class Stored:
         """Whether the time is over for which the value before is kept."""
         return self.previous is not None and self.previous.until <= now()
 
-    def current(self) -> Stored:
+    def current(self) -> StoredSecret:
         """The secret without a previous value whose time is over."""
         return evolve(self, previous=None) if self.is_past else self
 
@@ -147,7 +147,7 @@ class Stored:
         return data
 
     @classmethod
-    def from_data(cls, name: str, data: dict[str, Any]) -> Stored:
+    def from_data(cls, name: str, data: dict[str, Any]) -> StoredSecret:
         """From what ``as_data`` gave.
 
         Raises:
@@ -181,11 +181,11 @@ def _value_of(data: dict[str, Any]) -> bytes:
     return value.encode() if data["text"] else base64.b64decode(value, validate=True)
 
 
-def _next(before: Stored | None) -> int:
+def _next(before: StoredSecret | None) -> int:
     return 1 if before is None else (before.version or 1) + 1
 
 
-Step = Callable[[Stored | None], Stored | None]
+Step = Callable[[StoredSecret | None], StoredSecret | None]
 
 
 class Backend(Protocol):
@@ -204,7 +204,7 @@ class Backend(Protocol):
     def writable(self) -> bool:
         """Whether secrets can be changed here."""
 
-    async def read(self, name: str) -> Stored | None:
+    async def read(self, name: str) -> StoredSecret | None:
         """The secret, or ``None`` if there is none of that name here.
 
         Raises:
@@ -228,9 +228,9 @@ class MemoryBackend:
 
     name: str = field(default="memory", init=False)
     writable: bool = field(default=True, init=False)
-    _secrets: dict[str, Stored] = field(init=False, factory=dict, repr=False)
+    _secrets: dict[str, StoredSecret] = field(init=False, factory=dict, repr=False)
 
-    async def read(self, name: str) -> Stored | None:
+    async def read(self, name: str) -> StoredSecret | None:
         """See ``Backend``."""
         return self._secrets.get(name)
 

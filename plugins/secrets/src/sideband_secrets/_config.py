@@ -37,11 +37,11 @@ Variable = Annotated[str, AfterValidator(_check_variable)]
 ServerPath = Annotated[str, Field(max_length=500), AfterValidator(_check_path)]
 
 
-class _Table(BaseModel):
+class _SecretsTable(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class EnvironmentSecret(_Table):
+class EnvironmentSecret(_SecretsTable):
     """A secret that a variable of the environment holds. Only what is named here is ever looked at.
 
     Attributes:
@@ -55,7 +55,7 @@ class EnvironmentSecret(_Table):
     headers: Headers = {}
 
 
-class VaultSecret(_Table):
+class VaultSecret(_SecretsTable):
     """What this configuration says of one secret of the server, in the place of what its own fields say.
 
     Attributes:
@@ -69,7 +69,7 @@ class VaultSecret(_Table):
     headers: Headers = {}
 
 
-class VaultToken(_Table):
+class VaultToken(_SecretsTable):
     """Where the token for the server is. Exactly one of these.
 
     Attributes:
@@ -89,7 +89,7 @@ class VaultToken(_Table):
         return self
 
 
-class VaultConfig(_Table):
+class VaultConfig(_SecretsTable):
     """A server with the KV secrets engine of Vault, version 2 (HashiCorp Vault, OpenBao).
 
     Attributes:
@@ -124,7 +124,7 @@ class VaultConfig(_Table):
         return self
 
 
-class Config(_Table):
+class Config(_SecretsTable):
     """Where secrets are kept, and where else they come from.
 
     Attributes:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from attrs import define, field
 
-from ._backends import Step, Stored, Summary
+from ._backends import Step, StoredSecret, Summary
 from ._errors import SecretsDamaged, SecretsKeyMissing, SecretsRekeyRefused
 from ._files import (
     locked,
@@ -52,7 +52,7 @@ class EncryptedBackend:
         """The file of the store."""
         return self.folder / "store.json"
 
-    def read(self, name: str) -> Stored | None:
+    def read(self, name: str) -> StoredSecret | None:
         """See ``Backend``."""
         return self._read_all().get(name)
 
@@ -117,7 +117,7 @@ class EncryptedBackend:
                 remove_private(self.keys.file)
             return self.keys.file if had_file and not own else None
 
-    def _save_with_new_file(self, secrets: dict[str, Stored], *, replaced: bool) -> None:
+    def _save_with_new_file(self, secrets: dict[str, StoredSecret], *, replaced: bool) -> None:
         place = self.keys.new_file if replaced else self.keys.file
         self._save(secrets, new_key_header(), self.keys.create_file(place))
         if replaced:
@@ -130,7 +130,7 @@ class EncryptedBackend:
                 remove_left_overs(path)
             yield
 
-    def _read_all(self) -> dict[str, Stored]:
+    def _read_all(self) -> dict[str, StoredSecret]:
         private_folder(self.folder)
         sealed = self._sealed()
         return {} if sealed is None else self._opened(sealed)
@@ -139,16 +139,16 @@ class EncryptedBackend:
         raw = read_private(self.path, max_bytes=_LARGEST)
         return None if raw is None else Sealed.parse(self.path, raw)
 
-    def _opened(self, sealed: Sealed) -> dict[str, Stored]:
+    def _opened(self, sealed: Sealed) -> dict[str, StoredSecret]:
         content = sealed.open(self.keys.of(sealed))
         try:
-            return {name: Stored.from_data(name, data) for name, data in json.loads(content).items()}
+            return {name: StoredSecret.from_data(name, data) for name, data in json.loads(content).items()}
         except (KeyError, TypeError, AttributeError, ValueError):
             raise SecretsDamaged(self.path, "its content is not in the format of a store") from None
 
     def _key_for(self, sealed: Sealed | None) -> tuple[dict[str, Any], bytes]:
         return self.keys.create() if sealed is None else (sealed.key_header, self.keys.of(sealed))
 
-    def _save(self, secrets: dict[str, Stored], key_header: dict[str, Any], key: bytes) -> None:
+    def _save(self, secrets: dict[str, StoredSecret], key_header: dict[str, Any], key: bytes) -> None:
         content = json.dumps({name: stored.current().as_data() for name, stored in secrets.items()}).encode()
         replace_private(self.path, seal(key, key_header, content))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from attrs import define, field
 
-from ._backends import Step, Stored, Summary, is_text
+from ._backends import Step, StoredSecret, Summary, is_text
 from ._config import EnvironmentSecret
 from ._errors import SecretReadOnly
 
@@ -26,7 +26,7 @@ class EnvironmentBackend:
     name: str = field(default="environment", init=False)
     writable: bool = field(default=False, init=False)
 
-    async def read(self, name: str) -> Stored | None:
+    async def read(self, name: str) -> StoredSecret | None:
         """See ``Backend``."""
         found = self.secrets.get(name)
         return None if found is None else self._stored(name, found)
@@ -45,9 +45,9 @@ class EnvironmentBackend:
         found = self.secrets.get(name)
         return None if found is None else found.variable
 
-    def _stored(self, name: str, found: EnvironmentSecret) -> Stored | None:
+    def _stored(self, name: str, found: EnvironmentSecret) -> StoredSecret | None:
         value = os.environb.get(os.fsencode(found.variable))
         if not value:
             return None
         origins = tuple(dict.fromkeys(found.origins))
-        return Stored(name, value, is_text(value), origins, tuple(found.headers.items()))
+        return StoredSecret(name, value, is_text(value), origins, tuple(found.headers.items()))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
 
-from ._backends import Step, Stored, Summary
+from ._backends import Step, StoredSecret, Summary
 from ._errors import SecretsDamaged, SecretsLocked, SecretsUnavailable
 from ._files import locked, private_folder, read_private, replace_private
 
@@ -83,7 +83,7 @@ class KeyringBackend:
     name: str = field(default="keyring", init=False)
     asks: bool = field(default=True, init=False)
 
-    def read(self, name: str) -> Stored | None:
+    def read(self, name: str) -> StoredSecret | None:
         """See ``Backend``."""
         return self._read(name)
 
@@ -109,12 +109,12 @@ class KeyringBackend:
         except (KeyError, TypeError, AttributeError):
             raise SecretsDamaged(Path(self.service), "the index in the keyring is not in its format") from None
 
-    def _read(self, name: str) -> Stored | None:
+    def _read(self, name: str) -> StoredSecret | None:
         data = self._get(name)
         if data is None:
             return None
         try:
-            return Stored.from_data(name, data)
+            return StoredSecret.from_data(name, data)
         except (KeyError, TypeError, AttributeError, ValueError):
             raise SecretsDamaged(Path(self.service), f"the entry `{name}` is not in its format") from None
 

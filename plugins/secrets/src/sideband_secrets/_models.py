@@ -1,34 +1,30 @@
-"""Parameters and results of the ops, and the scope that capabilities of the family use."""
+"""Parameters and results of the ops."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Literal, Self
 
-import attrs
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
-from sideband.ops import Scope
 
 from ._origins import normal_origin
 
 __all__ = [
     "LONGEST_VALUE",
     "Headers",
-    "ListParams",
     "Name",
-    "NameParams",
     "Origins",
     "Passphrase",
-    "ReadParams",
-    "RekeyParams",
     "Rekeyed",
-    "RotateParams",
     "SecretInfo",
     "SecretList",
-    "SecretsScope",
-    "SetParams",
+    "SecretListParams",
+    "SecretNameParams",
+    "SecretReadParams",
+    "SecretRekeyParams",
+    "SecretRotateParams",
+    "SecretSetParams",
     "check_value",
 ]
 
@@ -40,24 +36,6 @@ _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 _PLACEHOLDERS = {"{value}", "{base64}"}
 # these decide how a message is framed or where it goes
 _FRAMING = {"connection", "content-length", "host", "te", "trailer", "transfer-encoding", "upgrade"}
-
-
-@attrs.frozen
-class SecretsScope(Scope, family="secrets"):
-    """What a capability of `secrets` may limit: `secrets:name=github`, `secrets:name=github,mode=reveal`.
-
-    Attributes:
-        name: the secret's name.
-        mode: `use` (send it where it is bound to, without seeing it), `reveal` (see the value), `write` (store,
-            rotate and delete) or `rekey` (give the whole store a new key; needs a capability without `name`). A
-            capability that names no mode allows `use` only.
-    """
-
-    # a skill that may use a credential must not thereby see it, or replace it by one of its own
-    defaults: ClassVar[Mapping[str, tuple[str, ...]]] = {"mode": ("use",)}
-
-    name: str | None = None
-    mode: str | None = None
 
 
 def _check_name(name: str) -> str:
@@ -105,12 +83,12 @@ Headers = Annotated[dict[str, str], AfterValidator(_check_headers), Field(max_le
 Passphrase = Annotated[str, AfterValidator(_check_passphrase)]
 
 
-class _Params(BaseModel):
+class _SecretParams(BaseModel):
     # an error about a parameter must not carry a value
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
-class SetParams(_Params):
+class SecretSetParams(_SecretParams):
     """Parameters of `secrets.set`."""
 
     name: Name
@@ -119,31 +97,31 @@ class SetParams(_Params):
     headers: Headers = {}
 
 
-class RotateParams(_Params):
+class SecretRotateParams(_SecretParams):
     """Parameters of `secrets.rotate`."""
 
     name: Name
     value: Value
 
 
-class NameParams(_Params):
+class SecretNameParams(_SecretParams):
     """Parameters of ops that need a name only."""
 
     name: Name
 
 
-class ReadParams(_Params):
+class SecretReadParams(_SecretParams):
     """Parameters of `secrets.read` and `secrets.read_binary`."""
 
     name: Name
     previous: bool = False
 
 
-class ListParams(_Params):
+class SecretListParams(_SecretParams):
     """Parameters of `secrets.list`: none."""
 
 
-class RekeyParams(_Params):
+class SecretRekeyParams(_SecretParams):
     """Parameters of `secrets.rekey`."""
 
     to: Literal["file", "passphrase"]

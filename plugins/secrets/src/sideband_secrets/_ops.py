@@ -6,31 +6,23 @@ from collections.abc import Mapping
 
 from sideband.ops import Level, OpContext, OpDenied, op
 
-from ._backends import Step, Stored, Summary
+from ._backends import Step, StoredSecret, Summary
 from ._errors import SecretBinary, SecretMissing, SecretUnrotated
 from ._models import (
-    ListParams,
-    NameParams,
-    ReadParams,
     Rekeyed,
-    RekeyParams,
-    RotateParams,
     SecretInfo,
     SecretList,
-    SecretsScope,
-    SetParams,
+    SecretListParams,
+    SecretNameParams,
+    SecretReadParams,
+    SecretRekeyParams,
+    SecretRotateParams,
+    SecretSetParams,
 )
-from ._planning import (
-    plan_undo,
-    preview_delete,
-    preview_rekey,
-    preview_rollback,
-    preview_rotate,
-    preview_set,
-    reconcile_change,
-    reconcile_delete,
-)
-from ._secrets import Secrets
+from ._preview import preview_delete, preview_rekey, preview_rollback, preview_rotate, preview_set
+from ._scope import SecretsScope
+from ._state import secrets_of
+from ._undo import plan_undo, reconcile_change, reconcile_delete
 
 __all__ = [
     "delete_secret",
@@ -46,15 +38,15 @@ __all__ = [
 _MODES = ("use", "reveal", "write")
 
 
-def _writing(params: SetParams | RotateParams | NameParams) -> SecretsScope:
+def _writing(params: SecretSetParams | SecretRotateParams | SecretNameParams) -> SecretsScope:
     return SecretsScope(name=params.name, mode="write")
 
 
-def _revealing(params: ReadParams) -> SecretsScope:
+def _revealing(params: SecretReadParams) -> SecretsScope:
     return SecretsScope(name=params.name, mode="reveal")
 
 
-def _rekeying(params: RekeyParams) -> SecretsScope:  # noqa: ARG001  it concerns all secrets
+def _rekeying(params: SecretRekeyParams) -> SecretsScope:  # noqa: ARG001  it concerns all secrets
     return SecretsScope(mode="rekey")
 
 
@@ -69,7 +61,7 @@ def _rekeying(params: RekeyParams) -> SecretsScope:  # noqa: ARG001  it concerns
     reconcile=reconcile_change,
     undo=plan_undo,
 )
-async def set_secret(params: SetParams, ctx: OpContext) -> SecretInfo:
+async def set_secret(params: SecretSetParams, ctx: OpContext) -> SecretInfo:
     """Store a secret, in the place of one of the same name. Its value is recorded nowhere else.
 
     Args:
@@ -91,7 +83,7 @@ async def set_secret(params: SetParams, ctx: OpContext) -> SecretInfo:
     """
     value = _raw(params.value)
     _check_spread(ctx, params.origins, {"value": value, **params.headers})
-    secret = Stored(
+    secret = StoredSecret(
         name=params.name,
         value=value,
         text=isinstance(params.value, str),
@@ -113,7 +105,7 @@ async def set_secret(params: SetParams, ctx: OpContext) -> SecretInfo:
     reconcile=reconcile_change,
     undo=plan_undo,
 )
-async def rotate_secret(params: RotateParams, ctx: OpContext) -> SecretInfo:
+async def rotate_secret(params: SecretRotateParams, ctx: OpContext) -> SecretInfo:
     """Give a secret a new value, with the same origins and headers.
 
     The old value can be had back with `secrets.rollback` for the `grace` of `[plugins.secrets]`, and is kept out of
@@ -132,9 +124,9 @@ async def rotate_secret(params: RotateParams, ctx: OpContext) -> SecretInfo:
         SecretReadOnly: it comes from another source.
         SecretsError: it could not be stored; what was there before still is.
     """
-    secrets, value = _secrets(ctx), _raw(params.value)
+    secrets, value = secrets_of(ctx), _raw(params.value)
 
-    def rotate(before: Stored | None) -> Stored:
+    def rotate(before: StoredSecret | None) -> StoredSecret:
         if before is None:
             raise SecretMissing(params.name)
         _check_spread(ctx, before.origins, {"value": value})
@@ -154,7 +146,7 @@ async def rotate_secret(params: RotateParams, ctx: OpContext) -> SecretInfo:
     reconcile=reconcile_change,
     undo=plan_undo,
 )
-async def roll_back_secret(params: NameParams, ctx: OpContext) -> SecretInfo:
+async def roll_back_secret(params: SecretNameParams, ctx: OpContext) -> SecretInfo:
     """Give a secret the value again that it had before it was rotated. The newer value is forgotten.
 
     Args:
@@ -171,7 +163,7 @@ async def roll_back_secret(params: NameParams, ctx: OpContext) -> SecretInfo:
         SecretsError: it could not be stored; what was there before still is.
     """
 
-    def roll_back(before: Stored | None) -> Stored:
+    def roll_back(before: StoredSecret | None) -> StoredSecret:
         if before is None:
             raise SecretMissing(params.name)
         if (after := before.rolled_back()) is None:
@@ -182,7 +174,7 @@ async def roll_back_secret(params: NameParams, ctx: OpContext) -> SecretInfo:
 
 
 @op("secrets.list", requires="secrets", level=Level.MONITORED)
-async def list_secrets(params: ListParams, ctx: OpContext) -> SecretList:  # noqa: ARG001  every handler takes both
+async def list_secrets(params: SecretListParams, ctx: OpContext) -> SecretList:  # noqa: ARG001  every handler takes both
     """List the secrets that the caller has any right to: names, origins and times, never values.
 
     Args:
@@ -195,7 +187,7 @@ async def list_secrets(params: ListParams, ctx: OpContext) -> SecretList:  # noq
     Raises:
         SecretsError: the own store can't be used.
     """
-    backend, found, problems = await _secrets(ctx).summaries(lambda name: _may_know(ctx, name), ctx)
+    backend, found, problems = await secrets_of(ctx).summaries(lambda name: _may_know(ctx, name), ctx)
     items = [_info(source, summary) for source, summary in found]
     return SecretList(items=items, backend=backend, problems=problems)
 
@@ -210,7 +202,7 @@ async def list_secrets(params: ListParams, ctx: OpContext) -> SecretList:  # noq
     reconcile=reconcile_delete,
     undo=plan_undo,
 )
-async def delete_secret(params: NameParams, ctx: OpContext) -> None:
+async def delete_secret(params: SecretNameParams, ctx: OpContext) -> None:
     """Remove a secret, and the value that it had before.
 
     Args:
@@ -222,13 +214,13 @@ async def delete_secret(params: NameParams, ctx: OpContext) -> None:
         SecretReadOnly: it comes from another source.
         SecretsError: the backend can't be used.
     """
-    before, _ = await _secrets(ctx).change(params.name, lambda _: None, ctx)
+    before, _ = await secrets_of(ctx).change(params.name, lambda _: None, ctx)
     if before is None:
         raise SecretMissing(params.name)
 
 
 @op("secrets.read", requires="secrets", scope=_revealing, level=Level.MONITORED, record=("name",), reveals=True)
-async def read_secret(params: ReadParams, ctx: OpContext) -> str:
+async def read_secret(params: SecretReadParams, ctx: OpContext) -> str:
     """Hand out the value of a secret that is text. The grant must say `mode=reveal`.
 
     It may be sent to the origins of the secret, and nowhere else.
@@ -252,7 +244,7 @@ async def read_secret(params: ReadParams, ctx: OpContext) -> str:
 
 
 @op("secrets.read_binary", requires="secrets", scope=_revealing, level=Level.MONITORED, record=("name",), reveals=True)
-async def read_binary_secret(params: ReadParams, ctx: OpContext) -> bytes:
+async def read_binary_secret(params: SecretReadParams, ctx: OpContext) -> bytes:
     """Hand out the value of a secret as bytes (text as UTF-8). The grant must say `mode=reveal`.
 
     Args:
@@ -278,7 +270,7 @@ async def read_binary_secret(params: ReadParams, ctx: OpContext) -> bytes:
     preview=preview_rekey,
     undo=plan_undo,
 )
-async def rekey_secrets(params: RekeyParams, ctx: OpContext) -> Rekeyed:
+async def rekey_secrets(params: SecretRekeyParams, ctx: OpContext) -> Rekeyed:
     """Seal the encrypted store with a new key. The old one no longer opens it, and is removed when that is durable.
 
     Args:
@@ -295,19 +287,19 @@ async def rekey_secrets(params: RekeyParams, ctx: OpContext) -> Rekeyed:
     """
     if params.passphrase is not None:
         ctx.protect(params.passphrase, "passphrase")
-    left = await _secrets(ctx).rekey(params, ctx)
+    left = await secrets_of(ctx).rekey(params, ctx)
     return Rekeyed(opened_by=params.to, left=None if left is None else str(left))
 
 
 async def _change(name: str, ctx: OpContext, step: Step) -> SecretInfo:
-    secrets = _secrets(ctx)
+    secrets = secrets_of(ctx)
     _, after = await secrets.change(name, step, ctx)
     assert after is not None  # noqa: S101  each step makes a secret or raises
     return _info(await secrets.own_name(ctx), after.summary)
 
 
-async def _value(params: ReadParams, ctx: OpContext) -> tuple[bytes, bool]:
-    stored = await _secrets(ctx).read(params.name, ctx)
+async def _value(params: SecretReadParams, ctx: OpContext) -> tuple[bytes, bool]:
+    stored = await secrets_of(ctx).read(params.name, ctx)
     if not params.previous:
         return stored.value, stored.text
     if (before := stored.rolled_back()) is None:
@@ -325,11 +317,6 @@ def _check_spread(ctx: OpContext, origins: tuple[str, ...], parts: Mapping[str, 
 
 def _raw(value: str | bytes) -> bytes:
     return value.encode() if isinstance(value, str) else value
-
-
-def _secrets(ctx: OpContext) -> Secrets:
-    secrets: Secrets = ctx.state
-    return secrets
 
 
 def _may_know(ctx: OpContext, name: str) -> bool:

@@ -7,17 +7,17 @@ import re
 
 from sideband.ops import Credential, OpContext
 
-from ._backends import Stored
+from ._backends import StoredSecret
 from ._errors import SecretAudience, SecretBinary, SecretUnusable
 from ._origins import normal_origin
-from ._secrets import Secrets
+from ._state import secrets_of
 
-__all__ = ["Resolver"]
+__all__ = ["SecretResolver"]
 
 _PLACEHOLDER = re.compile(r"\{(value|base64)\}")
 
 
-class Resolver:
+class SecretResolver:
     """The ``CredentialResolver`` of the family. The host checks `secrets:name=HANDLE,mode=use` before it asks."""
 
     async def resolve(self, handle: str, audience: str, ctx: OpContext) -> Credential:
@@ -34,8 +34,7 @@ class Resolver:
             SecretBinary: it is no text.
             SecretUnusable: its value can't stand in the header that it was registered with.
         """
-        secrets: Secrets = ctx.state
-        stored = await secrets.read(handle, ctx, audience=audience)
+        stored = await secrets_of(ctx).read(handle, ctx, audience=audience)
         if _origin(audience) not in stored.origins:
             raise SecretAudience(handle, audience, stored.origins)
         if not stored.text:
@@ -53,7 +52,7 @@ def _origin(audience: str) -> str | None:
         return None
 
 
-def _filled(stored: Stored, name: str, form: str) -> str:
+def _filled(stored: StoredSecret, name: str, form: str) -> str:
     values = {"value": stored.value.decode(), "base64": base64.b64encode(stored.value).decode()}
     filled = _PLACEHOLDER.sub(lambda found: values[found[1]], form)
     if not (filled.isascii() and filled.isprintable()):

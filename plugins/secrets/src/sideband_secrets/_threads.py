@@ -13,7 +13,7 @@ from anyio import to_thread
 from anyio.from_thread import BlockingPortal
 from attrs import define, field
 
-from ._backends import Step, Stored, Summary
+from ._backends import Step, StoredSecret, Summary
 
 __all__ = ["BlockingBackend", "ThreadedBackend", "run_unattended"]
 
@@ -35,7 +35,7 @@ class BlockingBackend(Protocol):
     name: str
     asks: bool
 
-    def read(self, name: str) -> Stored | None:
+    def read(self, name: str) -> StoredSecret | None:
         """See ``Backend``."""
 
     def summaries(self) -> tuple[Summary, ...]:
@@ -62,7 +62,7 @@ class ThreadedBackend:
         """See ``Backend``."""
         return True
 
-    async def read(self, name: str) -> Stored | None:
+    async def read(self, name: str) -> StoredSecret | None:
         """See ``Backend``."""
         return await self.run(lambda: self.blocking.read(name))
 

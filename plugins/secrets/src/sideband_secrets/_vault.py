@@ -16,7 +16,7 @@ from anyio import to_thread
 from attrs import define, field
 from pydantic import ValidationError
 
-from ._backends import Step, Stored, Summary
+from ._backends import Step, StoredSecret, Summary
 from ._config import VaultConfig, VaultSecret
 from ._errors import (
     SecretAudience,
@@ -27,7 +27,7 @@ from ._errors import (
     VaultTokenMissing,
 )
 from ._files import read_private
-from ._models import SetParams
+from ._models import SecretSetParams
 from ._vault_client import VaultClient
 
 __all__ = ["VaultBackend", "find_token"]
@@ -51,7 +51,7 @@ class VaultBackend:
     name: str = field(default="vault", init=False)
     writable: bool = field(default=False, init=False)
 
-    async def read(self, name: str) -> Stored | None:
+    async def read(self, name: str) -> StoredSecret | None:
         """See ``Backend``."""
         if name == self.config.token.handle:
             return None  # what opens the server is not kept there
@@ -86,7 +86,7 @@ class VaultBackend:
     def _path(self, kind: str, name: str) -> str:
         return "/".join(part for part in (self.config.mount, kind, self.config.prefix, name) if part)
 
-    def _stored(self, name: str, fields: Mapping[str, Any], metadata: Mapping[str, Any]) -> Stored:
+    def _stored(self, name: str, fields: Mapping[str, Any], metadata: Mapping[str, Any]) -> StoredSecret:
         told = self.config.secrets.get(name, VaultSecret())
         origins = told.origins if "origins" in told.model_fields_set else _list(fields.get("origins"))
         headers = told.headers if "headers" in told.model_fields_set else _table(fields.get("headers"))
@@ -95,11 +95,13 @@ class VaultBackend:
         if value is None or type(version) is not int or not isinstance(created, str):
             raise VaultMalformed(self.client.address, f"`{name}` has no field `{told.field}` that is text")
         try:
-            checked = SetParams.model_validate({"name": name, "value": value, "origins": origins, "headers": headers})
+            checked = SecretSetParams.model_validate(
+                {"name": name, "value": value, "origins": origins, "headers": headers}
+            )
         except ValidationError as error:
             where = ", ".join(sorted({str(one["loc"][0]) for one in error.errors(include_input=False)}))
             raise VaultMalformed(self.client.address, f"`{name}` has unusable {where}") from None
-        return Stored(
+        return StoredSecret(
             name=name,
             value=value.encode() if isinstance(value, str) else value,
             text=isinstance(value, str),
@@ -110,7 +112,7 @@ class VaultBackend:
         )
 
 
-async def find_token(config: VaultConfig, address: str, own: Callable[[str], Awaitable[Stored | None]]) -> str:
+async def find_token(config: VaultConfig, address: str, own: Callable[[str], Awaitable[StoredSecret | None]]) -> str:
     """The token for the server, from where the configuration says.
 
     Args:

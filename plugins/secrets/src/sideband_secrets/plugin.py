@@ -9,7 +9,6 @@ from sideband.ops import OpFamily
 from sideband.plugins import PluginContext
 
 from ._config import Config
-from ._models import SecretsScope
 from ._ops import (
     delete_secret,
     list_secrets,
@@ -20,8 +19,9 @@ from ._ops import (
     rotate_secret,
     set_secret,
 )
-from ._resolver import Resolver
-from ._secrets import Secrets
+from ._resolver import SecretResolver
+from ._scope import SecretsScope
+from ._state import Secrets
 
 __all__ = ["Config", "lifespan", "sideband_ops"]
 
@@ -52,6 +52,6 @@ def sideband_ops() -> OpFamily:
             rekey_secrets,
         ),
         scope=SecretsScope,
-        credentials=Resolver(),
+        credentials=SecretResolver(),
         doc="Credentials that skills can use where they are bound to, and see only if their grant says so.",
     )

@@ -18,14 +18,12 @@ from ._errors import (
     ShellStart,
     ShellTimeout,
 )
-from ._models import RunParams, RunResult
+from ._models import ShellRunParams, ShellRunResult
 from ._scope import ShellScope
 from ._version import __version__
 
 __all__ = [
     "Config",
-    "RunParams",
-    "RunResult",
     "ShellArguments",
     "ShellDenied",
     "ShellEnvironment",
@@ -36,6 +34,8 @@ __all__ = [
     "ShellNotExecutable",
     "ShellOutput",
     "ShellPlace",
+    "ShellRunParams",
+    "ShellRunResult",
     "ShellScope",
     "ShellStart",
     "ShellTimeout",

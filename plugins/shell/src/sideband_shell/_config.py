@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from ._environment import check_variable
+from ._variables import check_variable
 
 __all__ = ["Config"]
 

@@ -19,6 +19,7 @@ After all but the last two, nothing has run.
 
 from __future__ import annotations
 
+from sideband.exit_codes import ExitCode
 from sideband.ops import OpFailed
 
 __all__ = [
@@ -131,7 +132,7 @@ class ShellIsolation(ShellError, PermissionError):
     """The isolation that the host demands can't be had here for commands."""
 
     code = "shell.isolation"
-    exit_code = 3
+    exit_code = ExitCode.DENIED
 
     def __init__(self, problem: str, hint: str) -> None:
         super().__init__(problem, hint=hint)

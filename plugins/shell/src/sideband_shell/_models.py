@@ -7,12 +7,12 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, field_validator
 
-from ._environment import check_variable
 from ._places import check_place, places_of
 from ._programs import check_binary
 from ._scope import ShellScope, scopes_of
+from ._variables import check_variable
 
-__all__ = ["RunParams", "RunResult"]
+__all__ = ["ShellRunParams", "ShellRunResult"]
 
 _MOST_ARGUMENTS = 10_000
 _LONGEST_INPUT = 8 * 1024 * 1024
@@ -25,10 +25,10 @@ def _check_argument(text: str) -> str:
 
 
 Argument = Annotated[str, AfterValidator(_check_argument)]
-Place = Annotated[str, AfterValidator(check_place)]
+PlaceText = Annotated[str, AfterValidator(check_place)]
 
 
-class RunParams(BaseModel):
+class ShellRunParams(BaseModel):
     """Parameters of `shell.run`."""
 
     # an error about a parameter must not carry the value of another one
@@ -39,13 +39,15 @@ class RunParams(BaseModel):
     )
     args: Annotated[list[Argument], Field(max_length=_MOST_ARGUMENTS)] = Field([], description="one item an argument")
     timeout: Annotated[FiniteFloat, Field(gt=0)] = Field(30.0, description="seconds, after which it is ended")
-    cwd: Place | None = Field(None, description="where it works; without it, in a folder of its own")
+    cwd: PlaceText | None = Field(None, description="where it works; without it, in a folder of its own")
     input: Annotated[str | bytes | None, Field(max_length=_LONGEST_INPUT)] = Field(
         None, description="its standard input"
     )
     env: Annotated[dict[str, str], Field(max_length=64)] = Field({}, description="variables, each of which is granted")
-    read: Annotated[list[Place], Field(max_length=64)] = Field([], description="folders and files that it may read")
-    write: Annotated[list[Place], Field(max_length=64)] = Field([], description="folders and files that it may change")
+    read: Annotated[list[PlaceText], Field(max_length=64)] = Field([], description="folders and files that it may read")
+    write: Annotated[list[PlaceText], Field(max_length=64)] = Field(
+        [], description="folders and files that it may change"
+    )
     network: bool = Field(default=False, description="whether it may use the network of the machine")
     stream: bool = Field(default=False, description="whether to answer what it printed if it is not done in time")
 
@@ -61,13 +63,18 @@ class RunParams(BaseModel):
         """Each place, with `read` or `write`."""
         return places_of(self.read, self.write, self.cwd)
 
+    @property
+    def input_bytes(self) -> bytes | None:
+        """Its standard input, text as UTF-8."""
+        return self.input.encode() if isinstance(self.input, str) else self.input
+
     def scopes(self) -> Iterator[ShellScope]:
         """What the grant must cover."""
         variables = sorted(self.env)
         return scopes_of(self.binary, self.args, network=self.network, places=self.places, variables=variables)
 
 
-class RunResult(BaseModel):
+class ShellRunResult(BaseModel):
     """How a command ended.
 
     Attributes:

@@ -13,7 +13,7 @@ from attrs import frozen
 from ._errors import ShellDenied, ShellMissing, ShellNotExecutable
 from ._scope import runs_code
 
-__all__ = ["Program", "check_binary", "find_program", "safe_folders"]
+__all__ = ["ShellProgram", "check_binary", "find_program", "safe_folders"]
 
 _NAME = re.compile(r"[A-Za-z0-9_\[][A-Za-z0-9_.+@\[-]{0,127}\Z")
 # The system takes no longer path, and resolving one takes time by the square of its length.
@@ -22,7 +22,7 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 @frozen
-class Program:
+class ShellProgram:
     """A program that was found.
 
     Args:
@@ -51,7 +51,7 @@ def check_binary(text: str) -> str:
     return text
 
 
-def find_program(binary: str, path: Iterable[str], home: Path) -> Program:
+def find_program(binary: str, path: Iterable[str], home: Path) -> ShellProgram:
     """Find the file.
 
     Args:
@@ -65,7 +65,7 @@ def find_program(binary: str, path: Iterable[str], home: Path) -> Program:
         ShellNotExecutable: it is no program.
     """
     if binary.startswith("/"):
-        program = Program(Path(binary), Path(os.path.realpath(binary)))
+        program = ShellProgram(Path(binary), Path(os.path.realpath(binary)))
         if not program.real.exists():
             raise ShellMissing(binary, "that very path")
         if program.real != program.path:
@@ -92,12 +92,12 @@ def safe_folders(path: Iterable[str]) -> Iterator[str]:
             yield folder
 
 
-def _look_up(name: str, path: tuple[str, ...]) -> Program:
+def _look_up(name: str, path: tuple[str, ...]) -> ShellProgram:
     searched = list(safe_folders(path))
     for folder in searched:
         found = Path(folder, name)
         if found.is_file():
-            return Program(found, Path(os.path.realpath(found)))
+            return ShellProgram(found, Path(os.path.realpath(found)))
     skipped = ", ".join(folder for folder in path if folder not in searched and Path(folder).is_dir())
     raise ShellMissing(name, ", ".join(searched), skipped)
 

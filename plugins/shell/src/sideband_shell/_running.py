@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import codecs
 import os
-from collections.abc import Awaitable, Callable
+import time
 
 import anyio
+import anyio.to_thread
 from anyio.lowlevel import checkpoint
 from attrs import define, field
 from sideband.ops import OpContext
-from sideband.workers import CommandProcess
+from sideband.workers import IsolationUnavailable, ProgramProcess, WorkerStartFailed
 
-from ._output import Kept
+from ._config import Config
+from ._errors import ShellIsolation, ShellOutput, ShellStart, ShellTimeout
+from ._kept_output import KeptOutput
+from ._models import ShellRunParams, ShellRunResult
+from ._program_request import check_egress, check_size, program_request, resolve_program, seconds_of
+from ._result import result_of
+from ._variables import refuse_variables
 
-__all__ = ["Ended", "Run"]
+__all__ = ["run_program"]
 
 _PIECE = 65_536
 _SECONDS_BETWEEN_PROGRESS = 0.25
 # What is still in the pipes when all has ended is read, but nobody is waited for who holds them open elsewhere.
 _DRAIN_SECONDS = 1.0
-
-Emit = Callable[[str, str], Awaitable[None]]
 
 
 @define
@@ -38,7 +43,7 @@ class Ended:
 
 
 @define(eq=False)
-class Run:
+class RunningProgram:
     """A command that runs.
 
     Args:
@@ -48,17 +53,17 @@ class Run:
         total: how many bytes it may print.
     """
 
-    command: CommandProcess
+    command: ProgramProcess
     ctx: OpContext
     limit: int
     total: int
-    stdout: Kept = field(init=False)
-    stderr: Kept = field(init=False)
+    stdout: KeptOutput = field(init=False)
+    stderr: KeptOutput = field(init=False)
     _flooded: bool = field(init=False, default=False)
     _told: float = field(init=False, default=0.0)
 
     def __attrs_post_init__(self) -> None:
-        self.stdout, self.stderr = Kept(self.limit), Kept(self.limit)
+        self.stdout, self.stderr = KeptOutput(self.limit), KeptOutput(self.limit)
 
     async def to_the_end(self, data: bytes | None, seconds: float) -> Ended:
         """Feed it and read it until it has ended, or ended it when its time is over or it prints too much."""
@@ -89,7 +94,7 @@ class Run:
             pass
         self.command.end_input()
 
-    async def _read(self, name: str, descriptor: int, kept: Kept, done: anyio.Event) -> None:
+    async def _read(self, name: str, descriptor: int, kept: KeptOutput, done: anyio.Event) -> None:
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         while data := await _piece(descriptor):
             kept.feed(data)
@@ -100,7 +105,7 @@ class Run:
             await self._tell(name, kept, decoder.decode(data))
         done.set()
 
-    async def _tell(self, name: str, kept: Kept, text: str) -> None:
+    async def _tell(self, name: str, kept: KeptOutput, text: str) -> None:
         """Parts for whoever waits for them, as much as is answered in the end; and now and then how far it is."""
         if text and kept.total <= kept.limit:
             await self.ctx.emit({"type": "output", "stream": name, "text": text})
@@ -110,6 +115,33 @@ class Run:
             # Not cut here: the host cuts it once secrets are out of it, and does not recognise half of one.
             line = next((line for line in reversed(text.splitlines()) if line.strip()), "")
             await self.ctx.progress(current=self.stdout.total + self.stderr.total, message=line)
+
+
+async def run_program(params: ShellRunParams, ctx: OpContext) -> ShellRunResult:
+    """Check the request, and run the command to its end."""
+    config: Config = ctx.config
+    refuse_variables(params.env)
+    program, grounds = await anyio.to_thread.run_sync(resolve_program, params, config, ctx.home)
+    check_egress(params, ctx)
+    check_size(program, params)
+    seconds = seconds_of(params, config)
+    started = time.monotonic()
+    try:
+        command = await ctx.launch(program_request(params, program, grounds, config))
+    except IsolationUnavailable as error:
+        raise ShellIsolation(error.message, error.hint) from error
+    except WorkerStartFailed as error:
+        raise ShellStart(error.message, error.hint) from error
+    running = RunningProgram(command, ctx, config.max_output_bytes, config.max_total_bytes)
+    try:
+        ended = await running.to_the_end(params.input_bytes, seconds)
+    finally:
+        await command.close()
+    if ended.flooded:
+        raise ShellOutput(params.binary, config.max_total_bytes)
+    if ended.code is None and not params.stream:
+        raise ShellTimeout(params.binary, seconds)
+    return result_of(running.stdout, running.stderr, ended.code, time.monotonic() - started, ctx)
 
 
 async def _piece(descriptor: int) -> bytes:

@@ -10,7 +10,7 @@ from attrs import Factory, define
 
 from ._imports import Names
 from ._shape import Member, Shape
-from ._shapes import (
+from ._shape_factories import (
     ANYTHING,
     KNOWN,
     NOTHING,

@@ -10,7 +10,7 @@ from attrs import Factory, define, frozen
 from ._problems import Problems, shown
 from ._yaml import NotYaml, read_yaml
 
-__all__ = ["Document", "read_document", "read_mapping"]
+__all__ = ["SkillDocument", "read_document", "read_mapping"]
 
 _MAXIMUM_FRONTMATTER = 64 << 10
 _FENCE = re.compile(r"-{3,}[ \t]*\Z")
@@ -21,25 +21,25 @@ _BLOCK = re.compile(r"[|>][+-]?[0-9]?\Z")
 
 
 @frozen
-class Document:
+class SkillDocument:
     """A file in two parts. ``values`` is ``None`` if it has no frontmatter."""
 
     values: dict[str, Any] | None
     body: str
 
 
-def read_document(text: str, problems: Problems, *, file: str) -> Document:
+def read_document(text: str, problems: Problems, *, file: str) -> SkillDocument:
     """Read ``---``, keys and values, ``---``, body. What is odd about it goes to ``problems``; it never raises."""
     lines = text.splitlines()
     start = next((number for number, line in enumerate(lines) if line.strip()), None)
     if start is None or not _FENCE.match(lines[start]):
-        return Document(None, text.strip())
+        return SkillDocument(None, text.strip())
     end = next((number for number in range(start + 1, len(lines)) if _END.match(lines[number])), None)
     if end is None:
         end = _where_it_must_have_ended(lines, start)
         if end == start + 1:
             # a horizontal rule, then text
-            return Document(None, text.strip())
+            return SkillDocument(None, text.strip())
         problems.warn(
             "frontmatter.open", "the frontmatter does not end", "put a line `---` after its last key", file=file
         )
@@ -47,7 +47,7 @@ def read_document(text: str, problems: Problems, *, file: str) -> Document:
     else:
         body = lines[end + 1 :]
     values = read_mapping("\n".join(lines[start + 1 : end]), problems, file=file)
-    return Document(values, "\n".join(body).strip())
+    return SkillDocument(values, "\n".join(body).strip())
 
 
 def _where_it_must_have_ended(lines: list[str], start: int) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from attrs import Factory, define
 
-from ._names import NAME_PART
+from ._skill_names import NAME_PART
 
 __all__ = ["DISPATCH", "SDK_MODULE", "SDK_NAMES", "Names", "parse_module", "read_names"]
 

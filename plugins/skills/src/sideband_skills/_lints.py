@@ -11,10 +11,11 @@ from attrs import frozen
 from packaging.specifiers import SpecifierSet
 from sideband.loading import SkillSpec
 from sideband.ops import Capability, CapabilityInvalid
+from sideband.suggestions import did_you_mean
 
-from ._discovery import Module
 from ._imports import DISPATCH, SDK_MODULE, Names
-from ._problems import Problems, did_you_mean
+from ._problems import Problems
+from ._tool_discovery import Module
 
 if TYPE_CHECKING:
     from sideband.ops import OpFamily, OpSpec

@@ -11,11 +11,12 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 from sideband.ops import Capability, CapabilityInvalid
+from sideband.suggestions import did_you_mean
 
-from ._files import read_text
-from ._frontmatter import Document, read_document, read_mapping
-from ._names import FORMAT_NAME, MAXIMUM_MODEL_NAME, key_of
-from ._problems import Problems, did_you_mean, shown
+from ._frontmatter import SkillDocument, read_document, read_mapping
+from ._problems import Problems, shown
+from ._skill_files import read_text
+from ._skill_names import FORMAT_NAME, MAXIMUM_MODEL_NAME, key_of
 
 __all__ = ["Manifest", "manifest_file", "read_manifest"]
 
@@ -159,7 +160,7 @@ def _source(text: str, file: str, problems: Problems) -> _Source:
     return _Source(file, _or_from_text(document, file, problems), document.body, _FORMAT_KEYS)
 
 
-def _or_from_text(document: Document, file: str, problems: Problems) -> dict[str, Any]:
+def _or_from_text(document: SkillDocument, file: str, problems: Problems) -> dict[str, Any]:
     if document.values is None:
         problems.warn(
             "frontmatter.missing",

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from difflib import get_close_matches
 from reprlib import Repr
 
 from attrs import Factory, define
 from sideband.loading import SkillProblem
 
-__all__ = ["Problems", "did_you_mean", "shown"]
+__all__ = ["Problems", "shown"]
 
 
 @define
@@ -36,12 +34,6 @@ class Problems:
         problem = SkillProblem(source=source, code=f"skill.{code}", reason=reason, hint=hint, fatal=fatal)
         if problem not in self.found:
             self.found.append(problem)
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """`` (did you mean `x`?)``, or nothing."""
-    close = get_close_matches(name, sorted(known), n=1)
-    return f" (did you mean `{close[0]}`?)" if close else ""
 
 
 def shown(value: object, length: int = 80) -> str:

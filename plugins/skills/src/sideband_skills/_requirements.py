@@ -11,10 +11,11 @@ from typing import Any
 from attrs import frozen
 from packaging.requirements import Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from sideband.suggestions import did_you_mean
 
-from ._discovery import Module
-from ._problems import Problems, did_you_mean, shown
+from ._problems import Problems, shown
 from ._script_blocks import ScriptBlock, find_blocks
+from ._tool_discovery import Module
 
 __all__ = ["Requirements", "read_requirements"]
 

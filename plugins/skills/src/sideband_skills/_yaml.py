@@ -21,7 +21,7 @@ class NotYaml(ValueError):
 
 
 @define
-class _Open:
+class _OpenNode:
     """A list or mapping that has begun and not ended."""
 
     value: list[Any] | dict[str, Any]
@@ -32,7 +32,7 @@ class _Open:
 class _Builder:
     """Puts nodes together without recursion, so that depth is a number to compare and not a crash."""
 
-    open: list[_Open] = Factory(list)
+    open: list[_OpenNode] = Factory(list)
     root: Any = None
     nodes: int = 0
     repeated: list[str] = Factory(list)
@@ -59,7 +59,7 @@ class _Builder:
 
     def begin(self, value: list[Any] | dict[str, Any]) -> None:
         self.add(value)
-        self.open.append(_Open(value))
+        self.open.append(_OpenNode(value))
         if len(self.open) > _MAXIMUM_DEPTH:
             raise NotYaml(f"it is nested deeper than {_MAXIMUM_DEPTH}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sideband.loading import SkillLoader
 
-from ._loader import FolderLoader
+from ._folder_loader import FolderLoader
 
 __all__ = ["sideband_loaders"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ._drivers import Bindings, Session
 from ._models import (
     ExecuteManyParams,
     ExecuteManyResult,
@@ -11,28 +10,34 @@ from ._models import (
     TransactionParams,
     TransactionResult,
 )
+from ._protocols import Bindings, DatabaseSession
 
-__all__ = ["execute_in", "execute_many_in", "transaction_in"]
+__all__ = ["execute_in", "execute_many_in", "rows_text", "transaction_in"]
 
 
-def execute_in(session: Session, *, params: ExecuteParams) -> ExecuteResult:
+def execute_in(session: DatabaseSession, *, params: ExecuteParams) -> ExecuteResult:
     """One statement."""
     return _execute(session, params.sql, params.params)
 
 
-def execute_many_in(session: Session, *, params: ExecuteManyParams) -> ExecuteManyResult:
+def execute_many_in(session: DatabaseSession, *, params: ExecuteManyParams) -> ExecuteManyResult:
     """One statement for many rows."""
     return ExecuteManyResult(rows_affected=session.change_many(params.sql, params.rows))
 
 
-def transaction_in(session: Session, *, params: TransactionParams) -> TransactionResult:
+def transaction_in(session: DatabaseSession, *, params: TransactionParams) -> TransactionResult:
     """Several statements."""
     return TransactionResult(
         results=[_execute(session, statement.sql, statement.params) for statement in params.statements]
     )
 
 
-def _execute(session: Session, sql: str, params: Bindings) -> ExecuteResult:
+def rows_text(count: int) -> str:
+    """Say how many rows a change affects."""
+    return "1 row" if count == 1 else f"{count:,} rows"
+
+
+def _execute(session: DatabaseSession, sql: str, params: Bindings) -> ExecuteResult:
     changed = session.change(sql, params)
     rows = [dict(zip(changed.columns, row, strict=True)) for row in changed.rows]
     return ExecuteResult(rows_affected=changed.affected, last_insert_rowid=changed.rowid, rows=rows)

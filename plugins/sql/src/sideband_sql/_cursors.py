@@ -8,9 +8,9 @@ import anyio
 from attrs import define, field
 from sideband.ops import LimitExceeded, OpContext
 
-from ._drivers import Session
 from ._errors import SqlCursorMissing
 from ._limits import Taker
+from ._protocols import DatabaseSession
 
 __all__ = ["Cursor", "Cursors"]
 
@@ -27,7 +27,7 @@ class Cursor:
 
     domain: str
     call: str
-    session: Session
+    session: DatabaseSession
     taker: Taker
     # one fetch after the other
     lock: anyio.Lock = field(init=False, factory=anyio.Lock)

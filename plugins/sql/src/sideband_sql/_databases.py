@@ -14,10 +14,11 @@ from sideband.ops import OpContext
 
 from ._config import Config
 from ._cursors import Cursors
-from ._drivers import Inverse, Session, driver_for
+from ._drivers import driver_for
 from ._errors import SqlDenied
 from ._models import SqlScope
-from ._paths import Target, locate
+from ._paths import DatabaseTarget, locate
+from ._protocols import DatabaseSession, Inverse
 
 __all__ = ["Databases"]
 
@@ -44,19 +45,21 @@ class Databases:
         self._limiter = anyio.CapacityLimiter(self.config.threads)
         self.cursors = Cursors(self.config.cursors)
 
-    async def read(self, ctx: OpContext, db: str, attach: Mapping[str, str], work: Callable[[Session], T]) -> T:
+    async def read(self, ctx: OpContext, db: str, attach: Mapping[str, str], work: Callable[[DatabaseSession], T]) -> T:
         """Run ``work`` with a session that can't change anything."""
         async with self._share(ctx):
             opening = await self._opening(ctx, db, attach, changes=False)
             return await self._once(opening, work)
 
-    async def write(self, ctx: OpContext, db: str, attach: Mapping[str, str], work: Callable[[Session], T]) -> T:
+    async def write(
+        self, ctx: OpContext, db: str, attach: Mapping[str, str], work: Callable[[DatabaseSession], T]
+    ) -> T:
         """Run ``work`` with a session in one transaction: all of it is kept, or nothing.
 
         What takes it back is kept before it is committed, and that it was committed is noted with it.
         """
 
-        def all_or_nothing(session: Session) -> T:
+        def all_or_nothing(session: DatabaseSession) -> T:
             with session.transaction():
                 session.watch_changes()
                 result = work(session)
@@ -69,10 +72,12 @@ class Databases:
             async with self._writers.setdefault(opening.target.file, anyio.Lock()):
                 return await self._once(opening, all_or_nothing)
 
-    async def rehearse(self, ctx: OpContext, db: str, attach: Mapping[str, str], work: Callable[[Session], T]) -> T:
+    async def rehearse(
+        self, ctx: OpContext, db: str, attach: Mapping[str, str], work: Callable[[DatabaseSession], T]
+    ) -> T:
         """Run ``work`` with a session in one transaction of which nothing is kept. No database is created."""
 
-        def nothing(session: Session) -> T:
+        def nothing(session: DatabaseSession) -> T:
             with session.transaction(keep=False):
                 return work(session)
 
@@ -84,7 +89,7 @@ class Databases:
     async def is_marked(self, ctx: OpContext, db: str, effect: str) -> bool | None:
         """Whether the change that is the effect was committed; ``None`` if nobody knows."""
 
-        def work(session: Session) -> bool | None:
+        def work(session: DatabaseSession) -> bool | None:
             return session.is_marked(effect)
 
         async with self._share(ctx):
@@ -92,13 +97,13 @@ class Databases:
             target = await self._locate(ctx, db, "write")
             return await self._once(_Opening(target, {}, self.config, changes=False), work)
 
-    async def open(self, ctx: OpContext, db: str, attach: Mapping[str, str]) -> Session:
+    async def open(self, ctx: OpContext, db: str, attach: Mapping[str, str]) -> DatabaseSession:
         """A session that can't change anything, and stays open until it is closed."""
         async with self._share(ctx):
             opening = await self._opening(ctx, db, attach, changes=False)
             return await to_thread.run_sync(opening, limiter=self._limiter)
 
-    async def use(self, ctx: OpContext, session: Session, work: Callable[[], T]) -> T:
+    async def use(self, ctx: OpContext, session: DatabaseSession, work: Callable[[], T]) -> T:
         """Run ``work`` with an open session."""
 
         def run() -> T:
@@ -108,10 +113,25 @@ class Databases:
         async with self._share(ctx):
             return await self._watched(run, lambda: session)
 
-    async def close(self, session: Session) -> None:
+    async def close(self, session: DatabaseSession) -> None:
         """Close an open session, whatever else ends now."""
         with CancelScope(shield=True):
             await to_thread.run_sync(session.close, limiter=self._limiter)
+
+    async def end_cursor(self, cursor_id: str) -> None:
+        """Close a cursor, and stop what still reads from it. One that has ended already is left alone."""
+        cursor = self.cursors.remove(cursor_id)
+        if cursor is None:
+            return
+        with CancelScope(shield=True):
+            cursor.session.stop()
+            async with cursor.lock:
+                await self.close(cursor.session)
+
+    async def end_all_cursors(self) -> None:
+        """Close all cursors that are open."""
+        for cursor_id in self.cursors.ids():
+            await self.end_cursor(cursor_id)
 
     def _share(self, ctx: OpContext) -> anyio.CapacityLimiter:
         return self._domains.setdefault(ctx.domain, anyio.CapacityLimiter(max(1, self.config.threads // 2)))
@@ -129,8 +149,8 @@ class Databases:
                 )
         return _Opening(target, attached, self.config, changes)
 
-    async def _locate(self, ctx: OpContext, db: str, mode: str, *, create: bool = False) -> Target:
-        def find() -> Target:
+    async def _locate(self, ctx: OpContext, db: str, mode: str, *, create: bool = False) -> DatabaseTarget:
+        def find() -> DatabaseTarget:
             return locate(db, ctx.home, create=create)
 
         target = await to_thread.run_sync(find, limiter=self._limiter)
@@ -138,8 +158,8 @@ class Databases:
         ctx.require(SqlScope(path=target.name, mode=mode))
         return target
 
-    async def _once(self, opening: _Opening, work: Callable[[Session], T]) -> T:
-        opened: list[Session] = []
+    async def _once(self, opening: _Opening, work: Callable[[DatabaseSession], T]) -> T:
+        opened: list[DatabaseSession] = []
 
         def run() -> T:
             session = opening()
@@ -153,7 +173,7 @@ class Databases:
 
         return await self._watched(run, lambda: opened[0] if opened else None)
 
-    async def _watched(self, work: Callable[[], T], session: Callable[[], Session | None]) -> T:
+    async def _watched(self, work: Callable[[], T], session: Callable[[], DatabaseSession | None]) -> T:
         ended = anyio.Event()
         result: list[T] = []
         failures: list[Exception] = []
@@ -169,7 +189,7 @@ class Databases:
             raise failures[0]
         return result[0]
 
-    async def _stop_in_time(self, ended: anyio.Event, session: Callable[[], Session | None]) -> None:
+    async def _stop_in_time(self, ended: anyio.Event, session: Callable[[], DatabaseSession | None]) -> None:
         """Stop the session when the time is over or the dispatch is cancelled, again and again until it has ended."""
         try:
             with anyio.move_on_after(self.config.max_seconds + self.config.busy_seconds):
@@ -187,12 +207,12 @@ class Databases:
 class _Opening:
     """What is to be opened, found and allowed."""
 
-    target: Target
-    attached: Mapping[str, Target]
+    target: DatabaseTarget
+    attached: Mapping[str, DatabaseTarget]
     config: Config
     changes: bool
 
-    def __call__(self) -> Session:
+    def __call__(self) -> DatabaseSession:
         return driver_for(self.target, self.config).open(self.target, self.attached, self.config, changes=self.changes)
 
 

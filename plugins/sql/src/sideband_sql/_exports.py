@@ -9,15 +9,15 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-from ._drivers import Answer
 from ._limits import size_of
+from ._protocols import QueryAnswer
 
 __all__ = ["write_rows"]
 
 _PIECE = 256 * 1024
 
 
-def write_rows(answer: Answer, form: Literal["jsonl", "csv"], write: Callable[[bytes], Any]) -> int:
+def write_rows(answer: QueryAnswer, form: Literal["jsonl", "csv"], write: Callable[[bytes], Any]) -> int:
     """Write all rows, piece by piece, and return how many there were.
 
     Args:

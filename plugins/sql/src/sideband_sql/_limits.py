@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import define, field
 
 from ._config import Config
 from ._errors import SqlSyntax, SqlTooLarge, SqlValue
-
-if TYPE_CHECKING:
-    from ._drivers import Answer
+from ._protocols import QueryAnswer
 
 __all__ = ["Taker", "check_columns", "size_of", "take_all"]
 
@@ -21,7 +19,7 @@ _BYTES_OF_A_NUMBER = 8
 Row = dict[str, Any]
 
 
-def take_all(answer: Answer, config: Config) -> list[Sequence[Any]]:
+def take_all(answer: QueryAnswer, config: Config) -> list[Sequence[Any]]:
     """All rows of what a change answers.
 
     Raises:
@@ -54,7 +52,7 @@ class Taker:
     _kept: Sequence[Any] | None = field(init=False, default=None)
 
     @classmethod
-    def of(cls, answer: Answer) -> Taker:
+    def of(cls, answer: QueryAnswer) -> Taker:
         """A taker of what a statement answers."""
         check_columns(answer.columns)
         return cls(answer.columns, iter(answer))

@@ -67,16 +67,16 @@ class SqlScope(Scope, family="sql"):
     mode: str | None = None
 
 
-class _Params(BaseModel):
+class _SqlParams(BaseModel):
     # an error about a parameter must not carry the value of another one
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
-class _WithSql(_Params):
+class _WithSql(_SqlParams):
     sql: Sql
 
 
-class _OnDatabase(_Params):
+class _OnDatabase(_SqlParams):
     db: Database
     attach: Attached = {}
 
@@ -106,7 +106,7 @@ class ExecuteManyParams(_OnDatabase, _WithSql):
     rows: Annotated[list[Bindings], Field(max_length=100_000)]
 
 
-class Statement(_Params):
+class Statement(_SqlParams):
     """One statement of a transaction."""
 
     sql: Sql
@@ -125,14 +125,14 @@ class OpenParams(_OnDatabase, _WithSql):
     params: Bindings = []
 
 
-class FetchParams(_Params):
+class FetchParams(_SqlParams):
     """Parameters of `sql.fetch`."""
 
     cursor: CursorId
     max_rows: Annotated[int, Field(ge=1)] | None = None
 
 
-class CloseParams(_Params):
+class CloseParams(_SqlParams):
     """Parameters of `sql.close`."""
 
     cursor: CursorId
@@ -145,7 +145,7 @@ class ExportParams(_OnDatabase, _WithSql):
     format: Literal["jsonl", "csv"] = "jsonl"
 
 
-class RevertParams(_Params):
+class RevertParams(_SqlParams):
     """Parameters of `sql.revert`."""
 
     db: Database

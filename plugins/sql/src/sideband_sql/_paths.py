@@ -19,7 +19,7 @@ from sideband.state import open_beneath
 
 from ._errors import SqlDenied, SqlMissing, SqlStorage
 
-__all__ = ["Target", "check_database_name", "check_plain", "locate", "pinned", "scope_path"]
+__all__ = ["DatabaseTarget", "check_database_name", "check_plain", "locate", "pinned", "scope_path"]
 
 _LOGICAL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}\Z")
 # The system takes no longer path, and resolving one takes time by the square of its length.
@@ -31,7 +31,7 @@ _COMPANIONS = ("-wal", "-shm", "-journal", ".duckdb.wal")
 
 
 @frozen
-class Target:
+class DatabaseTarget:
     """A database that was found.
 
     Args:
@@ -74,7 +74,7 @@ def scope_path(database: str) -> str:
     return os.path.realpath(Path(database).expanduser())
 
 
-def locate(database: str, home: Path, *, create: bool) -> Target:
+def locate(database: str, home: Path, *, create: bool) -> DatabaseTarget:
     """Find the file, and create it (for its owner only) if asked to and it is not there.
 
     Raises:
@@ -97,11 +97,11 @@ def locate(database: str, home: Path, *, create: bool) -> Target:
     except OSError as error:
         raise SqlStorage(name, error.strerror or type(error).__name__) from error
     check_plain(name, found)
-    return Target(name, file, managed)
+    return DatabaseTarget(name, file, managed)
 
 
 @contextmanager
-def pinned(target: Target) -> Iterator[tuple[int, int]]:
+def pinned(target: DatabaseTarget) -> Iterator[tuple[int, int]]:
     """Hold the folder of the file open: whatever is swapped on the way to it later, this one stays.
 
     The path has no links since it was resolved; each step is taken without following one, so that a link that was put
@@ -115,7 +115,7 @@ def pinned(target: Target) -> Iterator[tuple[int, int]]:
         SqlDenied: there is a link now, or no plain file.
         SqlStorage: the file system refuses.
     """
-    folder = _walk(target)
+    folder = _open_folder(target)
     try:
         try:
             found = os.stat(target.file.name, dir_fd=folder, follow_symlinks=False)
@@ -127,7 +127,8 @@ def pinned(target: Target) -> Iterator[tuple[int, int]]:
         os.close(folder)
 
 
-def _walk(target: Target) -> int:
+def _open_folder(target: DatabaseTarget) -> int:
+    """Open the folder of the file, one step at a time, none of which follows a link."""
     try:
         return open_beneath(Path("/"), target.file.parts[1:-1], _PLACE)
     except FileNotFoundError:

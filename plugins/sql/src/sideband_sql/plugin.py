@@ -12,8 +12,7 @@ from sideband.plugins import PluginContext
 from ._config import Config
 from ._databases import Databases
 from ._models import SqlScope
-from ._ops import execute, executemany, query, revert, transaction
-from ._streaming import close, end_all, export, fetch, open_
+from ._ops import close, execute, executemany, export, fetch, open_, query, revert, transaction
 
 __all__ = ["Config", "lifespan", "sideband_ops"]
 
@@ -25,7 +24,7 @@ async def lifespan(ctx: PluginContext) -> AsyncIterator[Databases]:
     try:
         yield databases
     finally:
-        await end_all(databases)
+        await databases.end_all_cursors()
 
 
 def sideband_ops() -> OpFamily:

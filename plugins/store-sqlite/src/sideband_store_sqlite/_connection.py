@@ -15,15 +15,15 @@ from typing import TypeVar, TypeVarTuple
 from attrs import define, field
 from sideband import StoreError
 
-__all__ = ["Connection", "Session"]
+__all__ = ["Connection", "TransactionState"]
 
 _Result = TypeVar("_Result")
 _Arguments = TypeVarTuple("_Arguments")
 
 
 @define(eq=False)
-class Session:
-    """One transaction, from its begin to its end."""
+class TransactionState:
+    """Whether one transaction has ended. Each has a state of its own, by which the connection knows it."""
 
     over: bool = False
 
@@ -34,39 +34,42 @@ class Connection:
 
     database: sqlite3.Connection
     _turn: threading.Lock = field(factory=threading.Lock, init=False)
-    _current: Session | None = field(default=None, init=False)
+    _current: TransactionState | None = field(default=None, init=False)
 
-    def begin(self, session: Session) -> None:
+    def begin(self, state: TransactionState) -> None:
         """Begin a transaction that may write."""
         with self._turn:
-            if not session.over:
+            if not state.over:
                 self._take_back()
                 self.database.execute("BEGIN IMMEDIATE")
-                self._current = session
+                self._current = state
 
     def within(
-        self, session: Session, job: Callable[[sqlite3.Connection, *_Arguments], _Result], *arguments: *_Arguments
+        self,
+        state: TransactionState,
+        job: Callable[[sqlite3.Connection, *_Arguments], _Result],
+        *arguments: *_Arguments,
     ) -> _Result:
         """Run a statement of a transaction. One that SQLite fails ends the transaction."""
         with self._turn:
-            self._check(session)
+            self._check(state)
             try:
                 return job(self.database, *arguments)
             except sqlite3.Error:
-                self._over(session)
+                self._over(state)
                 raise
 
-    def commit(self, session: Session) -> None:
+    def commit(self, state: TransactionState) -> None:
         """Keep what the transaction did."""
         with self._turn:
-            self._check(session)
+            self._check(state)
             self.database.execute("COMMIT")
-            self._over(session)
+            self._over(state)
 
-    def end(self, session: Session) -> None:
+    def end(self, state: TransactionState) -> None:
         """Take back what the transaction did, unless it was committed."""
         with self._turn:
-            self._over(session)
+            self._over(state)
 
     def read(self, job: Callable[[sqlite3.Connection, *_Arguments], _Result], *arguments: *_Arguments) -> _Result:
         """Run a statement that only reads, by itself."""
@@ -93,16 +96,16 @@ class Connection:
             self._take_back()
             self.database.close()
 
-    def _check(self, session: Session) -> None:
+    def _check(self, state: TransactionState) -> None:
         # SQLite itself may have taken everything back (full disk); what followed would be a transaction of its own.
-        if self._current is not session or not self.database.in_transaction:
+        if self._current is not state or not self.database.in_transaction:
             raise StoreError(
                 "the transaction is over", hint="it ended with its `async with`, or when one of its statements failed"
             )
 
-    def _over(self, session: Session) -> None:
-        session.over = True
-        if self._current is session:
+    def _over(self, state: TransactionState) -> None:
+        state.over = True
+        if self._current is state:
             self._take_back()
 
     def _take_back(self) -> None:

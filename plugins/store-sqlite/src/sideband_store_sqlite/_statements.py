@@ -12,7 +12,15 @@ from sideband.store import Document, Record
 
 from ._errors import ValueNotStorable
 
-__all__ = ["append", "delete", "delete_stream", "get", "keys", "put", "read"]
+__all__ = [
+    "append_records",
+    "delete_document",
+    "delete_stream",
+    "get_document",
+    "list_keys",
+    "put_document",
+    "read_records",
+]
 
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 _LAST_CHARACTER = "\U0010ffff"
@@ -24,13 +32,13 @@ class _Unreadable(sqlite3.DatabaseError):
     sqlite_errorcode = sqlite3.SQLITE_CORRUPT
 
 
-def get(connection: sqlite3.Connection, key: str) -> Document | None:
+def get_document(connection: sqlite3.Connection, key: str) -> Document | None:
     """The document under ``key``."""
     row = connection.execute("SELECT value, version FROM documents WHERE key = ?", (_text(key),)).fetchone()
     return None if row is None else Document(_value(key, row[0]), row[1])
 
 
-def put(connection: sqlite3.Connection, key: str, value: Mapping[str, Any], version: int | None) -> int:
+def put_document(connection: sqlite3.Connection, key: str, value: Mapping[str, Any], version: int | None) -> int:
     """Write a document and return its new version."""
     text = _json(key, value)
     found = _expect(connection, key, version)
@@ -42,13 +50,13 @@ def put(connection: sqlite3.Connection, key: str, value: Mapping[str, Any], vers
     return found + 1
 
 
-def delete(connection: sqlite3.Connection, key: str, version: int | None) -> bool:
+def delete_document(connection: sqlite3.Connection, key: str, version: int | None) -> bool:
     """Remove a document; whether there was one."""
     _expect(connection, key, version)
     return connection.execute("DELETE FROM documents WHERE key = ?", (key,)).rowcount > 0
 
 
-def keys(connection: sqlite3.Connection, prefix: str) -> Sequence[str]:
+def list_keys(connection: sqlite3.Connection, prefix: str) -> Sequence[str]:
     """The keys that begin with ``prefix``, sorted."""
     after = _after_all_with(_text(prefix))
     if after is None:
@@ -58,7 +66,7 @@ def keys(connection: sqlite3.Connection, prefix: str) -> Sequence[str]:
     return tuple(row[0] for row in rows)
 
 
-def append(connection: sqlite3.Connection, stream: str, values: Sequence[Mapping[str, Any]]) -> int:
+def append_records(connection: sqlite3.Connection, stream: str, values: Sequence[Mapping[str, Any]]) -> int:
     """Add to the end of a stream and return the position of the first one added."""
     texts = [_json(stream, value) for value in values]
     query = "SELECT COALESCE(MAX(position) + 1, 0) FROM records WHERE stream = ?"
@@ -70,7 +78,7 @@ def append(connection: sqlite3.Connection, stream: str, values: Sequence[Mapping
     return first
 
 
-def read(connection: sqlite3.Connection, stream: str, start: int, limit: int | None) -> Sequence[Record]:
+def read_records(connection: sqlite3.Connection, stream: str, start: int, limit: int | None) -> Sequence[Record]:
     """The records of a stream from ``start``, at most ``limit``."""
     rows = connection.execute(
         "SELECT position, value FROM records WHERE stream = ? AND position >= ? ORDER BY position LIMIT ?",

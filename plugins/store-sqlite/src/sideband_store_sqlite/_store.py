@@ -14,10 +14,18 @@ from attrs import define, field
 from sideband import StoreError
 from sideband.store import Document, Record, Transaction
 
-from . import _statements as statements
-from ._connection import Connection, Session
+from ._connection import Connection, TransactionState
 from ._errors import StoreBusy, is_busy, store_error
 from ._schema import connect
+from ._statements import (
+    append_records,
+    delete_document,
+    delete_stream,
+    get_document,
+    list_keys,
+    put_document,
+    read_records,
+)
 
 __all__ = ["SqliteStore", "open_sqlite"]
 
@@ -33,31 +41,31 @@ class _SqliteTransaction:
     """What can be done inside ``SqliteStore.transaction``."""
 
     _store: SqliteStore
-    _session: Session
+    _state: TransactionState
 
     async def get(self, key: str) -> Document | None:
-        return await self._run(statements.get, key)
+        return await self._run(get_document, key)
 
     async def put(self, key: str, value: Mapping[str, Any], *, version: int | None = None) -> int:
-        return await self._run(statements.put, key, value, version)
+        return await self._run(put_document, key, value, version)
 
     async def delete(self, key: str, *, version: int | None = None) -> bool:
-        return await self._run(statements.delete, key, version)
+        return await self._run(delete_document, key, version)
 
     async def keys(self, prefix: str = "") -> Sequence[str]:
-        return await self._run(statements.keys, prefix)
+        return await self._run(list_keys, prefix)
 
     async def append(self, stream: str, values: Sequence[Mapping[str, Any]]) -> int:
-        return await self._run(statements.append, stream, values)
+        return await self._run(append_records, stream, values)
 
     async def read(self, stream: str, *, start: int = 0, limit: int | None = None) -> Sequence[Record]:
-        return await self._run(statements.read, stream, start, limit)
+        return await self._run(read_records, stream, start, limit)
 
     async def delete_stream(self, stream: str) -> bool:
-        return await self._run(statements.delete_stream, stream)
+        return await self._run(delete_stream, stream)
 
     async def _run(self, job: Callable[[sqlite3.Connection, *_Arguments], _Result], *arguments: *_Arguments) -> _Result:
-        return await self._store.in_thread(self._store.connection.within, self._session, job, *arguments)
+        return await self._store.in_thread(self._store.connection.within, self._state, job, *arguments)
 
 
 @define(eq=False)
@@ -74,45 +82,45 @@ class SqliteStore:
 
     async def get(self, key: str) -> Document | None:
         """The document under ``key``, or ``None``."""
-        return await self._alone(self.connection.read, statements.get, key)
+        return await self._alone(self.connection.read, get_document, key)
 
     async def put(self, key: str, value: Mapping[str, Any], *, version: int | None = None) -> int:
         """Write ``value`` and return its new version; ``version`` is the one it replaces (0: none)."""
-        return await self._alone(self.connection.write, statements.put, key, value, version)
+        return await self._alone(self.connection.write, put_document, key, value, version)
 
     async def delete(self, key: str, *, version: int | None = None) -> bool:
         """Remove the document; whether there was one."""
-        return await self._alone(self.connection.write, statements.delete, key, version)
+        return await self._alone(self.connection.write, delete_document, key, version)
 
     async def keys(self, prefix: str = "") -> Sequence[str]:
         """The keys that begin with ``prefix``, sorted by code point."""
-        return await self._alone(self.connection.read, statements.keys, prefix)
+        return await self._alone(self.connection.read, list_keys, prefix)
 
     async def append(self, stream: str, values: Sequence[Mapping[str, Any]]) -> int:
         """Add to the end of a stream, all or nothing, and return the position of the first one added."""
-        return await self._alone(self.connection.write, statements.append, stream, values)
+        return await self._alone(self.connection.write, append_records, stream, values)
 
     async def read(self, stream: str, *, start: int = 0, limit: int | None = None) -> Sequence[Record]:
         """The records of a stream from ``start``, in order, at most ``limit``."""
-        return await self._alone(self.connection.read, statements.read, stream, start, limit)
+        return await self._alone(self.connection.read, read_records, stream, start, limit)
 
     async def delete_stream(self, stream: str) -> bool:
         """Remove a whole stream; whether there was one."""
-        return await self._alone(self.connection.write, statements.delete_stream, stream)
+        return await self._alone(self.connection.write, delete_stream, stream)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
         """All of the body, or, when it raises or is cancelled, nothing. Not nested."""
-        session = Session()
+        state = TransactionState()
         async with self._exclusively():
             try:
-                await self._once_free(self.connection.begin, session)
-                yield _SqliteTransaction(self, session)
-                await self.in_thread(self.connection.commit, session)
+                await self._once_free(self.connection.begin, state)
+                yield _SqliteTransaction(self, state)
+                await self.in_thread(self.connection.commit, state)
             finally:
-                if not session.over:
+                if not state.over:
                     with anyio.CancelScope(shield=True):
-                        await self.in_thread(self.connection.end, session)
+                        await self.in_thread(self.connection.end, state)
 
     async def in_thread(self, job: Callable[[*_Arguments], _Result], *arguments: *_Arguments) -> _Result:
         """Run a job of the connection in a thread, with SQLite's errors as ours."""

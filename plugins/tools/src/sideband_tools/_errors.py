@@ -8,9 +8,9 @@ ToolsError(SidebandError)          tools.failed
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 
 from sideband import SidebandError
+from sideband.suggestions import did_you_mean
 
 __all__ = ["SkillFileUnreadable", "SkillUnknown", "ToolsError"]
 
@@ -29,11 +29,9 @@ class SkillUnknown(ToolsError, LookupError):
     code = "tools.skill"
 
     def __init__(self, name: str, known: Sequence[str]) -> None:
-        found = get_close_matches(name, known, n=1)
-        suggestion = f" (did you mean `{found[0]}`?)" if found else ""
         more = ", …" if len(known) > _MOST_NAMED else ""
         hint = f"there are: {', '.join(known[:_MOST_NAMED])}{more}" if known else "there are no skills"
-        super().__init__(f"there is no skill `{name}`{suggestion}", hint=hint)
+        super().__init__(f"there is no skill `{name}`{did_you_mean(name, known)}", hint=hint)
 
 
 class SkillFileUnreadable(ToolsError, OSError):

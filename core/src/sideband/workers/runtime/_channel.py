@@ -9,13 +9,13 @@ from collections.abc import Callable
 
 from ._codec import LineBuffer
 
-__all__ = ["Channel"]
+__all__ = ["HostChannel"]
 
 _CHUNK = 65_536
 _CROWDED = 1 << 20
 
 
-class Channel:
+class HostChannel:
     """One line-based connection over descriptors that the runtime owns until the process ends.
 
     Args:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from ._channel import Channel
+from ._channel import HostChannel
 from ._codec import Unsendable, encode
 from ._context import CurrentCall
 from ._errors import OpError
@@ -23,7 +23,7 @@ class Dispatches:
         ceiling: seconds after which an unanswered dispatch fails.
     """
 
-    def __init__(self, channel: Channel, *, ceiling: float) -> None:
+    def __init__(self, channel: HostChannel, *, ceiling: float) -> None:
         self._channel = channel
         self._ceiling = ceiling
         self._last = 0

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from ._context import current_call
 
-__all__ = ["MAX_LINE", "Allowance", "Output", "left_out"]
+__all__ = ["MAX_LINE", "Output", "OutputAllowance", "left_out"]
 
 MAX_LINE = 65_536
 """Characters of one log line. A longer one is left out, whole: in a part of it, half a secret would go unrecognised."""
@@ -23,7 +23,7 @@ def left_out(length: int) -> str:
     return f"[a line of {length:,} characters was left out]"
 
 
-class Allowance:
+class OutputAllowance:
     """What one call may still print.
 
     Attributes:

@@ -11,13 +11,13 @@ from collections.abc import Coroutine, Mapping
 from contextvars import copy_context
 from typing import Any
 
-from ._channel import Channel
+from ._channel import HostChannel
 from ._codec import Unsendable, decode, encode
 from ._context import CurrentCall, current_call, inherit_context
 from ._dispatches import Dispatches
 from ._errors import NoWorker, SkillRefusal, describe, failure
 from ._modules import Modules
-from ._output import Allowance, Output
+from ._output import Output, OutputAllowance
 
 __all__ = ["PROTOCOL", "Runtime", "running", "serve"]
 
@@ -67,13 +67,13 @@ class Runtime:
     ) -> None:
         self._loop = asyncio.new_event_loop()
         self._loop.set_task_factory(_own_children)  # type: ignore[arg-type]
-        self._channel = Channel(read, write, self._loop, self._take, self._end)
+        self._channel = HostChannel(read, write, self._loop, self._take, self._end)
         self.dispatches = Dispatches(self._channel, ceiling=ceiling)
         self._lockdown = lockdown
         self._calls: dict[str, CurrentCall] = {}
         self._modules = Modules(packages)
         self._greeted = False
-        self._allowances: dict[str | None, Allowance] = {}
+        self._allowances: dict[str | None, OutputAllowance] = {}
         self._outputs = (Output("stdout", 1, self._log), Output("stderr", 2, self._log))
 
     def run(self) -> None:
@@ -176,7 +176,7 @@ class Runtime:
             # A host that only knows the four messages of a call.
             _say(text)
             return
-        allowance = self._allowances.setdefault(call, Allowance())
+        allowance = self._allowances.setdefault(call, OutputAllowance())
         if not allowance.take(text) or self._channel.crowded:
             allowance.dropped += 1
             return

@@ -15,7 +15,7 @@ from .._output import Progressbar, format_table, notice, paragraph, print_json
 
 if TYPE_CHECKING:
     from sideband import CallResult, Host
-    from sideband.ledger import Verdict
+    from sideband.ledger import Verification
     from sideband.workers import Probe
 
 __all__ = ["sideband_commands"]
@@ -31,7 +31,7 @@ def _configure(parser: ArgumentParser) -> None:
 
 
 def _run(arguments: Namespace) -> int:
-    async def main() -> tuple[CallResult, Probe, Verdict]:
+    async def main() -> tuple[CallResult, Probe, Verification]:
         from sideband.ledger import verify
 
         await _accept_what_there_is(arguments)
@@ -69,7 +69,7 @@ async def _harvest(host: Host, *, quiet: bool) -> CallResult:
         bar.close()
 
 
-def _sections(result: CallResult, probe: Probe, verdict: Verdict) -> list[str]:
+def _sections(result: CallResult, probe: Probe, verdict: Verification) -> list[str]:
     planets: list[dict[str, Any]] = result.output["planets"]
     columns = list(planets[0]) if planets else []
     refused = result.output["refused"]

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 __all__ = [
-    "COMMAND_ATTEMPTS",
-    "COMMAND_KEEPER",
-    "COMMAND_ROOT",
     "LOCKDOWN",
+    "PROGRAM_ATTEMPTS",
+    "PROGRAM_KEEPER",
+    "PROGRAM_ROOT",
     "WORKER_ATTEMPTS",
     "ZYGOTE",
     "Plan",
@@ -24,9 +24,9 @@ _FOLDER = Path(__file__).parent
 LOCKDOWN = _FOLDER / "_lockdown.py"
 ZYGOTE = _FOLDER / "_zygote.py"
 WORKER_ATTEMPTS = _FOLDER / "_worker_attempts.py"
-COMMAND_KEEPER = _FOLDER / "_command_keeper.py"
-COMMAND_ROOT = _FOLDER / "_command_root.py"
-COMMAND_ATTEMPTS = _FOLDER / "_command_attempts.py"
+PROGRAM_KEEPER = _FOLDER / "_program_keeper.py"
+PROGRAM_ROOT = _FOLDER / "_program_root.py"
+PROGRAM_ATTEMPTS = _FOLDER / "_program_attempts.py"
 
 # What the host has decided, as JSON data, for the lock-down or a command's keeper to carry out.
 Plan = dict[str, Any]

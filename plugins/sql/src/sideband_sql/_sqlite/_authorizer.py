@@ -13,7 +13,7 @@ from attrs import define, field
 
 from .._errors import SqlDenied, SqlError, SqlReadonly
 
-__all__ = ["MARKS", "MODULES", "Policy"]
+__all__ = ["MARKS", "MODULES", "Authorizer"]
 
 # the table in which the host notes which effects were committed, in databases of its own
 MARKS = "_sideband_effects"
@@ -75,7 +75,7 @@ _SETTABLE = frozenset({"application_id", "user_version"})
 
 
 @define
-class Policy:
+class Authorizer:
     """The authorizer of one connection. Notes why it refused and what it saw, since SQLite says only "not authorized".
 
     Args:

@@ -7,8 +7,8 @@ from typing import Any
 import apsw
 from attrs import define, field
 
-from .._drivers import Inverse
 from .._errors import SqlConflict
+from .._protocols import Inverse
 from ._authorizer import MARKS
 
 __all__ = ["Recording", "revert"]

@@ -10,10 +10,11 @@ from attrs import define, field
 
 from .._errors import SqlReadonly, SqlSyntax
 
-__all__ = ["Statement", "is_blank"]
+__all__ = ["StatementCheck", "is_blank"]
 
-# white space as SQLite knows it, comments (the last one may be open), and empty statements
-_BLANK = re.compile(r"(?:[ \t\n\f\r;]|--[^\n]*(?:\n|\Z)|/\*.*?(?:\*/|\Z))*\Z", re.DOTALL)
+# White space as SQLite knows it, comments (the last one may be open), and empty statements. A comment ends at its
+# first end: without the atomic group, it would also match with whatever follows it.
+_BLANK = re.compile(r"(?:[ \t\n\f\r;]|--[^\n]*(?:\n|\Z)|/\*(?=.)(?>.*?(?:\*/|\Z)))*\Z", re.DOTALL)
 
 
 def is_blank(text: str) -> bool:
@@ -22,7 +23,7 @@ def is_blank(text: str) -> bool:
 
 
 @define
-class Statement:
+class StatementCheck:
     """Looks at a statement when it is compiled and has not run yet: the cursor's `exec_trace`.
 
     Args:

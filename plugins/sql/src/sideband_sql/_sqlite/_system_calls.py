@@ -30,7 +30,7 @@ from typing import Any
 import apsw
 from attrs import define, field, frozen
 
-__all__ = ["COMPANIONS", "Place", "alone", "only"]
+__all__ = ["COMPANIONS", "AllowedDatabase", "alone", "only"]
 
 # files that SQLite keeps beside a database
 COMPANIONS = ("-journal", "-wal", "-shm")
@@ -43,12 +43,12 @@ _RANDOM = "/dev/urandom"
 
 
 @frozen
-class Place:
+class AllowedDatabase:
     """A database that a session may open.
 
     Args:
         path: of the file, absolute, without links.
-        folder: the descriptor of its folder, which stays open as long as the place is used.
+        folder: the descriptor of its folder, which stays open as long as the database is used.
         owner: whom the file belongs to.
     """
 
@@ -74,7 +74,7 @@ alone = threading.Lock()
 
 
 class _Thread(threading.local):
-    places: tuple[Place, ...] | None = None
+    allowed: tuple[AllowedDatabase, ...] | None = None
     refused: str | None = None
 
 
@@ -82,46 +82,46 @@ _thread = _Thread()
 
 
 @contextmanager
-def only(places: Iterable[Place]) -> Iterator[Callable[[], str | None]]:
+def only(allowed: Iterable[AllowedDatabase]) -> Iterator[Callable[[], str | None]]:
     """Let this thread's SQLite open these databases and nothing else.
 
     Yields:
         what tells the path that was refused last, if one was.
     """
     _installed()
-    before = _thread.places, _thread.refused
-    _thread.places, _thread.refused = tuple(places), None
+    before = _thread.allowed, _thread.refused
+    _thread.allowed, _thread.refused = tuple(allowed), None
     try:
         yield lambda: _thread.refused
     finally:
-        _thread.places, _thread.refused = before
+        _thread.allowed, _thread.refused = before
 
 
 def _open(path: str, flags: int, mode: int) -> int:
-    places = _thread.places
-    if places is None or path == _RANDOM:
+    allowed = _thread.allowed
+    if allowed is None or path == _RANDOM:
         return os.open(path, flags, mode)
-    for place in places:
-        if (name := place.name_of(path)) is not None:
-            return _open_companion(place, path, name, flags, mode)
-        if path == place.folder_path:
+    for database in allowed:
+        if (name := database.name_of(path)) is not None:
+            return _open_companion(database, path, name, flags, mode)
+        if path == database.folder_path:
             # after a file was made or removed, its folder is flushed
-            return os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=place.folder)
+            return os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=database.folder)
     _thread.refused = path
     raise PermissionError(errno.EACCES, "not one of the session's databases")
 
 
-def _open_companion(place: Place, path: str, name: str, flags: int, mode: int) -> int:
+def _open_companion(database: AllowedDatabase, path: str, name: str, flags: int, mode: int) -> int:
     # a pipe would be waited for
     flags |= os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     try:
-        descriptor = os.open(name, flags, mode, dir_fd=place.folder)
+        descriptor = os.open(name, flags, mode, dir_fd=database.folder)
     except OSError as error:
         if error.errno == errno.ELOOP:
             _thread.refused = path
         raise
     found = os.fstat(descriptor)
-    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1 or found.st_uid not in {place.owner, os.geteuid()}:
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1 or found.st_uid not in {database.owner, os.geteuid()}:
         # under its other name it is another file, with other rights; somebody else's journal would be played back
         os.close(descriptor)
         _thread.refused = path
@@ -130,14 +130,14 @@ def _open_companion(place: Place, path: str, name: str, flags: int, mode: int) -
 
 
 def _unlink(path: str) -> None:
-    places = _thread.places
-    if places is None:
+    allowed = _thread.allowed
+    if allowed is None:
         os.unlink(path)  # noqa: PTH108
         return
-    for place in places:
-        name = place.name_of(path)
-        if name is not None and path != place.path:
-            os.unlink(name, dir_fd=place.folder)
+    for database in allowed:
+        name = database.name_of(path)
+        if name is not None and path != database.path:
+            os.unlink(name, dir_fd=database.folder)
             return
     _thread.refused = path
     raise PermissionError(errno.EACCES, "not a companion of one of the session's databases")
@@ -201,15 +201,15 @@ def _stat_with(vfs: apsw.VFS) -> Callable[[bytes, int], int]:
 
     def call(path: bytes, buffer: int) -> int:
         text = os.fsdecode(path)
-        for place in _thread.places or ():
-            if (name := place.name_of(text)) is not None:
-                return _stat_in(place, name, buffer)
+        for database in _thread.allowed or ():
+            if (name := database.name_of(text)) is not None:
+                return _stat_in(database, name, buffer)
         return int(by_path(path, buffer))
 
-    def _stat_in(place: Place, name: str, buffer: int) -> int:
+    def _stat_in(database: AllowedDatabase, name: str, buffer: int) -> int:
         try:
             # one that is open with O_PATH does not drop the locks of the file when it is closed
-            descriptor = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place.folder)
+            descriptor = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=database.folder)
         except OSError as error:
             ctypes.set_errno(error.errno or errno.EIO)
             return -1

@@ -1,0 +1,42 @@
+"""What providers of models share: HTTP calls, keys, server-sent events, strict JSON and errors."""
+
+from ._access import ServiceAccess
+from ._address import ServiceAddress
+from ._connections import ServiceConnections, ServiceTransportFactory
+from ._errors import broken, not_a_model, refused, refused_inside
+from ._event_streams import EventStreamCut, EventStreamError, ServerSentEvent, read_events
+from ._headers import checked_headers
+from ._keys import find_access
+from ._replies import ServiceReply
+from ._requests import ServiceRequest
+from ._service import KeyForm, ModelService
+from ._strict_json import compact, parse_json, parse_object, whole_characters
+from ._text_pieces import TextPieces
+from ._version import __version__
+
+__all__ = [
+    "EventStreamCut",
+    "EventStreamError",
+    "KeyForm",
+    "ModelService",
+    "ServerSentEvent",
+    "ServiceAccess",
+    "ServiceAddress",
+    "ServiceConnections",
+    "ServiceReply",
+    "ServiceRequest",
+    "ServiceTransportFactory",
+    "TextPieces",
+    "__version__",
+    "broken",
+    "checked_headers",
+    "compact",
+    "find_access",
+    "not_a_model",
+    "parse_json",
+    "parse_object",
+    "read_events",
+    "refused",
+    "refused_inside",
+    "whole_characters",
+]

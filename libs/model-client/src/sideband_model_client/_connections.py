@@ -1,0 +1,161 @@
+"""The one seam to the network: the only module that opens connections. Other transports of httpx fit in."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol, Self
+
+import anyio
+import anyio.to_thread
+from attrs import define, field
+
+from ._failures import exchange_failure
+from ._replies import ReplyBody, ServiceReply
+from ._requests import ServiceRequest
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = ["ServiceConnections", "ServiceTransportFactory"]
+
+_CLOSE_SECONDS = 5.0
+_MOST_IDLE = 32
+_KEEP_SECONDS = 30.0
+
+
+class ServiceTransportFactory(Protocol):
+    """Makes transports. Another one replaces httpx's own without any other change.
+
+    Example:
+        >>> def played(tls):
+        ...     return httpx.MockTransport(lambda request: httpx.Response(200, json={"data": []}))
+        >>> connections = ServiceConnections(transports=played)
+    """
+
+    def __call__(self, tls: ssl.SSLContext | None) -> httpx.AsyncBaseTransport:
+        """Return a transport for one request at a time. It reads no environment; ``tls`` decides what https trusts."""
+
+
+def _httpx_transport(tls: ssl.SSLContext | None) -> httpx.AsyncBaseTransport:
+    """Return the transport that comes with httpx, for asyncio and trio."""
+    import httpx  # noqa: PLC0415  slow to import; only requests need it
+
+    return httpx.AsyncHTTPTransport(
+        verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if tls is None else tls,
+        trust_env=False,
+        limits=httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=_KEEP_SECONDS),
+    )
+
+
+@define(eq=False)
+class ServiceConnections:
+    """The connections of a plugin to its services, for its ``lifespan``.
+
+    They keep no cookies, follow no redirects, and read neither proxies nor certificates from the environment. Each
+    request has a transport of its own while it lasts: one pool for all would look through all on each request.
+
+    Args:
+        ca_file: certificate authorities in PEM form that are trusted besides the public ones.
+        transports: makes the transports.
+
+    Example:
+        >>> @asynccontextmanager
+        ... async def lifespan(ctx):
+        ...     async with ServiceConnections(ctx.config.ca_file) as connections:
+        ...         yield connections
+    """
+
+    ca_file: Path | None = None
+    transports: ServiceTransportFactory = _httpx_transport
+    _idle: dict[str, list[httpx.AsyncBaseTransport]] = field(factory=dict, init=False)
+    _tls: ssl.SSLContext | None = field(default=None, init=False)
+    _lock: anyio.Lock = field(factory=anyio.Lock, init=False)
+    _closed: bool = field(default=False, init=False)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    @asynccontextmanager
+    async def exchange(self, request: ServiceRequest) -> AsyncIterator[ServiceReply]:
+        """Send a request, and hand out the answer as soon as its head is there. Leaving early closes the connection.
+
+        Raises:
+            ProviderError: there is no answer.
+
+        Example:
+            >>> async def models(connections, access):
+            ...     async with connections.exchange(ServiceRequest(access, "/models")) as reply:
+            ...         await reply.check()
+            ...         return parse_object(await reply.text(4 << 20))["data"]
+        """
+        origin = request.access.address.origin
+        transport = await self._take(origin)
+        body: ReplyBody | None = None
+        try:
+            response = await _answered(transport, request)
+            body = ReplyBody(request, response)
+            headers = {name.lower(): value for name, value in response.headers.items()}
+            yield ServiceReply(request.access, response.status_code, headers, body)
+        finally:
+            if body is not None:
+                await body.aclose()
+            await self._give_back(origin, transport, reusable=body is not None and body.is_whole)
+
+    async def aclose(self) -> None:
+        """Close all that are not in use; the others close when their request ends."""
+        self._closed = True
+        while self._idle:
+            _, transports = self._idle.popitem()
+            for transport in transports:
+                await _close(transport)
+
+    async def _take(self, origin: str) -> httpx.AsyncBaseTransport:
+        if self._idle.get(origin):
+            return self._idle[origin].pop()
+        return self.transports(await self._trust() if origin.startswith("https:") else None)
+
+    async def _trust(self) -> ssl.SSLContext:
+        """The certificate authorities that are trusted. Loading them takes 20 ms, so it is done once, in a thread."""
+        async with self._lock:
+            if self._tls is None:
+                self._tls = await anyio.to_thread.run_sync(self._load)
+            return self._tls
+
+    def _load(self) -> ssl.SSLContext:
+        import certifi  # noqa: PLC0415  only https needs it
+
+        context = ssl.create_default_context(cafile=certifi.where())
+        if self.ca_file is not None:
+            context.load_verify_locations(cafile=self.ca_file.expanduser())
+        return context
+
+    async def _give_back(self, origin: str, transport: httpx.AsyncBaseTransport, *, reusable: bool) -> None:
+        idle = self._idle.setdefault(origin, [])
+        if reusable and not self._closed and len(idle) < _MOST_IDLE:
+            idle.append(transport)
+        else:
+            await _close(transport)
+
+
+async def _answered(transport: httpx.AsyncBaseTransport, request: ServiceRequest) -> httpx.Response:
+    try:
+        return await transport.handle_async_request(request.for_httpx())
+    except Exception as error:
+        known = exchange_failure(request, error, begun=False)
+        if known is None:
+            raise
+        raise known from error
+
+
+async def _close(transport: httpx.AsyncBaseTransport) -> None:
+    with anyio.move_on_after(_CLOSE_SECONDS, shield=True), suppress(Exception):
+        await transport.aclose()

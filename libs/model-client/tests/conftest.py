@@ -1,0 +1,246 @@
+"""Real servers on loopback that send exactly the bytes they are given, and what a plugin gets of its host."""
+
+import json
+import ssl
+import threading
+from contextlib import contextmanager, suppress
+from socketserver import StreamRequestHandler, ThreadingTCPServer
+from types import SimpleNamespace
+
+import pytest
+import trustme
+from sideband.ops import Credential, OpFailed
+from sideband_model_client import (
+    KeyForm,
+    ModelService,
+    ServiceAccess,
+    ServiceAddress,
+    ServiceConnections,
+    ServiceRequest,
+)
+
+PATIENCE = 20
+ACME = ModelService(
+    official="https://api.acme.example/v1",
+    key_form=KeyForm("authorization", "Bearer "),
+    user_agent="sideband-acme/1",
+    address_variable="ACME_BASE_URL",
+    key_variables={"ACME_API_KEY": KeyForm("authorization", "Bearer "), "ACME_TOKEN": KeyForm("x-token")},
+    without_key="use another one",
+)
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request):
+    return request.param
+
+
+class Handler(StreamRequestHandler):
+    """Reads one request after the other, and answers each as its server's script says."""
+
+    def handle(self):
+        with suppress(OSError):
+            if hasattr(self.request, "do_handshake"):
+                self.request.do_handshake()
+            while self.one_request():
+                pass
+
+    def one_request(self):
+        line = self.rfile.readline().decode()
+        if not line.strip():
+            return False
+        headers = []
+        while text := self.rfile.readline().decode().strip():
+            name, _, value = text.partition(":")
+            headers.append((name.lower(), value.strip()))
+        body = self.rfile.read(int(dict(headers).get("content-length", 0)))
+        method, path, _ = line.split(" ", 2)
+        seen = SimpleNamespace(method=method, path=path, headers=dict(headers), pairs=headers, body=body)
+        seen.connection = self.client_address
+        self.server.seen.append(seen)
+        return self.server.script(self)
+
+    def send(self, data):
+        self.wfile.write(data)
+        self.wfile.flush()
+
+
+class Server(ThreadingTCPServer):
+    daemon_threads = True
+    block_on_close = False
+    allow_reuse_address = True
+    request_queue_size = 128
+
+    def __init__(self, context=None):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.scheme = "http"
+        if context is not None:
+            self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
+            self.scheme = "https"
+        self.seen = []
+        self.script = None
+        self.closed = threading.Event()
+
+    @property
+    def origin(self):
+        return f"{self.scheme}://127.0.0.1:{self.server_address[1]}"
+
+    @property
+    def base_url(self):
+        return f"{self.origin}/v1"
+
+    def handle_error(self, request, client_address):
+        pass
+
+    def reply(self, body, *, status=200, kind="text/event-stream", headers=()):
+        """Send one whole answer to each request; its body has a length."""
+        body = body if isinstance(body, bytes) else json.dumps(body).encode()
+        head = [f"HTTP/1.1 {status} X", f"Content-Type: {kind}", f"Content-Length: {len(body)}"]
+        head += [f"{name}: {value}" for name, value in headers]
+        data = "\r\n".join([*head, "", ""]).encode() + body
+
+        def script(handler):
+            handler.send(data)
+            return True
+
+        self.script = script
+
+    def raw(self, data):
+        """Send exactly these bytes, and close."""
+
+        def script(handler):
+            handler.send(data)
+            return False
+
+        self.script = script
+
+    def hold_after(self, data):
+        """Send these bytes, and then nothing, until the client or the test ends it."""
+
+        def script(handler):
+            handler.send(data)
+            handler.request.settimeout(PATIENCE)
+            with suppress(OSError):
+                if not handler.rfile.read(1):
+                    self.closed.set()
+            return False
+
+        self.script = script
+
+    def flood(self, head, piece):
+        """Send this piece without an end."""
+
+        def script(handler):
+            handler.send(head)
+            while True:
+                handler.send(piece)
+
+        self.script = script
+
+
+@contextmanager
+def running(server):
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.fixture
+def server():
+    with running(Server()) as one:
+        yield one
+
+
+@pytest.fixture
+def other():
+    with running(Server()) as one:
+        yield one
+
+
+@pytest.fixture(scope="session")
+def authority():
+    return trustme.CA()
+
+
+@pytest.fixture
+def ca_file(authority, tmp_path):
+    path = tmp_path / "ca.pem"
+    authority.cert_pem.write_to_path(path)
+    return path
+
+
+@pytest.fixture
+def tls_server(authority):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    with running(Server(context)) as one:
+        yield one
+
+
+@pytest.fixture
+def acme():
+    return ACME
+
+
+def access_to(base_url, **fields):
+    return ServiceAccess("acme", ACME, ServiceAddress.parse(base_url), plugin="acme", **fields)
+
+
+@pytest.fixture
+def access():
+    """The way to an address, without a key unless one is given."""
+    return access_to
+
+
+@pytest.fixture
+def ask():
+    """Send one request, and return the text of its answer, which was checked."""
+
+    async def send(base_url, *, ca_file=None, secrets=(), most=1 << 20, **fields):
+        request = ServiceRequest(access_to(base_url, secrets=secrets), "/chat", {"stream": True}, **fields)
+        async with ServiceConnections(ca_file) as connections, connections.exchange(request) as reply:
+            await reply.check()
+            return await reply.text(most)
+
+    return send
+
+
+class Context:
+    """What a plugin gets: the secrets of a test by handle, and what was made known to the redactor."""
+
+    plugin = "acme"
+
+    def __init__(self):
+        self.secrets = {}
+        self.failure = None
+        self.asked = []
+        self.protected = {}
+
+    def add(self, handle, value, origin, **headers):
+        self.secrets[handle] = (Credential(handle=handle, value=value, headers=headers), origin)
+
+    async def credential(self, handle, audience):
+        self.asked.append((handle, audience))
+        if self.failure is not None:
+            raise self.failure
+        if handle not in self.secrets:
+            raise OpFailed(f"there is no secret `{handle}`", code="secrets.missing")
+        credential, origin = self.secrets[handle]
+        if origin != audience:
+            raise OpFailed(f"`{handle}` is bound to {origin}", code="secrets.audience", hint="bind it")
+        return credential
+
+    def protect(self, value, name="secret", *, origins=()):
+        self.protected[name] = value
+
+
+@pytest.fixture
+def ctx(monkeypatch):
+    for name in (ACME.address_variable, *ACME.key_variables):
+        monkeypatch.delenv(name, raising=False)
+    return Context()

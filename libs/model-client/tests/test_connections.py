@@ -1,0 +1,395 @@
+"""Requests over real connections: what is sent, what comes back, and what is left of a connection."""
+
+import gc
+import gzip
+import json
+import socket
+from contextlib import aclosing
+
+import anyio
+import httpx
+import pytest
+from sideband.providers import ProviderRefused, ProviderTimeout, ProviderUnreachable, StreamBroken
+from sideband_model_client import ServiceConnections, ServiceReply, ServiceRequest, read_events
+
+pytestmark = pytest.mark.anyio
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+
+
+@pytest.fixture
+def closed_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+async def failure(ask, base_url, kind, **fields):
+    with pytest.raises(kind) as caught:
+        await ask(base_url, **fields)
+    return caught.value
+
+
+async def test_an_object_is_posted_as_json(server, access):
+    server.reply(b"data: x\n\n")
+    request = ServiceRequest(access(server.base_url, headers={"x-title": "team"}), "/chat?a=1", {"text": "ä\ud83d"})
+    async with ServiceConnections() as connections, connections.exchange(request) as reply:
+        assert (reply.status, reply.kind) == (200, "text/event-stream")
+    (seen,) = server.seen
+    assert (seen.method, seen.path) == ("POST", "/v1/chat?a=1")
+    assert json.loads(seen.body) == {"text": "ä\N{REPLACEMENT CHARACTER}"}
+    assert {name: seen.headers[name] for name in ("accept", "accept-encoding", "content-type", "x-title")} == {
+        "accept": "text/event-stream, application/json",
+        "accept-encoding": "identity",
+        "content-type": "application/json",
+        "x-title": "team",
+    }
+    assert "cookie" not in seen.headers
+
+
+async def test_without_an_object_something_is_asked_for(server, access):
+    server.reply({"data": []}, kind="Application/JSON; charset=utf-8")
+    request = ServiceRequest(access(server.base_url), "/models")
+    async with ServiceConnections() as connections, connections.exchange(request) as reply:
+        await reply.check()
+        assert reply.kind == "application/json"
+        assert json.loads(await reply.text(1_000)) == {"data": []}
+    assert (server.seen[0].method, server.seen[0].body) == ("GET", b"")
+    assert server.seen[0].headers["accept"] == "application/json"
+    assert "content-type" not in server.seen[0].headers
+
+
+async def test_a_request_shows_neither_its_key_nor_what_is_said(access):
+    request = ServiceRequest(
+        access("http://localhost", headers={"x": "sk-1"}, secrets=("sk-1",)), "/", {"a": "private"}
+    )
+    assert "sk-1" not in repr(request)
+    assert "private" not in repr(request)
+
+
+async def test_cookies_are_not_kept(server, ask, access):
+    server.reply(b"", headers=[("Set-Cookie", "a=b")])
+    async with ServiceConnections() as connections:
+        for _ in range(2):
+            async with connections.exchange(ServiceRequest(access(server.base_url), "/chat")) as reply:
+                await reply.text(10)
+    assert "cookie" not in server.seen[1].headers
+
+
+async def test_proxies_and_certificates_of_the_environment_are_not_used(server, ask, monkeypatch):
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
+    monkeypatch.setenv("SSL_CERT_FILE", "/nowhere")
+    server.reply(b"direct")
+    assert await ask(server.base_url) == "direct"
+
+
+@pytest.mark.parametrize("status", [201, 204, 206, 400, 401, 404, 429, 500, 529])
+async def test_any_status_but_200_is_refused_with_what_the_server_says(server, ask, status):
+    body = b"" if status == 204 else {"error": {"message": "not like that"}}
+    server.reply(body, status=status, kind="application/json", headers=[("Retry-After", "7")])
+    error = await failure(ask, server.base_url, ProviderRefused)
+    assert error.status == status
+    assert error.headers == {"retry-after": "7"}
+    assert status == 204 or "not like that" in error.message
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+async def test_redirects_are_not_followed(server, other, ask, status):
+    server.reply(b"", status=status, headers=[("Location", other.base_url)])
+    error = await failure(ask, server.base_url, ProviderRefused)
+    assert other.base_url in error.hint
+    assert not other.seen
+
+
+async def test_a_long_body_is_cut(server, ask):
+    server.reply(b"x" * 1_000_000, status=500, kind="text/plain")
+    error = await failure(ask, server.base_url, ProviderRefused)
+    assert len(error.body) <= 64 << 10
+
+
+async def test_of_an_error_without_end_only_the_beginning_is_read(server, ask):
+    server.flood(b"HTTP/1.1 500 X\r\nContent-Type: text/plain\r\n\r\n", b"x" * 10_000)
+    assert len((await failure(ask, server.base_url, ProviderRefused)).body) <= 64 << 10
+
+
+async def test_an_error_that_breaks_off_keeps_its_status(server, ask):
+    server.raw(b"HTTP/1.1 429 X\r\nRetry-After: 7\r\nContent-Length: 100\r\n\r\nslow down")
+    error = await failure(ask, server.base_url, ProviderRefused)
+    assert (error.status, error.headers, error.body) == (429, {"retry-after": "7"}, "slow down")
+
+
+async def test_an_error_that_stops_keeps_its_status(server, ask):
+    server.hold_after(b"HTTP/1.1 503 X\r\nContent-Length: 100\r\n\r\nbusy")
+    assert (await failure(ask, server.base_url, ProviderRefused, idle_timeout=0.2)).status == 503
+
+
+@pytest.mark.parametrize("kind", ["text/html; charset=utf-8", "Application/XHTML+xml"])
+async def test_a_web_page_is_no_answer(server, ask, kind):
+    server.reply(b"<!doctype html><p>Sign in</p>", kind=kind)
+    error = await failure(ask, server.base_url, ProviderRefused)
+    assert (error.status, error.retryable) == (200, False)
+    assert "base_url" in error.hint
+    assert "Sign in" in error.body
+
+
+@pytest.mark.parametrize("encoding", ["gzip", " GZIP "])
+async def test_a_compressed_answer_is_not_unpacked(server, ask, encoding):
+    server.reply(gzip.compress(b"\0" * 10_000_000), headers=[("Content-Encoding", encoding)])
+    assert "compressed (`gzip`)" in (await failure(ask, server.base_url, StreamBroken)).message
+
+
+async def test_a_compressed_error_keeps_its_status(server, ask):
+    server.reply(gzip.compress(b"busy"), status=429, headers=[("Content-Encoding", "gzip")])
+    error = await failure(ask, server.base_url, ProviderRefused)
+    assert (error.status, error.body) == (429, "")
+
+
+@pytest.mark.parametrize("encoding", ["identity", ""])
+async def test_an_answer_that_says_it_is_not_compressed_is_read(server, ask, encoding):
+    server.reply(b"x", headers=[("Content-Encoding", encoding)])
+    assert await ask(server.base_url) == "x"
+
+
+async def test_nothing_listens(ask, closed_port):
+    error = await failure(ask, f"http://127.0.0.1:{closed_port}", ProviderUnreachable)
+    assert (error.retryable, error.cause) == (True, "ConnectError")
+    assert error.message.startswith(f"acme: no answer from http://127.0.0.1:{closed_port}: ")
+    assert "is the server running" in error.hint
+
+
+async def test_a_host_that_is_not_there(ask):
+    error = await failure(ask, "http://models.invalid", ProviderUnreachable)
+    assert error.retryable
+    assert error.hint == "check the network, and `base_url`"
+
+
+@pytest.mark.parametrize("data", [b"", b"HTTP/1.1 200", b"220 welcome to this mail server\r\n"])
+async def test_a_server_that_breaks_off_before_its_answer_is_unreachable(server, ask, data):
+    server.raw(data)
+    error = await failure(ask, server.base_url, ProviderUnreachable)
+    assert (error.retryable, error.cause) == (True, "RemoteProtocolError")
+
+
+async def test_an_address_that_is_too_long_is_unreachable(server, access):
+    request = ServiceRequest(access(server.base_url), f"/{'x' * 100_000}")
+    async with ServiceConnections() as connections:
+        with pytest.raises(ProviderUnreachable) as caught:
+            async with connections.exchange(request):
+                pass
+    assert caught.value.cause == "InvalidURL"
+
+
+async def test_a_certificate_without_a_known_authority_ends_the_call(tls_server, ask):
+    error = await failure(ask, tls_server.base_url, ProviderUnreachable)
+    assert not error.retryable
+    assert "no secure connection" in error.message
+    assert error.hint == "trust a private certificate authority with `ca_file` under [plugins.acme]"
+    assert tls_server.seen == []
+
+
+async def test_a_configured_authority_is_trusted(tls_server, ask, ca_file):
+    tls_server.reply(b"safe")
+    assert await ask(tls_server.base_url, ca_file=ca_file) == "safe"
+
+
+async def test_a_file_of_authorities_may_lie_in_the_home_folder(tls_server, ask, ca_file, monkeypatch):
+    monkeypatch.setenv("HOME", str(ca_file.parent))
+    tls_server.reply(b"safe")
+    assert await ask(tls_server.base_url, ca_file=type(ca_file)("~/ca.pem")) == "safe"
+
+
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [(b"", "no answer"), (HEAD, "nothing more of the answer"), (HEAD + b"data: {}\n\n", "nothing more of the answer")],
+)
+async def test_silence_is_a_timeout(server, ask, data, what):
+    server.hold_after(data)
+    error = await failure(ask, server.base_url, ProviderTimeout, idle_timeout=0.2)
+    assert (error.retryable, error.cause) == (True, "ReadTimeout")
+    assert error.message == f"acme: {server.origin} was silent for 0.2 s ({what})"
+    assert error.hint == "raise `idle_timeout` under [plugins.acme] if it is only slow"
+
+
+async def test_a_connection_that_is_not_made_in_time_names_its_own_setting(access):
+    def slow(request):
+        raise httpx.ConnectTimeout("", request=request)
+
+    request = ServiceRequest(access("http://models.example.org"), "/chat", {}, connect_timeout=3)
+    async with ServiceConnections(transports=lambda tls: httpx.MockTransport(slow)) as connections:
+        with pytest.raises(ProviderTimeout) as caught:
+            async with connections.exchange(request):
+                pass
+    assert caught.value.message == "acme: http://models.example.org was silent for 3 s (no connection)"
+    assert "`connect_timeout`" in caught.value.hint
+
+
+async def test_an_answer_that_breaks_off_is_broken(server, ask):
+    server.raw(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
+    error = await failure(ask, server.base_url, StreamBroken)
+    assert (error.retryable, error.cause) == (True, "RemoteProtocolError")
+    assert "broke off" in error.message
+
+
+async def test_an_error_that_is_not_of_the_transport_stays_what_it_is(access):
+    def fail(request):
+        raise ZeroDivisionError
+
+    async with ServiceConnections(transports=lambda tls: httpx.MockTransport(fail)) as connections:
+        with pytest.raises(ZeroDivisionError):
+            async with connections.exchange(ServiceRequest(access("http://localhost"), "/chat")):
+                pass
+
+
+async def test_an_endless_answer_is_given_up(server, ask):
+    server.flood(HEAD, b": still here\n\n" * 1_000)
+    with anyio.fail_after(30):
+        error = await failure(ask, server.base_url, StreamBroken, largest=1 << 20, most=1 << 30)
+    assert "more than 1,048,576 bytes" in error.message
+
+
+async def test_an_endless_line_is_given_up(server, access):
+    server.flood(HEAD, b"data: " + b"x" * (1 << 20))
+
+    async def read():
+        request = ServiceRequest(access(server.base_url), "/chat", {})
+        async with (
+            ServiceConnections() as connections,
+            connections.exchange(request) as reply,
+            aclosing(read_events(reply.chunks)) as events,
+        ):
+            return [event async for event in events]
+
+    with anyio.fail_after(30), pytest.raises(ValueError, match="more than"):
+        await read()
+
+
+async def test_leaving_early_closes_the_connection(server, access):
+    server.hold_after(HEAD + b"data: x\n\n")
+    request = ServiceRequest(access(server.base_url), "/chat", {})
+    async with ServiceConnections() as connections, connections.exchange(request) as reply:
+        assert await anext(reply.chunks)
+    assert await anyio.to_thread.run_sync(server.closed.wait, 10)
+    gc.collect()
+
+
+@pytest.mark.parametrize("data", [b"", HEAD])
+async def test_cancellation_closes_the_connection(server, ask, data):
+    server.hold_after(data)
+    with anyio.move_on_after(0.2) as scope:
+        await ask(server.base_url)
+    assert scope.cancelled_caught
+    assert await anyio.to_thread.run_sync(server.closed.wait, 10)
+    gc.collect()
+
+
+async def test_an_error_of_the_reader_leaves_nothing_to_the_garbage_collector(server, access):
+    server.hold_after(HEAD + b"data: x\n\n")
+
+    async def read():
+        async with connections.exchange(ServiceRequest(access(server.base_url), "/chat", {})) as reply:
+            await anext(reply.chunks)
+            raise ZeroDivisionError
+
+    async with ServiceConnections() as connections:
+        for _ in range(3):
+            with pytest.raises(ZeroDivisionError):
+                await read()
+            gc.collect()
+
+
+async def test_one_connection_serves_one_request_after_the_other(server, access):
+    server.reply(b"x")
+    async with ServiceConnections() as connections:
+        for _ in range(3):
+            async with connections.exchange(ServiceRequest(access(server.base_url), "/chat", {})) as reply:
+                assert await reply.text(10_000) == "x"
+    assert len({one.connection for one in server.seen}) == 1
+
+
+async def test_requests_at_the_same_time_do_not_wait_for_each_other(server, access):
+    server.reply(b"x")
+    answers = []
+    async with ServiceConnections() as connections:
+
+        async def one():
+            async with connections.exchange(ServiceRequest(access(server.base_url), "/chat", {})) as reply:
+                answers.append(await reply.text(10))
+
+        async with anyio.create_task_group() as group:
+            for _ in range(120):
+                group.start_soon(one)
+    assert answers == ["x"] * 120
+
+
+@pytest.mark.parametrize("rest", ["stops", "breaks off"])
+async def test_what_follows_the_end_of_the_protocol_is_no_matter(server, access, rest):
+    data = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\ndata: x\n\n"
+    (server.hold_after if rest == "stops" else server.raw)(data)
+    request = ServiceRequest(access(server.base_url), "/chat", {})
+    async with ServiceConnections() as connections, connections.exchange(request) as reply:
+        assert await anext(reply.chunks) == b"data: x\n\n"
+        with anyio.fail_after(5):
+            await reply.drain()
+    assert rest == "breaks off" or await anyio.to_thread.run_sync(server.closed.wait, 10)
+
+
+async def test_an_end_that_comes_a_little_later_leaves_the_connection_usable(server, access):
+    def script(handler):
+        handler.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
+        server.closed.wait(0.02)
+        handler.send(b"0\r\n\r\n")
+        return True
+
+    server.script = script
+    async with ServiceConnections() as connections:
+        for _ in range(2):
+            async with connections.exchange(ServiceRequest(access(server.base_url), "/chat", {})) as reply:
+                assert await anext(reply.chunks) == b"x"
+                await reply.drain()
+    assert len({one.connection for one in server.seen}) == 1
+
+
+async def test_a_transport_is_used_again_only_after_a_whole_answer(server, access):
+    transports = []
+
+    def factory(tls):
+        assert tls is None
+        transports.append(httpx.AsyncHTTPTransport(trust_env=False))
+        return transports[-1]
+
+    server.reply(b"data: x\n\n")
+    request = ServiceRequest(access(server.base_url), "/chat", {})
+    async with ServiceConnections(transports=factory) as connections:
+        for leave_early in (False, False, True, False):
+            async with connections.exchange(request) as reply:
+                if not leave_early:
+                    await reply.text(10_000)
+    assert len(transports) == 2
+
+
+async def test_a_transport_that_comes_back_late_is_closed(server, access):
+    closed = []
+
+    class Watched(httpx.AsyncHTTPTransport):
+        async def aclose(self):
+            closed.append(self)
+            await super().aclose()
+
+    server.reply(b"data: x\n\n")
+    connections = ServiceConnections(transports=lambda tls: Watched(trust_env=False))
+    async with connections.exchange(ServiceRequest(access(server.base_url), "/chat", {})) as reply:
+        await reply.text(10_000)
+        await connections.aclose()
+        assert closed == []
+    assert len(closed) == 1
+
+
+async def test_a_reply_can_be_made_for_the_tests_of_a_provider(access):
+    async def chunks():
+        yield b"data: x\n\n"
+
+    async with aclosing(chunks()) as body:
+        reply = ServiceReply(access("http://localhost"), 200, {"content-type": "text/event-stream"}, body)
+        await reply.check()
+        assert await reply.text(100) == "data: x\n\n"

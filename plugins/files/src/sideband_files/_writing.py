@@ -1,0 +1,200 @@
+"""The work of the ops that change files: write, copy, move, delete, make a folder, and restore."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from anyio import to_thread
+from sideband.ops import OpContext
+from sideband_confined_files import FileChanged, FileMissing, NewFile
+
+from ._changes import Change, look_first, put, remove
+from ._kept import Before
+from ._models import (
+    FileCopyParams,
+    FileDeleteParams,
+    FileDeleteResult,
+    FileMoveParams,
+    FileMoveResult,
+    FileRestoreParams,
+    FileRestoreResult,
+    FileWriteParams,
+    FileWriteResult,
+    FolderMakeParams,
+    FolderMakeResult,
+)
+from ._state import Files
+from ._targets import FileTarget
+
+__all__ = ["copy_file", "create_folder", "delete_path", "move_file", "restore_file", "write_file"]
+
+# A window over two pieces: a secret that is cut in two by them is found too.
+_OVERLAP = 64 * 1024
+
+
+async def write_file(params: FileWriteParams, ctx: OpContext) -> FileWriteResult:
+    """Write a file, whole or not at all."""
+    files: Files = ctx.state
+
+    async def fill(new: NewFile, before: Before | None) -> None:
+        if params.append and before is not None:
+            async with files.folder(ctx, target).reading(target.path) as reader:
+                while piece := await reader.read():
+                    await new.write(piece)
+        await _fill(ctx, new, params)
+
+    def answer(change: Change) -> dict[str, Any]:
+        return _written(target, change).model_dump()
+
+    ctx.check_egress(None, {"path": params.path})
+    async with files.share(ctx):
+        target = await files.find(ctx, params.path, "write")
+        async with files.alone(target):
+            overwrite = params.overwrite or params.append
+            change = await put(ctx, target, fill, answer, overwrite=overwrite, expected=params.expected)
+    return _written(target, change)
+
+
+async def _fill(ctx: OpContext, new: NewFile, params: FileWriteParams) -> None:
+    if params.content is not None:
+        await _check(ctx, "content", params.content)
+        await new.write(params.content.encode() if isinstance(params.content, str) else params.content)
+    elif params.blob is not None:
+        tail = b""
+        async with ctx.blobs.open(params.blob) as reader:
+            async for piece in reader:
+                await _check(ctx, "blob", tail + piece)
+                tail = piece[-_OVERLAP:]
+                await new.write(piece)
+
+
+async def _check(ctx: OpContext, part: str, content: str | bytes) -> None:
+    """Let no known secret into a file. Looking for many of them in a lot of content takes its time, so in a thread."""
+    await to_thread.run_sync(ctx.check_egress, None, {part: content})
+
+
+def _written(target: FileTarget, change: Change) -> FileWriteResult:
+    return FileWriteResult(path=target.name, size=change.size, sha256=change.sha256, replaced=change.before is not None)
+
+
+async def copy_file(params: FileCopyParams, ctx: OpContext) -> FileWriteResult:
+    """Copy a file, whole or not at all."""
+    files: Files = ctx.state
+
+    async def fill(new: NewFile, before: Before | None) -> None:  # noqa: ARG001  as `put` calls it
+        async with files.folder(ctx, source).reading(source.path) as reader:
+            while piece := await reader.read():
+                await new.write(piece)
+
+    def answer(change: Change) -> dict[str, Any]:
+        return _written(target, change).model_dump()
+
+    ctx.check_egress(None, {"target": params.target})
+    async with files.share(ctx):
+        source = await files.find(ctx, params.path, "read")
+        target = await files.find(ctx, params.target, "write")
+        async with files.alone(target):
+            change = await put(ctx, target, fill, answer, overwrite=params.overwrite, expected=None)
+    return _written(target, change)
+
+
+async def move_file(params: FileMoveParams, ctx: OpContext) -> FileMoveResult:
+    """Give a file another path, on the same disk."""
+    files: Files = ctx.state
+    ctx.check_egress(None, {"target": params.target})
+    async with files.share(ctx):
+        source = await files.find(ctx, params.path, "read")
+        ctx.require(source.scope("write"))
+        target = await files.find(ctx, params.target, "write")
+        folder, into = files.folder(ctx, source), files.folder(ctx, target)
+        async with files.alone(source, target):
+            entry = await folder.entry(source.path)
+            sha256 = await folder.digest(source.path, max_bytes=files.config.max_file_bytes)
+            if params.expected not in (None, sha256):
+                raise FileChanged(source.name)
+            before = await look_first(ctx, into, target, overwrite=params.overwrite, expected=None)
+            moved = FileMoveResult(
+                path=source.name, target=target.name, size=entry.size, sha256=sha256, replaced=before is not None
+            )
+            noted = before.noted() if before else None
+            await ctx.note(
+                {
+                    "path": source.name,
+                    "target": target.name,
+                    "sha256": sha256,
+                    "before": noted,
+                    "answer": moved.model_dump(),
+                }
+            )
+            await folder.move(source.path, target.path, into=into, overwrite=before is not None, expected=sha256)
+    return moved
+
+
+async def delete_path(params: FileDeleteParams, ctx: OpContext) -> FileDeleteResult:
+    """Delete a file, or a folder with nothing in it."""
+    files: Files = ctx.state
+    async with files.share(ctx):
+        target = await files.find(ctx, params.path, "write")
+        async with files.alone(target):
+            if target.folder:
+                await _delete_folder(ctx, target)
+                return FileDeleteResult(path=target.name, kind="folder")
+
+            def answer(before: Before) -> dict[str, Any]:
+                return FileDeleteResult(path=target.name, kind="file", size=before.size).model_dump()
+
+            before = await remove(ctx, target, answer, expected=params.expected)
+    return FileDeleteResult(path=target.name, kind="file", size=before.size)
+
+
+async def _delete_folder(ctx: OpContext, target: FileTarget) -> None:
+    files: Files = ctx.state
+    answer = FileDeleteResult(path=target.name, kind="folder").model_dump()
+    await ctx.note({"path": target.name, "folder": "deleted", "answer": answer})
+    await files.folder(ctx, target).remove_folder(target.path)
+
+
+async def create_folder(params: FolderMakeParams, ctx: OpContext) -> FolderMakeResult:
+    """Make a folder, and those on the way to it."""
+    files: Files = ctx.state
+    ctx.check_egress(None, {"path": params.path})
+    async with files.share(ctx):
+        target = await files.find(ctx, params.path, "write", folder=True)
+        folder = files.folder(ctx, target)
+        async with files.alone(target):
+            try:
+                await folder.entry(target.path)
+                there = True
+            except FileMissing:
+                there = False
+            if not there:
+                answer = FolderMakeResult(path=target.name, made=True).model_dump()
+                await ctx.note({"path": target.name, "folder": "made", "answer": answer})
+            return FolderMakeResult(path=target.name, made=await folder.make(target.path))
+
+
+async def restore_file(params: FileRestoreParams, ctx: OpContext) -> FileRestoreResult:
+    """Put back what a file was before, if it was not changed since."""
+    files: Files = ctx.state
+    sha256 = params.blob
+
+    def answer(change: Change) -> dict[str, Any]:
+        return FileRestoreResult(path=target.name, sha256=change.sha256, size=change.size).model_dump()
+
+    async with files.share(ctx):
+        target = await files.find(ctx, params.path, "write")
+        async with files.alone(target):
+            if sha256 is None:
+                gone = FileRestoreResult(path=target.name)
+                await remove(ctx, target, lambda _: gone.model_dump(), expected=params.expected)
+                return gone
+
+            async def fill(new: NewFile, before: Before | None) -> None:  # noqa: ARG001  as `put` calls it
+                async with ctx.blobs.open(sha256) as reader:
+                    async for piece in reader:
+                        await new.write(piece)
+
+            change = await put(
+                ctx, target, fill, answer, overwrite=False, expected=params.expected, permissions=params.permissions
+            )
+    return FileRestoreResult(path=target.name, sha256=change.sha256, size=change.size)

@@ -1,0 +1,38 @@
+"""OpenAI's service, and those that speak like it, as the library for providers wants them described."""
+
+from __future__ import annotations
+
+from attrs import evolve
+from sideband_model_client import KeyForm, ModelService, ServiceAddress
+
+from ._config import OpenAIService
+from ._version import __version__
+
+__all__ = ["is_official", "model_service"]
+
+_BEARER = KeyForm("authorization", "Bearer ")
+_AZURE = KeyForm("api-key")
+_OPENAI = ModelService(
+    official="https://api.openai.com/v1",
+    key_form=_BEARER,
+    user_agent=f"sideband-openai/{__version__}",
+    without_key="use a server on this machine, such as openai-ollama:MODEL",
+)
+
+
+def model_service(service: OpenAIService, *, environment: bool) -> ModelService:
+    """The service of a configuration.
+
+    Args:
+        service: its configuration.
+        environment: whether the usual variables are meant for it.
+    """
+    form = _AZURE if service.api_version is not None else _BEARER
+    if not environment:
+        return evolve(_OPENAI, key_form=form)
+    return evolve(_OPENAI, key_form=form, address_variable="OPENAI_BASE_URL", key_variables={"OPENAI_API_KEY": form})
+
+
+def is_official(address: ServiceAddress) -> bool:
+    """Whether it is OpenAI's own service."""
+    return address.origin == "https://api.openai.com"

@@ -1,0 +1,101 @@
+"""Which system calls a command may not make: those that change the machine, reach into other processes, or lead out.
+
+Programs need far more of the kernel than a skill does, and differ in what. So this is a list of what is refused; it is
+the third wall, behind the mounts, namespaces and capabilities that a command does not have, and Landlock. Numbers are
+in here for both architectures, because the workers' table has only what workers may do.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from functools import cache
+
+from .._machine._seccomp import ALLOW, Check, Rule, SeccompFilter, assemble, refuse
+from .._machine._tables import Architecture
+
+__all__ = ["NUMBERS", "program_filter"]
+
+# Name, number on x86-64, number on aarch64; a dash where there is no such call.
+_TABLE = """
+    mount 165 40            umount2 166 39          pivot_root 155 41       chroot 161 51
+    open_tree 428 428       move_mount 429 429      mount_setattr 442 442   fsopen 430 430
+    fsconfig 431 431        fsmount 432 432         fspick 433 433          open_tree_attr 467 467
+    unshare 272 97          setns 308 268           clone 56 220            clone3 435 435
+    ptrace 101 117          process_vm_readv 310 270 process_vm_writev 311 271 process_madvise 440 440
+    process_mrelease 448 448 kcmp 312 272           pidfd_getfd 438 438     perf_event_open 298 241
+    bpf 321 280             userfaultfd 323 282     io_uring_setup 425 425  io_uring_enter 426 426
+    io_uring_register 427 427 keyctl 250 219        add_key 248 217         request_key 249 218
+    kexec_load 246 104      kexec_file_load 320 294 init_module 175 105     finit_module 313 273
+    delete_module 176 106   create_module 174 -     query_module 178 -      get_kernel_syms 177 -
+    reboot 169 142          swapon 167 224          swapoff 168 225         acct 163 89
+    quotactl 179 60         quotactl_fd 443 443     settimeofday 164 170    clock_settime 227 112
+    clock_adjtime 305 266   adjtimex 159 171        sethostname 170 161     setdomainname 171 162
+    syslog 103 116          lookup_dcookie 212 18   nfsservctl 180 42       vhangup 153 58
+    iopl 172 -              ioperm 173 -            modify_ldt 154 -        uselib 134 -
+    ustat 136 -             sysfs 139 -             _sysctl 156 -           afs_syscall 183 -
+    vserver 236 -           security 185 -          tuxcall 184 -           fanotify_init 300 262
+    open_by_handle_at 304 265 move_pages 279 239    migrate_pages 256 238   personality 135 92
+    socket 41 198           socketpair 53 199       ioctl 16 29             prctl 157 167
+"""
+_COLUMN = {"x86_64": 0, "aarch64": 1}
+
+# A new namespace: mount, cgroup, uts, ipc, user, process, network. (In this call the bit for time is a signal's.)
+_CLONE_NEW = (0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000)
+_AF_UNIX, _AF_INET, _AF_INET6 = 1, 2, 10
+_SOCK_STREAM, _SOCK_SEQPACKET = 1, 5
+_SOCK_KIND = 0xF
+# Typing into the terminal of somebody else, and what the console would paste.
+_TIOCSTI, _TIOCLINUX, _TIOCSETD, _TIOCCONS = 0x5412, 0x541C, 0x5423, 0x541D
+_PR_SET_PDEATHSIG = 1
+# Asking, ordinary programs, and those that want the same addresses each time.
+_PERSONALITIES = (0x0, 0x0008, 0x20000, 0x20008, 0x40000, 0xFFFFFFFF)
+_CONDITIONAL = frozenset({"clone", "clone3", "ioctl", "personality", "prctl", "socket", "socketpair"})
+
+
+def _numbers(column: int) -> dict[str, int]:
+    words = _TABLE.split()
+    rows = zip(words[::3], words[1 + column :: 3], strict=True)
+    return {name: int(number) for name, number in rows if number != "-"}
+
+
+NUMBERS = {machine: _numbers(column) for machine, column in _COLUMN.items()}
+
+
+@cache
+def program_filter(architecture: Architecture, *, network: bool, own_sockets: bool) -> SeccompFilter:
+    """The filter of one kind of command.
+
+    Args:
+        architecture: whose numbers to use.
+        network: whether it may make sockets of the internet's families.
+        own_sockets: whether it may make local sockets: where the machine's paths are hidden from it they lead nowhere
+            but to its own processes, elsewhere to any service that listens at a path.
+    """
+    numbers = NUMBERS[architecture.machine]
+    refused = [Rule(number, refuse(errno.EPERM)) for name, number in numbers.items() if name not in _CONDITIONAL]
+    conditional = _conditional_rules(numbers, network=network, own_sockets=own_sockets)
+    return assemble(architecture, [*refused, *conditional], default=ALLOW)
+
+
+def _conditional_rules(numbers: dict[str, int], *, network: bool, own_sockets: bool) -> Iterator[Rule]:
+    no = refuse(errno.EPERM)
+    families = [_AF_UNIX] * own_sockets + [_AF_INET, _AF_INET6] * network
+    yield Rule(numbers["clone"], no, tuple((Check(0, flag, mask=flag),) for flag in _CLONE_NEW))
+    # It hides its flags behind a pointer, where a filter can't look; "no such call" makes C libraries use clone.
+    yield Rule(numbers["clone3"], refuse(errno.ENOSYS))
+    yield Rule(numbers["ioctl"], no, _one_of(1, _TIOCSTI, _TIOCLINUX, _TIOCSETD, _TIOCCONS))
+    yield Rule(numbers["prctl"], no, _one_of(0, _PR_SET_PDEATHSIG))
+    yield Rule(numbers["personality"], ALLOW, _one_of(0, *_PERSONALITIES), otherwise=no)
+    if families:
+        yield Rule(numbers["socket"], ALLOW, _one_of(0, *families), otherwise=refuse(errno.EAFNOSUPPORT))
+    else:
+        yield Rule(numbers["socket"], refuse(errno.EAFNOSUPPORT))
+    # A pair is connected to itself; but a datagram one could send to any socket's path.
+    kinds = tuple((Check(0, _AF_UNIX), Check(1, kind, mask=_SOCK_KIND)) for kind in (_SOCK_STREAM, _SOCK_SEQPACKET))
+    alternatives = ((Check(0, _AF_UNIX),),) if own_sockets else kinds
+    yield Rule(numbers["socketpair"], ALLOW, alternatives, otherwise=no)
+
+
+def _one_of(argument: int, *values: int) -> tuple[tuple[Check, ...], ...]:
+    return tuple((Check(argument, value),) for value in values)

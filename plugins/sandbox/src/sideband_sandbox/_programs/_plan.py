@@ -1,0 +1,205 @@
+"""Turns a request for a command into the plan that its keeper, first process and own process carry out."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+from sideband.workers import ProgramRequest
+
+from .._inside import Plan
+from .._machine._inspection import Machine
+from .._machine._landlock import EXECUTE, FILE_RIGHTS, READ_DIRECTORY, READ_FILE, WRITABLE, WRITE_FILE, Landlock
+from ._filter import program_filter
+
+__all__ = ["ProgramVariant", "program_plan"]
+
+_CLONE_NEWNET = 0x40000000
+_CLONE_OTHERS = 0x02000000 | 0x04000000 | 0x08000000 | 0x00020000 | 0x20000000  # cgroup, uts, ipc, mount, process
+
+_READ_ONLY, _NO_SETUID, _NO_DEVICES, _NO_PROGRAMS = 1, 2, 4, 8
+
+_MEBIBYTE = 1 << 20
+_TEMPORARY_BYTES = 256 * _MEBIBYTE
+_TEMPORARY_FILES = 65_536
+_SHARED_BYTES = 64 * _MEBIBYTE
+
+# Where the machine has its programs, and what they need to run. None of it is secret; all of it can only be read.
+_PROGRAMS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+_FACTS = (
+    "/etc/alternatives", "/etc/ca-certificates", "/etc/crypto-policies", "/etc/group", "/etc/host.conf",
+    "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/mime.types",
+    "/etc/nsswitch.conf", "/etc/passwd", "/etc/pki/ca-trust/extracted", "/etc/pki/tls/certs", "/etc/protocols",
+    "/etc/services", "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/terminfo",
+)  # fmt: skip
+_FACTS_OF_NETWORK = ("/etc/gai.conf", "/etc/hosts", "/etc/resolv.conf")
+_DEVICES = ("/dev/full", "/dev/null", "/dev/random", "/dev/urandom", "/dev/zero")
+_DEVICE_LINKS = (
+    ("/dev/fd", "/proc/self/fd"),
+    ("/dev/stderr", "/proc/self/fd/2"),
+    ("/dev/stdin", "/proc/self/fd/0"),
+    ("/dev/stdout", "/proc/self/fd/1"),
+)
+
+
+@frozen
+class ProgramVariant:
+    """One way to lock commands down.
+
+    Args:
+        namespaces: own mounts, processes, network, ipc and names.
+        user_namespace: within a user namespace of its own, which an ordinary user needs for the others.
+        own_user: as a user that nothing else is; needs root.
+        maps_ids: with ``own_user``, that what belongs to the host's user in a granted place belongs to the command's.
+    """
+
+    namespaces: bool = False
+    user_namespace: bool = False
+    own_user: bool = False
+    maps_ids: bool = False
+
+
+def program_plan(
+    machine: Machine, variant: ProgramVariant, request: ProgramRequest, *, uid: int, temporary: Path, processes: int = 0
+) -> Plan:
+    """What is done to run one command. It looks at the file system, so async code runs it in a thread.
+
+    Args:
+        machine: what can be used.
+        variant: how.
+        request: the command.
+        uid: the user id, if the variant has its own.
+        temporary: an empty folder; the root is put together on it, or, without namespaces, it is the command's own.
+        processes: how many the user of the command has already; only without an id or a namespace of its own.
+    """
+    identity = uid if variant.own_user else None
+    private = Path("/tmp") if variant.namespaces else temporary.resolve()  # noqa: S108 - the command's own
+    limits = request.limits
+    return {
+        "host": os.getpid(),
+        "arguments": list(request.arguments),
+        "environment": {"HOME": str(private), "TMPDIR": str(private), **request.environment},
+        "folder": str(request.folder),
+        "namespaces": (_CLONE_OTHERS | (0 if request.network else _CLONE_NEWNET)) if variant.namespaces else 0,
+        "with_user": variant.user_namespace,
+        "identity": identity,
+        "maps_ids": variant.maps_ids,
+        "root": _root(machine, request, identity, temporary) if variant.namespaces else None,
+        "landlock": _landlock(machine.landlock, network=request.network),
+        "rules": list(_rules(variant, request, private)),
+        "seccomp": _seccomp(machine, variant, network=request.network),
+        "memory": limits.memory,
+        "limits": {
+            "DATA": limits.memory,
+            # As the host's user the keeper and the first process count too.
+            "NPROC": limits.processes + processes + (2 if identity is None else 0),
+            "NOFILE": limits.files,
+            "FSIZE": limits.file_size,
+            "CPU": limits.cpu_seconds,
+            "CORE": 0,
+            "MEMLOCK": 65_536,
+        },
+    }
+
+
+def _landlock(landlock: Landlock, *, network: bool) -> dict[str, Any]:
+    return {
+        "files": landlock.files,
+        "network": 0 if network else landlock.network,
+        "scopes": landlock.scopes,
+        "rules": [],
+    }
+
+
+def _seccomp(machine: Machine, variant: ProgramVariant, *, network: bool) -> dict[str, Any]:
+    program = program_filter(machine.architecture, network=network, own_sockets=variant.namespaces)
+    return {"code": base64.b64encode(program.code).decode("ascii"), "own_pid_at": list(program.own_pid_at)}
+
+
+def _rules(variant: ProgramVariant, request: ProgramRequest, private: Path) -> Iterator[tuple[int, str]]:
+    """Landlock's: rights, and the path for which they hold with all that is beneath."""
+    for path in _existing(_PROGRAMS):
+        yield _reading(path, EXECUTE), str(path.resolve())
+    for path in _existing(_facts(request)):
+        # In a file system of its own it lies where its name says, elsewhere at the end of the links.
+        yield _reading(path), str(path if variant.namespaces else path.resolve())
+    for path in _existing(_DEVICES):
+        yield READ_FILE | WRITE_FILE, str(path)
+    for place in request.places:
+        reading = _reading(place.path, 0 if place.writable else EXECUTE)
+        yield reading | (_writing(place.path) if place.writable else 0), str(place.path)
+    if not _is_granted(request, _program(request)):
+        yield READ_FILE | EXECUTE, str(_program(request))
+    yield READ_FILE | READ_DIRECTORY | WRITABLE, str(private)
+    if variant.namespaces:
+        yield READ_FILE | READ_DIRECTORY | WRITABLE, "/dev/shm"  # noqa: S108 - the command's own
+        yield READ_FILE | READ_DIRECTORY, "/proc"
+        # The names of what is in its own file system, all of which is the command's business.
+        yield READ_DIRECTORY, "/"
+
+
+def _reading(path: Path, more: int = 0) -> int:
+    return READ_FILE | more | (READ_DIRECTORY if path.is_dir() else 0)
+
+
+def _writing(path: Path) -> int:
+    return WRITABLE if path.is_dir() else WRITABLE & FILE_RIGHTS
+
+
+def _root(machine: Machine, request: ProgramRequest, identity: int | None, staging: Path) -> dict[str, Any]:
+    """The command's file system."""
+    uid, gid = (os.geteuid(), os.getegid()) if identity is None else (identity, identity)
+    owner = f"mode=0700,uid={uid},gid={gid}"
+    links = [(str(path), str(path.readlink())) for path in map(Path, _PROGRAMS) if path.is_symlink()]
+    return {
+        "staging": str(staging.resolve()),
+        "links": [list(link) for link in links],
+        "folders": [
+            ["/dev", "mode=0755,size=64k"],
+            ["/dev/shm", f"{owner},size={_SHARED_BYTES},nr_inodes=1024"],  # noqa: S108 - the command's own
+            ["/tmp", f"{owner},size={_TEMPORARY_BYTES},nr_inodes={_TEMPORARY_FILES}"],  # noqa: S108
+        ],
+        "device_links": [list(link) for link in _DEVICE_LINKS],
+        "mounts": [list(mount) for mount in sorted(set(_mounts(request)), key=lambda mount: mount[1])],
+        "pivot_root": machine.architecture.pivot_root,
+    }
+
+
+def _mounts(request: ProgramRequest) -> Iterator[tuple[str, str, bool, int, bool]]:
+    """Where from, where to, whether a folder, with which attributes, whether it may be the host's user's own."""
+    system = _READ_ONLY | _NO_SETUID | _NO_DEVICES
+    for path in _existing(_PROGRAMS):
+        if not path.is_symlink():
+            yield str(path), str(path), path.is_dir(), system, False
+    for path in _existing(_facts(request)):
+        yield str(path.resolve()), str(path), path.is_dir(), system | _NO_PROGRAMS, False
+    for path in _existing(_DEVICES):
+        yield str(path), str(path), False, _NO_SETUID | _NO_PROGRAMS, False
+    for place in request.places:
+        attributes = _NO_SETUID | _NO_DEVICES | (_NO_PROGRAMS if place.writable else _READ_ONLY)
+        yield str(place.path), str(place.path), place.path.is_dir(), attributes, True
+    program = _program(request)
+    if not _is_granted(request, program):
+        yield str(program), str(program), False, system, True
+
+
+def _program(request: ProgramRequest) -> Path:
+    return Path(request.arguments[0]).resolve()
+
+
+def _is_granted(request: ProgramRequest, program: Path) -> bool:
+    """Whether the program lies in what the command sees anyway."""
+    folders = [*(path.resolve() for path in _existing(_PROGRAMS)), *(place.path for place in request.places)]
+    return any(program.is_relative_to(folder) for folder in folders)
+
+
+def _facts(request: ProgramRequest) -> tuple[str, ...]:
+    return _FACTS + (_FACTS_OF_NETWORK if request.network else ())
+
+
+def _existing(paths: Iterable[str]) -> list[Path]:
+    return [Path(path) for path in paths if Path(path).exists()]

@@ -1,0 +1,303 @@
+"""The host's side of one command: starts its keeper, learns how it goes, and ends all of it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+from attrs import define, field
+from sideband.workers import Isolation, ProgramLimits, WorkerLimits, WorkerStartFailed, WorkerUsage, read_usage
+
+from .._errors import ProgramNotStarted
+from .._inside import LOCKDOWN, PROGRAM_KEEPER, PROGRAM_ROOT, Plan
+from .._machine._cgroups import Cgroups, WorkerCgroup
+from .._machine._processes import pid_of, wait_for_end
+from .._machine._temporary import make_folder
+
+__all__ = ["PREFIX", "IsolatedProgram", "start_program", "temporary_folder"]
+
+_START_SECONDS = 20.0
+_END_SECONDS = 5.0
+_LONGEST_ANSWER = 4_096
+# The keeper and the first process.
+_OWN_PROCESSES = 2
+PREFIX = "sideband-command-"
+
+
+@define(eq=False)
+class _Pipes:
+    """The three streams of a command, both ends."""
+
+    ours: list[int] = field(factory=list)
+    theirs: list[int] = field(factory=list)
+
+    @classmethod
+    def open(cls) -> _Pipes:
+        """Raises ``OSError`` if there are no descriptors left."""
+        made = cls()
+        try:
+            for number in range(3):
+                ends = os.pipe2(os.O_CLOEXEC)
+                ours, theirs = reversed(ends) if number == 0 else ends
+                made.ours.append(ours)
+                made.theirs.append(theirs)
+                os.set_blocking(ours, False)
+        except OSError:
+            made.close_theirs()
+            _close(made.ours)
+            raise
+        return made
+
+    def close_theirs(self) -> None:
+        _close(self.theirs)
+        self.theirs.clear()
+
+
+async def start_program(
+    python: Path, plan: Plan, isolation: Isolation, cgroups: Cgroups | None, limits: ProgramLimits
+) -> IsolatedProgram:
+    """Start a command, and wait until it runs.
+
+    Args:
+        python: the interpreter that carries out the plan.
+        plan: see ``program_plan``.
+        isolation: the tier that it is worth.
+        cgroups: where the kernel counts for us, if it does.
+        limits: those of the command.
+
+    Raises:
+        ProgramNotStarted: a step of the plan could not be done.
+        WorkerStartFailed: the system has no room for it.
+    """
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours.setblocking(False)
+    pipes: _Pipes | None = None
+    try:
+        pipes = _Pipes.open()
+        process = _start_keeper(python, plan, theirs, pipes.theirs)
+    except OSError as error:
+        ours.close()
+        _close([] if pipes is None else pipes.ours)
+        raise WorkerStartFailed(f"no command could be started: {error}", hint="close other programs") from error
+    finally:
+        theirs.close()
+        if pipes is not None:
+            pipes.close_theirs()
+    command = IsolatedProgram(process, ours, pipes.ours, isolation)
+    try:
+        await command.begin(cgroups, limits)
+    except BaseException:
+        await command.close()
+        raise
+    return command
+
+
+def _start_keeper(python: Path, plan: Plan, control: socket.socket, streams: Sequence[int]) -> subprocess.Popen[bytes]:
+    # In memory: a vector may be longer than one argument of a program, and is nobody else's to read.
+    with os.fdopen(os.memfd_create("plan", os.MFD_CLOEXEC), "w+b", buffering=0) as orders:
+        orders.write(json.dumps(plan).encode())
+        orders.seek(0)
+        own = [str(control.fileno()), str(orders.fileno()), str(LOCKDOWN), str(PROGRAM_ROOT)]
+        # In this thread on purpose: the kernel ties the life of a process to the thread that forked it.
+        return subprocess.Popen(  # noqa: S603 - the command is ours
+            [str(python), "-I", "-S", "-B", "-X", "utf8", str(PROGRAM_KEEPER), *own],
+            stdin=streams[0],
+            stdout=streams[1],
+            stderr=streams[2],
+            env={},
+            cwd="/",
+            pass_fds=[control.fileno(), orders.fileno()],
+            start_new_session=True,
+        )
+
+
+class IsolatedProgram:
+    """A command that runs. See ``ProgramProcess`` in ``sideband.workers``."""
+
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        control: socket.socket,
+        streams: Sequence[int],
+        isolation: Isolation,
+    ) -> None:
+        self.pid = 0
+        self.stdin, self.stdout, self.stderr = streams
+        self.isolation = isolation
+        self._process = process
+        self._control = control
+        self._temporary: Path | None = None
+        self._first: int | None = None  # ends all of them, where the kernel has such a process
+        self._handle: int | None = None
+        self._has_namespace = isolation is Isolation.FULL
+        self._code: int | None = None
+        self._over = False
+        self._killed = False
+        self._closed = False
+        self._cgroup: WorkerCgroup | None = None
+        self._waiting = anyio.Lock()
+
+    def own(self, temporary: Path) -> None:
+        """Take over its temporary folder: it is removed with the command."""
+        self._temporary = temporary
+
+    async def begin(self, cgroups: Cgroups | None, limits: ProgramLimits) -> None:
+        """Wait until it runs. Raises ``ProgramNotStarted``."""
+        with anyio.move_on_after(_START_SECONDS) as starting:
+            _, (self._first,) = await self._hear("keeper")
+            await self._confine(cgroups, limits)
+            # If nobody hears it any more, they have said why.
+            with contextlib.suppress(OSError):
+                self._control.send(json.dumps({"confined": self._cgroup is not None}).encode())
+            _, (self._handle,) = await self._hear("started")
+            self.pid = pid_of(self._handle)
+        if starting.cancelled_caught:
+            raise ProgramNotStarted(f"it was not ready within {_START_SECONDS:g} s")
+
+    async def _hear(self, expected: str) -> tuple[dict[str, Any], list[int]]:
+        while True:
+            await anyio.wait_readable(self._control)
+            answer, handles = self._take()
+            if answer is None:
+                raise ProgramNotStarted("its keeper has ended")
+            if "failed" in answer:
+                raise ProgramNotStarted(answer["failed"], step=answer["step"], number=answer["errno"])
+            if expected in answer and handles:
+                return answer, handles
+            _close(handles)
+
+    def _take(self) -> tuple[dict[str, Any] | None, list[int]]:
+        """The next message; ``None`` if there is none any more."""
+        try:
+            message, handles, _, _ = socket.recv_fds(self._control, _LONGEST_ANSWER, 1, socket.MSG_CMSG_CLOEXEC)
+        except OSError:
+            return None, []
+        return (json.loads(message) if message else None), handles
+
+    async def _confine(self, cgroups: Cgroups | None, limits: ProgramLimits) -> None:
+        """Have the kernel count for all of its processes together, if it lets us."""
+        pid = pid_of(self._first) if self._first is not None else 0
+        if cgroups is None or not pid:
+            return
+        held = WorkerLimits(memory=limits.memory, threads=limits.processes + _OWN_PROCESSES)
+        with contextlib.suppress(OSError), anyio.CancelScope(shield=True):
+            self._cgroup = await anyio.to_thread.run_sync(cgroups.confine, pid, held)
+
+    def end_input(self) -> None:
+        """Close its standard input: it reads the end. Can be called again."""
+        if self.stdin >= 0:
+            stdin, self.stdin = self.stdin, -1
+            anyio.notify_closing(stdin)
+            os.close(stdin)
+
+    def kill(self) -> None:
+        """End it at once, with all that it has started. Harmless if it has ended."""
+        if self._killed or self._closed:
+            return
+        self._killed = True
+        if self._has_namespace and self._first is not None:
+            with contextlib.suppress(OSError):
+                signal.pidfd_send_signal(self._first, signal.SIGKILL)
+            return
+        if self._first is None:
+            self._process.kill()
+        with contextlib.suppress(OSError):
+            # Whoever listens at the other end ends all that there is, which only it can find.
+            self._control.shutdown(socket.SHUT_WR)
+
+    def usage(self) -> WorkerUsage | None:
+        """What the command's own process uses now; ``None`` if it has ended."""
+        if self._closed or not self.pid or self._handle is None:
+            return None
+        try:
+            # Its id may belong to somebody else once it has ended; the handle never does.
+            signal.pidfd_send_signal(self._handle, 0)
+        except OSError:
+            return None
+        return read_usage(self.pid)
+
+    def was_out_of_memory(self) -> bool:
+        """Whether it was ended since it wanted more memory than it may have. Ask once it has ended."""
+        return self._over or (self._cgroup is not None and self._cgroup.was_out_of_memory())
+
+    async def wait(self) -> int:
+        """Its exit code, once nothing of it runs any more; negative for the signal that ended it."""
+        async with self._waiting:
+            if self._code is None:
+                await wait_for_end(self._process)
+                self._code = self._last_word()
+        return self._code
+
+    def _last_word(self) -> int:
+        code = -signal.SIGKILL
+        while True:
+            answer, handles = self._take()
+            if answer is None:
+                return code
+            _close(handles)
+            code = answer.get("ended", code)
+            self._over = self._over or "over" in answer
+
+    async def close(self) -> None:
+        """Kill all that still runs of it, reap it, and close the descriptors. Can be called again."""
+        if self._closed:
+            return
+        self.kill()
+        with anyio.CancelScope(shield=True):
+            with anyio.move_on_after(_END_SECONDS):
+                await self.wait()
+            self._process.kill()
+            await self.wait()
+            self._closed = True
+            self._release()
+            await anyio.to_thread.run_sync(self._remove)
+
+    def _release(self) -> None:
+        self.end_input()
+        for descriptor in (self.stdout, self.stderr):
+            anyio.notify_closing(descriptor)
+        _close([self.stdout, self.stderr])
+        _close([handle for handle in (self._first, self._handle) if handle is not None])
+        self._control.close()
+
+    def _remove(self) -> None:
+        if self._cgroup is not None:
+            self._cgroup.close()
+        if self._temporary is not None:
+            shutil.rmtree(self._temporary, ignore_errors=True)
+
+
+@asynccontextmanager
+async def temporary_folder(uid: int | None) -> AsyncIterator[Path]:
+    """A new folder for one command, its user's and nobody else's. Who is inside when it fails removes it."""
+    folder = await anyio.to_thread.run_sync(_make_folder, uid)
+    try:
+        yield folder
+    except BaseException:
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(partial(shutil.rmtree, folder, ignore_errors=True))
+        raise
+
+
+def _make_folder(uid: int | None) -> Path:
+    folder = make_folder(PREFIX).resolve()
+    if uid is not None:
+        os.chown(folder, uid, uid)
+    return folder
+
+
+def _close(descriptors: Sequence[int]) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)

@@ -1,0 +1,71 @@
+"""Checks the arguments of one tool, and says what is wrong with each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import define, field
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+from sideband.suggestions import did_you_mean
+
+from ._problems import shown
+from ._shape import Shape
+
+__all__ = ["ArgumentCheck"]
+
+
+@define
+class ArgumentCheck:
+    """What ``ToolSpec.validate`` is: called with arguments, it returns them as the function will get them.
+
+    Args:
+        shape: the structure of the arguments. Its check is built at the first call.
+    """
+
+    shape: Shape
+    _adapter: TypeAdapter[Any] | None = field(default=None, init=False)
+
+    def __call__(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments that were given, converted, as JSON data and bytes. Defaults are left to the function.
+
+        Raises:
+            ValueError: names each bad argument with its value.
+        """
+        if self._adapter is None:
+            self._adapter = TypeAdapter(self.shape.build())
+        given = dict(arguments)
+        try:
+            checked: dict[str, Any] = self._adapter.validate_python(given)
+        except ValidationError as error:
+            problems = [self._describe(details, given) for details in error.errors(include_url=False)]
+            raise ValueError("; ".join(dict.fromkeys(problems))) from None
+        return checked
+
+    def _describe(self, details: ErrorDetails, given: Mapping[str, Any]) -> str:
+        path, name = _path(details["loc"], given)
+        match details["type"]:
+            case "missing":
+                return f"`{path}` is missing"
+            case "extra_forbidden":
+                known = self.shape.schema.get("properties", {})
+                closest = did_you_mean(name, known) if path == name else ""
+                return f"`{path}` is no argument{closest}"
+            case _:
+                message = details["msg"].removeprefix("Value error, ").replace("Input should be ", "expected ", 1)
+                return f"`{path}` = {shown(details['input'])}: {message}"
+
+
+def _path(location: Sequence[int | str], given: Any) -> tuple[str, str]:
+    """Where in the arguments it is, without the branches of unions that pydantic puts in between."""
+    path, current = "", given
+    last = len(location) - 1
+    for index, step in enumerate(location):
+        if isinstance(current, Mapping) and (step in current or index in (0, last)):
+            path = f"{path}.{step}" if path else str(step)
+            current = current.get(step)
+        elif isinstance(current, list | tuple) and isinstance(step, int) and step < len(current):
+            path = f"{path}[{step}]"
+            current = current[step]
+    return path, str(location[-1]) if location else ""

@@ -1,0 +1,283 @@
+"""Finds the typed functions of a skill by their syntax. Nothing of the skill is imported or evaluated."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from attrs import define, field, frozen
+from sideband.loading import ToolSpec
+from sideband.suggestions import did_you_mean
+
+from ._annotations import AnnotationReader, literal_value
+from ._argument_check import ArgumentCheck
+from ._docstrings import Docstring, read_docstring
+from ._imports import SDK_MODULE, Names, parse_module, read_names
+from ._problems import Problems, shown
+from ._shape import Member, Shape
+from ._shape_factories import described, structure
+from ._skill_files import read_text
+from ._skill_names import MAXIMUM_MODEL_NAME, NAME_PART
+
+__all__ = ["Module", "Tools", "find_tools", "read_modules"]
+
+_AGENTOS_MARKS = frozenset({"connection", "provides", "returns", "timeout"})
+_AGENTOS_TIMEOUT = 30.0
+_MAXIMUM_SIGNATURE = 400
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@frozen
+class Module:
+    """One Python file of a skill, parsed. Tools are looked for in the folder itself and in ``scripts/``."""
+
+    path: str
+    tree: ast.Module
+    names: Names
+    text: str = field(repr=False)
+
+    @property
+    def may_hold_tools(self) -> bool:
+        """Other files are the skill's own helpers."""
+        folder = self.path.rpartition("/")[0]
+        return folder in ("", "scripts")
+
+
+@frozen
+class Tools:
+    """The tools of a skill, by name, and the op families that its code uses (``None``: it can't be told)."""
+
+    tools: tuple[ToolSpec, ...]
+    families: tuple[str, ...] | None
+
+
+def read_modules(folder: Path, files: Iterable[str], problems: Problems) -> tuple[Module, ...]:
+    """Parse every ``*.py``. One that can't be parsed is a problem of its own; the others load."""
+    modules = []
+    for path in files:
+        text = read_text(folder, path, problems) if path.endswith(".py") else None
+        if text is None:
+            continue
+        tree = parse_module(text)
+        if isinstance(tree, str):
+            problems.warn("python.syntax", f"`{path}` is no valid Python ({tree}); it has no tools", file=path)
+        else:
+            modules.append(Module(path, tree, read_names(tree), text))
+    return tuple(modules)
+
+
+def find_tools(key: str, modules: Iterable[Module], problems: Problems) -> Tools:
+    """The tools in these modules, for the skill whose name part is ``key``."""
+    found: dict[str, list[ToolSpec]] = {}
+    families: set[str] = set()
+    everything = False
+    for module in modules:
+        families |= set(module.names.families.values())
+        everything |= module.names.everything
+        if module.may_hold_tools:
+            for tool in _ToolReader(key, module, problems).read():
+                found.setdefault(tool.name, []).append(tool)
+    for name, same in found.items():
+        if len(same) > 1:
+            places = " and in ".join(f"`{tool.module}`" for tool in same)
+            problems.fail("tool.duplicate", f"the tool `{name}` is defined in {places}; none of them loads", "rename")
+    tools = [same[0] for _, same in sorted(found.items()) if len(same) == 1]
+    return Tools(tuple(tools), None if everything else tuple(sorted(families)))
+
+
+@frozen
+class _Mark:
+    """How a function was marked as a tool."""
+
+    agentos: bool
+    timeout: float | None = None
+
+
+@define
+class _ToolReader:
+    """Reads the tools of one module.
+
+    Args:
+        key: the skill's name part.
+        module: the module.
+        problems: takes what is odd.
+    """
+
+    key: str
+    module: Module
+    problems: Problems
+    annotations: AnnotationReader = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.annotations = AnnotationReader.of(self.module.tree, self.module.names)
+
+    def read(self) -> Iterator[ToolSpec]:
+        top_level = set(self.module.tree.body)
+        for node in ast.walk(self.module.tree):
+            if not isinstance(node, Function):
+                continue
+            mark = self._mark(node)
+            if mark is None:
+                continue
+            refusal = _refusal(self.key, node, top_level=node in top_level)
+            if refusal is None:
+                yield self._tool(node, mark)
+            else:
+                reason, hint = refusal
+                self.problems.fail("tool.refused", f"`{node.name}` is no tool: {reason}", hint, file=self.module.path)
+        if self.module.names.agentos:
+            self._warn(
+                "agentos.import",
+                "it imports `agentos`, which workers do not have, so its tools can be listed and not called",
+                f"import from `{SDK_MODULE}` instead",
+            )
+
+    def _warn(self, code: str, reason: str, hint: str = "") -> None:
+        self.problems.warn(code, reason, hint, file=self.module.path)
+
+    def _mark(self, node: Function) -> _Mark | None:
+        mark: _Mark | None = None
+        for decorator in node.decorator_list:
+            call = decorator if isinstance(decorator, ast.Call) else None
+            name = self.module.names.resolve(call.func if call else decorator) or ""
+            if name == f"{SDK_MODULE}.tool":
+                mark = _Mark(agentos=False, timeout=self._tool_timeout(node, call) if call else None)
+            elif name.startswith("agentos") and name.rpartition(".")[2] in _AGENTOS_MARKS:
+                seconds = mark.timeout if mark else _AGENTOS_TIMEOUT
+                if name.endswith(".timeout") and call and call.args:
+                    seconds = self._seconds(node, call.args[0])
+                mark = _Mark(agentos=True, timeout=seconds)
+        return mark
+
+    def _tool_timeout(self, node: Function, call: ast.Call) -> float | None:
+        for keyword in call.keywords:
+            if keyword.arg == "timeout":
+                return self._seconds(node, keyword.value)
+        odd = [keyword.arg or "**" for keyword in call.keywords]
+        if call.args or odd:
+            what = f"`{odd[0]}`{did_you_mean(odd[0], ['timeout'])}" if odd else "a positional argument"
+            self._warn("tool.argument", f"`@tool` of `{node.name}` knows only `timeout`, and not {what}")
+        return None
+
+    def _seconds(self, node: Function, value: ast.expr) -> float | None:
+        known, seconds = literal_value(value)
+        if known and isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds > 0:
+            return float(seconds)
+        if not (known and seconds is None):
+            self._warn("tool.timeout", f"the timeout of `{node.name}` is no number of seconds, and is left out")
+        return None
+
+    def _tool(self, node: Function, mark: _Mark) -> ToolSpec:
+        docstring = read_docstring(ast.get_docstring(node))
+        if not docstring.summary:
+            self._warn("tool.description", f"`{node.name}` has no docstring, so a model is not told what it does")
+        if (node.args.vararg or node.args.kwarg) and not mark.agentos:
+            self._warn("tool.rest", f"`*` and `**` parameters of `{node.name}` are never filled", "name them")
+        members, schema = self._parameters(node, docstring)
+        returns = self.annotations.read(node.returns)
+        # what a tool returns is not checked, so what is not understood there harms nobody
+        self.annotations.unknown.clear()
+        return ToolSpec(
+            skill=self.key,
+            name=node.name,
+            module=self.module.path,
+            description=docstring.summary,
+            parameters=schema,
+            validate=ArgumentCheck(structure(node.name, members, "")),
+            returns=returns.schema or None,
+            timeout=mark.timeout,
+            signature=_signature(node),
+        )
+
+    def _parameters(self, node: Function, docstring: Docstring) -> tuple[dict[str, Member], dict[str, Any]]:
+        members: dict[str, Member] = {}
+        properties: dict[str, Mapping[str, Any]] = {}
+        for argument, default in _arguments(node.args):
+            shape = self.annotations.read(argument.annotation)
+            self._explain(node, argument, shape)
+            if argument.arg in docstring.parameters:
+                shape = described(shape, docstring.parameters[argument.arg])
+            known, value = literal_value(default) if default is not None else (False, None)
+            properties[argument.arg] = {**shape.schema, "default": value} if known else shape.schema
+            members[argument.arg] = Member(shape, required=default is None)
+        self._check_described(node, docstring, members)
+        required = [name for name, member in members.items() if member.required]
+        schema = {"type": "object", "properties": properties, "additionalProperties": False}
+        return members, {**schema, "required": required} if required else schema
+
+    def _check_described(self, node: Function, docstring: Docstring, members: Mapping[str, Member]) -> None:
+        rest = {argument.arg for argument in (node.args.vararg, node.args.kwarg) if argument}
+        for name in sorted(docstring.parameters.keys() - members.keys() - rest):
+            self._warn(
+                "docstring.parameter",
+                f"the docstring of `{node.name}` describes {shown(name)}, which is no parameter"
+                f"{did_you_mean(name, members)}",
+            )
+
+    def _explain(self, node: Function, argument: ast.arg, shape: Shape) -> None:
+        """Say what an annotation does not mean here."""
+        place = f"`{argument.arg}` of `{node.name}`"
+        if argument.annotation is None:
+            self._warn("annotation.missing", f"{place} has no annotation; anything is accepted", "annotate it")
+        for text in self.annotations.unknown:
+            self._warn(
+                "annotation.unknown",
+                f"`{text}` at {place} is not understood; anything is accepted",
+                "use built-in types, Literal, TypedDict, a dataclass or an Enum of the same file",
+            )
+        self.annotations.unknown.clear()
+        if shape.plain:
+            self._warn(
+                "annotation.plain",
+                f"{place} arrives as {shape.plain}: arguments travel as JSON",
+                "annotate what arrives, or convert it in the function",
+            )
+
+
+def _refusal(key: str, node: Function, *, top_level: bool) -> tuple[str, str] | None:
+    """Why a marked function can't be a tool, and the remedy; ``None`` if it can."""
+    by_position = [argument.arg for argument in node.args.posonlyargs]
+    too_long = len(f"{key}__{node.name}") > MAXIMUM_MODEL_NAME
+    generator = any(isinstance(inner, ast.Yield | ast.YieldFrom) for inner in _own_nodes(node))
+    reasons = (
+        (
+            not top_level,
+            "it is inside a class, another function or a block",
+            "define it at the top level of the file",
+        ),
+        (isinstance(node, ast.FunctionDef), "it is not `async def`", "write `async def`, and `await` what it calls"),
+        (node.name.startswith("_"), "its name begins with `_`", "rename it"),
+        (not NAME_PART.match(node.name), "its name is not of lower-case words joined with `_`", "rename it"),
+        (too_long, f"`{key}__{node.name}` has more than {MAXIMUM_MODEL_NAME} characters", "shorten it"),
+        (bool(by_position), f"{', '.join(by_position)} can only be given by position", "remove the `/`"),
+        (generator, "it is a generator", "return a list, and report progress with `progress.report`"),
+    )
+    return next(((reason, hint) for holds, reason, hint in reasons if holds), None)
+
+
+def _own_nodes(node: Function) -> Iterator[ast.AST]:
+    """The nodes of a function without those of functions inside it."""
+    waiting: list[ast.AST] = list(node.body)
+    while waiting:
+        current = waiting.pop()
+        yield current
+        if not isinstance(current, Function | ast.Lambda | ast.ClassDef):
+            waiting += ast.iter_child_nodes(current)
+
+
+def _arguments(arguments: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr | None]]:
+    without_default = len(arguments.args) - len(arguments.defaults)
+    yield from zip(arguments.args, [*([None] * without_default), *arguments.defaults], strict=True)
+    yield from zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+
+
+def _signature(node: Function) -> str:
+    try:
+        arguments, returns = ast.unparse(node.args), f" -> {ast.unparse(node.returns)}" if node.returns else ""
+    except (RecursionError, ValueError):
+        return f"{node.name}(…)"
+    text = f"{node.name}({arguments}){returns}"
+    return text if len(text) <= _MAXIMUM_SIGNATURE else f"{text[: _MAXIMUM_SIGNATURE - 1]}…"

@@ -1,0 +1,34 @@
+"""Whether a change was made, and how it is taken back."""
+
+from __future__ import annotations
+
+from sideband.ops import OpContext, Reconciled, Recorded, Undo, UndoStep
+
+from ._changing import rows_text
+from ._databases import Databases
+from ._errors import SqlMissing
+
+__all__ = ["reconcile", "undo"]
+
+
+async def reconcile(recorded: Recorded, ctx: OpContext) -> Reconciled | None:
+    """Look for the note that is committed with each change, in databases that are the host's own."""
+    databases: Databases = ctx.state
+    try:
+        happened = await databases.is_marked(ctx, recorded.params["db"], recorded.effect)
+    except SqlMissing:
+        happened = False
+    return None if happened is None else Reconciled(happened)
+
+
+async def undo(recorded: Recorded, _ctx: OpContext) -> Undo:
+    """Plan to take the change back with what was noted before it was made."""
+    remains = tuple(recorded.note.get("remains", ()))
+    if "undo" not in recorded.note:
+        return Undo(remains=remains)
+    name = recorded.params["db"]
+    params = {"db": name, "changes": recorded.note["undo"]}
+    step = UndoStep(
+        "sql.revert", params, f"take back what was changed in `{name}` ({rows_text(recorded.note['rows'])})"
+    )
+    return Undo(steps=(step,), remains=remains)

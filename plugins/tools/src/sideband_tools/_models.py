@@ -1,0 +1,60 @@
+"""The parameters of the tools."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = ["OutputParams", "SkillParams", "SubagentParams"]
+
+_MOST_CHARACTERS = 16_000
+
+
+class OutputParams(BaseModel):
+    """Which part to read."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    handle: str = Field(min_length=1, max_length=500, description="The handle that stands in the cut result.")
+    offset: int = Field(default=0, ge=0, description="The first character to read, counted from 0.")
+    limit: int = Field(default=8_000, ge=1, le=_MOST_CHARACTERS, description="How many characters to read.")
+    pattern: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=200,
+        description="Text to search for instead, from `offset` on: tells where it stands, with what is around it. "
+        "* stands for anything within a line; upper and lower case are the same.",
+    )
+
+
+class SkillParams(BaseModel):
+    """What to read."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(min_length=1, description="The name of the skill.")
+    file: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=500,
+        description="A file of the skill, as listed with its instructions. The instructions themselves if not given.",
+    )
+
+
+class SubagentParams(BaseModel):
+    """A task."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    task: str = Field(
+        min_length=1,
+        description="The task, with everything that is needed to do it: the agent sees nothing of this conversation. "
+        "Say what to answer, and how.",
+    )
+    tools: list[str] | None = Field(
+        default=None,
+        description="The names of the tools that it may call, each of them one of yours; a trailing * stands for the "
+        "rest of a name. All of yours if not given; none if empty.",
+    )
+    share: float = Field(
+        default=0.5, gt=0, le=1, description="How much of what is left of your budget it may use, such as 0.25."
+    )
