@@ -32,7 +32,7 @@ agent_start input sections before_agent_start context
 message_start message_end
 turn_start ephemeral before_provider_request op_call effect model_error
 agent_error agent_end save_point settled
-chat_commands routes
+chat_commands
 session_shutdown
 """
 
@@ -56,7 +56,7 @@ def everything(heard):
 
 
 async def story(stage, kit):
-    from sideband.hooks import ChatCommands, Routes
+    from sideband.hooks import ChatCommands
 
     heard = []
 
@@ -82,7 +82,6 @@ async def story(stage, kit):
         await agent.select_model("scripted:other")
         await agent.invoke("again")
         await agent.hooks.collect(ChatCommands())
-        await agent.hooks.collect(Routes())
     return heard
 
 
@@ -92,7 +91,12 @@ async def test_every_hook_is_told_in_the_documented_order_and_count(stage, kit):
     once = [name for i, name in enumerate(heard) if (name, heard[i - 1]) != ("message_update", "message_update")]
     told = [name for name in once if name != "redactors"]
     assert told == IN_ORDER.split()
-    assert set(heard) == set(HOOK_SPECS)
+    assert set(heard) | {"routes"} == set(HOOK_SPECS)
+
+
+@pytest.mark.xfail(strict=True, reason="the agent does not dispatch `routes` yet")
+async def test_routes_are_asked_for_before_the_model(stage, kit):
+    assert "routes" in [event.hook for event in await story(stage, kit)]
 
 
 async def test_the_events_say_what_the_reference_promises(stage, kit):

@@ -250,3 +250,10 @@ def test_the_plugin_host_is_told_who_set_what(home):
     assert policy.config_source == {"http": str(file), "http.a": str(file)}
     assert policy.only == frozenset({"op.http"})
     assert policy.order == {"op_call": ("x",)}
+
+
+def test_keys_of_distributions_are_refused_as_not_yet_supported(home):
+    write(home, '[dist]\nname = "ours"\n')
+    with pytest.raises(ConfigurationError, match=r"`dist`.*takes no keys yet.*`name`") as caught:
+        load_settings(home)
+    assert caught.value.exit_code == 5

@@ -9,17 +9,24 @@ def test_the_documented_keys_are_read(load_one):
         "---\nname: demo\ndescription: Does it.\nlicense: MIT\ncompatibility: sideband\n"
         "allowed-tools: Bash(git:*, ls) Read, Write\n"
         "metadata:\n  sideband.capabilities: http:host=api.test,method=GET secrets:name=x\n"
-        "  sideband.timeout: 90\n  sideband.connections: one two\n  author: me\n---\n# Body\n\nText.\n"
+        "  sideband.timeout: 90\n  author: me\n---\n# Body\n\nText.\n"
     )
     assert skill.description == "Does it."
     assert skill.capabilities == ("http:host=api.test,method=GET", "secrets:name=x")
     assert skill.timeout == 90
-    assert skill.connections == ("one", "two")
     assert skill.allowed_tools == ("Bash(git:*, ls)", "Read", "Write")
     assert (skill.license, skill.compatibility) == ("MIT", "sideband")
     assert skill.metadata["author"] == "me"
     assert skill.instructions == "# Body\n\nText."
     assert skill.problems == ()
+
+
+def test_connections_are_read_and_reported_as_not_used(load_one, codes):
+    skill = load_one("---\nname: demo\ndescription: x\nmetadata:\n  sideband.connections: one two\n---\n")
+    assert skill.connections == ("one", "two")
+    assert codes(skill.problems) == ["connections.unused"]
+    (problem,) = skill.problems
+    assert "'one two'" in problem.reason
 
 
 def test_nested_metadata_means_the_same(load_one):
@@ -139,7 +146,7 @@ def test_the_agentos_form_is_read(make_skill, load, codes):
     (skill,) = load(folder).skills
     assert (skill.name, skill.key, skill.capabilities) == ("hacker-news", "hacker_news", ("http",))
     assert skill.connections == ("public",)
-    assert codes(skill.problems) == []
+    assert codes(skill.problems) == ["connections.unused"]
 
 
 def test_an_ordinary_readme_makes_no_skill(skills, make_skill, load):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from attrs import frozen
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from ..errors import ConfigurationError
 from ..plugins._policy import PluginPolicy
@@ -50,7 +50,14 @@ class Settings(BaseModel):
     grants: dict[str, list[str]] = Field(default_factory=dict, description="skill = capabilities that it gets unasked")
     policy: Policy = Field(default_factory=Policy)
     agent: AgentSettings = Field(default_factory=AgentSettings)
-    dist: dict[str, Any] = Field(default_factory=dict, description="what a distribution pins")
+    dist: dict[str, Any] = Field(default_factory=dict, description="reserved for distributions: takes no keys yet")
+
+    @field_validator("dist")
+    @classmethod
+    def _no_keys_yet(cls, table: dict[str, Any]) -> dict[str, Any]:
+        if table:
+            raise ValueError(f"[dist] takes no keys yet, and has {', '.join(f'`{name}`' for name in table)}")
+        return table
 
 
 @frozen

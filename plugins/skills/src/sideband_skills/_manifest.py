@@ -140,7 +140,7 @@ def read_manifest(
         timeout=_timeout(source, metadata, problems),
         memory=_memory(source, metadata, problems),
         alone=_alone(source, metadata, problems),
-        connections=_connections(source, metadata),
+        connections=_connections(source, metadata, problems),
         allowed_tools=_allowed_tools(values.get("allowed-tools")),
         license=_text(values.get("license")) or None,
         compatibility=_text(values.get("compatibility")) or None,
@@ -355,11 +355,19 @@ def _alone(source: _Source, metadata: Mapping[str, str], problems: Problems) -> 
     return bool(text)
 
 
-def _connections(source: _Source, metadata: Mapping[str, str]) -> tuple[str, ...]:
+def _connections(source: _Source, metadata: Mapping[str, str], problems: Problems) -> tuple[str, ...]:
     named = metadata.get("sideband.connections", "").split()
     declared = source.values.get("connections")
     more = list(declared) if isinstance(declared, Mapping) else _text(declared).split()
-    return tuple(dict.fromkeys([*named, *more]))
+    connections = tuple(dict.fromkeys([*named, *more]))
+    if connections:
+        problems.warn(
+            "connections.unused",
+            f"the connections {shown(' '.join(connections))} (`sideband.connections`) are not used yet",
+            "ask for what the skill needs under `sideband.capabilities`",
+            file=source.file,
+        )
+    return connections
 
 
 def _allowed_tools(value: Any) -> tuple[str, ...]:
