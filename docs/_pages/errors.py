@@ -1,4 +1,4 @@
-"""All errors of the core and of the plugins beside it, by package, with their codes."""
+"""All errors of the default distribution, by package, with their codes."""
 
 from __future__ import annotations
 

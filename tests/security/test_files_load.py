@@ -12,8 +12,8 @@ import pytest
 import sideband_files.plugin
 import sideband_store_sqlite.plugin
 from sideband import Host, Plugin
-from sideband.confined_files import FileChanged
 from sideband.ops import OpTimeout
+from sideband_confined_files import FileChanged
 from sideband_files import FilesTooMany
 
 pytestmark = pytest.mark.anyio
@@ -27,7 +27,7 @@ import anyio
 import sideband_files.plugin
 import sideband_store_sqlite.plugin
 from sideband import Host, Plugin
-from sideband.confined_files import FileError
+from sideband_confined_files import FileError
 
 PLUGINS = [Plugin("op", "files", sideband_files.plugin), Plugin("store", "sqlite", sideband_store_sqlite.plugin)]
 """

@@ -9,8 +9,8 @@ import sideband_blobs.plugin
 import sideband_files.plugin
 import sideband_store_sqlite.plugin
 from sideband import Host, Plugin
-from sideband.confined_files import FileError, FileMissing
 from sideband.ops import OpError
+from sideband_confined_files import FileError, FileMissing
 
 pytestmark = pytest.mark.anyio
 

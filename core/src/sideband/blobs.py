@@ -28,6 +28,7 @@ from attrs import define, field, frozen
 
 from .ops._errors import OpFailed
 from .ops._scope import Scope
+from .state import PartialFile
 
 __all__ = [
     "Blob",
@@ -47,7 +48,6 @@ _DIGEST = re.compile(r"[0-9a-f]{64}\Z")
 _TEMPORARY = ".part-"
 _ABANDONED_SECONDS = 24 * 3_600.0
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_WRITE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @frozen
@@ -135,8 +135,7 @@ class NewBlob:
     """A blob that is being written. Without a commit nothing is left of it."""
 
     _store: BlobStore
-    _descriptor: int
-    _temporary: Path
+    _file: PartialFile
     _limit: int
     size: int = field(default=0, init=False)
     _digest: hashlib._Hash = field(factory=hashlib.sha256, init=False)
@@ -170,24 +169,21 @@ class NewBlob:
         self._pending.clear()
         with self._store.failures():
             while view:
-                view = view[os.write(self._descriptor, view) :]
+                view = view[os.write(self._file.descriptor, view) :]
 
     def _commit(self) -> Blob:
         self._flush()
         blob = Blob(self._digest.hexdigest(), self.size)
         with self._store.failures():
-            os.fsync(self._descriptor)
             path = self._store.path(blob.sha256)
             path.parent.mkdir(mode=0o700, exist_ok=True)
             # Over one that is there already: it might be damaged.
-            self._temporary.replace(path)
-            _sync_folder(path.parent)
+            self._file.commit(path)
         return blob
 
     def discard(self) -> None:
         """Let go of it; what was not committed is gone."""
-        self._temporary.unlink(missing_ok=True)
-        os.close(self._descriptor)
+        self._file.discard()
 
 
 @define(eq=False)
@@ -329,8 +325,7 @@ class BlobStore:
                 self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 self._remove_abandoned()
                 self._prepared = True
-            temporary = self.folder / f"{_TEMPORARY}{token_hex(16)}"
-            return NewBlob(self, os.open(temporary, _WRITE_FLAGS, 0o600), temporary, max_bytes)
+            return NewBlob(self, PartialFile.create(self.folder / f"{_TEMPORARY}{token_hex(16)}"), max_bytes)
 
     def _remove_abandoned(self) -> None:
         """What hosts have left that were killed while they wrote."""
@@ -392,11 +387,3 @@ class _Failures:
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if isinstance(error, OSError) and not isinstance(error, BlobError):
             raise BlobStorage(self.folder, error) from error
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 from pydantic import BaseModel
-from sideband._folders import FolderFailed
 from sideband.ops._sdk import write_sdk
+from sideband.state import FolderFailed
 
 
 class EchoParams(BaseModel):

@@ -8,9 +8,8 @@ from subprocess import PIPE, Popen
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sideband import _folders
-from sideband._folders import StoredFile, digest_of
 from sideband.loading import SkillSpec
+from sideband.state import StoredFile, _folders, folder_digest
 from sideband.workers import _snapshots
 from sideband.workers._snapshots import SnapshotFailed, snapshot
 
@@ -91,7 +90,7 @@ FILES = st.lists(
 @given(FILES, FILES)
 def test_digests_are_equal_only_for_equal_files(one, other):
     same = sorted(one, key=lambda file: file.path) == sorted(other, key=lambda file: file.path)
-    assert (digest_of(one) == digest_of(other)) is same
+    assert (folder_digest(one) == folder_digest(other)) is same
 
 
 @pytest.mark.parametrize("tampering", ["change", "add", "remove", "mode", "link"])
@@ -224,7 +223,7 @@ def test_hosts_that_take_it_at_once_agree(tmp_path, source):
 FILL = """
 import sys
 from pathlib import Path
-from sideband._temporary_folders import TemporaryFolder
+from sideband.state import TemporaryFolder
 folder = TemporaryFolder.make(Path(sys.argv[1]))
 print(folder.path, flush=True)
 sys.stdin.read()

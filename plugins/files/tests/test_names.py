@@ -1,7 +1,7 @@
 import os
 
 import pytest
-from sideband.confined_files import FileChanged, FileMissing, FileRefused, FileTaken
+from sideband_confined_files import FileChanged, FileMissing, FileRefused, FileTaken
 
 pytestmark = pytest.mark.anyio
 

@@ -1,7 +1,7 @@
 import pytest
 from sideband.blobs import BlobMissing
-from sideband.confined_files import FileMissing, FileRefused, FileTooLarge
 from sideband.ops import EgressRefused, OpParamsInvalid
+from sideband_confined_files import FileMissing, FileRefused, FileTooLarge
 from sideband_files import FilesNotText
 
 pytestmark = pytest.mark.anyio

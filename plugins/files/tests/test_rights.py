@@ -4,8 +4,8 @@ from types import SimpleNamespace
 import pytest
 import sideband_blobs.plugin
 from sideband import Plugin, hookimpl
-from sideband.confined_files import FileRefused
 from sideband.ops import OpDenied
+from sideband_confined_files import FileRefused
 
 pytestmark = pytest.mark.anyio
 

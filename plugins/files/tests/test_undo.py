@@ -1,7 +1,7 @@
 import stat
 
 import pytest
-from sideband.confined_files import FileChanged
+from sideband_confined_files import FileChanged
 
 pytestmark = pytest.mark.anyio
 

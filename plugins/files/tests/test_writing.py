@@ -2,8 +2,8 @@ import stat
 
 import anyio
 import pytest
-from sideband.confined_files import FileChanged, FileRefused, FileTaken, FileTooLarge
 from sideband.ops import EgressRefused, OpParamsInvalid
+from sideband_confined_files import FileChanged, FileRefused, FileTaken, FileTooLarge
 
 pytestmark = pytest.mark.anyio
 

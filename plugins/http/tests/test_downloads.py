@@ -3,8 +3,8 @@ import resource
 
 import anyio
 import pytest
-from sideband.confined_files import FileFailed, FileRefused, FileTaken
 from sideband.ops import OpDenied
+from sideband_confined_files import FileFailed, FileRefused, FileTaken
 from sideband_http import HttpError
 
 pytestmark = pytest.mark.anyio

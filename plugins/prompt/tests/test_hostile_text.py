@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sideband.hooks import Sections
 from sideband_prompt._config import Config
 from sideband_prompt._memory import as_entry
-from sideband_prompt._reading import is_inside, open_beneath
+from sideband_prompt._reading import is_inside, open_resolved
 from sideband_prompt._sections import build_sections
 from sideband_prompt._text import attribute, one_line, quoted, visible
 
@@ -103,7 +103,7 @@ def test_a_path_never_leads_out_of_its_folder(name):
         if not is_inside(name):
             return
         try:
-            descriptor = open_beneath(root, name, 0)
+            descriptor = open_resolved(root, name, 0)
         except OSError:
             return
         found = os.fstat(descriptor)
@@ -129,4 +129,4 @@ def test_a_link_that_appears_after_the_check_is_not_followed(tmp_path, monkeypat
 
     monkeypatch.setattr(os.path, "realpath", resolve_then_swap)
     with pytest.raises(OSError, match=r"."):
-        open_beneath(root, "a/file", 0)
+        open_resolved(root, "a/file", 0)

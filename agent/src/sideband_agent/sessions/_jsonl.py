@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from attrs import frozen
 from sideband.errors import StateUnwritable
+from sideband.state import replace_file
 
 from ._errors import SessionFileExists, SessionUnreadable
 
@@ -88,25 +87,11 @@ def write_file(path: Path, lines: Iterable[str], *, overwrite: bool = False) -> 
         StateUnwritable: it can't be written.
     """
     try:
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as error:
-        raise StateUnwritable(path, error) from error
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
-            file.writelines(lines)
-            file.flush()
-            os.fsync(file.fileno())
-        if overwrite:
-            temporary.replace(path)
-        else:
-            path.hardlink_to(temporary)  # fails if it is there, without a moment in between
+        replace_file(path, (line.encode() for line in lines), overwrite=overwrite)
     except FileExistsError as error:
         raise SessionFileExists(path) from error
     except OSError as error:
         raise StateUnwritable(path, error) from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _parse(number: int, raw: bytes) -> Line:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from pathlib import Path
 
-from attrs import define, field
-from sideband._files import make_home
+from attrs import define
 from sideband.errors import StateUnwritable
+from sideband.state import FileLock, make_home
 
 from ._errors import SessionLocked
 
@@ -22,8 +21,7 @@ class SessionLock:
     Its file says which process holds it, and is there only while it is held.
     """
 
-    path: Path
-    _descriptor: int | None = field(default=None, init=False)
+    _file: FileLock | None
 
     @classmethod
     def take(cls, folder: Path, session: str) -> SessionLock:
@@ -33,45 +31,40 @@ class SessionLock:
             SessionLocked: somebody has it.
             StateUnwritable: the folder can't be written.
         """
-        lock = cls(folder / session)
         make_home(folder)
-        while lock._descriptor is None:
-            lock._try_to_take(session)
-        return lock
+        file = FileLock(folder / session)
+        try:
+            while not _take(file, session):
+                file.close()
+        except SessionLocked:
+            file.close()
+            raise
+        except OSError as error:
+            file.close()
+            raise StateUnwritable(file.path, error) from error
+        return cls(file)
 
     def release(self) -> None:
         """Give it back."""
-        if self._descriptor is not None:
+        if self._file is not None:
             # Still held: whoever has opened the file in the meantime sees that it is gone, and makes a new one.
-            self.path.unlink(missing_ok=True)
-            os.close(self._descriptor)
-            self._descriptor = None
+            self._file.path.unlink(missing_ok=True)
+            self._file.close()
+            self._file = None
 
-    def _try_to_take(self, session: str) -> None:
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        try:
-            descriptor = os.open(self.path, flags, 0o600)
-        except OSError as error:
-            raise StateUnwritable(self.path, error) from error
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if self._is_at_path(descriptor):
-                os.pwrite(descriptor, f"{os.getpid()}\n".ljust(16).encode("ascii"), 0)
-                self._descriptor = descriptor
-        except BlockingIOError:
-            raise SessionLocked(session, _holder(descriptor)) from None
-        except OSError as error:
-            raise StateUnwritable(self.path, error) from error
-        finally:
-            if self._descriptor != descriptor:
-                os.close(descriptor)
 
-    def _is_at_path(self, descriptor: int) -> bool:
-        """Whether the file was not removed, by who held it before, between opening and locking it."""
-        try:
-            return os.path.samestat(os.fstat(descriptor), self.path.lstat())
-        except FileNotFoundError:
-            return False
+def _take(file: FileLock, session: str) -> bool:
+    """Lock the file and write into it who has it; ``False`` if its holder removed it between opening and locking it."""
+    if not file.try_acquire():
+        raise SessionLocked(session, _holder(file.descriptor))
+    try:
+        found = file.path.lstat()
+    except FileNotFoundError:
+        return False
+    if not os.path.samestat(os.fstat(file.descriptor), found):
+        return False
+    os.pwrite(file.descriptor, f"{os.getpid()}\n".ljust(16).encode("ascii"), 0)
+    return True
 
 
 def _holder(descriptor: int) -> int | None:

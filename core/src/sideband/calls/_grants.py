@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from .._files import write_atomically
 from ..errors import ConfigurationError
 from ..ops import Grant
+from ..state import write_state_file
 
 __all__ = ["RememberedGrants"]
 
@@ -45,7 +45,7 @@ class RememberedGrants:
             "capabilities": list(both.texts()),
             "granted": datetime.now(UTC).isoformat(timespec="seconds"),
         }
-        write_atomically(self._file, "".join(_table(name, entry) for name, entry in sorted(entries.items())))
+        write_state_file(self._file, "".join(_table(name, entry) for name, entry in sorted(entries.items())))
 
     def _look(self) -> object:
         """What tells whether it is another file than before, or was written to."""

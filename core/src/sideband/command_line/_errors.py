@@ -9,9 +9,9 @@ from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
 
-from .._files import default_home
 from ..errors import SidebandError
 from ..exit_codes import ExitCode
+from ..state import default_home
 
 __all__ = ["flush_output", "known_error", "open_streams", "print_error"]
 

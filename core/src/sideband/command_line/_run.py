@@ -12,12 +12,12 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import NamedTuple
 
-from .._files import default_home
 from ..commands import Command
 from ..errors import SidebandError, UsageError
 from ..exit_codes import ExitCode
 from ..plugins._discovery import StaticPolicy, discover
 from ..plugins._records import PluginRecord, State
+from ..state import default_home
 from ._errors import flush_output, known_error, open_streams, print_error
 
 __all__ = ["run"]

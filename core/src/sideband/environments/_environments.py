@@ -13,8 +13,8 @@ from anyio import to_thread
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 
-from .._temporary_folders import TemporaryFolder
 from ..loading import SkillError, SkillSpec
+from ..state import TemporaryFolder
 from ._content import Environment, read_environment, seal
 from ._errors import EnvironmentFailed, EnvironmentMissing
 from ._installing import PackageSource, install_packages

@@ -14,8 +14,6 @@ from typing import Any, Self
 
 import anyio
 
-from .._files import default_home, make_home
-from .._temporary_folders import remove_leftovers
 from ..blobs import BlobScope, BlobStore
 from ..broker import (
     Approver,
@@ -53,6 +51,7 @@ from ..ops import Capability, Grant, Origin
 from ..plugins import Plugin, PluginError, PluginHost, PluginRecord
 from ..plugins._exits import enter
 from ..settings import LoadedSettings, load_settings
+from ..state import default_home, make_home, remove_temporary_folders
 from ..store import StoreSpec
 from ..workers import WorkerPool
 from ._plugin_context import HostPluginContext
@@ -183,7 +182,7 @@ class Host:
             make_home(folder)
             # A worker may run as a user of its own, who reads them; others can't pass the folder above.
             folder.chmod(0o755)
-            remove_leftovers(folder)
+            remove_temporary_folders(folder)
         return folders
 
     async def call(self, tool: str, /, **arguments: Any) -> Any:

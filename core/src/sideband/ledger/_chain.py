@@ -16,9 +16,10 @@ from typing import Any
 
 from attrs import define, evolve, field
 
+from ..state import FileLock, sync_folder
 from ._errors import LedgerDamaged, LedgerError, LedgerUnwritable
 from ._lines import GENESIS, VERSION, Head, LedgerLine, LineInvalid, parse, seal
-from ._lock import FolderLock
+from ._lock import folder_lock
 from ._segments import Tail, contains, make_folder, open_segment, read_tail, segment_numbers, segment_path
 
 __all__ = ["Chain", "sync_data"]
@@ -49,7 +50,7 @@ class Chain:
     host: str
     rotate_bytes: int
     head: Head = _EMPTY
-    lock: FolderLock = field(init=False)
+    lock: FileLock = field(init=False)
     written: int = field(default=0, init=False)
     lost: Head | None = field(default=None, init=False)
     headless: bool = field(default=False, init=False)
@@ -58,8 +59,8 @@ class Chain:
     _notices: list[dict[str, Any]] = field(factory=list, init=False)
 
     @lock.default
-    def _make_lock(self) -> FolderLock:
-        return FolderLock(self.folder)
+    def _make_lock(self) -> FileLock:
+        return folder_lock(self.folder)
 
     def prepare(self) -> None:
         """Make the folder."""
@@ -76,7 +77,7 @@ class Chain:
             LedgerDamaged: what stands at the end of the ledger can't be continued.
         """
         try:
-            if not self.lock.acquire():
+            if not self.lock.try_acquire():
                 return False
         except OSError as error:
             raise LedgerUnwritable(self.folder, error) from error
@@ -174,7 +175,7 @@ class Chain:
     def _create(self, number: int) -> int:
         descriptor = open_segment(self.folder, number, os.O_RDWR | os.O_APPEND | os.O_CREAT)
         try:
-            _sync_folder(self.folder)
+            sync_folder(self.folder)
         except OSError:
             os.close(descriptor)
             raise
@@ -227,11 +228,3 @@ def _write_whole(descriptor: int, data: bytes, size: int) -> None:
     except OSError:
         os.ftruncate(descriptor, size)
         raise
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

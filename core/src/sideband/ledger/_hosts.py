@@ -7,7 +7,7 @@ after a crash only what came later is read. A host that ends in order removes it
 
 from __future__ import annotations
 
-import fcntl
+import errno
 import json
 import os
 import re
@@ -19,6 +19,7 @@ from pathlib import Path
 
 from attrs import define, evolve, field, frozen
 
+from ..state import try_lock
 from ._entries import Intent, intent_of
 from ._lines import LineInvalid, parse
 from ._segments import lines, make_folder, segment_numbers
@@ -60,7 +61,8 @@ class HostFile:
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
         file = cls(hosts / host, os.open(hosts / host, flags, 0o600))
         try:
-            fcntl.flock(file._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not try_lock(file._descriptor):
+                raise BlockingIOError(errno.EAGAIN, "another process has locked it")
             file.mark(Mark())
         except OSError:
             file.close(remove=True)
@@ -102,12 +104,9 @@ def is_alive(folder: Path, host: str) -> bool:
     except OSError:
         return False
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+        return not try_lock(descriptor, shared=True)
     finally:
         os.close(descriptor)
-    return False
 
 
 def adopt_dead_hosts(folder: Path) -> list[DeadHost]:
@@ -154,9 +153,7 @@ def _adopt(path: Path) -> DeadHost | None:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
         return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    if not try_lock(descriptor):
         os.close(descriptor)
         return None
     return DeadHost(path.name, HostFile(path, descriptor), _read_mark(descriptor))

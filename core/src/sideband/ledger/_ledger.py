@@ -21,6 +21,7 @@ from ._errors import LedgerClosed, LedgerError, LedgerUnwritable
 from ._head import load_head, save_head
 from ._hosts import DeadHost, HostFile, Mark, adopt_dead_hosts, find_unsettled, is_alive, new_host_id
 from ._lines import Head
+from ._lock import held
 
 __all__ = ["Ledger"]
 
@@ -153,7 +154,7 @@ class Ledger:
         self._check_open()
         if not (self.folder / "hosts").is_dir():
             return ()
-        async with self._chain.lock.held(self._lock_timeout):
+        async with held(self._chain.lock, self._lock_timeout):
             found = adopt_dead_hosts(self.folder)
         self._adopted += found
         for dead in found:
@@ -200,7 +201,7 @@ class Ledger:
             await save_head(self._store, self._chain.head)
         else:
             self._chain.head = stored
-        async with self._chain.lock.held(self._lock_timeout):
+        async with held(self._chain.lock, self._lock_timeout):
             try:
                 self._file = HostFile.create(self.folder, self.host)
             except OSError as error:
@@ -216,7 +217,7 @@ class Ledger:
 
     async def _write_locked(self, entries: Sequence[Mapping[str, Any]]) -> None:
         """Write them once another host, which is writing, is done."""
-        async with self._chain.lock.held(self._lock_timeout):
+        async with held(self._chain.lock, self._lock_timeout):
             self._chain.append_locked(entries)
 
     @asynccontextmanager

@@ -11,7 +11,7 @@ from attrs import define, field, frozen
 from ..store import Store
 from ._head import load_head
 from ._lines import GENESIS, VERSION, Head, LedgerLine, LineInvalid, parse
-from ._lock import FolderLock
+from ._lock import folder_lock, held
 from ._segments import lines, segment_numbers, segment_path
 
 __all__ = ["Problem", "Verification", "verify"]
@@ -95,12 +95,9 @@ async def _extents(folder: Path) -> list[tuple[int, int]]:
     """The segments and their sizes at one moment in which no host is writing."""
     if not await to_thread.run_sync(folder.is_dir):
         return []
-    lock = FolderLock(folder)
-    try:
-        async with lock.held(_LOCK_PATIENCE):
+    with folder_lock(folder) as lock:
+        async with held(lock, _LOCK_PATIENCE):
             return _sizes(folder)
-    finally:
-        lock.close()
 
 
 def _sizes(folder: Path) -> list[tuple[int, int]]:

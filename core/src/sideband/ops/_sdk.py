@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from .._folders import StoredFile, publish
+from ..state import StoredFile, publish_folder
 from ._sdk_render import FAILED, PACKAGE, extra_module, render_family
 from ._spec import OpFamily
 
@@ -48,7 +48,7 @@ def write_sdk(
             texts[f"{PACKAGE}/{extra_module(family.name)}.py"] = family.sdk.read_text(encoding="utf-8")
     generated = [StoredFile(path, text.encode()) for path, text in texts.items()]
     runtime = [StoredFile(path, source.read_bytes()) for path, source in runtime_files.items()]
-    return publish(folder, [*generated, *runtime])
+    return publish_folder(folder, [*generated, *runtime])
 
 
 PACKAGE_SOURCE = '''\

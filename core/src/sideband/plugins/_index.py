@@ -2,6 +2,9 @@
 
 It is a cache and nothing else: damaged, outdated, unreadable or not ours, it counts as missing, and a folder that
 can't be written to just leaves every start a little slower.
+
+It is written here and not by ``sideband.state``: the start of every command would pay for what that imports, and for
+syncing what may as well be lost.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Configuration: the tables of `sideband.toml`, where each value came from, and trust in a project."""
 
-from .._files import default_home
+from ..state import default_home
 from ._agent import AgentSettings, BudgetSettings, CompactionSettings
 from ._byte_counts import format_bytes, parse_bytes
 from ._policy import Policy

@@ -13,9 +13,9 @@ from typing import Any
 from attrs import frozen
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from .._files import write_atomically
 from ..errors import ConfigurationError
 from ..plugins._policy import PluginPolicy
+from ..state import write_state_file
 from ..suggestions import did_you_mean
 from ._agent import AgentSettings
 from ._policy import Policy
@@ -151,7 +151,7 @@ def trust_project(home: Path, project: Path) -> Path:
     trusted = _trusted(home)
     trusted[str(file)] = _digest(file)
     lines = [f"{json.dumps(path)} = {json.dumps(digest)}\n" for path, digest in sorted(trusted.items())]
-    write_atomically(home / "trust.toml", f"# trusted on {datetime.now(UTC):%Y-%m-%d}\n[projects]\n" + "".join(lines))
+    write_state_file(home / "trust.toml", f"# trusted on {datetime.now(UTC):%Y-%m-%d}\n[projects]\n" + "".join(lines))
     return file
 
 

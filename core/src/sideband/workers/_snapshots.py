@@ -8,10 +8,10 @@ from pathlib import Path, PurePosixPath
 
 from attrs import frozen
 
-from .._folders import FolderFailed, StoredFile, digest_of, publish
 from ..errors import SidebandError
 from ..exit_codes import ExitCode
 from ..loading import SkillSpec
+from ..state import FolderFailed, StoredFile, folder_digest, open_beneath, publish_folder
 
 __all__ = ["Snapshot", "SnapshotFailed", "snapshot"]
 
@@ -64,11 +64,11 @@ def snapshot(spec: SkillSpec, home: Path) -> Snapshot:
             raise
         raise _failed(spec, "unreadable", f"`{error.filename or spec.source}`: {error.strerror or error}") from error
     try:
-        path = publish(home / "skills", files)
+        path = publish_folder(home / "skills", files)
     except FolderFailed as error:
         code = error.code.replace("folder.", "snapshot.")
         raise SnapshotFailed(f"skill `{spec.name}`: {error.message}", hint=error.hint, code=code) from error
-    return Snapshot(digest_of(files), path)
+    return Snapshot(folder_digest(files), path)
 
 
 def _failed(spec: SkillSpec, kind: str, problem: str, hint: str = "") -> SnapshotFailed:
@@ -156,17 +156,4 @@ def _open_inside(spec: SkillSpec, root: int, name: str) -> int:
                 spec, "escape", f"`{name}` is a link that leads out of the skill's folder", "put the file itself there"
             )
         parts = resolved.relative_to(base).parts
-    return _open_without_links(root, parts)
-
-
-def _open_without_links(root: int, parts: tuple[str, ...]) -> int:
-    folder = os.dup(root)
-    try:
-        for part in parts[:-1]:
-            inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
-            os.close(folder)
-            folder = inner
-        # without O_NONBLOCK, opening a pipe would wait for its writer
-        return os.open(parts[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
-    finally:
-        os.close(folder)
+    return open_beneath(root, parts)

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from attrs import frozen
-from sideband.confined_files import ConfinedFolder, FileChanged, FileMissing, FileTaken, NewFile
 from sideband.ops import OpContext
+from sideband_confined_files import ConfinedFolder, FileChanged, FileMissing, FileTaken, NewFile
 
 from ._kept import Before, look
 from ._state import Files

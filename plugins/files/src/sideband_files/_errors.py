@@ -1,4 +1,4 @@
-"""What only this family can fail with. All else is in `sideband.confined_files`: `file.refused`, `file.missing` ….
+"""What only this family can fail with. All else is in `sideband_confined_files`: `file.refused`, `file.missing` ….
 
 OpFailed
 └── FilesError                    files.failed

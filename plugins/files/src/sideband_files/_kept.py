@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from attrs import frozen
-from sideband.confined_files import ConfinedFolder, FileMissing, FileReader, FileTooLarge
 from sideband.ops import OpContext
+from sideband_confined_files import ConfinedFolder, FileMissing, FileReader, FileTooLarge
 
 from ._config import Config
 from ._targets import FileTarget

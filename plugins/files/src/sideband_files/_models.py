@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from sideband_confined_files import EntryKind
 
 __all__ = [
     "FileCopyParams",
@@ -32,7 +33,6 @@ __all__ = [
 PathText = Annotated[str, StringConstraints(max_length=4_096)]
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Pattern = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-Kind = Literal["file", "folder", "link", "other"]
 
 
 class _FileParams(BaseModel):
@@ -176,7 +176,7 @@ class FileListEntry(BaseModel):
     """
 
     name: str
-    kind: Kind
+    kind: EntryKind
     size: int
     modified: float
 
@@ -224,7 +224,7 @@ class FileStatus(BaseModel):
     """
 
     path: str
-    kind: Kind
+    kind: EntryKind
     size: int
     modified: float
     permissions: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from anyio import from_thread, to_thread
-from sideband.confined_files import ConfinedFolder, Entry, FileMissing, FileRefused
+from sideband_confined_files import ConfinedFolder, FileMissing, FileRefused, FolderEntry
 
 from ._errors import FilesTooMany
 from ._targets import FileTarget
@@ -18,7 +18,7 @@ _LOOK_AFTER = 100
 
 async def search(
     folder: ConfinedFolder, target: FileTarget, pattern: str, *, limit: int, max_visited: int, hidden: bool
-) -> tuple[list[tuple[str, Entry]], bool]:
+) -> tuple[list[tuple[str, FolderEntry]], bool]:
     """What matches below a folder, with its path there, folder by folder, each in order; and whether there is more.
 
     Raises:
@@ -26,7 +26,7 @@ async def search(
         FilesTooMany: there are more than ``max_visited`` names to look at.
     """
     wanted = [part for part in pattern.split("/") if part]
-    found: list[tuple[str, Entry]] = []
+    found: list[tuple[str, FolderEntry]] = []
     visited = 0
     waiting: list[str] = [""]
     while waiting:
@@ -43,7 +43,9 @@ async def search(
     return found, False
 
 
-def _sort_out(below: str, entries: Sequence[Entry], wanted: Sequence[str]) -> tuple[list[tuple[str, Entry]], list[str]]:
+def _sort_out(
+    below: str, entries: Sequence[FolderEntry], wanted: Sequence[str]
+) -> tuple[list[tuple[str, FolderEntry]], list[str]]:
     """What matches, and the folders below which something could. Runs in a thread: patterns are what others give."""
     matching, deeper = [], []
     for number, entry in enumerate(entries):
@@ -58,7 +60,7 @@ def _sort_out(below: str, entries: Sequence[Entry], wanted: Sequence[str]) -> tu
     return matching, deeper
 
 
-async def _names(folder: ConfinedFolder, path: str, most: int, *, hidden: bool, first: bool) -> Sequence[Entry]:
+async def _names(folder: ConfinedFolder, path: str, most: int, *, hidden: bool, first: bool) -> Sequence[FolderEntry]:
     """What is in a folder; of more than ``most``, one more."""
     try:
         return (await folder.list(path, limit=most + 1, hidden=hidden)).entries

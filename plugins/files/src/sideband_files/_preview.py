@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from sideband.confined_files import FileMissing
 from sideband.ops import OpContext
+from sideband_confined_files import FileMissing
 
 from ._models import (
     FileCopyParams,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 
-from sideband import confined_files
-from sideband.confined_files import FileMissing, FileReader, FileTooLarge
 from sideband.ops import OpContext
+from sideband_confined_files import FileMissing, FileReader, FileTooLarge, FolderEntry
 
 from ._errors import FilesNotText
 from ._models import (
@@ -130,7 +129,7 @@ async def list_entries(params: FileListParams, ctx: OpContext) -> FileListResult
     return FileListResult(path=target.name, entries=entries, next=following, left_out=listing.left_out)
 
 
-def _entry_of(found: confined_files.Entry, name: str | None = None) -> FileListEntry:
+def _entry_of(found: FolderEntry, name: str | None = None) -> FileListEntry:
     """An entry as it is answered."""
     return FileListEntry(name=name or found.name, kind=found.kind, size=found.size, modified=found.modified)
 

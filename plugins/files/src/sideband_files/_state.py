@@ -10,8 +10,8 @@ from weakref import WeakValueDictionary
 import anyio
 from anyio import to_thread
 from attrs import define, field
-from sideband.confined_files import ConfinedFolder
 from sideband.ops import OpContext
+from sideband_confined_files import ConfinedFolder
 
 from ._config import Config
 from ._targets import FileTarget, Mode, check_not_the_hosts, locate

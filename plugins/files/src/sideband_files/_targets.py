@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from attrs import frozen
-from sideband.confined_files import FileRefused, normal_path, resolved_path
+from sideband_confined_files import FileRefused, normal_path, resolved_path
 
 from ._scope import FilesScope
 

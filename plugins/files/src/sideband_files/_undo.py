@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sideband.confined_files import FileMissing
 from sideband.ops import OpContext, Reconciled, Recorded, Undo, UndoStep
+from sideband_confined_files import FileMissing
 
 from ._sizes import size_text
 from ._state import Files

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from anyio import to_thread
-from sideband.confined_files import FileChanged, FileMissing, NewFile
 from sideband.ops import OpContext
+from sideband_confined_files import FileChanged, FileMissing, NewFile
 
 from ._changes import Change, look_first, put, remove
 from ._kept import Before

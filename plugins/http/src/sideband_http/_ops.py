@@ -6,8 +6,8 @@ from time import perf_counter
 
 import anyio
 from sideband.blobs import BlobScope
-from sideband.confined_files import normal_path
 from sideband.ops import Level, OpContext, OpSpec, op
+from sideband_confined_files import normal_path
 
 from ._addresses._url import parse_url
 from ._exchange._downloads import download_folder, save_body

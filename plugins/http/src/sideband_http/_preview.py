@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sideband.confined_files import FileMissing, normal_path
 from sideband.ops import OpContext
+from sideband_confined_files import FileMissing, normal_path
 
 from ._addresses._url import parse_url
 from ._errors import HttpSessionNotFound

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import anyio
-from sideband.confined_files import ConfinedFolder, FileMissing
 from sideband.ops import OpContext, Reconciled, Recorded, Undo, UndoStep
+from sideband_confined_files import ConfinedFolder, FileMissing
 
 from ._addresses._url import parse_url
 from ._exchange._downloads import download_folder

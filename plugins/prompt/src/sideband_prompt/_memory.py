@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import stat
-import tempfile
-import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Literal
 
-from anyio import from_thread
 from attrs import frozen
+from sideband.state import FileLock, replace_file
 
 from ._errors import MemoryBusy, MemoryFull, MemoryUnreadable, MemoryUnwritable
 from ._reading import read_text
@@ -32,7 +28,6 @@ _ABOUT: dict[MemoryTarget, str] = {
 }
 _LARGEST = 4 << 20
 _SECONDS_FOR_LOCK = 10.0
-_SECONDS_BETWEEN_TRIES = 0.01
 
 
 def as_entry(text: str) -> str:
@@ -124,13 +119,15 @@ class MemoryFile:
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with _locked(self.folder / ".memory.lock"):
+            with FileLock(self.folder / ".memory.lock") as lock:
+                if not lock.acquire(_SECONDS_FOR_LOCK):
+                    raise MemoryBusy(lock.path, _SECONDS_FOR_LOCK)
                 before = self.read()
                 after = edit(before)
                 needed, used = length(after), length(before)
                 if needed > self.limit and needed > used:
                     raise MemoryFull(self.target, used=used, needed=needed, limit=self.limit)
-                _replace(self.path, "".join(f"- {entry}\n" for entry in after))
+                replace_file(self.path, "".join(f"- {entry}\n" for entry in after).encode())
         except OSError as error:
             if isinstance(error, MemoryBusy):
                 raise
@@ -140,49 +137,3 @@ class MemoryFile:
 
 def _entries(text: str) -> list[str]:
     return [entry for line in visible(text).split("\n") if (entry := as_entry(line))]
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        gives_up = time.monotonic() + _SECONDS_FOR_LOCK
-        # Waiting in the system call could not be cancelled.
-        while not _try_to_lock(descriptor):
-            if time.monotonic() > gives_up:
-                raise MemoryBusy(path, _SECONDS_FOR_LOCK)
-            from_thread.check_cancelled()
-            time.sleep(_SECONDS_BETWEEN_TRIES)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _try_to_lock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _replace(path: Path, text: str) -> None:
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-        _sync(path.parent)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

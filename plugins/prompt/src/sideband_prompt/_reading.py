@@ -7,12 +7,12 @@ import stat
 from pathlib import Path, PurePosixPath
 
 from attrs import frozen
+from sideband.state import open_beneath
 
 from ._text import visible
 
-__all__ = ["Reading", "is_inside", "list_names", "open_beneath", "read_text"]
+__all__ = ["Reading", "is_inside", "list_names", "open_resolved", "read_text"]
 
-_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
 _MOST_NAMES = 10_000
 
 
@@ -52,8 +52,7 @@ def read_text(root: Path, name: str, limit: int) -> Reading | None:
     be read at all are a notice.
     """
     try:
-        # Without O_NONBLOCK, opening a pipe would wait for its writer.
-        descriptor = open_beneath(root, name, os.O_NONBLOCK)
+        descriptor = open_resolved(root, name, os.O_RDONLY)
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 return Reading(notice=f"{name} was not read: it is no regular file")
@@ -73,7 +72,7 @@ def read_text(root: Path, name: str, limit: int) -> Reading | None:
 def list_names(root: Path, name: str) -> tuple[str, ...]:
     """The names in a folder below ``root``, sorted, without hidden ones; none if it can't be read."""
     try:
-        descriptor = open_beneath(root, name, os.O_DIRECTORY)
+        descriptor = open_resolved(root, name, os.O_DIRECTORY)
     except OSError:
         return ()
     try:
@@ -86,7 +85,7 @@ def list_names(root: Path, name: str) -> tuple[str, ...]:
     return tuple(sorted(one for one in names if not one.startswith(".") and one.isprintable()))
 
 
-def open_beneath(root: Path, name: str, flags: int) -> int:
+def open_resolved(root: Path, name: str, flags: int) -> int:
     """A descriptor of what ``name`` leads to, which is below ``root`` even if links are changed meanwhile.
 
     Raises:
@@ -97,13 +96,5 @@ def open_beneath(root: Path, name: str, flags: int) -> int:
     target = os.path.realpath(Path(top, name))
     if not Path(target).is_relative_to(top):
         raise PermissionError("it leads out of its folder")
-    current = os.open(top, _FLAGS | os.O_DIRECTORY)
-    *folders, last = Path(target).relative_to(top).parts or (".",)
-    for part, wanted in [*((folder, os.O_DIRECTORY) for folder in folders), (last, flags)]:
-        # The links are resolved already. One that is met now was put there since.
-        try:
-            following = os.open(part, _FLAGS | wanted, dir_fd=current)
-        finally:
-            os.close(current)
-        current = following
-    return current
+    # The links are resolved already. One that is met now was put there since.
+    return open_beneath(Path(top), Path(target).relative_to(top).parts, flags)

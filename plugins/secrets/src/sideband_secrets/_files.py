@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import stat
-import tempfile
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
-from anyio import from_thread
+from sideband.state import FileLock, remove_partial_files, replace_file, sync_folder
 
 from ._errors import SecretsExposed, SecretsLocked, SecretsStorage
 
@@ -27,10 +24,7 @@ __all__ = [
 ]
 
 _SECONDS_FOR_LOCK = 10.0
-_SECONDS_BETWEEN_TRIES = 0.01
 _FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
-# what a crash while writing leaves; never a name that somebody chose
-_LEFT_OVER = ".{name}.*.sideband-new"
 
 
 def private_folder(folder: Path) -> Path:
@@ -44,7 +38,7 @@ def private_folder(folder: Path) -> Path:
         if not folder.exists():
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             # a store that is durable in a folder that is not would be gone with it
-            _sync_folder(folder.parent)
+            sync_folder(folder.parent)
         found = folder.stat()
     except OSError as error:
         raise _storage(folder, error) from error
@@ -99,7 +93,7 @@ def create_private(path: Path, content: bytes) -> None:
     Raises:
         SecretsStorage: it exists, or can't be written.
     """
-    _write(path, content, lambda temporary: os.link(temporary, path))
+    _replace(path, content, overwrite=False)
 
 
 def replace_private(path: Path, content: bytes) -> None:
@@ -108,14 +102,13 @@ def replace_private(path: Path, content: bytes) -> None:
     Raises:
         SecretsStorage: it can't be written.
     """
-    _write(path, content, lambda temporary: temporary.replace(path))
+    _replace(path, content, overwrite=True)
 
 
 def remove_left_overs(path: Path) -> None:
     """Remove what writers of ``path`` left that were killed. Nobody else may be writing it."""
     try:
-        for left_over in path.parent.glob(_LEFT_OVER.format(name=path.name)):
-            left_over.unlink(missing_ok=True)
+        remove_partial_files(path)
     except OSError as error:
         raise _storage(path, error) from error
 
@@ -137,46 +130,19 @@ def locked(path: Path) -> Iterator[None]:
     Raises:
         SecretsLocked: somebody else held it for too long.
     """
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | _FLAGS, 0o600)
-    except OSError as error:
-        raise _storage(path, error) from error
-    try:
-        _wait_for(descriptor)
+    with FileLock(path) as lock:
+        try:
+            taken = lock.acquire(_SECONDS_FOR_LOCK)
+        except OSError as error:
+            raise _storage(path, error) from error
+        if not taken:
+            raise SecretsLocked("the store of secrets", hint="another process holds it; try again")
         yield
-    finally:
-        os.close(descriptor)
 
 
-def _wait_for(descriptor: int) -> None:
-    gives_up = time.monotonic() + _SECONDS_FOR_LOCK
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > gives_up:
-                raise SecretsLocked("the store of secrets", hint="another process holds it; try again") from None
-        else:
-            return
-        with suppress(RuntimeError):  # a thread that nobody waits for
-            from_thread.check_cancelled()
-        time.sleep(_SECONDS_BETWEEN_TRIES)
-
-
-def _write(path: Path, content: bytes, put: Callable[[Path], object]) -> None:
+def _replace(path: Path, content: bytes, *, overwrite: bool) -> None:
     try:
-        prefix, _, suffix = _LEFT_OVER.format(name=path.name).partition("*")
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=prefix, suffix=suffix)
-        temporary = Path(name)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            put(temporary)
-            _sync_folder(path.parent)
-        finally:
-            temporary.unlink(missing_ok=True)
+        replace_file(path, content, overwrite=overwrite)
     except OSError as error:
         raise _storage(path, error) from error
 
@@ -184,17 +150,9 @@ def _write(path: Path, content: bytes, put: Callable[[Path], object]) -> None:
 def _change(path: Path, folder: Path, change: Callable[[], object]) -> None:
     try:
         change()
-        _sync_folder(folder)
+        sync_folder(folder)
     except OSError as error:
         raise _storage(path, error) from error
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _storage(path: Path, error: OSError) -> SecretsStorage:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from attrs import frozen
+from sideband.state import open_beneath
 
 from ._errors import SqlDenied, SqlMissing, SqlStorage
 
@@ -23,6 +24,8 @@ __all__ = ["DatabaseTarget", "check_database_name", "check_plain", "locate", "pi
 _LOGICAL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}\Z")
 # The system takes no longer path, and resolving one takes time by the square of its length.
 _LONGEST = 4_096
+# stands for the folder alone: it need not be one that may be listed
+_PLACE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY
 # files that engines keep beside a database: as a name of their own they would bypass the database's scope
 _COMPANIONS = ("-wal", "-shm", "-journal", ".duckdb.wal")
 
@@ -126,24 +129,16 @@ def pinned(target: DatabaseTarget) -> Iterator[tuple[int, int]]:
 
 def _open_folder(target: DatabaseTarget) -> int:
     """Open the folder of the file, one step at a time, none of which follows a link."""
-    # a folder may be passed through without the right to list it
-    flags = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-    folder = os.open("/", flags)
-    for part in target.file.parts[1:-1]:
-        try:
-            below = os.open(part, flags, dir_fd=folder)
-        except FileNotFoundError:
-            raise SqlMissing(target.name) from None
-        except OSError as error:
-            if error.errno in {errno.ELOOP, errno.ENOTDIR}:
-                raise SqlDenied(
-                    f"a folder on the way to `{target.name}` was replaced by a link", hint="try again once it is still"
-                ) from None
-            raise SqlStorage(target.name, error.strerror or type(error).__name__) from error
-        finally:
-            os.close(folder)
-        folder = below
-    return folder
+    try:
+        return open_beneath(Path("/"), target.file.parts[1:-1], _PLACE)
+    except FileNotFoundError:
+        raise SqlMissing(target.name) from None
+    except OSError as error:
+        if error.errno in {errno.ELOOP, errno.ENOTDIR}:
+            raise SqlDenied(
+                f"a folder on the way to `{target.name}` was replaced by a link", hint="try again once it is still"
+            ) from None
+        raise SqlStorage(target.name, error.strerror or type(error).__name__) from error
 
 
 def check_plain(name: str, found: os.stat_result) -> None:

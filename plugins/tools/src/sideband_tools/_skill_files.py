@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
+from sideband.state import open_beneath
+
 from ._errors import SkillFileUnreadable
 
 __all__ = ["list_files", "read_text"]
@@ -70,17 +72,8 @@ def _opened(skill: str, folder: Path, file: str) -> Iterator[int]:
     parts = PurePosixPath(file).parts
     if not parts or file.startswith("/") or ".." in parts or "\0" in file:
         raise SkillFileUnreadable(skill, file, "it is no path in the skill's folder")
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = open_beneath(Path(os.path.realpath(folder)), parts)
     try:
-        for part in parts[:-1]:
-            inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=descriptor)
-            os.close(descriptor)
-            descriptor = inner
-        # Without O_NONBLOCK, opening a pipe waits for somebody who writes into it.
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        inner = os.open(parts[-1], flags, dir_fd=descriptor)
-        os.close(descriptor)
-        descriptor = inner
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise SkillFileUnreadable(skill, file, "it is no file")
         yield descriptor

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sideband.confined_files import ConfinedFolder
 from sideband.ops import EgressRefused, OpContext
+from sideband_confined_files import ConfinedFolder
 
 from .._errors import SecretReturned
 from .._models import MEBIBYTE

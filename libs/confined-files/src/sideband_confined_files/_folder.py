@@ -1,12 +1,4 @@
-"""Files below one folder, named by others: nothing they name leads out, and nothing is ever half-written.
-
-Every path is walked step by step with descriptors, and no step follows a link, so that swapping a folder for a link
-between a check and its use gains nothing. Only ordinary files are read. What is written is there whole or not at all,
-for its owner only. All waits are cancellable; what blocks runs in threads.
-
-``normal_path`` checks paths below a folder of the host's own; ``resolved_path`` makes those elsewhere absolute, to be
-compared with a grant and then walked from ``/``.
-"""
+"""A folder whose files are named by others. All waits are cancellable; what blocks runs in threads."""
 
 from __future__ import annotations
 
@@ -19,81 +11,19 @@ from pathlib import Path
 from typing import TypeVar
 
 from anyio import CancelScope, CapacityLimiter, from_thread, to_thread
-from attrs import define, field, frozen
+from attrs import frozen
+from sideband.state import locked_folders
 
-from ._confined_errors import FileChanged, FileError, FileFailed, FileMissing, FileRefused, FileTaken, FileTooLarge
-from ._confined_listing import Entry, Kind, Listing, entry_of, list_folder
-from ._confined_paths import normal_path, parts_of, resolved_path
-from ._confined_steps import PIECE, digest_of, entered, locked, opened, ordinary, settle, translating
-from ._confined_writing import NewFile, check_expected, open_new
+from ._errors import FileRefused, FileTaken, FileTooLarge
+from ._listing import FolderEntry, Listing, entry_of, list_folder
+from ._paths import parts_of
+from ._reading import FileReader
+from ._steps import PIECE, digest_of, entered, opened, ordinary, settle, translating
+from ._writing import NewFile, check_expected, open_new
 
-__all__ = [
-    "ConfinedFolder",
-    "Entry",
-    "FileChanged",
-    "FileError",
-    "FileFailed",
-    "FileMissing",
-    "FileReader",
-    "FileRefused",
-    "FileTaken",
-    "FileTooLarge",
-    "Kind",
-    "Listing",
-    "NewFile",
-    "normal_path",
-    "resolved_path",
-]
+__all__ = ["ConfinedFolder"]
 
 T = TypeVar("T")
-
-
-@define
-class FileReader:
-    """An ordinary file that is open for reading.
-
-    Attributes:
-        path: how messages call it.
-        entry: what was known about it when it was opened.
-    """
-
-    path: str
-    entry: Entry
-    _descriptor: int
-    _limiter: CapacityLimiter | None
-    _position: int = field(default=0, init=False)
-
-    async def read(self, size: int = PIECE) -> bytes:
-        """The next piece, at most ``size`` bytes; empty at the end.
-
-        Raises:
-            FileFailed: the system refuses.
-        """
-        piece = await to_thread.run_sync(self._read, size, limiter=self._limiter)
-        self._position += len(piece)
-        return piece
-
-    def seek(self, position: int) -> None:
-        """Go on reading at this byte."""
-        self._position = position
-
-    async def digest(self) -> str:
-        """The SHA-256 of all of it, in hexadecimal, wherever it is read now.
-
-        Raises:
-            FileFailed: the system refuses.
-        """
-
-        def work() -> str:
-            with translating(self.path):
-                return digest_of(self._descriptor)
-
-        return await to_thread.run_sync(work, limiter=self._limiter)
-
-    def _read(self, size: int) -> bytes:
-        from_thread.check_cancelled()
-        with translating(self.path):
-            return os.pread(self._descriptor, size, self._position)
 
 
 @frozen
@@ -183,7 +113,7 @@ class ConfinedFolder:
         async with self._kept(open_it()) as file:
             yield file
 
-    async def entry(self, path: str) -> Entry:
+    async def entry(self, path: str) -> FolderEntry:
         """What is known about a path. A link is not followed.
 
         Raises:
@@ -192,7 +122,7 @@ class ConfinedFolder:
             FileFailed: the system refuses.
         """
 
-        def work() -> Entry:
+        def work() -> FolderEntry:
             if not parts_of(path):
                 with _folder(self, path) as folder:
                     return entry_of(path, os.fstat(folder))
@@ -277,7 +207,7 @@ class ConfinedFolder:
 
         def work() -> None:
             shown = self.shown(path)
-            with _parent(self, path) as (folder, name), translating(shown), locked(folder):
+            with _parent(self, path) as (folder, name), translating(shown), locked_folders(folder):
                 check_expected(folder, name, shown, expected)
                 ordinary(folder, name, shown)
                 os.unlink(name, dir_fd=folder)
@@ -334,7 +264,7 @@ class ConfinedFolder:
                 _parent(self, path) as (folder, name),
                 _parent(other, target, create=True) as (target_folder, target_name),
                 translating(shown_target),
-                locked(folder, target_folder),
+                locked_folders(folder, target_folder),
             ):
                 ordinary(folder, name, shown)
                 check_expected(folder, name, shown, expected)

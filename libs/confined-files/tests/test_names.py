@@ -4,7 +4,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from sideband.confined_files import FileChanged, FileMissing, FileRefused, FileTaken
+from sideband_confined_files import FileChanged, FileMissing, FileRefused, FileTaken
 
 pytestmark = pytest.mark.anyio
 EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"

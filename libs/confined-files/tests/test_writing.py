@@ -9,7 +9,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from sideband.confined_files import ConfinedFolder, FileChanged, FileFailed, FileRefused, FileTaken, FileTooLarge
+from sideband_confined_files import ConfinedFolder, FileChanged, FileFailed, FileRefused, FileTaken, FileTooLarge
 
 pytestmark = pytest.mark.anyio
 

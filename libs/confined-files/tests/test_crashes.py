@@ -10,7 +10,7 @@ import time
 WRITER = """
 import anyio
 from pathlib import Path
-from sideband.confined_files import ConfinedFolder
+from sideband_confined_files import ConfinedFolder
 
 async def main():
     folder = ConfinedFolder(Path(ROOT))
@@ -27,7 +27,7 @@ anyio.run(main)
 FILLER = """
 import anyio, sys
 from pathlib import Path
-from sideband.confined_files import ConfinedFolder, FileFailed
+from sideband_confined_files import ConfinedFolder, FileFailed
 
 async def main():
     root = Path(sys.argv[1])

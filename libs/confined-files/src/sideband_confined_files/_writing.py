@@ -1,4 +1,8 @@
-"""A new file that is there whole or not at all."""
+"""A new file that is there whole or not at all.
+
+``sideband.state`` writes files whole too, by their paths. Here others may change the paths meanwhile and may have made
+what is replaced, so that all is done by descriptors, without a name where the system can do that, and under a lock.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +16,10 @@ from pathlib import Path
 
 from anyio import CapacityLimiter, from_thread, to_thread
 from attrs import define, field
+from sideband.state import locked_folders
 
-from ._confined_errors import FileChanged, FileRefused, FileTaken, FileTooLarge
-from ._confined_steps import PIECE, digest_of, locked, opened, ordinary, settle, translating
+from ._errors import FileChanged, FileRefused, FileTaken, FileTooLarge
+from ._steps import PIECE, digest_of, opened, ordinary, settle, translating
 
 __all__ = ["NewFile", "check_expected", "open_new"]
 
@@ -96,7 +101,7 @@ class NewFile:
 
         def work() -> None:
             self._complete()
-            with translating(self.path), locked(self._folder):
+            with translating(self.path), locked_folders(self._folder):
                 self._place(overwrite or expected is not None, expected, permissions)
 
         await self._in_thread(work)

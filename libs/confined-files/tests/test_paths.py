@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sideband.confined_files import ConfinedFolder, FileRefused, normal_path, resolved_path
+from sideband_confined_files import ConfinedFolder, FileRefused, normal_path, resolved_path
 
 ELSEWHERE = [
     *("/", "/etc/passwd", "~/x", "~root", "..", "../x", "a/../../x", "a/./x", "./a", "a/..", ".hidden", "a/.git/x"),

@@ -7,30 +7,25 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import hashlib
 import os
 import stat
 import struct
 import sys
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from anyio import from_thread
+from sideband.state import open_beneath
 
-from ._confined_errors import FileError, FileFailed, FileMissing, FileRefused, FileTaken
+from ._errors import FileError, FileFailed, FileMissing, FileRefused, FileTaken
 
-__all__ = ["PIECE", "digest_of", "entered", "locked", "opened", "ordinary", "settle", "translating"]
+__all__ = ["PIECE", "digest_of", "entered", "opened", "ordinary", "settle", "translating"]
 
 PIECE = 1024 * 1024
-_STEP = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # without O_NONBLOCK, opening a pipe waits for its other end
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_PAUSE = 0.005
-_NO_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 # What the kernel shows of itself in the form of files: other processes' memory and environments among it. The numbers
 # are those of statfs(2): proc, sysfs, debugfs, tracefs, securityfs, configfs, cgroup, cgroup2, bpf, pstore, efivarfs,
 # binfmt_misc, selinux, smackfs, nsfs, fusectl.
@@ -94,19 +89,16 @@ def entered(
         forbidden = set(_identities(excluded))
         if create:
             root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        current = os.open(root, _STEP)
+        # a descriptor that only stands for a place, as those on the way do, can't be listed, locked or synced
+        current = open_beneath(
+            root,
+            (*parts, "."),
+            os.O_DIRECTORY,
+            create_folders=create,
+            check=lambda folder: _check_enterable(folder, forbidden, path),
+        )
     try:
         with translating(path):
-            _check_enterable(current, forbidden, path)
-            for name in parts:
-                following = _step(current, name, create=create)
-                os.close(current)
-                current = following
-                _check_enterable(current, forbidden, path)
-            # a descriptor that only stands for a place can't be listed, locked or synced
-            following = os.open(".", _FOLDER, dir_fd=current)
-            os.close(current)
-            current = following
             _check_not_the_kernels(current, path)
         yield current
     finally:
@@ -118,17 +110,6 @@ def _identities(folders: Iterable[Path]) -> Iterator[tuple[int, int]]:
         with contextlib.suppress(FileNotFoundError):
             found = folder.stat()
             yield found.st_dev, found.st_ino
-
-
-def _step(current: int, name: str, *, create: bool) -> int:
-    try:
-        return os.open(name, _STEP, dir_fd=current)
-    except FileNotFoundError:
-        if not create:
-            raise
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(name, mode=0o700, dir_fd=current)
-    return os.open(name, _STEP, dir_fd=current)
 
 
 def _check_enterable(folder: int, forbidden: set[tuple[int, int]], path: str) -> None:
@@ -215,33 +196,3 @@ def settle(folder: int, path: str) -> None:
         os.fsync(folder)
     except OSError as error:
         raise FileFailed(path, error.strerror or type(error).__name__, happened=True) from error
-
-
-@contextmanager
-def locked(*folders: int) -> Iterator[None]:
-    """Be the only one, of all processes that do the same, who changes names in these folders.
-
-    Several are locked in an order that is the same for everybody, so that two never wait for each other. Where a file
-    system has no locks, nobody waits.
-    """
-    distinct = {(found.st_dev, found.st_ino): folder for folder in folders if (found := os.fstat(folder))}
-    with contextlib.ExitStack() as held:
-        for _, folder in sorted(distinct.items()):
-            if _lock(folder):
-                held.callback(fcntl.flock, folder, fcntl.LOCK_UN)
-        yield
-
-
-def _lock(folder: int) -> bool:
-    while True:
-        try:
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            from_thread.check_cancelled()
-            time.sleep(_PAUSE)
-        except OSError as error:
-            if error.errno in _NO_LOCKS:
-                return False
-            raise
-        else:
-            return True

@@ -4,7 +4,7 @@ import contextlib
 import os
 
 import pytest
-from sideband.confined_files import ConfinedFolder
+from sideband_confined_files import ConfinedFolder
 
 
 @pytest.fixture(params=["asyncio", "trio"])

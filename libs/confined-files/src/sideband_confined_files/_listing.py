@@ -12,15 +12,15 @@ from typing import Literal
 from anyio import from_thread
 from attrs import frozen
 
-__all__ = ["Entry", "Kind", "Listing", "entry_of", "list_folder"]
+__all__ = ["EntryKind", "FolderEntry", "Listing", "entry_of", "list_folder"]
 
 _LOOK_AFTER = 1_000
 
-Kind = Literal["file", "folder", "link", "other"]
+EntryKind = Literal["file", "folder", "link", "other"]
 
 
 @frozen
-class Entry:
+class FolderEntry:
     """What is known about one name in a folder.
 
     Attributes:
@@ -32,7 +32,7 @@ class Entry:
     """
 
     name: str
-    kind: Kind
+    kind: EntryKind
     size: int
     modified: float
     permissions: int
@@ -48,17 +48,17 @@ class Listing:
         left_out: how many names were left out since they are hidden, or can't be written as text.
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[FolderEntry, ...]
     truncated: bool
     left_out: int
 
 
-def entry_of(name: str, found: os.stat_result) -> Entry:
+def entry_of(name: str, found: os.stat_result) -> FolderEntry:
     """What a name stands for, from what the system says about it."""
-    kinds: dict[int, Kind] = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "link"}
+    kinds: dict[int, EntryKind] = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "link"}
     kind = kinds.get(stat.S_IFMT(found.st_mode), "other")
     size = found.st_size if kind == "file" else 0
-    return Entry(name, kind, size, found.st_mtime, stat.S_IMODE(found.st_mode) & 0o777)
+    return FolderEntry(name, kind, size, found.st_mtime, stat.S_IMODE(found.st_mode) & 0o777)
 
 
 def list_folder(folder: int, limit: int, after: str, *, hidden: bool) -> Listing:

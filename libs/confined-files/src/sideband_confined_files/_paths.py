@@ -6,7 +6,7 @@ import os
 import re
 import unicodedata
 
-from ._confined_errors import FileRefused
+from ._errors import FileRefused
 
 __all__ = ["normal_path", "parts_of", "resolved_path"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 from collections.abc import Iterator
@@ -12,7 +11,10 @@ from uuid import uuid4
 
 from attrs import frozen
 
-__all__ = ["TemporaryFolder", "remove_leftovers", "sync_folder"]
+from ._locks import locked_folders, try_lock, wait_for_lock
+from ._writing import sync_folder
+
+__all__ = ["TemporaryFolder", "remove_temporary_folders"]
 
 _PREFIX = ".new-"
 
@@ -38,13 +40,15 @@ class TemporaryFolder:
             parent: the folder of those that are complete; made if it is not there.
         """
         parent.mkdir(parents=True, exist_ok=True)
-        remove_leftovers(parent)
+        remove_temporary_folders(parent)
         path = parent / f"{_PREFIX}{uuid4().hex}"
         # Until it is locked itself, it looks like a leftover.
         with _locked(parent):
             path.mkdir()
             descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-            _lock(descriptor)
+            # Some network file systems lock no folders; nothing is taken for a leftover there.
+            with suppress(OSError):
+                wait_for_lock(descriptor)
         return cls(path, descriptor)
 
     def put_in_place(self, target: Path) -> None:
@@ -69,7 +73,7 @@ class TemporaryFolder:
         os.close(self._descriptor)
 
 
-def remove_leftovers(parent: Path) -> None:
+def remove_temporary_folders(parent: Path) -> None:
     """Remove what hosts that were killed while they filled it have left in this folder. Another host's stay."""
     with _locked(parent):
         for path in parent.glob(f"{_PREFIX}*"):
@@ -81,10 +85,9 @@ def _is_abandoned(path: Path) -> bool:
     with suppress(OSError):
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return try_lock(descriptor)
         finally:
             os.close(descriptor)
-        return True
     return False
 
 
@@ -93,22 +96,7 @@ def _locked(folder: Path) -> Iterator[None]:
     """Only one process at a time; for moments."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        _lock(descriptor)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _lock(descriptor: int) -> None:
-    # Some network file systems lock no folders; nothing is taken for a leftover there.
-    with suppress(OSError):
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-
-
-def sync_folder(folder: Path) -> None:
-    """Have the names in it on disk."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
+        with locked_folders(descriptor):
+            yield
     finally:
         os.close(descriptor)

@@ -14,7 +14,7 @@ After any of them nothing was changed, except where a ``FileFailed`` says otherw
 
 from __future__ import annotations
 
-from .ops import OpFailed
+from sideband.ops import OpFailed
 
 __all__ = ["FileChanged", "FileError", "FileFailed", "FileMissing", "FileRefused", "FileTaken", "FileTooLarge"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from sideband.confined_files import ConfinedFolder, FileFailed, FileMissing, FileRefused, FileTooLarge
+from sideband_confined_files import ConfinedFolder, FileFailed, FileMissing, FileRefused, FileTooLarge
 
 pytestmark = pytest.mark.anyio
 

@@ -14,10 +14,10 @@ from pathlib import Path, PurePosixPath
 
 from attrs import frozen
 
+from ..errors import SidebandError
 from ._temporary_folders import TemporaryFolder
-from .errors import SidebandError
 
-__all__ = ["FolderFailed", "StoredFile", "digest_of", "publish"]
+__all__ = ["FolderFailed", "StoredFile", "folder_digest", "publish_folder"]
 
 
 class FolderFailed(SidebandError, OSError):
@@ -41,7 +41,7 @@ class StoredFile:
     executable: bool = False
 
 
-def digest_of(files: Iterable[StoredFile]) -> str:
+def folder_digest(files: Iterable[StoredFile]) -> str:
     """The name of the folder that holds exactly these files: 64 hexadecimal digits."""
     total = hashlib.sha256(b"sideband folder 1\n")
     for file in sorted(files, key=lambda file: file.path):
@@ -53,7 +53,7 @@ def digest_of(files: Iterable[StoredFile]) -> str:
     return total.hexdigest()
 
 
-def publish(parent: Path, files: Iterable[StoredFile]) -> Path:
+def publish_folder(parent: Path, files: Iterable[StoredFile]) -> Path:
     """Make sure that ``parent/<digest>`` holds exactly these files, read-only, and return it.
 
     The folder appears whole, by one rename, with everything on disk before it. If it is there already, from an
@@ -66,7 +66,7 @@ def publish(parent: Path, files: Iterable[StoredFile]) -> Path:
     content = tuple(files)
     for file in content:
         _check_path(file.path)
-    digest = digest_of(content)
+    digest = folder_digest(content)
     target = parent / digest
     try:
         if not target.exists():
@@ -76,7 +76,7 @@ def publish(parent: Path, files: Iterable[StoredFile]) -> Path:
         raise FolderFailed(
             f"`{target}` can't be written: {error.strerror or error}", hint="check free space and permissions"
         ) from error
-    if found is None or digest_of(found) != digest:
+    if found is None or folder_digest(found) != digest:
         raise FolderFailed(
             f"`{target}` is not what was stored there: a file was changed, added or removed",
             hint="find out who changed it, then delete the folder; it is written again when it is needed",

@@ -1,0 +1,58 @@
+"""How state is kept on a disk: the home folder, files and folders that are there whole or not at all, and locks.
+
+Plugins use it for files of their own. Everything here blocks, except ``FileLock.acquire_async``: async code runs it in
+a thread. Names are imported when they are first used, so that a fast start pays for the home folder alone.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._folders import FolderFailed, StoredFile, folder_digest, publish_folder
+    from ._home import default_home, make_home
+    from ._locks import FileLock, locked_folders, try_lock
+    from ._opening import open_beneath
+    from ._temporary_folders import TemporaryFolder, remove_temporary_folders
+    from ._writing import PartialFile, remove_partial_files, replace_file, sync_folder, write_state_file
+
+__all__ = [
+    "FileLock",
+    "FolderFailed",
+    "PartialFile",
+    "StoredFile",
+    "TemporaryFolder",
+    "default_home",
+    "folder_digest",
+    "locked_folders",
+    "make_home",
+    "open_beneath",
+    "publish_folder",
+    "remove_partial_files",
+    "remove_temporary_folders",
+    "replace_file",
+    "sync_folder",
+    "try_lock",
+    "write_state_file",
+]
+
+_HOMES = {
+    "_folders": ("FolderFailed", "StoredFile", "folder_digest", "publish_folder"),
+    "_home": ("default_home", "make_home"),
+    "_locks": ("FileLock", "locked_folders", "try_lock"),
+    "_opening": ("open_beneath",),
+    "_temporary_folders": ("TemporaryFolder", "remove_temporary_folders"),
+    "_writing": ("PartialFile", "remove_partial_files", "replace_file", "sync_folder", "write_state_file"),
+}
+_MODULE_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{_MODULE_OF[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

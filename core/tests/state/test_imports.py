@@ -1,0 +1,29 @@
+"""State is at the bottom of the kernel, and cheap to begin with."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import sideband.state
+
+
+def test_it_imports_nothing_of_the_kernel_but_its_errors():
+    found = set()
+    for path in Path(sideband.state.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.level == 2:
+                found.add(node.module)
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            assert not [name for name in names if name.partition(".")[0] == "sideband"], path
+    assert found == {"errors"}
+
+
+def test_a_fast_start_imports_the_home_folder_alone():
+    probe = (
+        "import sys; from sideband.state import default_home; default_home()\n"
+        "print([name for name in sys.modules if name.partition('.')[0] in {'attr', 'attrs', 'anyio', 'pydantic'}])"
+    )
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
