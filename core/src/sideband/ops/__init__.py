@@ -19,6 +19,7 @@ from ._errors import (
     OpUnavailable,
 )
 from ._levels import Level
+from ._params import OpParams
 from ._recorded import Reconciled, Recorded, Undo, UndoStep
 from ._scope import Scope
 from ._sdk import render_family, write_sdk
@@ -43,6 +44,7 @@ __all__ = [
     "OpFailed",
     "OpFamily",
     "OpNotFound",
+    "OpParams",
     "OpParamsInvalid",
     "OpResultInvalid",
     "OpSpec",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from base64 import b64decode
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, Field, StringConstraints, model_validator
+from sideband.ops import OpParams
 
 __all__ = [
     "BlobDeleteParams",
@@ -22,16 +23,11 @@ __all__ = [
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
-class _BlobParams(BaseModel):
-    # an error about a parameter must not carry the value of another one
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
-
-
-class _BlobDigestParams(_BlobParams):
+class _BlobDigestParams(OpParams):
     sha256: Digest = Field(description="the digest of its content: 64 lower-case hexadecimal digits")
 
 
-class BlobPutParams(_BlobParams):
+class BlobPutParams(OpParams):
     """Parameters of `blobs.put`."""
 
     content: str | bytes | None = Field(None, description="what to keep; text is kept as UTF-8")
@@ -69,7 +65,7 @@ class BlobDeleteParams(_BlobDigestParams):
     """Parameters of `blobs.delete`."""
 
 
-class BlobListParams(_BlobParams):
+class BlobListParams(OpParams):
     """Parameters of `blobs.list`."""
 
     limit: int | None = Field(None, ge=1, description="how many at most")

@@ -9,12 +9,12 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     Strict,
     WithJsonSchema,
     model_validator,
 )
+from sideband.ops import OpParams
 
 __all__ = [
     "AesCbcDecryptParams",
@@ -78,12 +78,7 @@ Handle = Annotated[str, AfterValidator(_check_handle)]
 Key = Annotated[Data, Field(min_length=1, max_length=_LONGEST_KEY)]
 
 
-class _CryptoParams(BaseModel):
-    # an error about a parameter must not carry a key
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
-
-
-class _WithKey(_CryptoParams):
+class _WithKey(OpParams):
     """A key: its bytes, or the name under which the host keeps it."""
 
     key: Key | None = Field(default=None, repr=False)
@@ -96,7 +91,7 @@ class _WithKey(_CryptoParams):
         return self
 
 
-class HashParams(_CryptoParams):
+class HashParams(OpParams):
     """Parameters of `crypto.hash`."""
 
     data: Data
@@ -118,14 +113,14 @@ class HmacVerifyParams(HmacParams):
     mac: Annotated[Raw, Field(max_length=64)]
 
 
-class CompareParams(_CryptoParams):
+class CompareParams(OpParams):
     """Parameters of `crypto.compare`."""
 
     a: Data
     b: Data
 
 
-class RandomParams(_CryptoParams):
+class RandomParams(OpParams):
     """Parameters of `crypto.random`."""
 
     length: Annotated[int, Field(ge=1, le=64 * 1024)] = 32
@@ -213,13 +208,13 @@ class VerifyParams(SignParams):
     signature: Annotated[Raw, Field(max_length=4096)]
 
 
-class GenerateKeyParams(_CryptoParams):
+class GenerateKeyParams(OpParams):
     """Parameters of `crypto.generate_key`."""
 
     kind: KeyKind
 
 
-class CreateKeyParams(_CryptoParams):
+class CreateKeyParams(OpParams):
     """Parameters of `crypto.create_key`."""
 
     kind: KeyKind

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, Field, StringConstraints, model_validator
+from sideband.ops import OpParams
 from sideband_confined_files import EntryKind
 
 __all__ = [
@@ -35,12 +36,7 @@ Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Pattern = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
-class _FileParams(BaseModel):
-    # an error about a parameter must not carry the value of another one
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
-
-
-class _FilePathParams(_FileParams):
+class _FilePathParams(OpParams):
     path: PathText = Field(description="below the host's folder for files, or absolute")
 
 
@@ -68,7 +64,7 @@ class FileWriteParams(_FilePathParams):
         return self
 
 
-class FileListParams(_FileParams):
+class FileListParams(OpParams):
     """Parameters of `files.list`."""
 
     path: PathText = Field(".", description="the folder; by default the host's own for files")
@@ -77,7 +73,7 @@ class FileListParams(_FileParams):
     hidden: bool = Field(default=False, description="names that begin with a dot too")
 
 
-class FileFindParams(_FileParams):
+class FileFindParams(OpParams):
     """Parameters of `files.find`."""
 
     pattern: Pattern = Field(description="such as `**/*.csv`: `*` and `?` within a name, `**` any folders")

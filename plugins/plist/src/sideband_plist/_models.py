@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import Field, WithJsonSchema
+from sideband.ops import OpParams
 
 __all__ = ["DumpParams", "ParseParams"]
 
@@ -12,11 +13,7 @@ Step = Annotated[int, Field(ge=0)] | Annotated[str, Field(max_length=1024)]
 Path = Annotated[int, Field(ge=0)] | Annotated[list[Step], Field(max_length=64)]
 
 
-class _PlistParams(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
-
-
-class ParseParams(_PlistParams):
+class ParseParams(OpParams):
     """Parameters of `plist.parse`."""
 
     data: Annotated[
@@ -26,7 +23,7 @@ class ParseParams(_PlistParams):
     typed: bool = False
 
 
-class DumpParams(_PlistParams):
+class DumpParams(OpParams):
     """Parameters of `plist.dump`."""
 
     value: Any

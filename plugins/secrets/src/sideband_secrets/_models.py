@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, Field, model_validator
+from sideband.ops import OpParams
 
 from ._origins import normal_origin
 
@@ -83,45 +84,40 @@ Headers = Annotated[dict[str, str], AfterValidator(_check_headers), Field(max_le
 Passphrase = Annotated[str, AfterValidator(_check_passphrase)]
 
 
-class _SecretParams(BaseModel):
-    # an error about a parameter must not carry a value
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
-
-
-class SecretSetParams(_SecretParams):
+class SecretSetParams(OpParams):
     """Parameters of `secrets.set`."""
 
     name: Name
     value: Value
     origins: Origins = ()
-    headers: Headers = {}
+    headers: Headers = Field({})
 
 
-class SecretRotateParams(_SecretParams):
+class SecretRotateParams(OpParams):
     """Parameters of `secrets.rotate`."""
 
     name: Name
     value: Value
 
 
-class SecretNameParams(_SecretParams):
+class SecretNameParams(OpParams):
     """Parameters of ops that need a name only."""
 
     name: Name
 
 
-class SecretReadParams(_SecretParams):
+class SecretReadParams(OpParams):
     """Parameters of `secrets.read` and `secrets.read_binary`."""
 
     name: Name
     previous: bool = False
 
 
-class SecretListParams(_SecretParams):
+class SecretListParams(OpParams):
     """Parameters of `secrets.list`: none."""
 
 
-class SecretRekeyParams(_SecretParams):
+class SecretRekeyParams(OpParams):
     """Parameters of `secrets.rekey`."""
 
     to: Literal["file", "passphrase"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, field_validator
+from pydantic import AfterValidator, BaseModel, Field, FiniteFloat, field_validator
+from sideband.ops import OpParams
 
 from ._places import check_place, places_of
 from ._programs import check_binary
@@ -28,11 +29,8 @@ Argument = Annotated[str, AfterValidator(_check_argument)]
 PlaceText = Annotated[str, AfterValidator(check_place)]
 
 
-class ShellRunParams(BaseModel):
+class ShellRunParams(OpParams):
     """Parameters of `shell.run`."""
-
-    # an error about a parameter must not carry the value of another one
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     binary: Annotated[str, AfterValidator(check_binary)] = Field(
         description="a name such as `git`, or an absolute path"

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 import attrs
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints
-from sideband.ops import Scope
+from pydantic import AfterValidator, BaseModel, Field, FiniteFloat, StringConstraints
+from sideband.ops import OpParams, Scope
 
 from ._paths import check_database_name, scope_path
 
@@ -67,18 +67,13 @@ class SqlScope(Scope, family="sql"):
     mode: str | None = None
 
 
-class _SqlParams(BaseModel):
-    # an error about a parameter must not carry the value of another one
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
-
-
-class _WithSql(_SqlParams):
+class _WithSql(OpParams):
     sql: Sql
 
 
-class _OnDatabase(_SqlParams):
+class _OnDatabase(OpParams):
     db: Database
-    attach: Attached = {}
+    attach: Attached = Field({})
 
     def scopes(self, mode: str) -> Iterator[SqlScope]:
         """What the grant must cover: the database in this mode, and reading each attached one."""
@@ -90,14 +85,14 @@ class _OnDatabase(_SqlParams):
 class QueryParams(_OnDatabase, _WithSql):
     """Parameters of `sql.query`."""
 
-    params: Bindings = []
+    params: Bindings = Field([])
     max_rows: Annotated[int, Field(ge=1)] | None = None
 
 
 class ExecuteParams(_OnDatabase, _WithSql):
     """Parameters of `sql.execute`."""
 
-    params: Bindings = []
+    params: Bindings = Field([])
 
 
 class ExecuteManyParams(_OnDatabase, _WithSql):
@@ -106,11 +101,11 @@ class ExecuteManyParams(_OnDatabase, _WithSql):
     rows: Annotated[list[Bindings], Field(max_length=100_000)]
 
 
-class Statement(_SqlParams):
+class Statement(OpParams):
     """One statement of a transaction."""
 
     sql: Sql
-    params: Bindings = []
+    params: Bindings = Field([])
 
 
 class TransactionParams(_OnDatabase):
@@ -122,17 +117,17 @@ class TransactionParams(_OnDatabase):
 class OpenParams(_OnDatabase, _WithSql):
     """Parameters of `sql.open`."""
 
-    params: Bindings = []
+    params: Bindings = Field([])
 
 
-class FetchParams(_SqlParams):
+class FetchParams(OpParams):
     """Parameters of `sql.fetch`."""
 
     cursor: CursorId
     max_rows: Annotated[int, Field(ge=1)] | None = None
 
 
-class CloseParams(_SqlParams):
+class CloseParams(OpParams):
     """Parameters of `sql.close`."""
 
     cursor: CursorId
@@ -141,11 +136,11 @@ class CloseParams(_SqlParams):
 class ExportParams(_OnDatabase, _WithSql):
     """Parameters of `sql.export`."""
 
-    params: Bindings = []
+    params: Bindings = Field([])
     format: Literal["jsonl", "csv"] = "jsonl"
 
 
-class RevertParams(_SqlParams):
+class RevertParams(OpParams):
     """Parameters of `sql.revert`."""
 
     db: Database
