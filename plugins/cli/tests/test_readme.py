@@ -5,8 +5,8 @@ from pathlib import Path
 import attrs
 from sideband.hooks import HOOK_SPECS, AgentStart, Effect, Kind
 from sideband.ops import Level, Origin
-from sideband_cli._agent_events import event_data
-from sideband_cli._output import first_sentence
+from sideband_cli._agent._json_lines import event_data
+from sideband_cli._terminal._tables import first_sentence
 
 README = Path(__file__).parents[1] / "README.md"
 

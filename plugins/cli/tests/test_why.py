@@ -17,8 +17,8 @@ from sideband.providers import ProviderError
 from sideband.tools import tool
 from sideband_agent import Agent
 from sideband_agent.sessions import MessageEntry, Sessions
-from sideband_cli._why import explain
-from sideband_cli._why_text import describe_why, why_data
+from sideband_cli._audit._explain import explain
+from sideband_cli._audit._why_text import describe_why, why_data
 from sideband_scripted import Scripted, Turn
 
 pytestmark = pytest.mark.anyio

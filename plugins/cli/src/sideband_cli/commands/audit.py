@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from sideband import UsageError
 from sideband.commands import Command
 
-from .._arguments import count, moment
-from .._hosting import add_host_options, make_host, run
-from .._ledger import describe_verdict, effects_table, entries_table, record_data, verdict_data
-from .._output import print_data
+from .._arguments._types import count, moment
+from .._audit._record_text import describe_verdict, effects_table, entries_table, record_data, verdict_data
+from .._host._options import add_host_options, make_host
+from .._host._running import run
+from .._terminal._printing import print_data
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -102,8 +103,8 @@ def _verify(arguments: Namespace) -> int:
 def _why(arguments: Namespace) -> int:
     from sideband_agent.sessions import Sessions
 
-    from .._why import explain
-    from .._why_text import describe_why, why_data
+    from .._audit._explain import explain
+    from .._audit._why_text import describe_why, why_data
 
     wanted = arguments.wanted
     why = _ask(arguments, lambda host: explain(host.ledger.folder, Sessions(host.store, host.home), wanted))

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 from sideband.commands import Command
 
-from .._approvals import Questions, ask_at_terminal
-from .._arguments import seconds
-from .._calls import result_data
-from .._hosting import add_host_options, make_host, run
-from .._output import Progressbar, notice, print_json, print_result
-from .._skill_dirs import add_skill_dirs, skill_hint
-from .._values import read_values
+from .._arguments._key_values import read_values
+from .._arguments._types import seconds
+from .._host._options import add_host_options, make_host
+from .._host._running import run
+from .._skills._dirs import add_skill_dirs, skill_hint
+from .._terminal._effect_text import result_data
+from .._terminal._printing import notice, print_json, print_result
+from .._terminal._progressbar import Progressbar
+from .._terminal._questions import Questions, ask_at_terminal
 
 if TYPE_CHECKING:
     from sideband.workers import LogLine

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from sideband.commands import Command
 
-from .._approvals import grant_all
-from .._calls import describe_effects, result_data
-from .._hosting import add_host_options, make_host, run
-from .._ledger import describe_verdict, verdict_data
-from .._output import Progressbar, format_table, notice, paragraph, print_json
+from .._audit._record_text import describe_verdict, verdict_data
+from .._host._options import add_host_options, make_host
+from .._host._running import run
+from .._terminal._effect_text import describe_effects, result_data
+from .._terminal._printing import notice, print_json
+from .._terminal._progressbar import Progressbar
+from .._terminal._questions import grant_all
+from .._terminal._tables import format_table, paragraph
 
 if TYPE_CHECKING:
     from sideband import CallResult, Host

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from sideband.commands import Command
 
-from .._hosting import add_host_options, load, load_plugins, run
-from .._ledger import describe_verdict, verdict_data
-from .._output import format_table, paragraph, print_data
+from .._audit._record_text import describe_verdict, verdict_data
+from .._host._options import add_host_options, load
+from .._host._plugins import load_plugins
+from .._host._running import run
+from .._terminal._printing import print_data
+from .._terminal._tables import format_table, paragraph
 
 if TYPE_CHECKING:
     from sideband import Host

@@ -7,8 +7,9 @@ from typing import Any
 
 from sideband.commands import Command
 
-from .._hosting import add_json_option
-from .._output import first_sentence, format_table, print_data, terminal_width
+from .._host._options import add_json_option
+from .._terminal._printing import print_data
+from .._terminal._tables import first_sentence, format_table, terminal_width
 
 __all__ = ["sideband_commands"]
 

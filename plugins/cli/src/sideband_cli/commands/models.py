@@ -8,8 +8,10 @@ from typing import Any
 
 from sideband.commands import Command
 
-from .._hosting import add_host_options, make_host, run
-from .._output import format_table, paragraph, print_data, terminal_width
+from .._host._options import add_host_options, make_host
+from .._host._running import run
+from .._terminal._printing import print_data
+from .._terminal._tables import format_table, paragraph, terminal_width
 
 __all__ = ["sideband_commands"]
 

@@ -6,12 +6,14 @@ from argparse import ArgumentParser, Namespace
 
 from sideband.commands import Command
 
-from .._approvals import Questions, ask_at_terminal
-from .._arguments import seconds
-from .._calls import effect_data
-from .._hosting import add_host_options, make_host, run
-from .._output import Progressbar, print_json, print_result
-from .._values import read_values
+from .._arguments._key_values import read_values
+from .._arguments._types import seconds
+from .._host._options import add_host_options, make_host
+from .._host._running import run
+from .._terminal._effect_text import effect_data
+from .._terminal._printing import print_json, print_result
+from .._terminal._progressbar import Progressbar
+from .._terminal._questions import Questions, ask_at_terminal
 
 __all__ = ["sideband_commands"]
 

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from sideband.commands import Command
 
-from .._hosting import add_host_options, make_host, run
-from .._output import first_sentence, format_table, notice, print_data
+from .._host._options import add_host_options, make_host
+from .._host._plugins import op_families
+from .._host._running import run
+from .._terminal._printing import print_data
+from .._terminal._tables import first_sentence, format_table
 
 if TYPE_CHECKING:
     from sideband.ops import OpSpec
@@ -38,21 +41,12 @@ def _run(arguments: Namespace) -> int:
 
 def _list(arguments: Namespace) -> int:
     async def main() -> list[OpSpec]:
-        from sideband.plugins import PluginError
-
-        found: list[OpSpec] = []
         async with make_host(arguments) as host:
-            names = [arguments.family] if arguments.family else host.plugins.names("op")
-            for name in names:
-                try:
-                    plugin = await host.broker.ops.plugin(name)
-                except PluginError as error:
-                    if arguments.family:
-                        raise
-                    notice(f"notice: {error.message}")
-                    continue
-                found.extend(plugin.contribution.ops)
-        return sorted(found, key=lambda spec: spec.name)
+            if arguments.family:
+                families = [(await host.broker.ops.plugin(arguments.family)).contribution]
+            else:
+                families = await op_families(host)
+        return sorted((spec for family in families for spec in family.ops), key=lambda spec: spec.name)
 
     specs = run(main)
     rows = [

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from sideband.commands import Command
 
-from .._hosting import add_host_options, load, load_plugins, make_host, run
-from .._output import format_table, paragraph, print_data
+from .._host._options import add_host_options, load, make_host
+from .._host._plugins import load_plugins
+from .._host._running import run
+from .._terminal._printing import print_data
+from .._terminal._tables import format_table, paragraph
 
 if TYPE_CHECKING:
     from sideband.plugins import PluginRecord

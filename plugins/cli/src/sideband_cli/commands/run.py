@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from sideband import UsageError
 from sideband.commands import Command
 
-from .._agent_input import read_files, read_prompt
-from .._agent_options import add_agent_options, open_agent
-from .._hosting import run
+from .._agent._input import read_files, read_prompt
+from .._agent._options import add_agent_options, open_agent
+from .._host._running import run
 
 if TYPE_CHECKING:
     from sideband_agent import Agent, RunResult
@@ -49,13 +49,14 @@ def _run(arguments: Namespace) -> int:
 
 
 async def _show(arguments: Namespace, do: Callable[[Agent], Awaitable[RunResult | None]]) -> int:
-    from .._activity import Activity
-    from .._agent_events import print_event, print_line
-    from .._approvals import Questions, ask_at_terminal
-    from .._interrupts import aborting_on_interrupt
-    from .._output import Progressbar, notice
-    from .._run_output import RunOutput
-    from .._run_results import exit_code, result_line, tell_end
+    from .._agent._activity import Activity
+    from .._agent._interrupts import aborting_on_interrupt
+    from .._agent._json_lines import print_event, print_line
+    from .._agent._run_output import RunOutput
+    from .._agent._run_results import exit_code, result_line, tell_end
+    from .._terminal._printing import notice
+    from .._terminal._progressbar import Progressbar
+    from .._terminal._questions import Questions, ask_at_terminal
 
     bar = Progressbar()
     output = RunOutput(bar)

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 from sideband.commands import Command
 
-from .._hosting import add_host_options, make_host, run
-from .._output import notice, print_data
+from .._host._options import add_host_options, make_host
+from .._host._plugins import op_families
+from .._host._running import run
+from .._terminal._printing import print_data
 
 if TYPE_CHECKING:
     from sideband.ops import OpFamily
@@ -38,16 +40,8 @@ def _run(arguments: Namespace) -> int:
 
 
 async def _families(arguments: Namespace) -> list[OpFamily]:
-    from sideband.plugins import PluginError
-
-    found = []
     async with make_host(arguments) as host:
-        for name in host.plugins.names("op"):
-            try:
-                found.append((await host.broker.ops.plugin(name)).contribution)
-            except PluginError as error:
-                notice(f"notice: {error.message}")
-    return found
+        return await op_families(host)
 
 
 def _write(folder: Path, families: list[OpFamily]) -> list[Path]:

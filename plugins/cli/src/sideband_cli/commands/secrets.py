@@ -13,8 +13,10 @@ from typing import Any
 from sideband import UsageError
 from sideband.commands import Command
 
-from .._hosting import add_host_options, make_host, run
-from .._output import format_table, notice, print_data
+from .._host._options import add_host_options, make_host
+from .._host._running import run
+from .._terminal._printing import notice, print_data
+from .._terminal._tables import format_table
 
 __all__ = ["sideband_commands"]
 

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from sideband.commands import Command
 
-from .._agent_options import session_meant
-from .._arguments import count
-from .._hosting import add_host_options, make_host, run
-from .._output import notice, print_data, print_json
-from .._session_tree import tree_lines
-from .._session_views import info_data, sessions_table, show_session, tree_data
+from .._arguments._types import count
+from .._host._options import add_host_options, make_host
+from .._host._running import run
+from .._sessions._lookup import session_meant
+from .._sessions._session_text import info_data, sessions_table, show_session, tree_data
+from .._sessions._tree_text import tree_lines
+from .._terminal._printing import notice, print_data, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 from sideband import UsageError
 from sideband.commands import Command
 
-from .._hosting import add_host_options, make_host, run
-from .._output import format_table, notice, print_data
-from .._skill_dirs import add_skill_dirs, skill_hint
-from .._skill_packages import describe_packages, find_environment, install, packages_data
+from .._host._options import add_host_options, make_host
+from .._host._plugins import op_families
+from .._host._running import run
+from .._skills._dirs import add_skill_dirs, skill_hint
+from .._skills._packages import describe_packages, find_environment, install, packages_data
+from .._terminal._printing import notice, print_data
+from .._terminal._tables import format_table
 
 if TYPE_CHECKING:
-    from sideband import Host
     from sideband.environments import Environment
     from sideband.loading import LoadedSkills, SkillProblem, SkillSpec
-    from sideband.ops import OpFamily
 
 __all__ = ["sideband_commands"]
 
@@ -127,7 +128,7 @@ def _validate(arguments: Namespace) -> int:
     async def main() -> list[SkillProblem]:
         problems: list[SkillProblem] = []
         async with make_host(arguments) as host:
-            families = await _families(host)
+            families = await op_families(host)
             for name in host.plugins.names("loader"):
                 for loader in (await host.plugins.load("loader", name)).contribution:
                     problems += await loader.validate(arguments.folder, families=families)
@@ -139,18 +140,6 @@ def _validate(arguments: Namespace) -> int:
     if problems:
         notice(f"{len(problems)} problems, {sum(problem.fatal for problem in problems)} of them fatal")
     return 1 if problems else 0
-
-
-async def _families(host: Host) -> list[OpFamily]:
-    from sideband.plugins import PluginError
-
-    families = []
-    for name in host.plugins.names("op"):
-        try:
-            families.append((await host.broker.ops.plugin(name)).contribution)
-        except PluginError as error:
-            notice(f"notice: {error.message}")
-    return families
 
 
 def _describe_limits(skill: SkillSpec) -> list[str]:

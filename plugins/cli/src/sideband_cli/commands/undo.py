@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 
 from sideband.commands import Command
 
-from .._approvals import Ask, Questions, ask_at_terminal
-from .._hosting import add_host_options, make_host, run
-from .._output import Progressbar, clean, notice, print_data, print_json
+from .._host._options import add_host_options, make_host
+from .._host._running import run
+from .._terminal._clean import clean
+from .._terminal._printing import notice, print_data, print_json
+from .._terminal._progressbar import Progressbar
+from .._terminal._questions import Ask, Questions, ask_at_terminal
 
 if TYPE_CHECKING:
     from sideband import EffectReport, Host
@@ -47,7 +50,7 @@ def _run(arguments: Namespace) -> int:
 
 
 def _show(arguments: Namespace, plan: UndoPlan) -> int:
-    from .._undo_text import describe_plan, undo_data
+    from .._undo._plan_text import describe_plan, undo_data
 
     print_data(arguments, undo_data(plan), describe_plan(plan))
     return 0
@@ -59,9 +62,9 @@ async def _nothing_to_do(arguments: Namespace, host: Host, plan: UndoPlan) -> in
     Raises:
         UndoImpossible: it was not taken back, and can't be.
     """
-    from .._taken_back import chain_of
-    from .._undo_errors import UndoImpossible
-    from .._undo_text import describe_chain, undo_data
+    from .._errors import UndoImpossible
+    from .._undo._plan_text import describe_chain, undo_data
+    from .._undo._taken_back import chain_of
 
     chain = await chain_of(host.ledger.folder, plan.effect)
     if not chain and not plan.steps:
@@ -76,8 +79,8 @@ async def _agree(arguments: Namespace, plan: UndoPlan, ask: Ask | None) -> None:
     Raises:
         UndoDeclined: the person said no, or nobody can be asked.
     """
-    from .._undo_errors import UndoDeclined
-    from .._undo_text import describe_plan
+    from .._errors import UndoDeclined
+    from .._undo._plan_text import describe_plan
 
     text = describe_plan(plan)
     if arguments.yes:
@@ -91,7 +94,7 @@ async def _agree(arguments: Namespace, plan: UndoPlan, ask: Ask | None) -> None:
 
 
 async def _do(arguments: Namespace, host: Host, plan: UndoPlan) -> int:
-    from .._undo_text import describe_gone, undo_data
+    from .._undo._plan_text import describe_gone, undo_data
 
     effects: list[EffectReport] = []
     gone = await host.undo(plan, on_effect=effects.append)
