@@ -18,6 +18,7 @@ from sideband.tools import tool
 from sideband_agent import Agent
 from sideband_agent.sessions import MessageEntry, Sessions
 from sideband_cli._audit._explain import explain
+from sideband_cli._audit._history import SessionHistory
 from sideband_cli._audit._why_text import describe_why, why_data
 from sideband_scripted import Scripted, Turn
 
@@ -94,7 +95,7 @@ def stage(tmp_path):
 
 
 async def why_of(agent, wanted):
-    return await explain(agent.host.ledger.folder, Sessions(agent.host.store, agent.host.home), wanted)
+    return await explain(agent.host.ledger.folder, SessionHistory(Sessions(agent.host.store, agent.host.home)), wanted)
 
 
 async def effects(agent, **filters):
@@ -118,7 +119,7 @@ async def test_an_effect_is_explained_from_the_prompt_over_model_and_tool_to_its
         why = await why_of(agent, effect.effect)
     in_order(
         describe_why(why),
-        f"session     {why.place.session} `bells`",
+        f"session     {why.where.session} `bells`",
         f"run         {result.run}, interactive, completed",
         "said by     user, ",
         "  | ring the bell",
@@ -279,8 +280,8 @@ async def test_what_a_child_did_is_explained_from_its_parents_prompt(stage):
         await agent.invoke("let somebody ring")
         (effect,) = await effects(agent, op="bell.ring")
         why = await why_of(agent, effect.effect)
-        above = await why_of(agent, f"{agent.session.id}:{why.parent.place.run}:0.0")
-    assert why.parent.place == above.place
+        above = await why_of(agent, f"{agent.session.id}:{why.parent.where.run}:0.0")
+    assert why.parent.where == above.where
     in_order(
         describe_why(why),
         "  | let somebody ring",

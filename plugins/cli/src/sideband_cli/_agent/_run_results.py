@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sideband.exit_codes import ExitCode
+
 from .._terminal._printing import notice
 from .._terminal._words import describe_moment, describe_usage
 
@@ -12,13 +14,11 @@ if TYPE_CHECKING:
 
 __all__ = ["describe_problem", "exit_code", "result_line", "tell_end"]
 
-_PROVIDER_FAILED = 4
 
-
-def exit_code(result: RunResult) -> int:
+def exit_code(result: RunResult) -> ExitCode:
     """What the command ends with: also where the run only waits, who made it wait is told."""
     waits_for_provider = result.status == "parked" and (result.error or {}).get("code", "").startswith("provider.")
-    return _PROVIDER_FAILED if waits_for_provider else result.exit_code
+    return ExitCode.UNAVAILABLE if waits_for_provider else result.exit_code
 
 
 def result_line(result: RunResult, agent: Agent) -> dict[str, Any]:

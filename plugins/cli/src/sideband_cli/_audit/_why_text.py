@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sideband.ledger import EffectRecord
     from sideband_agent.sessions import MessageEntry
 
-    from ._explain import Why
+    from ._why import Why
 
 __all__ = ["describe_why", "why_data"]
 
@@ -57,29 +57,31 @@ def _taken_back(why: Why) -> Iterator[str]:
 def _sections(why: Why) -> Iterator[str]:
     if why.parent is not None:
         yield from _sections(why.parent)
-    if why.place is not None:
+    if why.where is not None:
         yield _asked(why)
-        if why.place.model_step:
+        if why.where.model_step:
             yield _model(why)
-        if why.place.call:
+        if why.where.call:
             yield _tool(why)
-    if why.below and (why.place is not None or len(why.below) > 1):
+    if why.below and (why.where is not None or len(why.below) > 1):
         yield _below(why)
 
 
 def _asked(why: Why) -> str:
     """Who asked, and for what."""
-    place = why.place
-    assert place is not None  # noqa: S101  asked about before
+    where = why.where
+    assert where is not None  # noqa: S101  asked about before
     lines = ["asked by" if why.parent is None else "a child agent, for this call"]
     if why.session is not None:
         name = f" `{one_line(why.session.name)}`" if why.session.name else ""
-        lines += labelled("session", f"{place.session}{name}")
+        lines += labelled("session", f"{where.session}{name}")
+    elif not why.sessions_read:
+        lines += labelled("session", where.session)
     elif why.parent is not None:
-        lines += labelled("session", f"{place.session}, which ended with the agent")
+        lines += labelled("session", f"{where.session}, which ended with the agent")
     else:
-        lines += labelled("session", f"{place.session}, which is not there any more: what was said is not known")
-    lines += labelled("run", place.run + _run(why))
+        lines += labelled("session", f"{where.session}, which is not there any more: what was said is not known")
+    lines += labelled("run", where.run + _run(why))
     for time in why.resumed:
         lines += labelled("gone on", local_time(time))
     for entry in why.asked:
@@ -99,9 +101,9 @@ def _run(why: Why) -> str:
 
 def _model(why: Why) -> str:
     """What the model said, and how often it was asked."""
-    place, message = why.place, why.model_message
-    assert place is not None  # noqa: S101  asked about before
-    lines = [f"model step {place.model_step}"]
+    where, message = why.where, why.model_message
+    assert where is not None  # noqa: S101  asked about before
+    lines = [f"model step {where.model_step}"]
     model = message.model if message else next((str(one.params.get("model")) for one in why.tries), "not known")
     took = f", {describe_duration(why.tries[-1].ms / 1_000)}" if why.tries and why.tries[-1].ms is not None else ""
     lines += labelled("model", one_line(model) + took)
@@ -114,9 +116,9 @@ def _model(why: Why) -> str:
     if why.answer is not None:
         lines += _quoted(why.answer)
     calls = [one_line(call.name) + (" (this one)" if call == why.part else "") for call in _parts(why)]
-    if len(calls) > 1 or (calls and not place.call):
+    if len(calls) > 1 or (calls and not where.call):
         lines += labelled("asked for", ", ".join(calls))
-    if not place.call:
+    if not where.call:
         lines += [line for one in why.calls for line in labelled("call", f"{effect_label(one)} ({one.effect})")]
     return "\n".join(lines)
 
@@ -132,9 +134,9 @@ def _try(record: EffectRecord) -> str:
 
 def _tool(why: Why) -> str:
     """The tool call, what guards said of it, and what came of it."""
-    place = why.place
-    assert place is not None  # noqa: S101  asked about before
-    lines = [f"tool call {place.call}"]
+    where = why.where
+    assert where is not None  # noqa: S101  asked about before
+    lines = [f"tool call {where.call}"]
     name, call, arguments = _called(why)
     lines += labelled("tool", one_line(name))
     lines += labelled("id", one_line(call))
@@ -205,19 +207,19 @@ def why_data(why: Why) -> dict[str, Any]:
         "parts": [{"effect": one.effect, "op": one.op, "status": one.status} for one in why.parts],
         "taken_back": [{"effect": one.effect, "op": one.op, "status": one.status} for one in why.taken_back],
     }
-    if why.place is None:
+    if why.where is None:
         return {**effect, **undoing, "effects": _records(why.below)}
-    place = why.place
+    where = why.where
     return {
         **effect,
         **undoing,
         "session": {
-            "id": place.session,
+            "id": where.session,
             "name": why.session.name if why.session else None,
             "found": why.session is not None,
         },
         "run": {
-            "id": place.run,
+            "id": where.run,
             "source": why.began.source if why.began else None,
             "status": why.ended.status if why.ended else None,
             "error": why.ended.error if why.ended else None,
@@ -225,8 +227,8 @@ def why_data(why: Why) -> dict[str, Any]:
             "resumed": list(why.resumed),
         },
         "asked": [_entry_data(entry) for entry in why.asked],
-        "model_step": _model_data(why) if place.model_step else None,
-        "tool_call": _tool_data(why) if place.call else None,
+        "model_step": _model_data(why) if where.model_step else None,
+        "tool_call": _tool_data(why) if where.call else None,
         "effects": _records(why.below),
         "parent": why_data(why.parent) if why.parent else None,
         "notices": list(why.notices),
@@ -235,18 +237,18 @@ def why_data(why: Why) -> dict[str, Any]:
 
 def _model_data(why: Why) -> dict[str, Any]:
     return {
-        "step": why.place.model_step if why.place else "",
+        "step": why.where.model_step if why.where else "",
         "answer": _entry_data(why.answer) if why.answer else None,
         "tries": _records(why.tries),
         "replayed": why.model_replayed,
-        "calls": [] if why.place and why.place.call else _records(why.calls),
+        "calls": [] if why.where and why.where.call else _records(why.calls),
     }
 
 
 def _tool_data(why: Why) -> dict[str, Any]:
     name, call, arguments = _called(why)
     return {
-        "step": why.place.call if why.place else "",
+        "step": why.where.call if why.where else "",
         "tool": name,
         "id": call,
         "arguments": arguments,

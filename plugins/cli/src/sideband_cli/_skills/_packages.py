@@ -6,6 +6,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from sideband import SidebandError, UsageError
+from sideband.exit_codes import ExitCode
 
 from .._host._options import make_host
 from .._host._running import run
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["describe_packages", "find_environment", "install", "packages_data"]
 
 
-def install(arguments: Namespace) -> int:
+def install(arguments: Namespace) -> ExitCode:
     """Install what the named skills depend on; those that fail keep no other from being installed."""
     if bool(arguments.names) == arguments.all:
         raise UsageError("name the skills, or give --all", hint="`sideband skills list` shows them")
@@ -35,7 +36,7 @@ def install(arguments: Namespace) -> int:
         ["skill", "packages", ""], [[row["name"], row["state"], _detail(row)] for row in rows], wrapped=True
     )
     print_data(arguments, {"skills": rows}, text if rows else "no skills")
-    return errors[0].exit_code if errors else 0
+    return errors[0].exit_code if errors else ExitCode.SUCCESS
 
 
 async def _install_all(arguments: Namespace) -> tuple[list[dict[str, Any]], list[SidebandError]]:

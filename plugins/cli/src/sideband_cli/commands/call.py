@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from sideband.commands import Command
+from sideband.exit_codes import ExitCode
 
 from .._arguments._key_values import read_values
 from .._arguments._types import seconds
@@ -42,10 +43,10 @@ def _configure(parser: ArgumentParser) -> None:
     parser.add_argument("--key", metavar="KEY", help="a call with a key used before repeats no effect")
 
 
-def _run(arguments: Namespace) -> int:
+def _run(arguments: Namespace) -> ExitCode:
     values = read_values(arguments.values, arguments.input)
 
-    async def main() -> int:
+    async def main() -> ExitCode:
         from sideband import CallRequest, SidebandError
 
         bar = Progressbar()
@@ -86,10 +87,10 @@ def _run(arguments: Namespace) -> int:
                 bar.close()
         if arguments.json:
             print_json(result_data(result))
-            return 0
+            return ExitCode.SUCCESS
         print_result(result.output)
         done = sum(effect.status == "done" for effect in result.effects)
         notice(f"{done} of {len(result.effects)} effects done in {result.ms:.0f} ms; isolation: {result.isolation}")
-        return 0
+        return ExitCode.SUCCESS
 
     return run(main)

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 from sideband import UsageError
 from sideband.commands import Command
+from sideband.exit_codes import ExitCode
 
 from .._agent._options import add_agent_options, open_agent
+from .._agent._requirements import require_agent
 from .._host._running import run
 
 if TYPE_CHECKING:
@@ -30,19 +32,21 @@ def _configure(parser: ArgumentParser) -> None:
     add_agent_options(parser)
 
 
-def _run(arguments: Namespace) -> int:
+def _run(arguments: Namespace) -> ExitCode:
     from .._chat._loop import Chat
     from .._terminal._questions import Questions
+
+    require_agent("chat")
 
     if arguments.json:
         raise UsageError("a chat is no data", hint="`sideband run --json` prints events, and --session goes on")
 
-    async def main() -> int:
+    async def main() -> ExitCode:
         chat = Chat(_frontend, thinking=arguments.thinking)
         questions = Questions(chat.frontend.ask, yes=arguments.yes)
         async with open_agent(arguments, questions, on_event=chat.take) as agent:
             await chat.talk(agent)
-        return 0
+        return ExitCode.SUCCESS
 
     return run(main)
 

@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
 from sideband.commands import Command
+from sideband.exit_codes import ExitCode
 
 from .._audit._record_text import describe_verdict, verdict_data
 from .._host._options import add_host_options, make_host
@@ -33,7 +34,7 @@ def _configure(parser: ArgumentParser) -> None:
     add_host_options(parser)
 
 
-def _run(arguments: Namespace) -> int:
+def _run(arguments: Namespace) -> ExitCode:
     async def main() -> tuple[CallResult, Probe, Verdict]:
         from sideband.ledger import verify
 
@@ -47,7 +48,7 @@ def _run(arguments: Namespace) -> int:
         print_json({**result_data(result), "audit": verdict_data(verdict)})
     else:
         print("\n\n".join(_sections(result, probe, verdict)))
-    return 0 if verdict.ok else 1
+    return ExitCode.SUCCESS if verdict.ok else ExitCode.FAILURE
 
 
 async def _accept_what_there_is(arguments: Namespace) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from sideband.commands import Command
+from sideband.exit_codes import ExitCode
 
 from .._arguments._key_values import read_values
 from .._arguments._types import seconds
@@ -36,10 +37,10 @@ def _configure(parser: ArgumentParser) -> None:
     parser.add_argument("--key", metavar="KEY", help="an effect with this key happens at most once")
 
 
-def _run(arguments: Namespace) -> int:
+def _run(arguments: Namespace) -> ExitCode:
     values = read_values(arguments.values, arguments.input)
 
-    async def main() -> int:
+    async def main() -> ExitCode:
         from sideband import EffectReport
 
         bar = Progressbar()
@@ -62,6 +63,6 @@ def _run(arguments: Namespace) -> int:
             print_json({"output": output, "effects": [effect_data(effect) for effect in effects]})
         else:
             print_result(output)
-        return 0
+        return ExitCode.SUCCESS
 
     return run(main)

@@ -7,6 +7,7 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
 from sideband.commands import Command
+from sideband.exit_codes import ExitCode
 
 from .._host._options import add_host_options, make_host
 from .._host._plugins import op_families
@@ -35,11 +36,11 @@ def _configure(parser: ArgumentParser) -> None:
         add_host_options(action)
 
 
-def _run(arguments: Namespace) -> int:
+def _run(arguments: Namespace) -> ExitCode:
     return _list(arguments) if arguments.action == "list" else _show(arguments)
 
 
-def _list(arguments: Namespace) -> int:
+def _list(arguments: Namespace) -> ExitCode:
     async def main() -> list[OpSpec]:
         async with make_host(arguments) as host:
             if arguments.family:
@@ -55,7 +56,7 @@ def _list(arguments: Namespace) -> int:
     ]
     table = format_table(["op", "level", "requires", "traits", "what it does"], rows)
     print_data(arguments, [_data(spec) for spec in specs], table)
-    return 0
+    return ExitCode.SUCCESS
 
 
 def _traits(spec: OpSpec) -> str:
@@ -63,7 +64,7 @@ def _traits(spec: OpSpec) -> str:
     return ", ".join(name for name, holds in traits.items() if holds)
 
 
-def _show(arguments: Namespace) -> int:
+def _show(arguments: Namespace) -> ExitCode:
     async def main() -> OpSpec:
         async with make_host(arguments) as host:
             return (await host.broker.ops.get(arguments.op)).spec
@@ -84,7 +85,7 @@ def _show(arguments: Namespace) -> int:
         "result: " + json.dumps(data["result"], ensure_ascii=False, indent=2),
     ]
     print_data(arguments, data, "\n".join(lines))
-    return 0
+    return ExitCode.SUCCESS
 
 
 def _parameters(schema: dict[str, Any]) -> list[str]:

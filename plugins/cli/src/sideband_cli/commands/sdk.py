@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from sideband.commands import Command
+from sideband.exit_codes import ExitCode
 
 from .._host._options import add_host_options, make_host
 from .._host._plugins import op_families
@@ -33,10 +34,10 @@ def _configure(parser: ArgumentParser) -> None:
     add_host_options(stubs)
 
 
-def _run(arguments: Namespace) -> int:
+def _run(arguments: Namespace) -> ExitCode:
     written = [str(file) for file in _write(arguments.folder / "sideband_sdk", run(lambda: _families(arguments)))]
     print_data(arguments, {"files": written}, "\n".join(written))
-    return 0
+    return ExitCode.SUCCESS
 
 
 async def _families(arguments: Namespace) -> list[OpFamily]:

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sideband.commands import Command
+from sideband.exit_codes import ExitCode
 
+from .._agent._requirements import require_agent
 from .._arguments._types import count
 from .._host._options import add_host_options, make_host
 from .._host._running import run
@@ -60,10 +62,11 @@ def _configure(parser: ArgumentParser) -> None:
         add_host_options(action)
 
 
-def _run(arguments: Namespace) -> int:
+def _run(arguments: Namespace) -> ExitCode:
+    require_agent("sessions")
     actions = {"list": _list, "show": _show, "tree": _tree, "fork": _fork, "export": _export, "import": _import}
     actions[arguments.action](arguments)
-    return 0
+    return ExitCode.SUCCESS
 
 
 def _ask(arguments: Namespace, question: Callable[[Sessions], Awaitable[Any]]) -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sideband import UsageError
 from sideband.commands import Command
+from sideband.exit_codes import ExitCode
 
 from .._host._options import add_host_options, make_host
 from .._host._plugins import op_families
@@ -52,12 +53,12 @@ def _configure(parser: ArgumentParser) -> None:
         add_host_options(action)
 
 
-def _run(arguments: Namespace) -> int:
+def _run(arguments: Namespace) -> ExitCode:
     actions = {"list": _list, "show": _show, "validate": _validate, "install": install}
     return actions[arguments.action](arguments)
 
 
-def _list(arguments: Namespace) -> int:
+def _list(arguments: Namespace) -> ExitCode:
     loaded = _load(arguments)
     rows = [
         [skill.name, tool.name if tool else "-", (tool or skill).description, skill.origin]
@@ -73,7 +74,7 @@ def _list(arguments: Namespace) -> int:
         "problems": [_problem_data(problem) for problem in problems],
     }
     print_data(arguments, data, text)
-    return 0
+    return ExitCode.SUCCESS
 
 
 def _load(arguments: Namespace) -> LoadedSkills:
@@ -99,7 +100,7 @@ def _find(arguments: Namespace) -> tuple[SkillSpec, Environment | None]:
     return run(main)
 
 
-def _show(arguments: Namespace) -> int:
+def _show(arguments: Namespace) -> ExitCode:
     skill, environment = _find(arguments)
     tool_name = arguments.name.partition(".")[2]
     data = {**_data(skill), **packages_data(skill, environment)}
@@ -118,10 +119,10 @@ def _show(arguments: Namespace) -> int:
             lines.append(f"  {key}: {field.get('type', 'any')}  {field.get('description', '')}".rstrip())
     lines += ["", *map(_describe, skill.problems)]
     print_data(arguments, data, "\n".join(lines).rstrip())
-    return 0
+    return ExitCode.SUCCESS
 
 
-def _validate(arguments: Namespace) -> int:
+def _validate(arguments: Namespace) -> ExitCode:
     if not arguments.folder.is_dir():
         raise UsageError(f"{arguments.folder} is no folder")
 
@@ -139,7 +140,7 @@ def _validate(arguments: Namespace) -> int:
     print_data(arguments, {"problems": [_problem_data(problem) for problem in problems]}, text)
     if problems:
         notice(f"{len(problems)} problems, {sum(problem.fatal for problem in problems)} of them fatal")
-    return 1 if problems else 0
+    return ExitCode.FAILURE if problems else ExitCode.SUCCESS
 
 
 def _describe_limits(skill: SkillSpec) -> list[str]:

@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from sideband.commands import Command
+from sideband.exit_codes import ExitCode
 
 from .._host._options import add_host_options, make_host
 from .._host._running import run
@@ -33,8 +34,8 @@ def _configure(parser: ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help="do it without asking, and agree to what guards ask")
 
 
-def _run(arguments: Namespace) -> int:
-    async def main() -> int:
+def _run(arguments: Namespace) -> ExitCode:
+    async def main() -> ExitCode:
         ask = ask_at_terminal(Progressbar())
         questions = Questions(ask, yes=arguments.yes)
         async with make_host(arguments, approver=questions.approver()) as host:
@@ -49,14 +50,14 @@ def _run(arguments: Namespace) -> int:
     return run(main)
 
 
-def _show(arguments: Namespace, plan: UndoPlan) -> int:
+def _show(arguments: Namespace, plan: UndoPlan) -> ExitCode:
     from .._undo._plan_text import describe_plan, undo_data
 
     print_data(arguments, undo_data(plan), describe_plan(plan))
-    return 0
+    return ExitCode.SUCCESS
 
 
-async def _nothing_to_do(arguments: Namespace, host: Host, plan: UndoPlan) -> int:
+async def _nothing_to_do(arguments: Namespace, host: Host, plan: UndoPlan) -> ExitCode:
     """Say why there is nothing left to do, and how what was taken back can be had again.
 
     Raises:
@@ -70,7 +71,7 @@ async def _nothing_to_do(arguments: Namespace, host: Host, plan: UndoPlan) -> in
     if not chain and not plan.steps:
         raise UndoImpossible(plan.effect, plan.remains)
     print_data(arguments, undo_data(plan), describe_chain(plan.effect, chain))
-    return 0
+    return ExitCode.SUCCESS
 
 
 async def _agree(arguments: Namespace, plan: UndoPlan, ask: Ask | None) -> None:
@@ -93,7 +94,7 @@ async def _agree(arguments: Namespace, plan: UndoPlan, ask: Ask | None) -> None:
         raise UndoDeclined(plan.effect, asked=True)
 
 
-async def _do(arguments: Namespace, host: Host, plan: UndoPlan) -> int:
+async def _do(arguments: Namespace, host: Host, plan: UndoPlan) -> ExitCode:
     from .._undo._plan_text import describe_gone, undo_data
 
     effects: list[EffectReport] = []
@@ -109,7 +110,7 @@ async def _do(arguments: Namespace, host: Host, plan: UndoPlan) -> int:
             notice(f"error: {error.message} [{error.code}]")
             if error.hint:
                 notice(f"hint: {error.hint}")
-    return 0 if error is None else error.exit_code
+    return ExitCode.SUCCESS if error is None else error.exit_code
 
 
 def _print(text: str) -> None:
