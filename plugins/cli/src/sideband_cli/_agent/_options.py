@@ -10,7 +10,7 @@ from .._arguments._types import count
 from .._host._options import add_host_options, make_host
 from .._sessions._lookup import session_meant
 from .._skills._dirs import add_skill_dirs
-from ._requirements import unconfigured
+from ._availability import unconfigured
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

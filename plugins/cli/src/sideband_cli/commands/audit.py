@@ -104,7 +104,7 @@ def _verify(arguments: Namespace) -> ExitCode:
 
 
 def _why(arguments: Namespace) -> ExitCode:
-    from .._agent._requirements import has_agent
+    from .._agent._availability import has_agent
     from .._audit._explain import explain
     from .._audit._why_text import describe_why, why_data
 
@@ -123,7 +123,7 @@ def _why(arguments: Namespace) -> ExitCode:
 
 def _history(host: Host) -> SessionHistory | None:
     """Return what was said in sessions; ``None`` without the agent, which keeps them."""
-    from .._agent._requirements import has_agent
+    from .._agent._availability import has_agent
 
     if not has_agent():
         return None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sideband.commands import Command
 from sideband.exit_codes import ExitCode
 
-from .._agent._requirements import require_agent
+from .._agent._availability import require_agent
 from .._arguments._types import count
 from .._host._options import add_host_options, make_host
 from .._host._running import run
