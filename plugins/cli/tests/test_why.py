@@ -274,6 +274,23 @@ async def test_another_session_of_that_name_does_not_stand_in_for_one_that_is_go
         assert (await why_of(agent, effect.effect)).session is None
 
 
+async def test_where_sessions_can_not_be_read_an_effect_is_explained_as_far_as_the_ledger_goes(stage):
+    async with stage([Turn(tool_calls=[BELL]), "done"]) as agent:
+        result = await agent.invoke("ring")
+        (effect,) = await effects(agent, op="bell.ring")
+        ledger, session = agent.host.ledger.folder, agent.session.id
+        why = await explain(ledger, None, effect.effect)
+        found = [await explain(ledger, None, wanted) for wanted in (f"{session}:{result.run}:0.0", "call_1")]
+        missing = [await explain(ledger, None, wanted) for wanted in (f"{session}:{result.run}:2", "call_2", "nothing")]
+    assert [one.where.step for one in (why, *found)] == ["0.0"] * 3
+    assert missing == [None] * 3
+    in_order(
+        describe_why(why), f"session     {session}\n", "note        what was said is not known", "tool        bell"
+    )
+    assert why_data(why)["session"] == {"id": session, "name": None, "found": False}
+    assert "pip install sideband-agent" in why_data(why)["notices"][0]
+
+
 async def test_what_a_child_did_is_explained_from_its_parents_prompt(stage):
     turns = [Turn(tool_calls=[("helper", {"text": "x"}, "call_1")]), Turn(tool_calls=[BELL]), "it rang", "done"]
     async with stage(turns) as agent:

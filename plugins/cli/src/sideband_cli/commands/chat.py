@@ -12,8 +12,8 @@ from sideband import UsageError
 from sideband.commands import Command
 from sideband.exit_codes import ExitCode
 
-from .._agent._options import add_agent_options, open_agent
 from .._agent._availability import require_agent
+from .._agent._options import add_agent_options, open_agent
 from .._host._running import run
 
 if TYPE_CHECKING:
