@@ -6,7 +6,7 @@ import signal
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from anyio import CancelScope, Event, create_task_group, open_signal_receiver
+from anyio import TASK_STATUS_IGNORED, CancelScope, Event, create_task_group, open_signal_receiver
 from sideband import SidebandError
 
 from .._agent._activity import Activity
@@ -17,7 +17,7 @@ from ._commands import OWN_CHAT_COMMANDS
 from ._status_line import status_line
 
 if TYPE_CHECKING:
-    from anyio.abc import TaskGroup
+    from anyio.abc import TaskGroup, TaskStatus
     from sideband.hooks import ObserveEvent
     from sideband_agent import Agent, RunResult
 
@@ -92,7 +92,7 @@ class Chat:
         failure: Exception | None = None
         async with self.frontend.opened(), create_task_group() as tasks:
             self._tasks = tasks
-            tasks.start_soon(self._watch_signals)
+            await tasks.start(self._watch_signals)  # an end from outside may come with the first line
             try:
                 self._welcome(agent)
                 await self._read_all(agent)
@@ -214,9 +214,10 @@ class Chat:
             self.frontend.line("ending the run; Ctrl-C once more leaves the chat")
         return True
 
-    async def _watch_signals(self) -> None:
+    async def _watch_signals(self, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> None:
         """An interrupt while no key can be read, and an end from outside, which must leave the terminal in order."""
         with open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
+            task_status.started()
             async for number in signals:
                 if number != signal.SIGINT:
                     self.frontend.leave()
