@@ -1,5 +1,6 @@
 """Each wheel, built and installed alone, imports with nothing but what it declares."""
 
+import json
 import os
 import re
 import subprocess
@@ -58,12 +59,12 @@ def index(wheels, tmp_path_factory):
     return folder
 
 
-def install(wheel, index, folder):
-    """A clean environment with one wheel and what it declares."""
+def install(index, folder, *wheels):
+    """A clean environment with some wheels and what they declare."""
     uv("venv", "--quiet", "--python", sys.executable, folder)
     python = folder / "bin" / "python"
     pins = ROOT / "requirements" / "run.txt"
-    uv("pip", "install", "--quiet", "--python", python, "--find-links", index, "--constraint", pins, wheel)
+    uv("pip", "install", "--quiet", "--python", python, "--find-links", index, "--constraint", pins, *wheels)
     return python
 
 
@@ -76,7 +77,7 @@ def run(python, code, home):
 
 @pytest.mark.parametrize("folder", [folder for folder in FOLDERS if folder != "."])
 def test_a_wheel_installs_and_imports_alone(folder, wheels, index, tmp_path):
-    python = install(wheels[folder], index, tmp_path / "venv")
+    python = install(index, tmp_path / "venv", wheels[folder])
     with zipfile.ZipFile(wheels[folder]) as archive:
         files = archive.namelist()
     tops = sorted({name.partition("/")[0] for name in files if name.endswith("/__init__.py") and name.count("/") == 1})
@@ -98,7 +99,7 @@ def _extras(folder):
 
 
 def test_the_default_distribution_brings_a_working_command(wheels, index, tmp_path):
-    python = install(wheels["."], index, tmp_path / "venv")
+    python = install(index, tmp_path / "venv", wheels["."])
     home = tmp_path / "home"
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "SIDEBAND_HOME": str(home)}
     done = subprocess.run(
@@ -107,3 +108,70 @@ def test_the_default_distribution_brings_a_working_command(wheels, index, tmp_pa
     assert done.returncode == 0, done.stderr
     assert '"Neptune"' not in done.stdout
     assert '"Mercury"' in done.stdout
+
+
+WITHOUT_AGENT = ("core", "plugins/cli", "plugins/crypto", "plugins/store-sqlite")
+
+
+@pytest.fixture(scope="module")
+def without_agent(wheels, index, tmp_path_factory):
+    """The command line where only the kernel, one op family and a store are installed besides."""
+    folder = tmp_path_factory.mktemp("without-agent")
+    python = install(index, folder / "venv", *(wheels[name] for name in WITHOUT_AGENT))
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "SIDEBAND_HOME": str(folder / "home")}
+
+    def sideband(*words):
+        return subprocess.run(
+            [python.with_name("sideband"), *words], capture_output=True, text=True, check=False, cwd=folder,
+            stdin=subprocess.DEVNULL, env=environment,
+        )  # fmt: skip
+
+    installed = json.loads(uv("pip", "list", "--python", python, "--format", "json").stdout)
+    names = {one["name"] for one in installed if one["name"].startswith("sideband")}
+    assert names == {"sideband-core", "sideband-cli", "sideband-crypto", "sideband-store-sqlite"}
+    assert sideband("op", "crypto.hash", "data=abc").returncode == 0
+    return sideband
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--help", "sessions  list, show, copy, export and import conversations"),
+        ("run --help", "--model"),
+        ("ops list", "crypto.hash"),
+        ("ops show crypto.hash", "requires: crypto"),
+        ("plugins list", "sideband-crypto"),
+        ("plugins check", "sideband-crypto"),
+        ("plugins why crypto", "op.crypto: active"),
+        ("hooks list", "op_call"),
+        ("doctor --isolation none", "nothing to mend"),
+        ("audit tail", "crypto.hash"),
+        ("audit query", "crypto.hash"),
+        ("audit verify", "The ledger is whole"),
+        ("skills list", "no skills"),
+        ("sdk stubs stubs", "sideband_sdk/crypto.py"),
+    ],
+)
+def test_a_command_that_needs_no_agent_works_without_it(without_agent, words, said):
+    done = without_agent(*words.split())
+    assert done.returncode == 0, done.stderr
+    assert said in done.stdout
+
+
+def test_an_effect_is_explained_without_the_agent(without_agent):
+    effect = json.loads(without_agent("audit", "query", "--op", "crypto.hash", "--json").stdout)[0]["effect"]
+    done = without_agent("audit", "why", effect)
+    assert done.returncode == 0, done.stderr
+    assert f"effect {effect}: crypto.hash, done" in done.stdout
+    unknown = without_agent("audit", "why", "call_1", "--json")
+    assert (unknown.returncode, json.loads(unknown.stdout)["error"]["code"]) == (2, "usage")
+
+
+@pytest.mark.parametrize("words", ["run hello", "chat", "sessions list", "sessions show last"])
+def test_a_command_that_needs_the_agent_says_how_to_install_it(without_agent, words):
+    done = without_agent(*words.split())
+    assert (done.returncode, done.stdout) == (5, "")
+    assert "[agent.missing]" in done.stderr
+    assert "pip install sideband-agent" in done.stderr
+    error = json.loads(without_agent(*words.split(), "--json").stdout)["error"]
+    assert (error["code"], error["hint"]) == ("agent.missing", "install it with `pip install sideband-agent`")

@@ -136,10 +136,8 @@ def test_the_codes_of_results_are_those_of_the_agent(page, root):
     assert set(listed) == found | {"effect.unknown"}
 
 
-@pytest.mark.anyio
-async def test_a_chat_has_the_commands_that_the_page_names_and_no_other(stage, page):
-    from sideband_cli._chat_own_commands import own_commands
+def test_a_chat_has_the_commands_that_the_page_names_and_no_other(page):
+    from sideband_cli._chat._commands import OWN_CHAT_COMMANDS
 
-    async with stage([]) as agent:
-        names = {command.name for command in own_commands(None, agent)}
+    names = {command.name for command in OWN_CHAT_COMMANDS}
     assert set(re.findall(r"`/([a-z]+)`", page(PAGE).section("In a chat"))) == names

@@ -2,8 +2,8 @@
 
 import pytest
 from sideband.ledger import EffectRecord, Entry
-from sideband_cli._ledger import describe_effect
-from sideband_cli._taken_back import takes_back
+from sideband_cli._audit._record_text import describe_effect
+from sideband_cli._undo._taken_back import takes_back
 
 
 @pytest.fixture(autouse=True)

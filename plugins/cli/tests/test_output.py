@@ -2,7 +2,8 @@
 
 import io
 
-from sideband_cli._output import Progressbar, first_sentence, format_table, how_far
+from sideband_cli._terminal._progressbar import Progressbar, how_far
+from sideband_cli._terminal._tables import first_sentence, format_table
 
 
 class Terminal(io.StringIO):

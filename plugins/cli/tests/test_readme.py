@@ -1,14 +1,17 @@
-"""What the README says of the lines of ``sideband run --json`` is what they are."""
+"""What the README says of the lines of ``sideband run --json``, and of the folders, holds."""
 
+import ast
+import re
 from pathlib import Path
 
 import attrs
 from sideband.hooks import HOOK_SPECS, AgentStart, Effect, Kind
 from sideband.ops import Level, Origin
-from sideband_cli._agent_events import event_data
-from sideband_cli._output import first_sentence
+from sideband_cli._agent._json_lines import event_data
+from sideband_cli._terminal._tables import first_sentence
 
 README = Path(__file__).parents[1] / "README.md"
+PACKAGE = README.parent / "src" / "sideband_cli"
 
 
 def table():
@@ -34,3 +37,25 @@ def test_whatever_an_event_holds_becomes_plain_data():
     data = event_data(effect)
     assert (data["level"], data["origin"]["skill"], data["params"]) == ("monitored", "github", {"url": "x"})
     assert data["decisions"] == [["a"]]
+
+
+def folders():
+    """The folders and modules that the README lists, in its order."""
+    return re.findall(r"^\| `(\w+)(?:/|\.py)` \|", README.read_text().partition("## Where things are")[2], re.MULTILINE)
+
+
+def test_the_readme_has_every_folder():
+    there = {path.stem for path in PACKAGE.iterdir() if path.suffix in ("", ".py")}
+    assert there - set(folders()) == {"__init__", "__pycache__", "_version"}
+
+
+def test_a_folder_imports_only_from_those_below_it():
+    order = folders()
+    for path in PACKAGE.rglob("*.py"):
+        parts = path.relative_to(PACKAGE).parts
+        if parts[0].removesuffix(".py") not in order:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.level == len(parts):
+                used = (node.module or "").partition(".")[0]
+                assert order.index(used) > order.index(parts[0].removesuffix(".py")), f"{path} imports {used}"

@@ -4,7 +4,7 @@ import itertools
 
 from hypothesis import given
 from hypothesis import strategies as st
-from sideband_cli._streamed_text import LineBreaker, StreamCleaner
+from sideband_cli._terminal._streamed_text import LineBreaker, StreamCleaner
 
 texts = st.text(alphabet=st.sampled_from("ab \n\r\x1b\x9b[31m\u202e\u2066\x07\x00é漢"), max_size=80)
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sideband import UsageError
-from sideband_cli._output import format_table
-from sideband_cli._values import read_values
+from sideband_cli._arguments._key_values import read_values
+from sideband_cli._terminal._tables import format_table
 
 
 def test_values_are_text_and_what_follows_a_colon_is_json():

@@ -17,8 +17,9 @@ from sideband.providers import ProviderError
 from sideband.tools import tool
 from sideband_agent import Agent
 from sideband_agent.sessions import MessageEntry, Sessions
-from sideband_cli._why import explain
-from sideband_cli._why_text import describe_why, why_data
+from sideband_cli._audit._explain import explain
+from sideband_cli._audit._history import SessionHistory
+from sideband_cli._audit._why_text import describe_why, why_data
 from sideband_scripted import Scripted, Turn
 
 pytestmark = pytest.mark.anyio
@@ -94,7 +95,7 @@ def stage(tmp_path):
 
 
 async def why_of(agent, wanted):
-    return await explain(agent.host.ledger.folder, Sessions(agent.host.store, agent.host.home), wanted)
+    return await explain(agent.host.ledger.folder, SessionHistory(Sessions(agent.host.store, agent.host.home)), wanted)
 
 
 async def effects(agent, **filters):
@@ -118,7 +119,7 @@ async def test_an_effect_is_explained_from_the_prompt_over_model_and_tool_to_its
         why = await why_of(agent, effect.effect)
     in_order(
         describe_why(why),
-        f"session     {why.place.session} `bells`",
+        f"session     {why.where.session} `bells`",
         f"run         {result.run}, interactive, completed",
         "said by     user, ",
         "  | ring the bell",
@@ -273,14 +274,31 @@ async def test_another_session_of_that_name_does_not_stand_in_for_one_that_is_go
         assert (await why_of(agent, effect.effect)).session is None
 
 
+async def test_where_sessions_can_not_be_read_an_effect_is_explained_as_far_as_the_ledger_goes(stage):
+    async with stage([Turn(tool_calls=[BELL]), "done"]) as agent:
+        result = await agent.invoke("ring")
+        (effect,) = await effects(agent, op="bell.ring")
+        ledger, session = agent.host.ledger.folder, agent.session.id
+        why = await explain(ledger, None, effect.effect)
+        found = [await explain(ledger, None, wanted) for wanted in (f"{session}:{result.run}:0.0", "call_1")]
+        missing = [await explain(ledger, None, wanted) for wanted in (f"{session}:{result.run}:2", "call_2", "nothing")]
+    assert [one.where.step for one in (why, *found)] == ["0.0"] * 3
+    assert missing == [None] * 3
+    in_order(
+        describe_why(why), f"session     {session}\n", "note        what was said is not known", "tool        bell"
+    )
+    assert why_data(why)["session"] == {"id": session, "name": None, "found": False}
+    assert "pip install sideband-agent" in why_data(why)["notices"][0]
+
+
 async def test_what_a_child_did_is_explained_from_its_parents_prompt(stage):
     turns = [Turn(tool_calls=[("helper", {"text": "x"}, "call_1")]), Turn(tool_calls=[BELL]), "it rang", "done"]
     async with stage(turns) as agent:
         await agent.invoke("let somebody ring")
         (effect,) = await effects(agent, op="bell.ring")
         why = await why_of(agent, effect.effect)
-        above = await why_of(agent, f"{agent.session.id}:{why.parent.place.run}:0.0")
-    assert why.parent.place == above.place
+        above = await why_of(agent, f"{agent.session.id}:{why.parent.where.run}:0.0")
+    assert why.parent.where == above.where
     in_order(
         describe_why(why),
         "  | let somebody ring",

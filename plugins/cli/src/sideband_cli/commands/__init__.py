@@ -1,3 +1,3 @@
-"""One module for each command."""
+"""The commands: ``sideband run`` is in ``run.py``, and so on."""
 
 __all__: list[str] = []

@@ -7,16 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 from sideband import UsageError
 from sideband.commands import Command
+from sideband.exit_codes import ExitCode
 
-from .._arguments import count, moment
-from .._hosting import add_host_options, make_host, run
-from .._ledger import describe_verdict, effects_table, entries_table, record_data, verdict_data
-from .._output import print_data
+from .._arguments._types import count, moment
+from .._audit._record_text import describe_verdict, effects_table, entries_table, record_data, verdict_data
+from .._host._options import add_host_options, make_host
+from .._host._running import run
+from .._terminal._printing import print_data
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from sideband import Host
+
+    from .._audit._history import SessionHistory
 
 __all__ = ["sideband_commands"]
 
@@ -61,7 +65,7 @@ def _configure(parser: ArgumentParser) -> None:
         add_host_options(action)
 
 
-def _run(arguments: Namespace) -> int:
+def _run(arguments: Namespace) -> ExitCode:
     return {"tail": _tail, "query": _query, "verify": _verify, "why": _why}[arguments.action](arguments)
 
 
@@ -73,44 +77,58 @@ def _ask(arguments: Namespace, question: Callable[[Host], Awaitable[Any]]) -> An
     return run(main)
 
 
-def _tail(arguments: Namespace) -> int:
+def _tail(arguments: Namespace) -> ExitCode:
     from sideband.ledger import tail
 
     entries = _ask(arguments, lambda host: tail(host.ledger.folder, arguments.count))
     data = [dict(entry.fields) for entry in entries]
     print_data(arguments, data, entries_table(entries))
-    return 0
+    return ExitCode.SUCCESS
 
 
-def _query(arguments: Namespace) -> int:
+def _query(arguments: Namespace) -> ExitCode:
     from sideband.ledger import query
 
     filters = {name: getattr(arguments, name) for name in (*_FILTERS, "since", "until", "limit")}
     records = _ask(arguments, lambda host: query(host.ledger.folder, **filters))
     print_data(arguments, [record_data(record) for record in records], effects_table(records))
-    return 0
+    return ExitCode.SUCCESS
 
 
-def _verify(arguments: Namespace) -> int:
+def _verify(arguments: Namespace) -> ExitCode:
     from sideband.ledger import verify
 
     verdict = _ask(arguments, lambda host: verify(host.ledger.folder, host.store))
     print_data(arguments, verdict_data(verdict), describe_verdict(verdict))
-    return 0 if verdict.ok else 1
+    return ExitCode.SUCCESS if verdict.ok else ExitCode.FAILURE
 
 
-def _why(arguments: Namespace) -> int:
-    from sideband_agent.sessions import Sessions
-
-    from .._why import explain
-    from .._why_text import describe_why, why_data
+def _why(arguments: Namespace) -> ExitCode:
+    from .._agent._availability import has_agent
+    from .._audit._explain import explain
+    from .._audit._why_text import describe_why, why_data
 
     wanted = arguments.wanted
-    why = _ask(arguments, lambda host: explain(host.ledger.folder, Sessions(host.store, host.home), wanted))
+    why = _ask(arguments, lambda host: explain(host.ledger.folder, _history(host), wanted))
     if why is None:
+        if not has_agent():
+            raise UsageError(f"the ledger does not know `{wanted}`", hint="`sideband audit query` lists effects")
         raise UsageError(
             f"neither the ledger nor a session knows `{wanted}`",
             hint="`sideband audit query` lists effects, `sideband sessions show` what was said",
         )
     print_data(arguments, why_data(why), describe_why(why))
-    return 0
+    return ExitCode.SUCCESS
+
+
+def _history(host: Host) -> SessionHistory | None:
+    """Return what was said in sessions; ``None`` without the agent, which keeps them."""
+    from .._agent._availability import has_agent
+
+    if not has_agent():
+        return None
+    from sideband_agent.sessions import Sessions
+
+    from .._audit._history import SessionHistory
+
+    return SessionHistory(Sessions(host.store, host.home))

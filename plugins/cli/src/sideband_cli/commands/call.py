@@ -6,14 +6,17 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from sideband.commands import Command
+from sideband.exit_codes import ExitCode
 
-from .._approvals import Questions, ask_at_terminal
-from .._arguments import seconds
-from .._calls import result_data
-from .._hosting import add_host_options, make_host, run
-from .._output import Progressbar, notice, print_json, print_result
-from .._skill_dirs import add_skill_dirs, skill_hint
-from .._values import read_values
+from .._arguments._key_values import read_values
+from .._arguments._types import seconds
+from .._host._options import add_host_options, make_host
+from .._host._running import run
+from .._skills._dirs import add_skill_dirs, skill_hint
+from .._terminal._effect_text import result_data
+from .._terminal._printing import notice, print_json, print_result
+from .._terminal._progressbar import Progressbar
+from .._terminal._questions import Questions, ask_at_terminal
 
 if TYPE_CHECKING:
     from sideband.workers import LogLine
@@ -40,10 +43,10 @@ def _configure(parser: ArgumentParser) -> None:
     parser.add_argument("--key", metavar="KEY", help="a call with a key used before repeats no effect")
 
 
-def _run(arguments: Namespace) -> int:
+def _run(arguments: Namespace) -> ExitCode:
     values = read_values(arguments.values, arguments.input)
 
-    async def main() -> int:
+    async def main() -> ExitCode:
         from sideband import CallRequest, SidebandError
 
         bar = Progressbar()
@@ -84,10 +87,10 @@ def _run(arguments: Namespace) -> int:
                 bar.close()
         if arguments.json:
             print_json(result_data(result))
-            return 0
+            return ExitCode.SUCCESS
         print_result(result.output)
         done = sum(effect.status == "done" for effect in result.effects)
         notice(f"{done} of {len(result.effects)} effects done in {result.ms:.0f} ms; isolation: {result.isolation}")
-        return 0
+        return ExitCode.SUCCESS
 
     return run(main)

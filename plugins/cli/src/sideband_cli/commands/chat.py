@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING
 
 from sideband import UsageError
 from sideband.commands import Command
+from sideband.exit_codes import ExitCode
 
-from .._agent_options import add_agent_options, open_agent
-from .._hosting import run
+from .._agent._availability import require_agent
+from .._agent._options import add_agent_options, open_agent
+from .._host._running import run
 
 if TYPE_CHECKING:
-    from .._chat_loop import Chat, Conversation
+    from .._chat._frontend import ChatFrontend
+    from .._chat._loop import Chat
 
 __all__ = ["sideband_commands"]
 
@@ -29,31 +32,33 @@ def _configure(parser: ArgumentParser) -> None:
     add_agent_options(parser)
 
 
-def _run(arguments: Namespace) -> int:
-    from .._approvals import Questions
-    from .._chat_loop import Chat
+def _run(arguments: Namespace) -> ExitCode:
+    from .._chat._loop import Chat
+    from .._terminal._questions import Questions
+
+    require_agent("chat")
 
     if arguments.json:
         raise UsageError("a chat is no data", hint="`sideband run --json` prints events, and --session goes on")
 
-    async def main() -> int:
-        chat = Chat(_conversation, thinking=arguments.thinking)
-        questions = Questions(chat.conversation.ask, yes=arguments.yes)
+    async def main() -> ExitCode:
+        chat = Chat(_frontend, thinking=arguments.thinking)
+        questions = Questions(chat.frontend.ask, yes=arguments.yes)
         async with open_agent(arguments, questions, on_event=chat.take) as agent:
             await chat.talk(agent)
-        return 0
+        return ExitCode.SUCCESS
 
     return run(main)
 
 
-def _conversation(chat: Chat) -> Conversation:
-    from .._chat_plain import ChatPlain
+def _frontend(chat: Chat) -> ChatFrontend:
+    from .._chat._plain import PlainFrontend
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM", "dumb") == "dumb":
-        return ChatPlain()
-    from .._chat_terminal import ChatTerminal
+        return PlainFrontend()
+    from .._chat._terminal import TerminalFrontend
 
-    return ChatTerminal(
+    return TerminalFrontend(
         history=_history(), redact=chat.redact, status=chat.status, words=chat.words, interrupt=chat.interrupt
     )
 

@@ -6,12 +6,16 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
 from sideband.commands import Command
+from sideband.exit_codes import ExitCode
 
-from .._approvals import grant_all
-from .._calls import describe_effects, result_data
-from .._hosting import add_host_options, make_host, run
-from .._ledger import describe_verdict, verdict_data
-from .._output import Progressbar, format_table, notice, paragraph, print_json
+from .._audit._record_text import describe_verdict, verdict_data
+from .._host._options import add_host_options, make_host
+from .._host._running import run
+from .._terminal._effect_text import describe_effects, result_data
+from .._terminal._printing import notice, print_json
+from .._terminal._progressbar import Progressbar
+from .._terminal._questions import grant_all
+from .._terminal._tables import format_table, paragraph
 
 if TYPE_CHECKING:
     from sideband import CallResult, Host
@@ -30,7 +34,7 @@ def _configure(parser: ArgumentParser) -> None:
     add_host_options(parser)
 
 
-def _run(arguments: Namespace) -> int:
+def _run(arguments: Namespace) -> ExitCode:
     async def main() -> tuple[CallResult, Probe, Verification]:
         from sideband.ledger import verify
 
@@ -44,7 +48,7 @@ def _run(arguments: Namespace) -> int:
         print_json({**result_data(result), "audit": verdict_data(verdict)})
     else:
         print("\n\n".join(_sections(result, probe, verdict)))
-    return 0 if verdict.ok else 1
+    return ExitCode.SUCCESS if verdict.ok else ExitCode.FAILURE
 
 
 async def _accept_what_there_is(arguments: Namespace) -> None:

@@ -8,10 +8,14 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
 from sideband.commands import Command
+from sideband.exit_codes import ExitCode
 
-from .._hosting import add_host_options, load, load_plugins, run
-from .._ledger import describe_verdict, verdict_data
-from .._output import format_table, paragraph, print_data
+from .._audit._record_text import describe_verdict, verdict_data
+from .._host._options import add_host_options, load
+from .._host._plugins import load_plugins
+from .._host._running import run
+from .._terminal._printing import print_data
+from .._terminal._tables import format_table, paragraph
 
 if TYPE_CHECKING:
     from sideband import Host
@@ -29,7 +33,7 @@ def _configure(parser: ArgumentParser) -> None:
     add_host_options(parser)
 
 
-def _run(arguments: Namespace) -> int:
+def _run(arguments: Namespace) -> ExitCode:
     settings = load(arguments)
 
     async def main() -> dict[str, Any]:
@@ -40,7 +44,7 @@ def _run(arguments: Namespace) -> int:
 
     data = run(main)
     print_data(arguments, data, "\n\n".join(_sections(data)))
-    return 0 if data["ok"] else 1
+    return ExitCode.SUCCESS if data["ok"] else ExitCode.FAILURE
 
 
 async def _examine(host: Host, settings: LoadedSettings) -> dict[str, Any]:

@@ -6,9 +6,11 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from sideband.commands import Command
+from sideband.exit_codes import ExitCode
 
-from .._hosting import add_json_option
-from .._output import first_sentence, format_table, print_data, terminal_width
+from .._host._options import add_json_option
+from .._terminal._printing import print_data
+from .._terminal._tables import first_sentence, format_table, terminal_width
 
 __all__ = ["sideband_commands"]
 
@@ -25,7 +27,7 @@ def _configure(parser: ArgumentParser) -> None:
     add_json_option(actions.add_parser("list", help="all hooks"))
 
 
-def _run(arguments: Namespace) -> int:
+def _run(arguments: Namespace) -> ExitCode:
     from sideband.hooks import HOOK_SPECS
 
     data: list[dict[str, Any]] = [
@@ -41,7 +43,7 @@ def _run(arguments: Namespace) -> int:
         for spec in HOOK_SPECS.values()
     ]
     print_data(arguments, data, _table(data))
-    return 0
+    return ExitCode.SUCCESS
 
 
 def _table(hooks: list[dict[str, Any]]) -> str:

@@ -7,9 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sideband.commands import Command
+from sideband.exit_codes import ExitCode
 
-from .._hosting import add_host_options, make_host, run
-from .._output import format_table, paragraph, print_data, terminal_width
+from .._host._options import add_host_options, make_host
+from .._host._running import run
+from .._terminal._printing import print_data
+from .._terminal._tables import format_table, paragraph, terminal_width
 
 __all__ = ["sideband_commands"]
 
@@ -26,7 +29,7 @@ def _configure(parser: ArgumentParser) -> None:
     add_host_options(listing)
 
 
-def _run(arguments: Namespace) -> int:
+def _run(arguments: Namespace) -> ExitCode:
     async def main() -> Any:
         params = {"provider": arguments.provider} if arguments.provider else {}
         async with make_host(arguments) as host:
@@ -34,7 +37,7 @@ def _run(arguments: Namespace) -> int:
 
     found = run(main)
     print_data(arguments, found, "\n\n".join(_parts(found)))
-    return 0
+    return ExitCode.SUCCESS
 
 
 def _parts(found: Mapping[str, Any]) -> Iterable[str]:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from sideband.commands import Command
+from sideband.exit_codes import ExitCode
 
-from .._approvals import Questions, ask_at_terminal
-from .._arguments import seconds
-from .._calls import effect_data
-from .._hosting import add_host_options, make_host, run
-from .._output import Progressbar, print_json, print_result
-from .._values import read_values
+from .._arguments._key_values import read_values
+from .._arguments._types import seconds
+from .._host._options import add_host_options, make_host
+from .._host._running import run
+from .._terminal._effect_text import effect_data
+from .._terminal._printing import print_json, print_result
+from .._terminal._progressbar import Progressbar
+from .._terminal._questions import Questions, ask_at_terminal
 
 __all__ = ["sideband_commands"]
 
@@ -34,10 +37,10 @@ def _configure(parser: ArgumentParser) -> None:
     parser.add_argument("--key", metavar="KEY", help="an effect with this key happens at most once")
 
 
-def _run(arguments: Namespace) -> int:
+def _run(arguments: Namespace) -> ExitCode:
     values = read_values(arguments.values, arguments.input)
 
-    async def main() -> int:
+    async def main() -> ExitCode:
         from sideband import EffectReport
 
         bar = Progressbar()
@@ -60,6 +63,6 @@ def _run(arguments: Namespace) -> int:
             print_json({"output": output, "effects": [effect_data(effect) for effect in effects]})
         else:
             print_result(output)
-        return 0
+        return ExitCode.SUCCESS
 
     return run(main)

@@ -7,9 +7,13 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
 from sideband.commands import Command
+from sideband.exit_codes import ExitCode
 
-from .._hosting import add_host_options, make_host, run
-from .._output import first_sentence, format_table, notice, print_data
+from .._host._options import add_host_options, make_host
+from .._host._plugins import op_families
+from .._host._running import run
+from .._terminal._printing import print_data
+from .._terminal._tables import first_sentence, format_table
 
 if TYPE_CHECKING:
     from sideband.ops import OpSpec
@@ -32,27 +36,18 @@ def _configure(parser: ArgumentParser) -> None:
         add_host_options(action)
 
 
-def _run(arguments: Namespace) -> int:
+def _run(arguments: Namespace) -> ExitCode:
     return _list(arguments) if arguments.action == "list" else _show(arguments)
 
 
-def _list(arguments: Namespace) -> int:
+def _list(arguments: Namespace) -> ExitCode:
     async def main() -> list[OpSpec]:
-        from sideband.plugins import PluginError
-
-        found: list[OpSpec] = []
         async with make_host(arguments) as host:
-            names = [arguments.family] if arguments.family else host.plugins.names("op")
-            for name in names:
-                try:
-                    plugin = await host.broker.ops.plugin(name)
-                except PluginError as error:
-                    if arguments.family:
-                        raise
-                    notice(f"notice: {error.message}")
-                    continue
-                found.extend(plugin.contribution.ops)
-        return sorted(found, key=lambda spec: spec.name)
+            if arguments.family:
+                families = [(await host.broker.ops.plugin(arguments.family)).contribution]
+            else:
+                families = await op_families(host)
+        return sorted((spec for family in families for spec in family.ops), key=lambda spec: spec.name)
 
     specs = run(main)
     rows = [
@@ -61,7 +56,7 @@ def _list(arguments: Namespace) -> int:
     ]
     table = format_table(["op", "level", "requires", "traits", "what it does"], rows)
     print_data(arguments, [_data(spec) for spec in specs], table)
-    return 0
+    return ExitCode.SUCCESS
 
 
 def _traits(spec: OpSpec) -> str:
@@ -69,7 +64,7 @@ def _traits(spec: OpSpec) -> str:
     return ", ".join(name for name, holds in traits.items() if holds)
 
 
-def _show(arguments: Namespace) -> int:
+def _show(arguments: Namespace) -> ExitCode:
     async def main() -> OpSpec:
         async with make_host(arguments) as host:
             return (await host.broker.ops.get(arguments.op)).spec
@@ -90,7 +85,7 @@ def _show(arguments: Namespace) -> int:
         "result: " + json.dumps(data["result"], ensure_ascii=False, indent=2),
     ]
     print_data(arguments, data, "\n".join(lines))
-    return 0
+    return ExitCode.SUCCESS
 
 
 def _parameters(schema: dict[str, Any]) -> list[str]:

@@ -6,9 +6,13 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
 from sideband.commands import Command
+from sideband.exit_codes import ExitCode
 
-from .._hosting import add_host_options, load, load_plugins, make_host, run
-from .._output import format_table, paragraph, print_data
+from .._host._options import add_host_options, load, make_host
+from .._host._plugins import load_plugins
+from .._host._running import run
+from .._terminal._printing import print_data
+from .._terminal._tables import format_table, paragraph
 
 if TYPE_CHECKING:
     from sideband.plugins import PluginRecord
@@ -35,18 +39,18 @@ def _configure(parser: ArgumentParser) -> None:
         add_host_options(action)
 
 
-def _run(arguments: Namespace) -> int:
+def _run(arguments: Namespace) -> ExitCode:
     return {"list": _list, "why": _why, "order": _order, "check": _check}[arguments.action](arguments)
 
 
-def _list(arguments: Namespace) -> int:
+def _list(arguments: Namespace) -> ExitCode:
     records = [
         record
         for record in _records(arguments)
         if arguments.kind in (None, record.kind) and arguments.state in (None, record.state.value)
     ]
     _print_records(arguments, records)
-    return 0
+    return ExitCode.SUCCESS
 
 
 def _records(arguments: Namespace) -> tuple[PluginRecord, ...]:
@@ -86,7 +90,7 @@ def _print_records(arguments: Namespace, records: list[PluginRecord]) -> None:
     print_data(arguments, [record.as_dict() for record in records], text)
 
 
-def _why(arguments: Namespace) -> int:
+def _why(arguments: Namespace) -> ExitCode:
     kind, dot, name = arguments.name.rpartition(".")
 
     async def main() -> list[PluginRecord]:
@@ -104,7 +108,7 @@ def _why(arguments: Namespace) -> int:
 
     found = run(main)
     print_data(arguments, [record.as_dict() for record in found], "\n\n".join(map(_explain, found)))
-    return 0
+    return ExitCode.SUCCESS
 
 
 def _explain(record: PluginRecord) -> str:
@@ -123,7 +127,7 @@ def _explain(record: PluginRecord) -> str:
     return "\n".join(lines)
 
 
-def _order(arguments: Namespace) -> int:
+def _order(arguments: Namespace) -> ExitCode:
     async def main() -> Any:
         async with make_host(arguments) as host:
             return host.hooks.order(arguments.hook)
@@ -136,10 +140,10 @@ def _order(arguments: Namespace) -> int:
     print_data(
         arguments, data, format_table(["#", "plugin", "phase", "because"], rows) if rows else "no plugin uses it"
     )
-    return 0
+    return ExitCode.SUCCESS
 
 
-def _check(arguments: Namespace) -> int:
+def _check(arguments: Namespace) -> ExitCode:
     async def main() -> list[PluginRecord]:
         async with make_host(arguments) as host:
             await load_plugins(host)
@@ -147,4 +151,5 @@ def _check(arguments: Namespace) -> int:
 
     records = run(main)
     _print_records(arguments, records)
-    return 0 if all(record.state.usable or record.state.value == "denied" for record in records) else 5
+    usable = all(record.state.usable or record.state.value == "denied" for record in records)
+    return ExitCode.SUCCESS if usable else ExitCode.CONFIGURATION

@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING
 
 from sideband import UsageError
 from sideband.commands import Command
+from sideband.exit_codes import ExitCode
 
-from .._agent_input import read_files, read_prompt
-from .._agent_options import add_agent_options, open_agent
-from .._hosting import run
+from .._agent._availability import require_agent
+from .._agent._input import read_files, read_prompt
+from .._agent._options import add_agent_options, open_agent
+from .._host._running import run
 
 if TYPE_CHECKING:
     from sideband_agent import Agent, RunResult
 
 __all__ = ["sideband_commands"]
-
-
-_INTERRUPTED = 130
 
 
 def sideband_commands() -> Command:
@@ -37,7 +36,8 @@ def _configure(parser: ArgumentParser) -> None:
     add_agent_options(parser)
 
 
-def _run(arguments: Namespace) -> int:
+def _run(arguments: Namespace) -> ExitCode:
+    require_agent("run")
     if arguments.resume:
         if arguments.prompt or arguments.file or arguments.new:
             raise UsageError("--resume goes on with what was asked", hint="leave out the prompt, --file and --new")
@@ -48,14 +48,15 @@ def _run(arguments: Namespace) -> int:
     return run(lambda: _show(arguments, lambda agent: agent.invoke(prompt, attachments=images)))
 
 
-async def _show(arguments: Namespace, do: Callable[[Agent], Awaitable[RunResult | None]]) -> int:
-    from .._activity import Activity
-    from .._agent_events import print_event, print_line
-    from .._approvals import Questions, ask_at_terminal
-    from .._interrupts import aborting_on_interrupt
-    from .._output import Progressbar, notice
-    from .._run_output import RunOutput
-    from .._run_results import exit_code, result_line, tell_end
+async def _show(arguments: Namespace, do: Callable[[Agent], Awaitable[RunResult | None]]) -> ExitCode:
+    from .._agent._activity import Activity
+    from .._agent._interrupts import aborting_on_interrupt
+    from .._agent._json_lines import print_event, print_line
+    from .._agent._run_output import RunOutput
+    from .._agent._run_results import exit_code, result_line, tell_end
+    from .._terminal._printing import notice
+    from .._terminal._progressbar import Progressbar
+    from .._terminal._questions import Questions, ask_at_terminal
 
     bar = Progressbar()
     output = RunOutput(bar)
@@ -75,6 +76,6 @@ async def _show(arguments: Namespace, do: Callable[[Agent], Awaitable[RunResult 
                 tell_end(result, agent)
         if arguments.json:
             print_line(last_line)
-        return _INTERRUPTED if interrupts.count else exit_code(result)
+        return ExitCode.INTERRUPTED if interrupts.count else exit_code(result)
     finally:
         bar.erase()

@@ -9,9 +9,12 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from sideband.commands import Command
+from sideband.exit_codes import ExitCode
 
-from .._hosting import add_host_options, make_host, run
-from .._output import notice, print_data
+from .._host._options import add_host_options, make_host
+from .._host._plugins import op_families
+from .._host._running import run
+from .._terminal._printing import print_data
 
 if TYPE_CHECKING:
     from sideband.ops import OpFamily
@@ -31,23 +34,15 @@ def _configure(parser: ArgumentParser) -> None:
     add_host_options(stubs)
 
 
-def _run(arguments: Namespace) -> int:
+def _run(arguments: Namespace) -> ExitCode:
     written = [str(file) for file in _write(arguments.folder / "sideband_sdk", run(lambda: _families(arguments)))]
     print_data(arguments, {"files": written}, "\n".join(written))
-    return 0
+    return ExitCode.SUCCESS
 
 
 async def _families(arguments: Namespace) -> list[OpFamily]:
-    from sideband.plugins import PluginError
-
-    found = []
     async with make_host(arguments) as host:
-        for name in host.plugins.names("op"):
-            try:
-                found.append((await host.broker.ops.plugin(name)).contribution)
-            except PluginError as error:
-                notice(f"notice: {error.message}")
-    return found
+        return await op_families(host)
 
 
 def _write(folder: Path, families: list[OpFamily]) -> list[Path]:

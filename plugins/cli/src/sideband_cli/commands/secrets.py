@@ -12,9 +12,12 @@ from typing import Any
 
 from sideband import UsageError
 from sideband.commands import Command
+from sideband.exit_codes import ExitCode
 
-from .._hosting import add_host_options, make_host, run
-from .._output import format_table, notice, print_data
+from .._host._options import add_host_options, make_host
+from .._host._running import run
+from .._terminal._printing import notice, print_data
+from .._terminal._tables import format_table
 
 __all__ = ["sideband_commands"]
 
@@ -60,7 +63,7 @@ def _configure(parser: ArgumentParser) -> None:
     rekeying.add_argument("--key-file", type=Path, metavar="PATH", help="where the new key file is put")
 
 
-def _run(arguments: Namespace) -> int:
+def _run(arguments: Namespace) -> ExitCode:
     actions = {
         "set": _rotate if getattr(arguments, "rotate", False) else _set,
         "import": _import,
@@ -81,11 +84,11 @@ def _op(arguments: Namespace, name: str, params: dict[str, Any]) -> Any:
     return run(main)
 
 
-def _set(arguments: Namespace) -> int:
+def _set(arguments: Namespace) -> ExitCode:
     return _store(arguments, _value(arguments, "secrets.set", _binding(arguments)))
 
 
-def _import(arguments: Namespace) -> int:
+def _import(arguments: Namespace) -> ExitCode:
     value = os.environb.get(os.fsencode(arguments.from_env))
     if not value:
         raise UsageError(
@@ -94,15 +97,15 @@ def _import(arguments: Namespace) -> int:
     return _store(arguments, _as_value(value))
 
 
-def _store(arguments: Namespace, value: str | bytes) -> int:
+def _store(arguments: Namespace, value: str | bytes) -> ExitCode:
     params = {"name": arguments.name, "value": value, **_binding(arguments)}
     output = _op(arguments, "secrets.set", params)
     origins = ", ".join(arguments.origin) or "no origin: it can be revealed, but not sent"
     print_data(arguments, output or {"name": arguments.name}, f"stored `{arguments.name}`, bound to {origins}")
-    return 0
+    return ExitCode.SUCCESS
 
 
-def _rotate(arguments: Namespace) -> int:
+def _rotate(arguments: Namespace) -> ExitCode:
     if getattr(arguments, "origin", None) or getattr(arguments, "header", None):
         raise UsageError("a rotated secret keeps its origins and headers", hint="leave them out, or leave out --rotate")
     value = _value(arguments, "secrets.rotate", {})
@@ -110,13 +113,13 @@ def _rotate(arguments: Namespace) -> int:
     until = output["previous_until"]
     kept = f"; the value before is kept until {until}" if until else ""
     print_data(arguments, output, f"rotated `{arguments.name}`{kept}")
-    return 0
+    return ExitCode.SUCCESS
 
 
-def _roll_back(arguments: Namespace) -> int:
+def _roll_back(arguments: Namespace) -> ExitCode:
     output = _op(arguments, "secrets.rollback", {"name": arguments.name})
     print_data(arguments, output, f"`{arguments.name}` has the value again from before its rotation")
-    return 0
+    return ExitCode.SUCCESS
 
 
 def _binding(arguments: Namespace) -> dict[str, Any]:
@@ -183,7 +186,7 @@ def _ask(arguments: Namespace, op: str, others: dict[str, Any]) -> str:
         return ""
 
 
-def _list(arguments: Namespace) -> int:
+def _list(arguments: Namespace) -> ExitCode:
     output = _op(arguments, "secrets.list", {})
     columns = ["name", "may be sent to", "kind", "age", "kept in"]
     rows = [
@@ -194,7 +197,7 @@ def _list(arguments: Namespace) -> int:
     print_data(arguments, output, f"{table}\n(own ones are kept in: {output['backend']})")
     for source, problem in sorted(output["problems"].items()):
         notice(f"{source} is left out: {problem}")
-    return 0
+    return ExitCode.SUCCESS
 
 
 def _place(item: dict[str, Any]) -> str:
@@ -216,13 +219,13 @@ def _age(updated: str | None) -> str:
     return "just now"
 
 
-def _delete(arguments: Namespace) -> int:
+def _delete(arguments: Namespace) -> ExitCode:
     output = _op(arguments, "secrets.delete", {"name": arguments.name})
     print_data(arguments, output if output is not None else {"name": arguments.name}, f"deleted `{arguments.name}`")
-    return 0
+    return ExitCode.SUCCESS
 
 
-def _rekey(arguments: Namespace) -> int:
+def _rekey(arguments: Namespace) -> ExitCode:
     params: dict[str, Any] = {"to": arguments.to}
     if arguments.to == "passphrase":
         params["passphrase"] = _new_passphrase()
@@ -237,7 +240,7 @@ def _rekey(arguments: Namespace) -> int:
     if output["left"]:
         lines.append(f"`{output['left']}` was left where it is: other stores may need it")
     print_data(arguments, output, "\n".join(lines))
-    return 0
+    return ExitCode.SUCCESS
 
 
 def _new_passphrase() -> str:

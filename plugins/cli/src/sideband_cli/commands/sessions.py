@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sideband.commands import Command
+from sideband.exit_codes import ExitCode
 
-from .._agent_options import session_meant
-from .._arguments import count
-from .._hosting import add_host_options, make_host, run
-from .._output import notice, print_data, print_json
-from .._session_tree import tree_lines
-from .._session_views import info_data, sessions_table, show_session, tree_data
+from .._agent._availability import require_agent
+from .._arguments._types import count
+from .._host._options import add_host_options, make_host
+from .._host._running import run
+from .._sessions._lookup import session_meant
+from .._sessions._session_text import info_data, sessions_table, show_session, tree_data
+from .._sessions._tree_text import tree_lines
+from .._terminal._printing import notice, print_data, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -59,10 +62,11 @@ def _configure(parser: ArgumentParser) -> None:
         add_host_options(action)
 
 
-def _run(arguments: Namespace) -> int:
+def _run(arguments: Namespace) -> ExitCode:
+    require_agent("sessions")
     actions = {"list": _list, "show": _show, "tree": _tree, "fork": _fork, "export": _export, "import": _import}
     actions[arguments.action](arguments)
-    return 0
+    return ExitCode.SUCCESS
 
 
 def _ask(arguments: Namespace, question: Callable[[Sessions], Awaitable[Any]]) -> Any:

@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from sideband import UsageError
 from sideband.commands import Command
+from sideband.exit_codes import ExitCode
 
-from .._hosting import add_host_options, make_host, run
-from .._output import format_table, notice, print_data
-from .._skill_dirs import add_skill_dirs, skill_hint
-from .._skill_packages import describe_packages, find_environment, install, packages_data
+from .._host._options import add_host_options, make_host
+from .._host._plugins import op_families
+from .._host._running import run
+from .._skills._dirs import add_skill_dirs, skill_hint
+from .._skills._packages import describe_packages, find_environment, install, packages_data
+from .._terminal._printing import notice, print_data
+from .._terminal._tables import format_table
 
 if TYPE_CHECKING:
-    from sideband import Host
     from sideband.environments import Environment
     from sideband.loading import LoadedSkills, SkillProblem, SkillSpec
-    from sideband.ops import OpFamily
 
 __all__ = ["sideband_commands"]
 
@@ -51,12 +53,12 @@ def _configure(parser: ArgumentParser) -> None:
         add_host_options(action)
 
 
-def _run(arguments: Namespace) -> int:
+def _run(arguments: Namespace) -> ExitCode:
     actions = {"list": _list, "show": _show, "validate": _validate, "install": install}
     return actions[arguments.action](arguments)
 
 
-def _list(arguments: Namespace) -> int:
+def _list(arguments: Namespace) -> ExitCode:
     loaded = _load(arguments)
     rows = [
         [skill.name, tool.name if tool else "-", (tool or skill).description, skill.origin]
@@ -72,7 +74,7 @@ def _list(arguments: Namespace) -> int:
         "problems": [_problem_data(problem) for problem in problems],
     }
     print_data(arguments, data, text)
-    return 0
+    return ExitCode.SUCCESS
 
 
 def _load(arguments: Namespace) -> LoadedSkills:
@@ -98,7 +100,7 @@ def _find(arguments: Namespace) -> tuple[SkillSpec, Environment | None]:
     return run(main)
 
 
-def _show(arguments: Namespace) -> int:
+def _show(arguments: Namespace) -> ExitCode:
     skill, environment = _find(arguments)
     tool_name = arguments.name.partition(".")[2]
     data = {**_data(skill), **packages_data(skill, environment)}
@@ -117,17 +119,17 @@ def _show(arguments: Namespace) -> int:
             lines.append(f"  {key}: {field.get('type', 'any')}  {field.get('description', '')}".rstrip())
     lines += ["", *map(_describe, skill.problems)]
     print_data(arguments, data, "\n".join(lines).rstrip())
-    return 0
+    return ExitCode.SUCCESS
 
 
-def _validate(arguments: Namespace) -> int:
+def _validate(arguments: Namespace) -> ExitCode:
     if not arguments.folder.is_dir():
         raise UsageError(f"{arguments.folder} is no folder")
 
     async def main() -> list[SkillProblem]:
         problems: list[SkillProblem] = []
         async with make_host(arguments) as host:
-            families = await _families(host)
+            families = await op_families(host)
             for name in host.plugins.names("loader"):
                 for loader in (await host.plugins.load("loader", name)).contribution:
                     problems += await loader.validate(arguments.folder, families=families)
@@ -138,19 +140,7 @@ def _validate(arguments: Namespace) -> int:
     print_data(arguments, {"problems": [_problem_data(problem) for problem in problems]}, text)
     if problems:
         notice(f"{len(problems)} problems, {sum(problem.fatal for problem in problems)} of them fatal")
-    return 1 if problems else 0
-
-
-async def _families(host: Host) -> list[OpFamily]:
-    from sideband.plugins import PluginError
-
-    families = []
-    for name in host.plugins.names("op"):
-        try:
-            families.append((await host.broker.ops.plugin(name)).contribution)
-        except PluginError as error:
-            notice(f"notice: {error.message}")
-    return families
+    return ExitCode.FAILURE if problems else ExitCode.SUCCESS
 
 
 def _describe_limits(skill: SkillSpec) -> list[str]:

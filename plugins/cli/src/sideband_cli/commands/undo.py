@@ -6,10 +6,14 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from sideband.commands import Command
+from sideband.exit_codes import ExitCode
 
-from .._approvals import Ask, Questions, ask_at_terminal
-from .._hosting import add_host_options, make_host, run
-from .._output import Progressbar, clean, notice, print_data, print_json
+from .._host._options import add_host_options, make_host
+from .._host._running import run
+from .._terminal._clean import clean
+from .._terminal._printing import notice, print_data, print_json
+from .._terminal._progressbar import Progressbar
+from .._terminal._questions import Ask, Questions, ask_at_terminal
 
 if TYPE_CHECKING:
     from sideband import EffectReport, Host
@@ -30,8 +34,8 @@ def _configure(parser: ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help="do it without asking, and agree to what guards ask")
 
 
-def _run(arguments: Namespace) -> int:
-    async def main() -> int:
+def _run(arguments: Namespace) -> ExitCode:
+    async def main() -> ExitCode:
         ask = ask_at_terminal(Progressbar())
         questions = Questions(ask, yes=arguments.yes)
         async with make_host(arguments, approver=questions.approver()) as host:
@@ -46,28 +50,28 @@ def _run(arguments: Namespace) -> int:
     return run(main)
 
 
-def _show(arguments: Namespace, plan: UndoPlan) -> int:
-    from .._undo_text import describe_plan, undo_data
+def _show(arguments: Namespace, plan: UndoPlan) -> ExitCode:
+    from .._undo._plan_text import describe_plan, undo_data
 
     print_data(arguments, undo_data(plan), describe_plan(plan))
-    return 0
+    return ExitCode.SUCCESS
 
 
-async def _nothing_to_do(arguments: Namespace, host: Host, plan: UndoPlan) -> int:
+async def _nothing_to_do(arguments: Namespace, host: Host, plan: UndoPlan) -> ExitCode:
     """Say why there is nothing left to do, and how what was taken back can be had again.
 
     Raises:
         UndoImpossible: it was not taken back, and can't be.
     """
-    from .._taken_back import chain_of
-    from .._undo_errors import UndoImpossible
-    from .._undo_text import describe_chain, undo_data
+    from .._errors import UndoImpossible
+    from .._undo._plan_text import describe_chain, undo_data
+    from .._undo._taken_back import chain_of
 
     chain = await chain_of(host.ledger.folder, plan.effect)
     if not chain and not plan.steps:
         raise UndoImpossible(plan.effect, plan.remains)
     print_data(arguments, undo_data(plan), describe_chain(plan.effect, chain))
-    return 0
+    return ExitCode.SUCCESS
 
 
 async def _agree(arguments: Namespace, plan: UndoPlan, ask: Ask | None) -> None:
@@ -76,8 +80,8 @@ async def _agree(arguments: Namespace, plan: UndoPlan, ask: Ask | None) -> None:
     Raises:
         UndoDeclined: the person said no, or nobody can be asked.
     """
-    from .._undo_errors import UndoDeclined
-    from .._undo_text import describe_plan
+    from .._errors import UndoDeclined
+    from .._undo._plan_text import describe_plan
 
     text = describe_plan(plan)
     if arguments.yes:
@@ -90,8 +94,8 @@ async def _agree(arguments: Namespace, plan: UndoPlan, ask: Ask | None) -> None:
         raise UndoDeclined(plan.effect, asked=True)
 
 
-async def _do(arguments: Namespace, host: Host, plan: UndoPlan) -> int:
-    from .._undo_text import describe_gone, undo_data
+async def _do(arguments: Namespace, host: Host, plan: UndoPlan) -> ExitCode:
+    from .._undo._plan_text import describe_gone, undo_data
 
     effects: list[EffectReport] = []
     gone = await host.undo(plan, on_effect=effects.append)
@@ -106,7 +110,7 @@ async def _do(arguments: Namespace, host: Host, plan: UndoPlan) -> int:
             notice(f"error: {error.message} [{error.code}]")
             if error.hint:
                 notice(f"hint: {error.hint}")
-    return 0 if error is None else error.exit_code
+    return ExitCode.SUCCESS if error is None else error.exit_code
 
 
 def _print(text: str) -> None:

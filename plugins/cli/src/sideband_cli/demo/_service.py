@@ -24,7 +24,7 @@ PLANETS = (
 )
 
 
-class Planets(BaseHTTPRequestHandler):
+class PlanetHandler(BaseHTTPRequestHandler):
     """Answers ``GET /planets/N`` to whoever has the token."""
 
     token = ""
@@ -55,7 +55,7 @@ class Planets(BaseHTTPRequestHandler):
         """Keep quiet: the ledger says what was asked."""
 
 
-class Service(ThreadingHTTPServer):
+class PlanetServer(ThreadingHTTPServer):
     """Says nothing of a client that goes away."""
 
     daemon_threads = True
@@ -66,8 +66,8 @@ class Service(ThreadingHTTPServer):
 
 def main() -> None:
     """Serve until standard input ends."""
-    Planets.token = sys.stdin.readline().strip()
-    with Service(("127.0.0.1", 0), Planets) as server:
+    PlanetHandler.token = sys.stdin.readline().strip()
+    with PlanetServer(("127.0.0.1", 0), PlanetHandler) as server:
         sys.stdout.write(f"{server.server_port}\n")
         sys.stdout.flush()
         threading.Thread(target=server.serve_forever, daemon=True).start()

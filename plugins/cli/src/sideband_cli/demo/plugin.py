@@ -7,7 +7,8 @@ from contextlib import AbstractAsyncContextManager
 from sideband.ops import OpFamily
 from sideband.plugins import PluginContext
 
-from ._ops import DemoService, service
+from ._ops import service
+from ._state import DemoService
 
 __all__ = ["lifespan", "sideband_ops"]
 

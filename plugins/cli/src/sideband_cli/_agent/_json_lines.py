@@ -1,0 +1,57 @@
+"""The events of an agent as JSON lines: what ``sideband run --json`` prints, one document a line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from .._terminal._clean import escape_controls
+
+if TYPE_CHECKING:
+    from sideband.hooks import ObserveEvent
+
+__all__ = ["event_data", "print_event", "print_line"]
+
+
+def event_data(event: ObserveEvent) -> dict[str, Any]:
+    """An event as data: ``event`` is the name of its hook, the rest are its attributes.
+
+    Example:
+        >>> from sideband.hooks import TurnStart
+        >>> event_data(TurnStart("r1", 0))
+        {'event': 'turn_start', 'run': 'r1', 'index': 0}
+    """
+    return {"event": event.hook, **_attributes(event)}
+
+
+def print_event(event: ObserveEvent) -> None:
+    """Print one event, and hand it on at once."""
+    print_line(event_data(event))
+
+
+def print_line(data: Mapping[str, Any]) -> None:
+    """Print data as one line of JSON, and hand it on at once."""
+    as_ascii = (sys.stdout.encoding or "").lower() not in ("utf-8", "utf8")
+    sys.stdout.write(escape_controls(json.dumps(data, ensure_ascii=as_ascii, default=str)) + "\n")
+    sys.stdout.flush()
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    from attrs import fields
+
+    return {field.name: _plain(getattr(value, field.name)) for field in fields(type(value))}
+
+
+def _plain(value: Any) -> Any:
+    from attrs import has
+
+    if isinstance(value, Enum):
+        return value.name.lower()
+    if isinstance(value, Mapping):
+        return {str(name): _plain(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    return _attributes(value) if has(type(value)) else value

@@ -1,0 +1,3 @@
+"""Values as they are written on the command line."""
+
+__all__: list[str] = []

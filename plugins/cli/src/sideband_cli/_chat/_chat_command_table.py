@@ -1,0 +1,102 @@
+"""The chat commands of one chat: found by their names, run, and listed by ``/help``."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from sideband import SidebandError
+
+from .._errors import ChatCommandUnknown
+from .._terminal._tables import format_table
+from ._chat_command import ChatControl, RegisteredChatCommand
+
+if TYPE_CHECKING:
+    from sideband_agent import Agent
+
+__all__ = ["ChatCommandTable", "plugin_chat_commands"]
+
+
+class ChatCommandTable:
+    """Chat commands by their names. The chat's own can't be replaced; of two plugins with one name, neither gets it.
+
+    Args:
+        own: those of the chat itself.
+        added: those of plugins.
+
+    Attributes:
+        problems: the chat commands that were left out, and why.
+    """
+
+    def __init__(self, own: Iterable[RegisteredChatCommand] = (), added: Iterable[RegisteredChatCommand] = ()) -> None:
+        self._by_name = {one.name: one for one in own}
+        rivals: dict[str, list[RegisteredChatCommand]] = {}
+        for one in added:
+            rivals.setdefault(one.name, []).append(one)
+        self.problems: list[str] = []
+        for name, found in sorted(rivals.items()):
+            self._add(name, found)
+
+    def _add(self, name: str, found: list[RegisteredChatCommand]) -> None:
+        plugins = " and ".join(f"`{one.plugin}`" for one in found)
+        if name in self._by_name:
+            self.problems.append(f"the command `/{name}` of {plugins} is left out: the chat has one of that name")
+        elif len(found) > 1:
+            self.problems.append(f"the command `/{name}` is left out: {plugins} have it")
+        else:
+            self._by_name[name] = found[0]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names, sorted."""
+        return tuple(sorted(self._by_name))
+
+    async def run(self, chat: ChatControl, line: str) -> str | None:
+        """Run what a line such as ``/name the stars`` asks for.
+
+        Raises:
+            ChatCommandUnknown: there is no such chat command.
+        """
+        name, _, argument = line.removeprefix("/").partition(" ")
+        found = self._by_name.get(name)
+        if found is None:
+            raise ChatCommandUnknown(name, self._by_name)
+        return await found.run(chat, argument.strip())
+
+    def help(self) -> str:
+        """Return all chat commands as a table."""
+        rows = [
+            [f"/{one.name} {one.usage}".rstrip(), one.summary + (f" ({one.plugin})" if one.plugin else "")]
+            for _, one in sorted(self._by_name.items())
+        ]
+        return format_table(["command", "what it does"], rows, wrapped=True)
+
+
+async def plugin_chat_commands(agent: Agent, channel: str = "cli") -> list[RegisteredChatCommand]:
+    """Return the chat commands that plugins add."""
+    from sideband.hooks import ChatCommands
+
+    event = ChatCommands(channel)
+    return [
+        RegisteredChatCommand(
+            name=found.value.name,
+            summary=found.value.summary,
+            run=_bound(found.plugin, found.value.run, agent.hooks.context_of(found.plugin, event)),
+            plugin=found.plugin,
+        )
+        for found in await agent.hooks.collect(event)
+    ]
+
+
+def _bound(
+    plugin: str, run: Callable[[str, Any], Awaitable[str | None]], ctx: Any
+) -> Callable[[ChatControl, str], Awaitable[str | None]]:
+    async def bound(_: ChatControl, argument: str) -> str | None:
+        try:
+            return await run(argument, ctx)
+        except SidebandError:
+            raise
+        except Exception as error:
+            raise SidebandError(f"the command failed: {type(error).__name__}: {error}", plugin=plugin) from error
+
+    return bound

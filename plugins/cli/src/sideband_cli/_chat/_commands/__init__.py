@@ -1,0 +1,47 @@
+"""The chat commands of the chat itself. Each has a module of its name: ``/rewind`` is in ``rewind.py``."""
+
+from __future__ import annotations
+
+from .compact import COMPACT
+from .cost import COST
+from .export import EXPORT
+from .fork import FORK
+from .help import HELP
+from .label import LABEL
+from .later import LATER
+from .model import MODEL
+from .models import MODELS
+from .name import NAME
+from .new import NEW
+from .quit import QUIT
+from .retry import RETRY
+from .rewind import REWIND
+from .session import SESSION
+from .sessions import SESSIONS
+from .status import STATUS
+from .tools import TOOLS
+from .tree import TREE
+
+__all__ = ["OWN_CHAT_COMMANDS"]
+
+OWN_CHAT_COMMANDS = (
+    COMPACT,
+    COST,
+    EXPORT,
+    FORK,
+    HELP,
+    LABEL,
+    LATER,
+    MODEL,
+    MODELS,
+    NAME,
+    NEW,
+    QUIT,
+    RETRY,
+    REWIND,
+    SESSION,
+    SESSIONS,
+    STATUS,
+    TOOLS,
+    TREE,
+)

@@ -1,0 +1,24 @@
+"""``/export``: write the session into a new file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from anyio import to_thread
+
+from .._chat_command import ChatControl, RegisteredChatCommand
+
+__all__ = ["EXPORT"]
+
+
+async def _run(chat: ChatControl, file: str) -> str:
+    from sideband_agent.sessions import write_file
+
+    session = chat.agent.session
+    path = await to_thread.run_sync(Path(file or f"{session.id}.jsonl").expanduser)
+    lines = await chat.agent.sessions.export(session.id)
+    await to_thread.run_sync(write_file, path, lines)
+    return f"written to {path}"
+
+
+EXPORT = RegisteredChatCommand("export", "write the session into a new file", _run, "[FILE]")

@@ -1,0 +1,16 @@
+"""``/tools``: list the tools that the model may call."""
+
+from __future__ import annotations
+
+from ..._terminal._tables import first_sentence, format_table
+from .._chat_command import ChatControl, RegisteredChatCommand
+
+__all__ = ["TOOLS"]
+
+
+async def _run(chat: ChatControl, _: str) -> str:
+    rows = [[one.name, first_sentence(one.description), one.source] for one in chat.agent.tools.tools]
+    return format_table(["tool", "what it does", "from"], rows) if rows else "it may call none"
+
+
+TOOLS = RegisteredChatCommand("tools", "list the tools that the model may call", _run)

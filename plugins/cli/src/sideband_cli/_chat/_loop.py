@@ -1,0 +1,237 @@
+"""The loop of a chat: what is typed is a chat command, a message, or, while the agent works, a message that waits."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from anyio import TASK_STATUS_IGNORED, CancelScope, Event, create_task_group, open_signal_receiver
+from sideband import SidebandError
+
+from .._agent._activity import Activity
+from .._agent._run_results import describe_problem
+from .._terminal._words import one_line
+from ._chat_command_table import ChatCommandTable, plugin_chat_commands
+from ._commands import OWN_CHAT_COMMANDS
+from ._status_line import status_line
+
+if TYPE_CHECKING:
+    from anyio.abc import TaskGroup, TaskStatus
+    from sideband.hooks import ObserveEvent
+    from sideband_agent import Agent, RunResult
+
+    from ._frontend import ChatFrontend
+
+__all__ = ["Chat"]
+
+# Where an error's own hint speaks of a call or an option that can't be typed here.
+_HINTS = {
+    "agent.busy": "wait until the agent is done, or end its run with Ctrl-C",
+    "session.exists": "name another file",
+    "session.missing": "`/sessions` shows what there is",
+}
+
+
+class Chat:
+    """One chat.
+
+    Args:
+        frontend: makes the frontend, which asks the chat for its status and its chat commands.
+        thinking: whether what the model thinks is shown.
+    """
+
+    def __init__(self, frontend: Callable[[Chat], ChatFrontend], *, thinking: bool = False) -> None:
+        self.chat_commands = ChatCommandTable()
+        self._agent: Agent | None = None
+        self._tasks: TaskGroup | None = None
+        self._done: Event | None = None  # of the run that goes on
+        self._chat_command: CancelScope | None = None
+        self._aborting = False
+        self._leaving: CancelScope | None = None
+        self.frontend = frontend(self)
+        self._activity = Activity(self.frontend, thinking=thinking)
+
+    def take(self, event: ObserveEvent) -> None:
+        """Show an event of the agent."""
+        self._activity.take(event)
+
+    def redact(self, text: str) -> str:
+        """A text without what the host knows to be secret."""
+        return text if self._agent is None else self._agent.host.redactor.text(text)
+
+    def status(self) -> str:
+        """The line above the prompt."""
+        if self._agent is None:
+            return ""
+        return status_line(self._agent) + (" working, Ctrl-C ends it" if self.is_working else "")
+
+    def words(self) -> list[str]:
+        """What can be completed."""
+        return [f"/{name}" for name in self.chat_commands.names]
+
+    def help(self) -> str:
+        """Return all chat commands as a table."""
+        return self.chat_commands.help()
+
+    @property
+    def agent(self) -> Agent:
+        """The agent that the user talks with."""
+        assert self._agent is not None  # noqa: S101  set before anything is read
+        return self._agent
+
+    @property
+    def is_working(self) -> bool:
+        """Whether a run goes on."""
+        return self._done is not None
+
+    async def talk(self, agent: Agent) -> None:
+        """Read and answer until the user leaves."""
+        self._agent = agent
+        self.chat_commands = ChatCommandTable(OWN_CHAT_COMMANDS, await plugin_chat_commands(agent))
+        failure: Exception | None = None
+        async with self.frontend.opened(), create_task_group() as tasks:
+            self._tasks = tasks
+            await tasks.start(self._watch_signals)  # an end from outside may come with the first line
+            try:
+                self._welcome(agent)
+                await self._read_all(agent)
+                await self._end_run(agent)
+            except Exception as error:  # noqa: BLE001  raised again outside of the group, which would wrap it
+                failure = error
+            tasks.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+
+    def _welcome(self, agent: Agent) -> None:
+        self.frontend.line(f"session {agent.session.name or agent.session.id}; /help lists commands, Ctrl-D leaves")
+        for problem in (*self.chat_commands.problems, *agent.session.notices):
+            self.frontend.line(f"notice: {problem}")
+        if agent.session.unfinished_run() is not None:
+            self.frontend.line("the last run of this session did not end: /retry goes on with it")
+
+    async def _read_all(self, agent: Agent) -> None:
+        while not agent.wants_shutdown:
+            try:
+                text = await self.frontend.read()
+            except EOFError:
+                return
+            if text.startswith("/"):
+                await self._run_chat_command(text)
+            elif text.strip():
+                await self.send(text.strip())
+
+    async def send(self, text: str) -> None:
+        """Say something to the model: now, or, while it works, before its next step."""
+        if self.is_working:
+            self.agent.steer(text)
+            self.frontend.line("queued: the model sees it before its next step")
+        else:
+            await self.begin(lambda: self.agent.invoke(text))
+
+    async def begin(self, work: Callable[[], Awaitable[RunResult | None]]) -> None:
+        """Let a run go on while the user types."""
+        assert self._tasks is not None  # noqa: S101  set before anything is read
+        done = self._done = Event()
+        self._tasks.start_soon(self._work, work, done)
+        if self.frontend.takes_turns:
+            await done.wait()
+
+    async def _work(self, work: Callable[[], Awaitable[RunResult | None]], done: Event) -> None:
+        result = None
+        try:
+            result = await work()
+            self._tell(result)
+        except SidebandError as error:
+            self._tell_error(error)
+        finally:
+            self._done = None
+            self._aborting = False
+            done.set()
+            self.frontend.refresh()
+        if self.agent.wants_shutdown:
+            self.frontend.leave()
+        elif result is not None and result.status == "completed":
+            await self._begin_queued(self.agent)
+        else:
+            self._give_back(self.agent)
+
+    async def _begin_queued(self, agent: Agent) -> None:
+        """Go on with a message that came after the run had looked for the last time."""
+        queued = agent.queues.next_input()
+        if queued is not None:
+            await self.begin(lambda: agent.invoke(queued.text, attachments=queued.attachments))
+
+    def _give_back(self, agent: Agent) -> None:
+        """Let the user decide again about messages that no run has taken."""
+        texts = []
+        while (queued := agent.queues.next_input()) is not None:
+            texts.append(queued.text)
+        if texts:
+            self.frontend.suggest("\n".join(texts))
+
+    def _tell(self, result: RunResult | None) -> None:
+        self.frontend.end_text()
+        if result is None:
+            self.frontend.line("there is nothing to go on with: the last run has ended")
+            return
+        if not result.run and result.text:  # a plugin has answered
+            self.frontend.say(result.text)
+        for line in describe_problem(result, resume="/retry"):
+            self.frontend.line(line)
+
+    def _tell_error(self, error: SidebandError) -> None:
+        self.frontend.line(f"error: {error.message} [{error.code}]")
+        if hint := _HINTS.get(error.code, error.hint):
+            self.frontend.line(f"hint: {hint}")
+
+    async def _run_chat_command(self, line: str) -> None:
+        with CancelScope() as self._chat_command:
+            try:
+                shown = await self.chat_commands.run(self, line)
+            except SidebandError as error:
+                self._tell_error(error)
+            else:
+                if shown:
+                    self.frontend.say(shown)
+        if self._chat_command.cancelled_caught:
+            self.frontend.line(f"{one_line(line.partition(' ')[0])} was interrupted")
+        self._chat_command = None
+
+    def interrupt(self) -> bool:
+        """End what goes on; the second time for the same run, the chat. Whether there was something to end."""
+        if self._chat_command is not None:
+            self._chat_command.cancel()
+        elif not self.is_working:
+            return False
+        elif self._aborting:
+            self.frontend.leave()
+            if self._leaving is not None:
+                self._leaving.cancel()
+        else:
+            self._aborting = True
+            self.agent.abort("interrupted")
+            self.frontend.line("ending the run; Ctrl-C once more leaves the chat")
+        return True
+
+    async def _watch_signals(self, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> None:
+        """An interrupt while no key can be read, and an end from outside, which must leave the terminal in order."""
+        with open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
+            task_status.started()
+            async for number in signals:
+                if number != signal.SIGINT:
+                    self.frontend.leave()
+                elif not self.interrupt():
+                    self.frontend.line("Ctrl-D or /quit leaves")
+
+    async def _end_run(self, agent: Agent) -> None:
+        """End a run that goes on when the user leaves; what was said and done until then is kept.
+
+        One that was being ended already, and has kept the user from waiting for it, is left as it is.
+        """
+        if self._done is None or self._aborting:
+            return
+        self._aborting = True
+        agent.abort("the user left")
+        with CancelScope() as self._leaving:
+            await self._done.wait()

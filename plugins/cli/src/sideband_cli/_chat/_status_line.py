@@ -1,0 +1,24 @@
+"""The line above each prompt of a chat: model, how full its context is, and what was spent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .._terminal._words import describe_tokens, describe_usage_cost
+
+if TYPE_CHECKING:
+    from sideband_agent import Agent
+
+__all__ = ["describe_context", "status_line"]
+
+
+def status_line(agent: Agent) -> str:
+    """Such as ``[openai:gpt-5 · 12 % of 200k · $0.0123]``."""
+    return f"[{agent.model} · {describe_context(agent)} · {describe_usage_cost(agent.usage)}]"
+
+
+def describe_context(agent: Agent) -> str:
+    """How full the model's context is."""
+    if not agent.context_window:
+        return f"{describe_tokens(agent.context_tokens)} tokens"
+    return f"{100 * agent.context_tokens / agent.context_window:.0f} % of {describe_tokens(agent.context_window)}"

@@ -1,0 +1,3 @@
+"""The host that a command line describes."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Sessions as text and as data."""
+
+__all__: list[str] = []

@@ -1,0 +1,107 @@
+"""Sessions as text and as data."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from .._terminal._tables import format_table
+from .._terminal._words import describe_arguments, one_line
+from ._tree_text import described
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sideband.messages import Message
+    from sideband_agent.sessions import Entry, SessionInfo, SessionTree
+
+__all__ = ["info_data", "sessions_table", "show_session", "tree_data"]
+
+_RESULT_LINES = 10
+
+
+def info_data(info: SessionInfo) -> dict[str, Any]:
+    """What lists say of a session, as data."""
+    return info.as_dict()
+
+
+def sessions_table(infos: Sequence[SessionInfo]) -> str:
+    """Sessions, one a line."""
+    rows = [
+        [info.id, _local(info.updated), info.messages, info.name or one_line(info.first), _folder(info)]
+        for info in infos
+    ]
+    columns = ["session", "used", "messages", "name, or what was said first", "folder"]
+    return format_table(columns, rows) if rows else "no sessions"
+
+
+def _folder(info: SessionInfo) -> str:
+    return one_line(info.path.name or str(info.path)) if info.path else ""
+
+
+def tree_data(tree: SessionTree, entries: Iterable[Entry]) -> dict[str, Any]:
+    """A session and some of its entries as data."""
+    return {
+        **tree.header.exported(),
+        "name": tree.name,
+        "channel": tree.channel,
+        "leaf": tree.leaf,
+        "labels": dict(tree.labels),
+        "notices": list(tree.notices),
+        "entries": [entry.model_dump(mode="json", exclude_none=True) for entry in entries],
+    }
+
+
+def show_session(tree: SessionTree, path: Sequence[Entry]) -> str:
+    """What was said, as it was said."""
+    context = tree.context(path[-1].id) if path else tree.context()
+    rows = [
+        ["id", tree.id],
+        ["name", one_line(tree.name or "")],
+        ["folder", str(tree.folder or "")],
+        ["forked from", tree.parent or ""],
+        ["model", one_line(context.model or "")],
+        ["begun", _local(tree.header.time)],
+    ]
+    head = format_table(["session", ""], [row for row in rows if row[1]], wrapped=True)
+    said = [_entry_text(tree, entry) for entry in path if described(entry)]
+    return "\n\n".join([head, *(said or ["nothing was said yet"])])
+
+
+def _entry_text(tree: SessionTree, entry: Entry) -> str:
+    from sideband_agent.sessions import CompactionEntry, CustomMessageEntry, MessageEntry
+
+    label = f" [{one_line(tree.labels[entry.id])}]" if entry.id in tree.labels else ""
+    if isinstance(entry, (MessageEntry, CustomMessageEntry)):
+        who, text = _message_text(entry.message)
+    elif isinstance(entry, CompactionEntry):
+        who, text = "summary of what was said before", entry.summary
+    else:
+        who, _, text = described(entry).partition(": ")
+    return f"{one_line(who)} ({entry.id}{label}):\n{text}".rstrip()
+
+
+def _message_text(message: Message) -> tuple[str, str]:
+    from sideband.messages import AssistantMessage, ToolResultMessage
+
+    if isinstance(message, AssistantMessage):
+        calls = [
+            f"-> {one_line(call.name)} {describe_arguments(call.arguments)}".rstrip() for call in message.tool_calls
+        ]
+        return "model" if message.stop != "error" else "model, failed", "\n".join(filter(None, [message.text, *calls]))
+    if isinstance(message, ToolResultMessage):
+        return message.tool + (", failed" if message.is_error else ""), _first_lines(message.text)
+    return message.source, message.text
+
+
+def _first_lines(text: str) -> str:
+    lines = text.splitlines()
+    more = len(lines) - _RESULT_LINES
+    return "\n".join([*lines[:_RESULT_LINES], *([f"… {more} more lines"] if more > 0 else [])])
+
+
+def _local(time: str) -> str:
+    try:
+        return f"{datetime.fromisoformat(time).astimezone():%Y-%m-%d %H:%M}"
+    except (ValueError, OverflowError):
+        return one_line(time)

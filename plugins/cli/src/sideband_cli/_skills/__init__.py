@@ -1,0 +1,3 @@
+"""Skill folders, and the packages that skills depend on."""
+
+__all__: list[str] = []

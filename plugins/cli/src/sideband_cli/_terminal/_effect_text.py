@@ -1,0 +1,48 @@
+"""What `call`, `op` and `demo` show of a call after it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._tables import format_table
+
+if TYPE_CHECKING:
+    from sideband import CallResult, EffectReport
+
+__all__ = ["describe_effects", "effect_data", "result_data"]
+
+
+def describe_effects(effects: tuple[EffectReport, ...]) -> str:
+    """The effects of a call as a table."""
+    rows = [
+        [effect.id.rpartition("-")[2], effect.op, effect.status, f"{effect.ms:.1f}", effect.decision]
+        for effect in effects
+    ]
+    return format_table(["#", "effect", "status", "ms", "decided by"], rows)
+
+
+def effect_data(effect: EffectReport) -> dict[str, Any]:
+    """An effect as data."""
+    return {
+        "id": effect.id,
+        "op": effect.op,
+        "status": effect.status,
+        "decision": effect.decision,
+        "ms": effect.ms,
+        "params": dict(effect.params),
+        "error": effect.error,
+    }
+
+
+def result_data(result: CallResult) -> dict[str, Any]:
+    """A result as data: ``output`` and everything that is known about the call."""
+    return {
+        "output": result.output,
+        "tool": result.tool,
+        "call": result.call,
+        "isolation": result.isolation,
+        "grant": list(result.grant),
+        "effects": [effect_data(effect) for effect in result.effects],
+        "logs": [{"stream": line.stream, "text": line.text} for line in result.logs],
+        "ms": result.ms,
+    }

@@ -1,0 +1,3 @@
+"""Effects that take others back."""
+
+__all__: list[str] = []
