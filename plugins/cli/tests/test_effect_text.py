@@ -1,7 +1,7 @@
 """What `audit why` says of one effect."""
 
 import pytest
-from sideband.ledger import EffectRecord, Entry
+from sideband.ledger import EffectRecord, LedgerEntry
 from sideband_cli._audit._record_text import describe_effect
 from sideband_cli._undo._taken_back import takes_back
 
@@ -19,7 +19,7 @@ def record(**fields):
         "level": "MONITORED",
         **fields,
     }
-    return EffectRecord.from_entries((Entry(1, "2026-01-01T00:00:00Z", "intent", said),))
+    return EffectRecord.from_entries((LedgerEntry(1, "2026-01-01T00:00:00Z", "intent", said),))
 
 
 @pytest.mark.parametrize(

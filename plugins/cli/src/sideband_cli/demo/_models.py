@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["ServiceAddress", "ServiceParams"]
+__all__ = ["DemoAddress", "ServiceParams"]
 
 
 class ServiceParams(BaseModel):
@@ -13,7 +13,7 @@ class ServiceParams(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class ServiceAddress(BaseModel):
+class DemoAddress(BaseModel):
     """Where the service is."""
 
     url: str = Field(description="its address, without a path")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from sideband.ops import Level, OpContext, op
 
-from ._models import ServiceAddress, ServiceParams
+from ._models import DemoAddress, ServiceParams
 from ._state import CREDENTIAL
 
 __all__ = ["service"]
 
 
 @op("demo.service", requires="demo", level=Level.MONITORED)
-async def service(params: ServiceParams, ctx: OpContext) -> ServiceAddress:  # noqa: ARG001  it takes none
+async def service(params: ServiceParams, ctx: OpContext) -> DemoAddress:  # noqa: ARG001  it takes none
     """Start a small HTTP service on loopback, unless it runs, and store a credential for it."""
-    return ServiceAddress(url=await ctx.state.url(), credential=CREDENTIAL)
+    return DemoAddress(url=await ctx.state.url(), credential=CREDENTIAL)
