@@ -68,3 +68,10 @@ def test_the_listing_of_the_kernel_reads_as_its_architecture():
 def test_a_host_opens_without_the_agent():
     code = "import sys, sideband.host; assert not [n for n in sys.modules if n.startswith('sideband_')]"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_broker_is_a_pipeline_and_the_agent_a_facade():
+    agent = KERNEL.parents[2] / "agent" / "src" / "sideband_agent" / "_agent.py"
+    assert [
+        path.name for path in (KERNEL / "broker" / "_broker.py", agent) if len(path.read_text().splitlines()) >= 400
+    ] == []
