@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import anyio
 
@@ -22,6 +23,9 @@ from ..workers import (
 )
 
 __all__ = ["ChosenSandbox"]
+
+
+_Process = TypeVar("_Process", WorkerProcess, ProgramProcess)
 
 
 class ChosenSandbox:
@@ -60,12 +64,7 @@ class ChosenSandbox:
         """
         await self.require()
         sandbox, probe = await self._choose()
-        worker = await sandbox.launch(request)
-        if worker.isolation < self._required:
-            with anyio.CancelScope(shield=True):
-                await worker.close()
-            raise self._unavailable(worker.isolation, probe)
-        return worker
+        return await self._checked(await sandbox.launch(request), probe)
 
     async def launch_program(self, request: ProgramRequest) -> ProgramProcess:
         """Start a command, isolated as workers are.
@@ -79,12 +78,15 @@ class ChosenSandbox:
         if not isinstance(sandbox, ProgramSandbox):
             hint = f"the sandbox `{sandbox.name}` isolates workers only"
             raise IsolationUnavailable(self._required.label, Isolation.NONE.label, (hint,))
-        command = await sandbox.launch_program(request)
-        if command.isolation < self._required:
+        return await self._checked(await sandbox.launch_program(request), probe)
+
+    async def _checked(self, process: _Process, probe: Probe) -> _Process:
+        """What was started, unless its isolation is too weak: then it is ended."""
+        if process.isolation < self._required:
             with anyio.CancelScope(shield=True):
-                await command.close()
-            raise self._unavailable(command.isolation, probe)
-        return command
+                await process.close()
+            raise self._unavailable(process.isolation, probe)
+        return process
 
     async def require(self) -> Isolation:
         """The tier that workers get. Raises ``IsolationUnavailable`` if it is weaker than what is required."""
