@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import anyio
+from attrs import evolve
 
 from ..plugins import PluginError, PluginHost
 from ..workers import (
@@ -62,8 +63,7 @@ class ChosenSandbox:
             IsolationUnavailable: the required tier can't be had here, or a worker came without it, and was ended.
             WorkerStartFailed: the system refused.
         """
-        await self.require()
-        sandbox, probe = await self._choose()
+        sandbox, probe = await self._choose_required()
         return await self._checked(await sandbox.launch(request), probe)
 
     async def launch_program(self, request: ProgramRequest) -> ProgramProcess:
@@ -73,8 +73,7 @@ class ChosenSandbox:
             IsolationUnavailable: the required tier can't be had here for commands.
             WorkerStartFailed: the system refused.
         """
-        await self.require()
-        sandbox, probe = await self._choose()
+        sandbox, probe = await self._choose_required()
         if not isinstance(sandbox, ProgramSandbox):
             hint = f"the sandbox `{sandbox.name}` isolates workers only"
             raise IsolationUnavailable(self._required.label, Isolation.NONE.label, (hint,))
@@ -90,10 +89,13 @@ class ChosenSandbox:
 
     async def require(self) -> Isolation:
         """The tier that workers get. Raises ``IsolationUnavailable`` if it is weaker than what is required."""
-        _, probe = await self._choose()
+        return (await self._choose_required())[1].isolation
+
+    async def _choose_required(self) -> tuple[Sandbox, Probe]:
+        sandbox, probe = await self._choose()
         if probe.isolation < self._required:
             raise self._unavailable(probe.isolation, probe)
-        return probe.isolation
+        return sandbox, probe
 
     def _unavailable(self, available: Isolation, probe: Probe) -> IsolationUnavailable:
         # What a person is told to write instead must not take the worker of its own from each call.
@@ -132,4 +134,4 @@ class ChosenSandbox:
                 hints.extend(probe.hints)
                 best = max(best, (sandbox, probe), key=lambda pair: pair[1].isolation)
         sandbox, probe = best
-        return sandbox, Probe(probe.isolation, probe.proofs, probe.gaps, tuple(hints) or probe.hints)
+        return sandbox, evolve(probe, hints=tuple(hints) or probe.hints)

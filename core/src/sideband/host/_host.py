@@ -9,7 +9,6 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
 from pathlib import Path
 from secrets import token_hex
-from types import TracebackType
 from typing import Any, Self
 
 from ..blobs import BlobScope, BlobStore
@@ -110,9 +109,7 @@ class Host:
             self._stack = stack.pop_all()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_exception: object) -> None:
         await self._stack.aclose()
 
     async def _open(self, stack: AsyncExitStack) -> None:

@@ -6,7 +6,6 @@ import ast
 import builtins
 import inspect
 import keyword
-import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -205,17 +204,11 @@ def _identifier(wire: str, used: set[str]) -> str:
 
 def _literal(value: Any) -> str:
     """A default as source, or nothing where it has no literal."""
-    if isinstance(value, float):
-        return repr(value) if math.isfinite(value) else ""
-    if value is None or isinstance(value, str | int | bool):
-        return repr(value)
-    if isinstance(value, list | dict):
+    try:
         text = repr(value)
-        try:
-            return text if ast.literal_eval(text) == value else ""
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            return ""
-    return ""
+        return text if ast.literal_eval(text) == value else ""
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return ""
 
 
 def _docstring(doc: str, indent: str) -> str:
