@@ -11,7 +11,7 @@ from sideband.loading import SkillSpec
 from sideband.state import TemporaryFolder
 
 from ._errors import EnvironmentFailed
-from ._sealing import seal
+from ._hardening import harden
 from ._uv import PackageSource, install_packages
 
 __all__ = ["install"]
@@ -56,7 +56,7 @@ async def _fill(path: Path, skill: str, requirements: tuple[str, ...], source: P
     temporary = await to_thread.run_sync(TemporaryFolder.make, path.parent)
     try:
         await install_packages(temporary.path, skill, requirements, source)
-        await to_thread.run_sync(seal, temporary.path, requirements)
+        await to_thread.run_sync(harden, temporary.path, requirements)
         await to_thread.run_sync(temporary.put_in_place, path)
     finally:
         with anyio.CancelScope(shield=True):

@@ -13,12 +13,12 @@ from sideband.environments import Environment
 
 from ._errors import EnvironmentFailed
 
-__all__ = ["seal"]
+__all__ = ["harden"]
 
 _READABLE = 0o444
 
 
-def seal(folder: Path, requirements: tuple[str, ...]) -> None:
+def harden(folder: Path, requirements: tuple[str, ...]) -> None:
     """Make a freshly filled folder one that workers can use, and that nothing changes any more.
 
     Programs, and files that would change the path of an interpreter, are removed: in a worker nothing starts the ones,
