@@ -6,8 +6,10 @@ import sys
 
 import pytest
 from sideband import CallRequest, Host
-from sideband.environments import EnvironmentMissing, PackageSource
+from sideband.environments import EnvironmentMissing
 from sideband.workers import SkillFailed
+from sideband_skill_packages import PackageSource
+from sideband_skill_packages import install as install_packages
 
 CLOSED = r"Permission denied|No such file|Read-only"
 BLOCK = "# /// script\n# dependencies = [{}]\n# ///\n"
@@ -118,7 +120,7 @@ async def host(home, numbers, spy, wheels):
     """A host whose skill `numbers` has what it depends on."""
     async with Host(home=home, skill_dirs=[numbers, spy]) as host:
         for skill in (await host.skills()).skills:
-            await host.environments.install(skill, PackageSource(wheels=wheels))
+            await install_packages(host.environments, skill, PackageSource(wheels=wheels))
         yield host
 
 

@@ -8,7 +8,7 @@
     │   └── StoreConflict                         store.conflict
     ├── OpError                                   ops/_errors.py
     ├── PluginError, HookError                    plugins/_errors.py, hooks/_errors.py
-    ├── EnvironmentMissing, EnvironmentFailed     _environment_errors.py
+    ├── EnvironmentMissing                        environments/_errors.py
     ├── CallError, WorkerError                    workers/_errors.py
     ├── AgentError, SessionError                  agent/_errors.py, agent/sessions/_errors.py
     └── LedgerError                               ledger/_errors.py

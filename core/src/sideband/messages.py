@@ -1,33 +1,4 @@
 """Messages between users, models and tools."""
 
-from .models._messages import (
-    AssistantMessage,
-    ImagePart,
-    Message,
-    StopReason,
-    TextPart,
-    ThinkingPart,
-    ToolCallPart,
-    ToolResultMessage,
-    Usage,
-    UserMessage,
-    parse_message,
-    parse_messages,
-    to_data,
-)
-
-__all__ = [
-    "AssistantMessage",
-    "ImagePart",
-    "Message",
-    "StopReason",
-    "TextPart",
-    "ThinkingPart",
-    "ToolCallPart",
-    "ToolResultMessage",
-    "Usage",
-    "UserMessage",
-    "parse_message",
-    "parse_messages",
-    "to_data",
-]
+from .models._messages import *  # noqa: F403  its names are what is public here
+from .models._messages import __all__  # noqa: F401  what `import *` takes from here

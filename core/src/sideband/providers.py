@@ -1,43 +1,4 @@
 """What a provider of models promises, what it is asked, and how it fails."""
 
-from .models._providers import (
-    ANSWER_LIMITS,
-    AnswerLimits,
-    Finished,
-    ModelInfo,
-    ModelRequest,
-    Prices,
-    Provider,
-    ProviderError,
-    ProviderRefused,
-    ProviderTimeout,
-    ProviderUnconfigured,
-    ProviderUnreachable,
-    StreamBroken,
-    StreamEvent,
-    TextDelta,
-    ThinkingDelta,
-    ToolCallDelta,
-    ToolSchema,
-)
-
-__all__ = [
-    "ANSWER_LIMITS",
-    "AnswerLimits",
-    "Finished",
-    "ModelInfo",
-    "ModelRequest",
-    "Prices",
-    "Provider",
-    "ProviderError",
-    "ProviderRefused",
-    "ProviderTimeout",
-    "ProviderUnconfigured",
-    "ProviderUnreachable",
-    "StreamBroken",
-    "StreamEvent",
-    "TextDelta",
-    "ThinkingDelta",
-    "ToolCallDelta",
-    "ToolSchema",
-]
+from .models._providers import *  # noqa: F403  its names are what is public here
+from .models._providers import __all__  # noqa: F401  what `import *` takes from here

@@ -9,13 +9,14 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, get_type_hints
+from typing import Any
 
 from attrs import field, frozen
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from .contexts import ToolContext
 from .ops import Level
+from .ops._spec import params_model
 from .providers import ToolSchema
 
 __all__ = [
@@ -145,7 +146,12 @@ def tool(
     """
 
     def declare(function: Callable[[Any, ToolContext], Awaitable[Any]]) -> Tool:
-        model = _model(name, function)
+        if not is_tool_name(name):
+            problem = (
+                "a name is lower-case words joined with `_`, alone or two of them joined by a dot, in 64 characters"
+            )
+            raise TypeError(f"tool `{name}`: {problem}")
+        model = params_model(f"tool `{name}`", "function", function)
 
         def validate(arguments: Mapping[str, Any]) -> dict[str, Any]:
             try:
@@ -179,21 +185,6 @@ def is_tool_name(name: str) -> bool:
         (True, False, False)
     """
     return bool(_NAME.match(name)) and len(name.replace(".", "__")) <= _LONGEST_NAME
-
-
-def _model(name: str, function: Callable[..., Any]) -> type[BaseModel]:
-    if not _NAME.match(name) or len(name.replace(".", "__")) > _LONGEST_NAME:
-        problem = "a name is lower-case words joined with `_`, alone or two of them joined by a dot, in 64 characters"
-        raise TypeError(f"tool `{name}`: {problem}")
-    if not inspect.iscoroutinefunction(function):
-        raise TypeError(f"tool `{name}`: its function must be `async def`")
-    parameters = list(inspect.signature(function).parameters)
-    if len(parameters) != 2:
-        raise TypeError(f"tool `{name}`: its function takes (params, ctx), not ({', '.join(parameters)})")
-    model = get_type_hints(function).get(parameters[0])
-    if not (isinstance(model, type) and issubclass(model, BaseModel)):
-        raise TypeError(f"tool `{name}`: annotate `{parameters[0]}` with a pydantic model")
-    return model
 
 
 def _problems(error: ValidationError) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import anyio
+from attrs import evolve
 
 from ..plugins import PluginError, PluginHost
 from ..workers import (
@@ -22,6 +24,9 @@ from ..workers import (
 )
 
 __all__ = ["ChosenSandbox"]
+
+
+_Process = TypeVar("_Process", WorkerProcess, ProgramProcess)
 
 
 class ChosenSandbox:
@@ -58,14 +63,8 @@ class ChosenSandbox:
             IsolationUnavailable: the required tier can't be had here, or a worker came without it, and was ended.
             WorkerStartFailed: the system refused.
         """
-        await self.require()
-        sandbox, probe = await self._choose()
-        worker = await sandbox.launch(request)
-        if worker.isolation < self._required:
-            with anyio.CancelScope(shield=True):
-                await worker.close()
-            raise self._unavailable(worker.isolation, probe)
-        return worker
+        sandbox, probe = await self._choose_required()
+        return await self._checked(await sandbox.launch(request), probe)
 
     async def launch_program(self, request: ProgramRequest) -> ProgramProcess:
         """Start a command, isolated as workers are.
@@ -74,24 +73,29 @@ class ChosenSandbox:
             IsolationUnavailable: the required tier can't be had here for commands.
             WorkerStartFailed: the system refused.
         """
-        await self.require()
-        sandbox, probe = await self._choose()
+        sandbox, probe = await self._choose_required()
         if not isinstance(sandbox, ProgramSandbox):
             hint = f"the sandbox `{sandbox.name}` isolates workers only"
             raise IsolationUnavailable(self._required.label, Isolation.NONE.label, (hint,))
-        command = await sandbox.launch_program(request)
-        if command.isolation < self._required:
+        return await self._checked(await sandbox.launch_program(request), probe)
+
+    async def _checked(self, process: _Process, probe: Probe) -> _Process:
+        """What was started, unless its isolation is too weak: then it is ended."""
+        if process.isolation < self._required:
             with anyio.CancelScope(shield=True):
-                await command.close()
-            raise self._unavailable(command.isolation, probe)
-        return command
+                await process.close()
+            raise self._unavailable(process.isolation, probe)
+        return process
 
     async def require(self) -> Isolation:
         """The tier that workers get. Raises ``IsolationUnavailable`` if it is weaker than what is required."""
-        _, probe = await self._choose()
+        return (await self._choose_required())[1].isolation
+
+    async def _choose_required(self) -> tuple[Sandbox, Probe]:
+        sandbox, probe = await self._choose()
         if probe.isolation < self._required:
             raise self._unavailable(probe.isolation, probe)
-        return probe.isolation
+        return sandbox, probe
 
     def _unavailable(self, available: Isolation, probe: Probe) -> IsolationUnavailable:
         # What a person is told to write instead must not take the worker of its own from each call.
@@ -130,4 +134,4 @@ class ChosenSandbox:
                 hints.extend(probe.hints)
                 best = max(best, (sandbox, probe), key=lambda pair: pair[1].isolation)
         sandbox, probe = best
-        return sandbox, Probe(probe.isolation, probe.proofs, probe.gaps, tuple(hints) or probe.hints)
+        return sandbox, evolve(probe, hints=tuple(hints) or probe.hints)

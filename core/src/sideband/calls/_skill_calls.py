@@ -12,7 +12,7 @@ from typing import Any
 
 import anyio
 from anyio import to_thread
-from attrs import evolve
+from attrs import define, evolve, field
 
 from ..broker import Broker, Call, EffectReport
 from ..errors import SidebandError
@@ -36,31 +36,20 @@ _CLOSING_SECONDS = 5.0
 _MOST_DOMAINS = 1_024
 
 
+@define(eq=False, kw_only=True, repr=False)
 class SkillCalls:
     """What a host needs to run tools of skills."""
 
-    def __init__(
-        self,
-        *,
-        policy: Policy,
-        catalog: SkillCatalog,
-        launches: SkillLaunches,
-        rights: Rights,
-        broker: Broker,
-        pool: WorkerPool,
-        sandbox: ChosenSandbox,
-        report: Callable[[Exception], object],
-    ) -> None:
-        self._policy = policy
-        self._catalog = catalog
-        self._launches = launches
-        self._rights = rights
-        self._broker = broker
-        self._pool = pool
-        self._sandbox = sandbox
-        self._report = report
-        self._running: set[str] = set()
-        self._quiet = anyio.Event()
+    _policy: Policy
+    _catalog: SkillCatalog
+    _launches: SkillLaunches
+    _rights: Rights
+    _broker: Broker
+    _pool: WorkerPool
+    _sandbox: ChosenSandbox
+    _report: Callable[[Exception], object]
+    _running: set[str] = field(factory=set, init=False)
+    _quiet: anyio.Event = field(factory=anyio.Event, init=False)
 
     async def run(self, request: CallRequest) -> CallResult:
         """Run the tool that ``request`` names.

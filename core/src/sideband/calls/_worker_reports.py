@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from types import TracebackType
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Self
 
 import anyio
-from anyio.abc import TaskGroup
+from anyio import AsyncContextManagerMixin
 
 from ..broker import Broker
 from ..ledger import LedgerError
@@ -20,7 +21,7 @@ _log = logging.getLogger("sideband.workers")
 _LONGEST_QUEUE = 1_000
 
 
-class WorkerReports:
+class WorkerReports(AsyncContextManagerMixin):
     """Takes reports at once and records them one after the other. Used as ``async with``; leaving it records the rest.
 
     A worker that causes more than can be written loses the surplus, which is counted in the log: what it tried was
@@ -31,18 +32,13 @@ class WorkerReports:
         self._broker = broker
         self._lost = 0
         self._send, self._receive = anyio.create_memory_object_stream[WorkerReport](_LONGEST_QUEUE)
-        self._tasks: TaskGroup
 
-    async def __aenter__(self) -> Self:
-        self._tasks = await anyio.create_task_group().__aenter__()
-        self._tasks.start_soon(self._record_all)
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._send.close()
-        await self._tasks.__aexit__(kind, error, traceback)
+    @asynccontextmanager
+    async def __asynccontextmanager__(self) -> AsyncIterator[Self]:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._record_all)
+            with self._send:
+                yield self
         if self._lost:
             _log.warning("%d reports about workers were not recorded: there were too many at once", self._lost)
 

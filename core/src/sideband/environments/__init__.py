@@ -1,15 +1,6 @@
-"""The packages that skills depend on: ``host.environments`` finds and installs them."""
+"""The packages that skills depend on: ``host.environments`` finds them, `sideband_skill_packages` installs them."""
 
-from ._content import Environment
-from ._environments import Environments
-from ._errors import EnvironmentFailed, EnvironmentMissing, InstallerMissing
-from ._installing import PackageSource
+from ._environments import Environment, Environments
+from ._errors import EnvironmentMissing
 
-__all__ = [
-    "Environment",
-    "EnvironmentFailed",
-    "EnvironmentMissing",
-    "Environments",
-    "InstallerMissing",
-    "PackageSource",
-]
+__all__ = ["Environment", "EnvironmentMissing", "Environments"]

@@ -6,38 +6,70 @@ import hashlib
 import json
 import sys
 import sysconfig
+from collections.abc import Mapping
 from pathlib import Path
 
-import anyio
-from anyio import to_thread
+from attrs import Factory, frozen
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 
 from ..loading import SkillError, SkillSpec
-from ..state import TemporaryFolder
-from ._content import Environment, read_environment, seal
-from ._errors import EnvironmentFailed, EnvironmentMissing
-from ._installing import PackageSource, install_packages
+from ._errors import EnvironmentMissing
 
-__all__ = ["EnvironmentMissing", "Environments"]
+__all__ = ["Environment", "Environments"]
 
 _PYTHON = ".".join(map(str, sys.version_info[:3]))
 _LONGEST_QUOTED = 200
+_RECORD = "sideband-environment.json"
+
+
+@frozen
+class Environment:
+    """The packages that are installed for the skills that depend on them.
+
+    Args:
+        path: the folder that holds them.
+        requirements: what was asked for.
+        packages: the version of each package that is there, by its name.
+    """
+
+    path: Path
+    requirements: tuple[str, ...] = ()
+    packages: Mapping[str, str] = Factory(dict)
+
+    @classmethod
+    def read(cls, path: Path) -> Environment:
+        """What is in an environment, as recorded when it was made."""
+        try:
+            record = json.loads((path / _RECORD).read_text(encoding="utf-8"))
+            return cls(path, tuple(record["requirements"]), dict(record["packages"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            # somebody else made the folder; what is in it can still be used
+            return cls(path)
+
+    def record(self) -> None:
+        """Write into the folder what is in it, for ``read``.
+
+        Raises:
+            OSError: it can't be written.
+        """
+        record = {"requirements": self.requirements, "packages": self.packages}
+        (self.path / _RECORD).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
 
 
 class Environments:
     """The environments of a host, ``HOME/envs/<digest>``.
 
     Equal requirements for the same interpreter and platform are installed once, and shared by the skills that have
-    them. A folder that exists is complete.
+    them. A folder that exists is complete. The library ``sideband_skill_packages`` fills them.
 
     Args:
         home: the host's folder.
 
     Example:
-        >>> async def install_all(host):
-        ...     for skill in (await host.skills()).skills:
-        ...         await host.environments.install(skill, PackageSource(wheels=Path("wheels")))
+        >>> async def packages(host, skill):
+        ...     environment = host.environments.find(skill)
+        ...     return environment.packages if environment else {}
     """
 
     def __init__(self, home: Path) -> None:
@@ -49,10 +81,17 @@ class Environments:
         Raises:
             SkillError: its requirements can't be understood, or it does not run on this version of Python.
         """
+        requirements = self.requirements(skill)
+        return self.folder / _digest(requirements) if requirements else None
+
+    def requirements(self, skill: SkillSpec) -> tuple[str, ...]:
+        """The requirements of the skill, each once and in one way of writing it.
+
+        Raises:
+            SkillError: see ``path``.
+        """
         _check_python(skill)
-        if not skill.requirements:
-            return None
-        return self.folder / _digest(_wanted(skill))
+        return _normalised(skill)
 
     def require(self, skill: SkillSpec) -> Path | None:
         """The folder of the skill's environment; ``None`` if it needs none.
@@ -73,43 +112,7 @@ class Environments:
             SkillError: see ``path``.
         """
         path = self.path(skill)
-        return read_environment(path) if path is not None and path.is_dir() else None
-
-    async def install(self, skill: SkillSpec, source: PackageSource | None = None) -> Environment | None:
-        """Install what the skill depends on, whole or not at all. What is there already stays as it is.
-
-        Args:
-            skill: whose packages.
-            source: where they come from; ``None``: the index that uv is configured with, wheels only.
-
-        Returns:
-            The environment; ``None`` if the skill needs none.
-
-        Raises:
-            InstallerMissing: there is no uv.
-            EnvironmentFailed: it could not be done; nothing of it is left.
-            SkillError: see ``path``.
-        """
-        path = self.path(skill)
-        if path is None:
-            return None
-        if not await to_thread.run_sync(path.is_dir):
-            try:
-                await self._install(skill, path, source or PackageSource())
-            except OSError as error:
-                raise EnvironmentFailed.unwritable(skill.name, error) from error
-        return await to_thread.run_sync(read_environment, path)
-
-    async def _install(self, skill: SkillSpec, path: Path, source: PackageSource) -> None:
-        wanted = _wanted(skill)
-        temporary = await to_thread.run_sync(TemporaryFolder.make, self.folder)
-        try:
-            await install_packages(temporary.path, skill.name, wanted, source)
-            await to_thread.run_sync(seal, temporary.path, wanted)
-            await to_thread.run_sync(temporary.put_in_place, path)
-        finally:
-            with anyio.CancelScope(shield=True):
-                await to_thread.run_sync(temporary.remove)
+        return Environment.read(path) if path is not None and path.is_dir() else None
 
 
 def _check_python(skill: SkillSpec) -> None:
@@ -126,8 +129,7 @@ def _check_python(skill: SkillSpec) -> None:
         )
 
 
-def _wanted(skill: SkillSpec) -> tuple[str, ...]:
-    """What is to be installed, in one way of writing it."""
+def _normalised(skill: SkillSpec) -> tuple[str, ...]:
     try:
         requirements = [Requirement(text) for text in skill.requirements]
     except (InvalidRequirement, RecursionError) as error:
@@ -142,6 +144,6 @@ def _wanted(skill: SkillSpec) -> tuple[str, ...]:
     return tuple(sorted({str(requirement) for requirement in requirements}))
 
 
-def _digest(wanted: tuple[str, ...]) -> str:
-    facts = ["sideband environment 1", sys.implementation.cache_tag, sysconfig.get_platform(), *wanted]
+def _digest(requirements: tuple[str, ...]) -> str:
+    facts = ["sideband environment 1", sys.implementation.cache_tag, sysconfig.get_platform(), *requirements]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()

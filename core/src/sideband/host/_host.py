@@ -5,14 +5,11 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
 from pathlib import Path
 from secrets import token_hex
-from types import TracebackType
 from typing import Any, Self
-
-import anyio
 
 from ..blobs import BlobScope, BlobStore
 from ..broker import (
@@ -54,13 +51,13 @@ from ..settings import LoadedSettings, load_settings
 from ..state import default_home, make_home, remove_temporary_folders
 from ..store import StoreSpec
 from ..workers import WorkerPool
+from ._own_calls import own_call
 from ._plugin_context import HostPluginContext
 from ._tool_registry import ToolRegistry
 
 __all__ = ["Host"]
 
 _log = logging.getLogger("sideband")
-_OP_DEADLINE = 3_600.0
 
 
 class Host:
@@ -112,9 +109,7 @@ class Host:
             self._stack = stack.pop_all()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_exception: object) -> None:
         await self._stack.aclose()
 
     async def _open(self, stack: AsyncExitStack) -> None:
@@ -228,14 +223,11 @@ class Host:
         Raises:
             OpError: there is no result.
         """
-        call = self._own_call("op", principal, deadline)
-        call.on_progress, call.on_effect = on_progress, on_effect
-        if grants is not None:
-            call.grant = await self.broker.ops.grant(grants)
-        try:
+        async with self._own_call("op", principal, deadline) as call:
+            call.on_progress, call.on_effect = on_progress, on_effect
+            if grants is not None:
+                call.grant = await self.broker.ops.grant(grants)
             return await self.broker.dispatch(call, name, params, key=key)
-        finally:
-            await call.end(self._report)
 
     async def plan_undo(self, effect: str, *, principal: str = "user") -> UndoPlan:
         """What would be done to take an effect back, and what can't be. Changes nothing.
@@ -255,11 +247,8 @@ class Host:
             ...         print(sentence)
             ...     await host.undo(plan)
         """
-        call = self._own_call("undo", principal)
-        try:
+        async with self._own_call("undo", principal) as call:
             return await plan_undo(self.broker, self.ledger, call, effect)
-        finally:
-            await call.end(self._report)
 
     async def undo(
         self,
@@ -278,22 +267,14 @@ class Host:
         Returns:
             How each step that was tried went.
         """
-        call = self._own_call("undo", principal)
-        call.on_effect = on_effect
-        try:
+        async with self._own_call("undo", principal) as call:
+            call.on_effect = on_effect
             return await carry_out(self.broker, call, plan)
-        finally:
-            await call.end(self._report)
 
-    def _own_call(self, what: str, principal: str, deadline: float | None = None) -> Call:
+    def _own_call(self, what: str, principal: str, deadline: float | None = None) -> AbstractAsyncContextManager[Call]:
         """A call of the user's own, with all rights."""
-        return Call(
-            id=token_hex(16),
-            grant=self._all_rights(),
-            domain=f"{what}:{principal}:{token_hex(8)}",
-            origin=Origin(principal=principal),
-            deadline=anyio.current_time() + (deadline or _OP_DEADLINE),
-        )
+        domain = f"{what}:{principal}:{token_hex(8)}"
+        return own_call(self._all_rights(), domain, Origin(principal=principal), self._report, deadline)
 
     async def skills(self) -> LoadedSkills:
         """The skills that could be loaded, and the problems of the others."""
@@ -308,15 +289,14 @@ class Host:
         return HostPluginContext(plugin, None, self.home, lambda: self.broker, self._all_rights, self.redactor)
 
     def _plugin_context(self, record: PluginRecord, config: Any) -> HostPluginContext:
-        return HostPluginContext(
-            record.name, config, self.home, partial(self._open_broker, record), self._all_rights, self.redactor
-        )
+        broker = partial(self._open_broker, record.name)
+        return HostPluginContext(record.name, config, self.home, broker, self._all_rights, self.redactor)
 
-    def _open_broker(self, record: PluginRecord) -> Broker:
+    def _open_broker(self, plugin: str) -> Broker:
         if self._broker is None:
             raise PluginError(
-                f"the plugin `{record.name}` can't cause effects while the host is opened or closed",
-                name=record.name,
+                f"the plugin `{plugin}` can't cause effects while the host is opened or closed",
+                name=plugin,
                 hint="do it when it is first used",
             )
         return self._broker
@@ -330,12 +310,6 @@ class Host:
             _log.warning("%s", self.redactor.text(f"{report.plugin}: {report.error}"))
 
     async def _open_store(self) -> Any:
-        spec = await self._store_spec()
-        folder = self.home / "store"
-        make_home(folder)
-        return spec.open(folder)
-
-    async def _store_spec(self) -> StoreSpec:
         names = self.plugins.names("store")
         if len(names) != 1:
             found = f"there are {' and '.join(names)}" if names else "none is installed"
@@ -344,4 +318,6 @@ class Host:
             raise ConfigurationError("plugins", f"a host needs one store, and {found}", hint=hint)
         plugin = await self.plugins.load("store", names[0])
         spec: StoreSpec = plugin.contribution[0]
-        return spec
+        folder = self.home / "store"
+        make_home(folder)
+        return spec.open(folder)

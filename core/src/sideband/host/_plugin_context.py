@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from secrets import token_hex
 from typing import Any
 
-import anyio
 from attrs import define, evolve, field
 
 from ..broker import Broker, Call, Progress, Redaction
 from ..hooks import HookRegistry
 from ..ops import Credential, Grant, Origin
+from ._own_calls import own_call
 
 __all__ = ["HostPluginContext"]
 
-_LONGEST = 3_600.0
 _NOBODY = Origin()
 
 
@@ -58,37 +57,28 @@ class HostPluginContext:
         """The same for an agent: with its session, run and step in the record, and its guards asked."""
         broker = self._broker()
         grant = self._rights() if capabilities is None else await broker.ops.grant(capabilities)
-        call = self._call(grant, origin)
-        call.hooks, call.on_progress = hooks, on_progress
-        try:
+        async with self._call(grant, origin) as call:
+            call.hooks, call.on_progress = hooks, on_progress
             return await broker.dispatch(call, op, params, key=key)
-        finally:
-            await call.end(_ignore)
 
     async def credential(self, handle: str, audience: str) -> Credential:
         """See ``PluginContext.credential``."""
         broker = self._broker()
-        call = self._call(self._rights())
         plugin = await broker.ops.plugin("secrets")
-        context = broker.context(plugin, call, op=self.plugin, effect=call.id, deadline=call.deadline)
-        try:
-            return await context.credential(handle, audience)
-        finally:
-            context.end()
-            await call.end(_ignore)
+        async with self._call(self._rights()) as call:
+            context = broker.context(plugin, call, op=self.plugin, effect=call.id, deadline=call.deadline)
+            try:
+                return await context.credential(handle, audience)
+            finally:
+                context.end()
 
     def protect(self, value: str | bytes, name: str = "secret", *, origins: Iterable[str] = ()) -> None:
         """See ``PluginContext.protect``."""
         self._redactor.protect(value, name, origins=origins)
 
-    def _call(self, grant: Grant, origin: Origin = _NOBODY) -> Call:
-        return Call(
-            id=token_hex(16),
-            grant=grant,
-            domain=f"plugin:{self.plugin}",
-            origin=evolve(origin, principal=self.principal, plugin=self.plugin),
-            deadline=anyio.current_time() + _LONGEST,
-        )
+    def _call(self, grant: Grant, origin: Origin = _NOBODY) -> AbstractAsyncContextManager[Call]:
+        origin = evolve(origin, principal=self.principal, plugin=self.plugin)
+        return own_call(grant, f"plugin:{self.plugin}", origin, _ignore)
 
 
 def _ignore(error: Exception) -> None:

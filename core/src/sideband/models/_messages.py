@@ -218,12 +218,10 @@ class ToolResultMessage(_MessageModel):
 Message = Annotated[UserMessage | AssistantMessage | ToolResultMessage, Field(discriminator="role")]
 """Any message, told apart by its ``role``."""
 
-_ONE: TypeAdapter[UserMessage | AssistantMessage | ToolResultMessage] = TypeAdapter(
-    Message, config=ConfigDict(hide_input_in_errors=True)
-)
+_ONE: TypeAdapter[Message] = TypeAdapter(Message, config=ConfigDict(hide_input_in_errors=True))
 
 
-def parse_message(data: Mapping[str, Any]) -> UserMessage | AssistantMessage | ToolResultMessage:
+def parse_message(data: Mapping[str, Any]) -> Message:
     """The message that plain data describes.
 
     Raises:
@@ -236,14 +234,12 @@ def parse_message(data: Mapping[str, Any]) -> UserMessage | AssistantMessage | T
     return _ONE.validate_python(data)
 
 
-def parse_messages(
-    data: Iterable[Mapping[str, Any]],
-) -> tuple[UserMessage | AssistantMessage | ToolResultMessage, ...]:
+def parse_messages(data: Iterable[Mapping[str, Any]]) -> tuple[Message, ...]:
     """The messages that plain data describes. Raises what ``parse_message`` raises."""
     return tuple(parse_message(one) for one in data)
 
 
-def to_data(message: UserMessage | AssistantMessage | ToolResultMessage) -> dict[str, Any]:
+def to_data(message: Message) -> dict[str, Any]:
     """A message as plain data, which ``parse_message`` reads back.
 
     Example:

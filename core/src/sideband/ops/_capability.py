@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
+from typing import TypeVar
 from urllib.parse import quote, unquote
 
 from attrs import frozen
@@ -165,9 +166,12 @@ class Capability:
         return Capability(self.family, tuple(sorted(fields.items())))
 
 
-def _minimal(patterns: Iterable[_Pattern]) -> tuple[_Pattern, ...]:
+_Comparable = TypeVar("_Comparable", _Pattern, Capability)
+
+
+def _minimal(found: Iterable[_Comparable]) -> tuple[_Comparable, ...]:
     """Without those that another one covers, in a stable order: equal sets are equal tuples."""
-    distinct = set(patterns)
+    distinct = set(found)
     kept = (one for one in distinct if not any(other != one and other.covers(one) for other in distinct))
     return tuple(sorted(kept, key=str))
 
@@ -198,9 +202,7 @@ class Grant:
     @classmethod
     def of(cls, capabilities: Iterable[Capability]) -> Grant:
         """A grant in its canonical form: without what another one covers, sorted."""
-        distinct = set(capabilities)
-        kept = (one for one in distinct if not any(other != one and other.covers(one) for other in distinct))
-        return cls(tuple(sorted(kept, key=str)))
+        return cls(_minimal(capabilities))
 
     def __str__(self) -> str:
         return " ".join(map(str, self.capabilities))

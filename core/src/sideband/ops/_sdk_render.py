@@ -6,9 +6,8 @@ import ast
 import builtins
 import inspect
 import keyword
-import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,9 +61,8 @@ def render_family(family: OpFamily) -> str:
         SdkInvalid: ``family.sdk`` can't be read or is no Python.
     """
     shadowed = frozenset(spec.verb for spec in family.ops) & frozenset(dir(builtins))
-    functions = [_Function.of(spec, shadowed) for spec in family.ops]
     extra = _extra_names(family.name, family.sdk) if family.sdk is not None else ()
-    names = sorted({*(function.name for function in functions), *extra})
+    names = sorted({*map(_function_name, family.ops), *extra})
     header = [
         _docstring(family.doc or f"The ops of `{family.name}`, as functions.", indent=""),
         "",
@@ -78,7 +76,7 @@ def render_family(family: OpFamily) -> str:
         "",
         f"__all__ = {names!r}",
     ]
-    parts = ["\n".join(header), *(function.render() for function in functions)]
+    parts = ["\n".join(header), *(_function(spec, shadowed) for spec in family.ops)]
     if extra:
         # at the end, so that it may build on the functions above, and override them
         parts.append(f"from {PACKAGE}.{extra_module(family.name)} import {', '.join(extra)}")
@@ -104,46 +102,40 @@ class _Parameter:
         return f"{self.name}: {self.annotation} = _default({self.default})"
 
 
-@frozen
-class _Function:
-    name: str
-    op: str
-    doc: str
-    parameters: tuple[_Parameter, ...]
-    returns: str
-    answered: bool
+def _function_name(spec: OpSpec) -> str:
+    return spec.verb + "_" if keyword.iskeyword(spec.verb) else spec.verb
 
-    @classmethod
-    def of(cls, spec: OpSpec, shadowed: frozenset[str]) -> _Function:
-        verb = spec.verb + "_" if keyword.iskeyword(spec.verb) else spec.verb
-        result = _result_schema(spec)
-        returns = Annotator(result.get("$defs", {}), shadowed).write(result)
-        return cls(verb, spec.name, spec.doc, _parameters(spec, shadowed), returns, not spec.fire_and_forget)
 
-    def render(self) -> str:
-        required = [parameter.render() for parameter in self.parameters if parameter.required]
-        optional = [parameter.render() for parameter in self.parameters if not parameter.required]
-        arguments = ", ".join([*required, *(["*", *optional] if optional else [])])
-        sent = ", ".join(f"{parameter.wire!r}: {parameter.name}" for parameter in self.parameters)
-        signature = f"async def {self.name}({arguments}) -> {self.returns}:"
-        if len(signature) > _LINE:
-            lines = [f"    {argument}," for argument in [*required, *(["*", *optional] if optional else [])]]
-            signature = "\n".join([f"async def {self.name}(", *lines, f") -> {self.returns}:"])
-        answer = "" if self.answered else ", answer=False"
-        body = f"    return await _dispatch({self.op!r}, _given({{{sent}}}){answer})"
-        return "\n".join([signature, _docstring(self._full_doc(), indent="    "), body])
+def _function(spec: OpSpec, shadowed: frozenset[str]) -> str:
+    """The source of the coroutine function for one op."""
+    parameters = _parameters(spec, shadowed)
+    result = _result_schema(spec)
+    returns = Annotator(result.get("$defs", {}), shadowed).write(result)
+    arguments = [parameter.render() for parameter in parameters if parameter.required]
+    optional = [parameter.render() for parameter in parameters if not parameter.required]
+    if optional:
+        arguments += ["*", *optional]
+    signature = f"async def {_function_name(spec)}({', '.join(arguments)}) -> {returns}:"
+    if len(signature) > _LINE:
+        lines = [f"    {argument}," for argument in arguments]
+        signature = "\n".join([f"async def {_function_name(spec)}(", *lines, f") -> {returns}:"])
+    sent = ", ".join(f"{parameter.wire!r}: {parameter.name}" for parameter in parameters)
+    answer = ", answer=False" if spec.fire_and_forget else ""
+    body = f"    return await _dispatch({spec.name!r}, _given({{{sent}}}){answer})"
+    return "\n".join([signature, _docstring(_full_doc(spec, parameters), indent="    "), body])
 
-    def _full_doc(self) -> str:
-        doc = self.doc or f"Run `{self.op}`."
-        described = [parameter for parameter in self.parameters if parameter.description]
-        if not described:
-            return _CONTEXT_ARGUMENT.sub("", doc)
-        lines = [f"    {parameter.name}: {' '.join(parameter.description.split())}" for parameter in described]
-        section = "\n".join(["Args:", *lines, ""])
-        if _ARGUMENTS.search(doc):
-            # those of the handler are `params` and `ctx`, which nobody who calls this has
-            return _ARGUMENTS.sub(lambda _: section, doc, count=1)
-        return f"{doc}\n\n{section}"
+
+def _full_doc(spec: OpSpec, parameters: Sequence[_Parameter]) -> str:
+    doc = spec.doc or f"Run `{spec.name}`."
+    described = [parameter for parameter in parameters if parameter.description]
+    if not described:
+        return _CONTEXT_ARGUMENT.sub("", doc)
+    lines = [f"    {parameter.name}: {' '.join(parameter.description.split())}" for parameter in described]
+    section = "\n".join(["Args:", *lines, ""])
+    if _ARGUMENTS.search(doc):
+        # those of the handler are `params` and `ctx`, which nobody who calls this has
+        return _ARGUMENTS.sub(lambda _: section, doc, count=1)
+    return f"{doc}\n\n{section}"
 
 
 def _parameters(spec: OpSpec, shadowed: frozenset[str]) -> tuple[_Parameter, ...]:
@@ -212,17 +204,11 @@ def _identifier(wire: str, used: set[str]) -> str:
 
 def _literal(value: Any) -> str:
     """A default as source, or nothing where it has no literal."""
-    if isinstance(value, float):
-        return repr(value) if math.isfinite(value) else ""
-    if value is None or isinstance(value, str | int | bool):
-        return repr(value)
-    if isinstance(value, list | dict):
+    try:
         text = repr(value)
-        try:
-            return text if ast.literal_eval(text) == value else ""
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            return ""
-    return ""
+        return text if ast.literal_eval(text) == value else ""
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return ""
 
 
 def _docstring(doc: str, indent: str) -> str:

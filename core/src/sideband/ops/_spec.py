@@ -16,7 +16,7 @@ from ._levels import Level
 from ._recorded import Reconciled, Recorded, Undo
 from ._scope import Scope
 
-__all__ = ["OpFamily", "OpSpec", "op"]
+__all__ = ["OpFamily", "OpSpec", "op", "params_model"]
 
 _OP_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\.[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
 
@@ -165,18 +165,33 @@ def op(
 def _models(name: str, handler: Handler) -> tuple[type[BaseModel], Any]:
     if not _OP_NAME.match(name):
         raise TypeError(f"op `{name}`: a name is family.verb, each of lower-case words joined with `_`")
-    if not inspect.iscoroutinefunction(handler):
-        raise TypeError(f"op `{name}`: its handler must be `async def`")
-    parameters = list(inspect.signature(handler).parameters)
-    if len(parameters) != 2:
-        raise TypeError(f"op `{name}`: its handler takes (params, ctx), not ({', '.join(parameters)})")
+    params = params_model(f"op `{name}`", "handler", handler)
     hints = get_type_hints(handler)
-    params = hints.get(parameters[0])
-    if not (isinstance(params, type) and issubclass(params, BaseModel)):
-        raise TypeError(f"op `{name}`: annotate `{parameters[0]}` with a pydantic model")
     if "return" not in hints:
         raise TypeError(f"op `{name}`: annotate what it returns (`None` for nothing)")
     return params, hints["return"]
+
+
+def params_model(declared: str, kind: str, function: Callable[..., Any]) -> type[BaseModel]:
+    """The pydantic model of the parameters of an async function ``(params, ctx)``.
+
+    Args:
+        declared: what is declared with it, for messages.
+        kind: what the function is called there.
+        function: the function.
+
+    Raises:
+        TypeError: it is no such function; the message says why.
+    """
+    if not inspect.iscoroutinefunction(function):
+        raise TypeError(f"{declared}: its {kind} must be `async def`")
+    parameters = list(inspect.signature(function).parameters)
+    if len(parameters) != 2:
+        raise TypeError(f"{declared}: its {kind} takes (params, ctx), not ({', '.join(parameters)})")
+    model = get_type_hints(function).get(parameters[0])
+    if not (isinstance(model, type) and issubclass(model, BaseModel)):
+        raise TypeError(f"{declared}: annotate `{parameters[0]}` with a pydantic model")
+    return model
 
 
 @frozen

@@ -81,20 +81,14 @@ class Policy(BaseModel):
         tier, alone = _parts(value)
         return f"{tier.label},{_CALL}" if alone else tier.label
 
-    @field_validator("maximum_timeout")
+    @field_validator("maximum_timeout", "maximum_memory")
     @classmethod
-    def _not_below_timeout(cls, value: float, info: ValidationInfo) -> float:
-        usual = info.data.get("timeout", 0.0)
+    def _not_below_the_usual(cls, value: float, info: ValidationInfo) -> float:
+        name = str(info.field_name).removeprefix("maximum_")
+        usual = info.data.get(name, 0)
         if value < usual:
-            raise ValueError(f"it is less than `timeout`, which is {usual:g}: raise it, or lower that")
-        return value
-
-    @field_validator("maximum_memory")
-    @classmethod
-    def _not_below_memory(cls, value: int, info: ValidationInfo) -> int:
-        usual = info.data.get("memory", 0)
-        if value < usual:
-            raise ValueError(f"it is less than `memory`, which is {format_bytes(usual)}: raise it, or lower that")
+            written = format_bytes(usual) if name == "memory" else f"{usual:g}"
+            raise ValueError(f"it is less than `{name}`, which is {written}: raise it, or lower that")
         return value
 
     @field_validator("order", "deadlines")

@@ -187,19 +187,19 @@ def _project_layer(home: Path, project: Path | None, notices: list[str]) -> tupl
 
 def _environment_layers(environment: Mapping[str, str], notices: list[str]) -> Iterator[tuple[dict[str, Any], str]]:
     for name, text in sorted(environment.items()):
-        if name.startswith(tuple(f"SIDEBAND_{one.upper()}_" for one in _SECTIONS)) and "__" not in name:
-            notices.append(f"the variable {name} sets nothing: section and key are joined by two underscores")
-        section, *path = name.removeprefix("SIDEBAND_").lower().split("__")
-        if name.startswith("SIDEBAND_") and path and section not in _SECTIONS:
-            notices.append(
-                f"the variable {name} sets nothing: there is no section `{section}`{did_you_mean(section, _SECTIONS)}"
-            )
-        if not name.startswith("SIDEBAND_") or section not in _SECTIONS:
+        if not name.startswith("SIDEBAND_"):
             continue
-        if not path or not all(path):
-            hint = f"write SIDEBAND_{section.upper()}__KEY"
-            raise ConfigurationError(section, f"`{name}` names no key", source=name, hint=hint)
-        yield setting([section, *path], text), name
+        section, *path = name.removeprefix("SIDEBAND_").lower().split("__")
+        if section in _SECTIONS:
+            if not path or not all(path):
+                hint = f"write SIDEBAND_{section.upper()}__KEY"
+                raise ConfigurationError(section, f"`{name}` names no key", source=name, hint=hint)
+            yield setting([section, *path], text), name
+        elif path:
+            unknown = f"there is no section `{section}`{did_you_mean(section, _SECTIONS)}"
+            notices.append(f"the variable {name} sets nothing: {unknown}")
+        elif name.startswith(tuple(f"SIDEBAND_{one.upper()}_" for one in _SECTIONS)):
+            notices.append(f"the variable {name} sets nothing: section and key are joined by two underscores")
 
 
 def setting(path: Sequence[str], text: str) -> dict[str, Any]:

@@ -17,8 +17,9 @@ from ._dirs import skill_hint
 
 if TYPE_CHECKING:
     from sideband import Host
-    from sideband.environments import Environment, PackageSource
+    from sideband.environments import Environment
     from sideband.loading import LoadedSkills, SkillSpec
+    from sideband_skill_packages import PackageSource
 
 __all__ = ["describe_packages", "find_environment", "install", "packages_data"]
 
@@ -40,7 +41,7 @@ def install(arguments: Namespace) -> ExitCode:
 
 
 async def _install_all(arguments: Namespace) -> tuple[list[dict[str, Any]], list[SidebandError]]:
-    from sideband.environments import PackageSource
+    from sideband_skill_packages import PackageSource
 
     bar = Progressbar()
     source = PackageSource(
@@ -80,8 +81,10 @@ def _chosen(arguments: Namespace, loaded: LoadedSkills) -> list[SkillSpec]:
 
 
 async def _install_one(host: Host, skill: SkillSpec, source: PackageSource) -> dict[str, Any]:
+    from sideband_skill_packages import install as install_packages
+
     before = host.environments.find(skill)
-    environment = before or await host.environments.install(skill, source)
+    environment = before or await install_packages(host.environments, skill, source)
     state = "not needed" if environment is None else "installed" if before is None else "already installed"
     return {"name": skill.name, "state": state, **packages_data(skill, environment)}
 

@@ -20,7 +20,7 @@ from attrs import field, frozen
 
 from ._errors import EnvironmentFailed, InstallerMissing
 
-__all__ = ["PackageSource", "find_uv", "install_packages"]
+__all__ = ["PackageSource", "install_packages"]
 
 _KEPT_LINES = 200
 _LONGEST_LINE = 4_000
@@ -52,7 +52,7 @@ class PackageSource:
     on_progress: Callable[[str], object] | None = field(default=None, repr=False)
 
 
-def find_uv() -> Path:
+def _find_uv() -> Path:
     """The program ``uv``: that of the installed package, else one on the PATH.
 
     Raises:
@@ -83,7 +83,7 @@ async def install_packages(folder: Path, skill: str, requirements: Iterable[str]
         InstallerMissing: there is no uv.
         EnvironmentFailed: uv could not do it.
     """
-    command = [*_bound_to_host(), str(find_uv()), *_words(folder, source), "--", *requirements]
+    command = [*_bound_to_host(), str(_find_uv()), *_words(folder, source), "--", *requirements]
     environment = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
     process = await anyio.open_process(
         command,

@@ -1,41 +1,24 @@
-"""The content of an environment: made harmless and readable for workers, and recorded."""
+"""Makes a filled folder an environment: harmless and readable for workers, and recorded."""
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
-from attrs import Factory, frozen
 from packaging.utils import canonicalize_name
+from sideband.environments import Environment
 
 from ._errors import EnvironmentFailed
 
-__all__ = ["Environment", "read_environment", "seal"]
+__all__ = ["harden"]
 
-_RECORD = "sideband-environment.json"
 _READABLE = 0o444
 
 
-@frozen
-class Environment:
-    """The packages that are installed for the skills that depend on them.
-
-    Args:
-        path: the folder that holds them.
-        requirements: what was asked for.
-        packages: the version of each package that is there, by its name.
-    """
-
-    path: Path
-    requirements: tuple[str, ...] = ()
-    packages: Mapping[str, str] = Factory(dict)
-
-
-def seal(folder: Path, requirements: tuple[str, ...]) -> None:
+def harden(folder: Path, requirements: tuple[str, ...]) -> None:
     """Make a freshly filled folder one that workers can use, and that nothing changes any more.
 
     Programs, and files that would change the path of an interpreter, are removed: in a worker nothing starts the ones,
@@ -48,8 +31,7 @@ def seal(folder: Path, requirements: tuple[str, ...]) -> None:
     shutil.rmtree(folder / "bin", ignore_errors=True)
     for path in (folder / ".lock", *folder.glob("*.pth")):
         path.unlink(missing_ok=True)
-    record = {"requirements": list(requirements), "packages": dict(sorted(_packages(folder)))}
-    (folder / _RECORD).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    Environment(folder, requirements, dict(sorted(_packages(folder)))).record()
     for path in _files(folder):
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
         try:
@@ -75,13 +57,3 @@ def _files(folder: Path) -> Iterator[Path]:
                 yield path
             elif not stat.S_ISDIR(mode):
                 raise EnvironmentFailed.odd_file(str(path.relative_to(folder)))
-
-
-def read_environment(path: Path) -> Environment:
-    """What is in an environment, as recorded when it was made."""
-    try:
-        record = json.loads((path / _RECORD).read_text(encoding="utf-8"))
-        return Environment(path, tuple(record["requirements"]), dict(record["packages"]))
-    except (OSError, ValueError, KeyError, TypeError):
-        # somebody else made the folder; what is in it can still be used
-        return Environment(path)

@@ -1,0 +1,8 @@
+"""Installs the packages that skills depend on, with uv."""
+
+from ._errors import EnvironmentFailed, InstallerMissing
+from ._install import install
+from ._uv import PackageSource
+from ._version import __version__
+
+__all__ = ["EnvironmentFailed", "InstallerMissing", "PackageSource", "__version__", "install"]

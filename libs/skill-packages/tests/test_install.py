@@ -1,0 +1,521 @@
+"""What skills depend on is installed by a real uv from real wheels: whole or not at all, and nothing of it runs."""
+
+import os
+import resource
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tarfile
+import threading
+import zipfile
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+
+import anyio
+import pytest
+from sideband.environments import EnvironmentMissing, Environments
+from sideband.loading import SkillError, SkillSpec
+from sideband_skill_packages import EnvironmentFailed, InstallerMissing, PackageSource, install
+
+pytestmark = pytest.mark.anyio
+
+HERE = Path(__file__)
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request):
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(autouse=True)
+def own_uv(monkeypatch, cache):
+    """uv keeps its cache with the tests, and asks no index twice."""
+    for name in [name for name in os.environ if name.startswith("UV_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("UV_CACHE_DIR", str(cache))
+    monkeypatch.setenv("UV_HTTP_RETRIES", "0")
+
+
+@pytest.fixture
+def environments(tmp_path):
+    return Environments(tmp_path / "home")
+
+
+@pytest.fixture
+def wheels(tmp_path):
+    folder = tmp_path / "wheels"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def make_wheel(wheels):
+    """A wheel of one module, and whatever else is to be in it."""
+
+    def make(name="tiny", version="1.0", files=None, *, tag="py3-none-any", needs=()):
+        information = f"{name}-{version}.dist-info"
+        content = {f"{name}.py": f"VERSION = {version!r}\n", **(files or {})}
+        lines = "".join(f"Requires-Dist: {need}\n" for need in needs)
+        content[f"{information}/METADATA"] = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{lines}"
+        content[f"{information}/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: {tag}\n"
+        content[f"{information}/RECORD"] = "".join(f"{path},,\n" for path in [*content, f"{information}/RECORD"])
+        with zipfile.ZipFile(wheels / f"{name}-{version}-{tag}.whl", "w") as archive:
+            for path, text in content.items():
+                archive.writestr(path, text)
+
+    return make
+
+
+@pytest.fixture
+def make_source(tmp_path, wheels):
+    """A source distribution whose build leaves a trace."""
+
+    def make(name="sourced", version="1.0"):
+        folder = tmp_path / f"{name}-{version}"
+        folder.mkdir()
+        trace = tmp_path / "built"
+        (folder / "PKG-INFO").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        (folder / "pyproject.toml").write_text(
+            f"[build-system]\nrequires = []\nbuild-backend = 'backend'\nbackend-path = ['.']\n"
+            f"[project]\nname = '{name}'\nversion = '{version}'\n"
+        )
+        (folder / "backend.py").write_text(
+            "import pathlib, zipfile\n"
+            "def build_wheel(folder, settings=None, metadata=None):\n"
+            f"    pathlib.Path({str(trace)!r}).touch()\n"
+            f"    file, info = '{name}-{version}-py3-none-any.whl', '{name}-{version}.dist-info'\n"
+            "    with zipfile.ZipFile(pathlib.Path(folder, file), 'w') as archive:\n"
+            f"        archive.writestr('{name}.py', '')\n"
+            "        archive.writestr(f'{info}/METADATA', pathlib.Path('PKG-INFO').read_text())\n"
+            "        archive.writestr(f'{info}/WHEEL', 'Wheel-Version: 1.0\\nGenerator: t\\n'\n"
+            "            'Root-Is-Purelib: true\\nTag: py3-none-any\\n')\n"
+            f"        archive.writestr(f'{{info}}/RECORD', '{name}.py,,\\n')\n"
+            "    return file\n"
+        )
+        with tarfile.open(wheels / f"{name}-{version}.tar.gz", "w:gz") as archive:
+            archive.add(folder, folder.name)
+        return trace
+
+    return make
+
+
+@pytest.fixture
+def fake_uv(tmp_path, monkeypatch):
+    """Another program in uv's place, for what the real one does not do: ``$4`` is the folder to install into."""
+
+    def make(script):
+        program = tmp_path / "programs" / "uv"
+        program.parent.mkdir()
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+        monkeypatch.setitem(sys.modules, "uv", None)
+        monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}/usr/bin{os.pathsep}/bin")
+
+    return make
+
+
+@pytest.fixture
+def silent_index(monkeypatch):
+    """An index that takes a request and never answers; ``wait`` returns once there is one."""
+    server = socket.create_server(("127.0.0.1", 0))
+    arrived = threading.Event()
+    connections = []
+
+    def serve():
+        while True:
+            try:
+                connection = server.accept()[0]
+            except OSError:
+                return
+            connections.append(connection)
+            arrived.set()
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    monkeypatch.setenv("UV_DEFAULT_INDEX", f"http://127.0.0.1:{server.getsockname()[1]}/")
+
+    class Index:
+        wait = staticmethod(partial(arrived.wait, 30))
+        was_asked = staticmethod(arrived.is_set)
+
+        @staticmethod
+        def was_left():
+            """Whether whoever asked is gone."""
+            connection = connections[0]
+            connection.settimeout(30)
+            while connection.recv(65_536):
+                pass
+            return True
+
+    yield Index()
+    server.shutdown(socket.SHUT_RDWR)
+    server.close()
+    for connection in connections:
+        connection.close()
+    thread.join()
+
+
+def skill(*requirements, **options):
+    return SkillSpec("needy", "needy", "x", HERE.parent, requirements=requirements, **options)
+
+
+def left(environments):
+    return sorted(path.name for path in environments.folder.iterdir()) if environments.folder.exists() else []
+
+
+async def refused(environments, source, *requirements):
+    """The failure of an installation, of which nothing is left."""
+    with pytest.raises(EnvironmentFailed) as caught:
+        await install(environments, skill(*requirements), source)
+    assert left(environments) == []
+    return caught.value
+
+
+async def test_what_a_skill_depends_on_is_installed_with_what_that_needs(environments, make_wheel, wheels):
+    make_wheel("tiny", "1.0")
+    make_wheel("tiny", "2.0")
+    make_wheel("upper", needs=["tiny>=1"])
+    found = await install(environments, skill("upper", "tiny<2"), PackageSource(wheels=wheels))
+    assert found.packages == {"tiny": "1.0", "upper": "1.0"}
+    assert found.requirements == ("tiny<2", "upper")
+    assert (found.path / "tiny.py").read_text() == "VERSION = '1.0'\n"
+    assert environments.require(skill("tiny<2", "upper")) == found.path
+    assert environments.find(skill("upper", "tiny <2")) == found
+    assert left(environments) == [found.path.name]
+
+
+async def test_packages_are_listed_by_their_names_as_indexes_write_them(environments, make_wheel, wheels):
+    make_wheel("odd_one", "1.0.post1")
+    found = await install(environments, skill("Odd.One"), PackageSource(wheels=wheels))
+    assert found.packages == {"odd-one": "1.0.post1"}
+
+
+async def test_a_package_that_says_twice_what_it_is_gives_an_error(environments, make_wheel, wheels):
+    make_wheel(files={"other-2.dist-info/METADATA": "Name: other"})
+    error = await refused(environments, PackageSource(wheels=wheels), "tiny")
+    assert "Multiple .dist-info" in error.message
+
+
+async def test_a_skill_that_depends_on_nothing_needs_no_environment_and_no_uv(environments, monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/nowhere")
+    assert await install(environments, skill()) is None
+    assert environments.require(skill()) is None
+    assert left(environments) == []
+
+
+async def test_what_is_installed_already_stays_as_it_is(environments, make_wheel, wheels):
+    make_wheel()
+    first = await install(environments, skill("tiny"), PackageSource(wheels=wheels))
+    make_wheel(version="2.0")
+    told = []
+    assert await install(environments, skill("tiny"), PackageSource(wheels=wheels, on_progress=told.append)) == first
+    assert told == []
+
+
+async def test_a_requirement_that_holds_nowhere_here_gives_an_empty_environment(environments, wheels):
+    found = await install(environments, skill("tiny; python_version < '3'"), PackageSource(wheels=wheels))
+    assert found.packages == {}
+    assert environments.require(skill("tiny; python_version < '3'")) == found.path
+
+
+async def test_packages_of_the_host_do_not_count_as_installed(environments, make_wheel, wheels):
+    make_wheel("attrs", "999.0")
+    found = await install(environments, skill("attrs"), PackageSource(wheels=wheels))
+    assert found.packages == {"attrs": "999.0"}
+
+
+async def test_each_line_of_uv_is_told(environments, make_wheel, wheels):
+    make_wheel()
+    told = []
+    await install(environments, skill("tiny"), PackageSource(wheels=wheels, on_progress=told.append))
+    assert "+ tiny==1.0" in told
+    assert all(line == line.strip() for line in told)
+
+
+async def test_everybody_may_read_it_and_nobody_write_its_files(environments, make_wheel, wheels):
+    make_wheel(files={"inner/__init__.py": "", "inner/data.txt": "x"})
+    before = os.umask(0o077)
+    try:
+        found = await install(environments, skill("tiny"), PackageSource(wheels=wheels))
+    finally:
+        os.umask(before)
+    modes = {path.is_dir(): set() for path in found.path.rglob("*")}
+    for path in [found.path, *found.path.rglob("*")]:
+        modes[path.is_dir()].add(stat.S_IMODE(path.stat().st_mode))
+    assert modes == {True: {0o755}, False: {0o444}}
+
+
+async def test_its_files_are_its_own_and_not_those_of_the_cache(environments, make_wheel, wheels):
+    make_wheel()
+    found = await install(environments, skill("tiny"), PackageSource(wheels=wheels))
+    assert {path.stat().st_nlink for path in found.path.rglob("*.py")} == {1}
+
+
+async def test_programs_and_files_that_change_paths_are_left_out(environments, make_wheel, wheels):
+    make_wheel(files={"tiny.pth": "import os\n", "tiny-1.0.data/scripts/tool": "#!python\n"})
+    found = await install(environments, skill("tiny"), PackageSource(wheels=wheels))
+    names = {path.name for path in found.path.iterdir()}
+    assert not names & {"bin", "tiny.pth", ".lock"}
+    assert "tiny.py" in names
+
+
+async def test_it_is_compiled_since_workers_can_not_keep_what_they_compile(environments, make_wheel, wheels):
+    make_wheel(files={"odd.py": "this is no Python"})
+    found = await install(environments, skill("tiny"), PackageSource(wheels=wheels))
+    assert [path.name.partition(".")[0] for path in (found.path / "__pycache__").iterdir()] == ["tiny"]
+
+
+async def test_a_link_in_what_was_installed_is_refused(environments, fake_uv):
+    fake_uv('mkdir "$4/inner" && ln -s /etc/passwd "$4/inner/data"')
+    error = await refused(environments, None, "tiny")
+    assert error.code == "environment.content"
+    assert "`inner/data`" in error.message
+
+
+@pytest.fixture
+def unusable(make_wheel, make_source, wheels):
+    """A folder of packages that can't be installed, each for a reason of its own; and the trace of a build."""
+    make_wheel()
+    make_wheel("foreign", tag="cp311-cp311-win_amd64")
+    make_wheel("leading", needs=[f"tiny @ file://{wheels}/tiny-1.0-py3-none-any.whl"])
+    return PackageSource(wheels=wheels), make_source()
+
+
+@pytest.mark.parametrize(
+    ("requirement", "code", "said"),
+    [
+        ("absent", "packages", "absent was not found"),
+        ("tiny>=7", "packages", "only tiny"),
+        ("foreign", "packages", "no wheels with a matching"),
+        ("leading", "packages", "URL dependency"),
+        ("sourced", "build", "building from source is disabled"),
+    ],
+)
+async def test_what_can_not_be_installed_is_named_and_leaves_nothing(environments, unusable, requirement, code, said):
+    source, trace = unusable
+    error = await refused(environments, source, requirement)
+    assert error.code == f"environment.{code}"
+    assert said in error.message
+    assert error.hint
+    assert not trace.exists()
+
+
+async def test_building_happens_only_where_it_is_asked_for(environments, make_source, wheels):
+    trace = make_source()
+    found = await install(environments, skill("sourced"), PackageSource(wheels=wheels, build=True))
+    assert found.packages == {"sourced": "1.0"}
+    assert trace.exists()
+
+
+async def test_an_index_that_can_not_be_reached_is_named_without_its_password(environments, monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    monkeypatch.setenv("UV_DEFAULT_INDEX", f"http://user:canary@127.0.0.1:{port}/")
+    error = await refused(environments, None, "tiny")
+    assert error.code == "environment.network"
+    assert f"127.0.0.1:{port}" in error.message
+    assert "canary" not in str(error.as_dict())
+    assert "--wheels" in error.hint
+
+
+async def test_offline_nothing_is_fetched(environments, silent_index):
+    error = await refused(environments, PackageSource(offline=True), "never-fetched-by-anyone")
+    assert error.code == "environment.network"
+    assert not silent_index.was_asked()
+
+
+async def test_from_a_folder_of_wheels_nothing_is_fetched(environments, wheels, silent_index):
+    error = await refused(environments, PackageSource(wheels=wheels), "tiny")
+    assert error.code == "environment.packages"
+    assert not silent_index.was_asked()
+
+
+async def test_without_uv_it_says_how_to_get_it(environments, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "uv", None)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(InstallerMissing) as caught:
+        await install(environments, skill("tiny"))
+    assert caught.value.hint == "pip install uv"
+    assert left(environments) == []
+
+
+@pytest.mark.parametrize("path", [".", "", "here:."])
+async def test_a_program_called_uv_in_the_working_directory_is_not_started(
+    environments, fake_uv, monkeypatch, tmp_path, path
+):
+    fake_uv(f"touch {tmp_path}/started")
+    monkeypatch.chdir(tmp_path / "programs")
+    monkeypatch.setenv("PATH", path)
+    with pytest.raises(InstallerMissing):
+        await install(environments, skill("tiny"))
+    assert not (tmp_path / "started").exists()
+
+
+async def test_a_uv_on_the_path_is_used_where_the_package_is_not_there(environments, fake_uv):
+    fake_uv('echo done >&2; touch "$4/tiny.py"')
+    found = await install(environments, skill("tiny"))
+    assert (found.path / "tiny.py").exists()
+
+
+async def test_settings_of_the_working_directory_do_not_count(environments, make_wheel, wheels, monkeypatch, tmp_path):
+    make_wheel()
+    (tmp_path / "uv.toml").write_text("this is no TOML, and uv refuses it")
+    environments.folder.mkdir(parents=True)
+    (environments.folder / "uv.toml").write_text("nor is this")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("UV_WORKING_DIR", str(tmp_path))
+    found = await install(environments, skill("tiny"), PackageSource(wheels=Path("wheels")))
+    assert found.packages == {"tiny": "1.0"}
+
+
+@pytest.mark.parametrize("text", ["tiny @ https://example.test/tiny.whl", "tiny @ file:///tmp/tiny.whl"])
+async def test_a_place_is_no_package_whatever_loader_says_so(environments, text):
+    with pytest.raises(SkillError, match="names a place"):
+        await install(environments, skill(text))
+
+
+@pytest.mark.parametrize("text", ["-e .", "--index-url=x", "./tiny", "git+https://example.test/tiny", "", "tiny tiny"])
+async def test_what_is_no_requirement_never_reaches_uv(environments, text):
+    with pytest.raises(SkillError, match="needy"):
+        await install(environments, skill(text))
+    assert left(environments) == []
+
+
+async def test_another_version_of_python_is_named_and_nothing_is_installed(environments):
+    with pytest.raises(SkillError, match=r"runs on Python <3"):
+        await install(environments, skill("tiny", requires_python="<3"))
+
+
+async def test_a_version_of_python_with_thousands_of_digits_is_no_defect_of_the_host(environments):
+    with pytest.raises(SkillError, match=r"is no specifier of Python versions"):
+        await install(environments, skill("tiny", requires_python=">=" + "9" * 5_000))
+
+
+async def test_a_flood_without_lines_and_a_signal_end_as_an_error(environments, fake_uv):
+    fake_uv("head -c 3000000 /dev/zero | tr '\\0' '\\377' >&2; echo >&2; kill -9 $$")
+    told = []
+    error = await refused(environments, PackageSource(on_progress=told.append), "tiny")
+    assert error.code == "environment.failed"
+    assert len(error.message) < 5_000
+    assert len(told[0]) < 100_000
+
+
+async def test_uv_that_says_nothing_and_dies_is_said_to_have_been_ended(environments, fake_uv):
+    fake_uv("kill -9 $$")
+    assert "signal 9 ended uv" in (await refused(environments, None, "tiny")).message
+
+
+async def test_what_uv_started_ends_with_it(environments, fake_uv, tmp_path):
+    fake_uv(f"sleep 1000 2>/dev/null & echo $! > {tmp_path}/pid; exit 3")
+    await refused(environments, None, "tiny")
+    pid = int((tmp_path / "pid").read_text())
+    with anyio.fail_after(30):
+        while _runs(pid):  # noqa: ASYNC110 - another process sets no event here
+            await anyio.sleep(0.01)
+
+
+def _runs(pid):
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+async def test_cancelling_ends_uv_and_leaves_nothing(environments, silent_index):
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(install, environments, skill("tiny"))
+        assert await anyio.to_thread.run_sync(silent_index.wait)
+        tasks.cancel_scope.cancel()
+    assert left(environments) == []
+    assert await anyio.to_thread.run_sync(silent_index.was_left)
+
+
+async def test_a_folder_that_can_not_be_written_is_named(environments):
+    environments.folder.parent.mkdir()
+    environments.folder.write_text("a file")
+    with pytest.raises(EnvironmentFailed) as caught:
+        await install(environments, skill("tiny"))
+    assert caught.value.code == "environment.unwritable"
+    assert str(environments.folder) in caught.value.message
+
+
+def _install(home, wheels):
+    """One host, in a process of its own."""
+    source = PackageSource(wheels=wheels)
+    return anyio.run(install, Environments(home), skill("tiny"), source).path.name
+
+
+def test_hosts_that_install_the_same_at_once_agree(tmp_path, make_wheel, wheels):
+    make_wheel(files={f"data/{number}.txt": "x" for number in range(200)})
+    with ProcessPoolExecutor(3, mp_context=get_context("spawn")) as processes:
+        names = set(processes.map(_install, [tmp_path / "home"] * 6, [wheels] * 6))
+    assert left(Environments(tmp_path / "home")) == [names.pop()]
+    assert not names
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+import anyio
+from sideband.environments import Environments
+from sideband.loading import SkillSpec
+from sideband_skill_packages import PackageSource, install
+
+home, wheels = sys.argv[1:]
+skill = SkillSpec("needy", "needy", "x", Path(), requirements=("tiny",))
+source = PackageSource(wheels=Path(wheels) if wheels else None)
+try:
+    anyio.run(install, Environments(Path(home)), skill, source)
+except Exception as error:
+    print(error.code)
+    print([path.name for path in Path(home, "envs").iterdir()])
+"""
+
+
+async def test_a_killed_host_leaves_no_environment_and_its_leftovers_go_with_the_next(
+    environments, silent_index, make_wheel, wheels
+):
+    async with await anyio.open_process([sys.executable, "-c", SCRIPT, environments.folder.parent, ""]) as host:
+        assert await anyio.to_thread.run_sync(silent_index.wait)
+        host.send_signal(signal.SIGKILL)
+    with anyio.fail_after(10):  # long before uv gives up the index
+        assert await anyio.to_thread.run_sync(silent_index.was_left, abandon_on_cancel=True)
+    (leftover,) = environments.folder.iterdir()
+    with pytest.raises(EnvironmentMissing):
+        environments.require(skill("tiny"))
+    make_wheel()
+    installed = await install(environments, skill("tiny"), PackageSource(wheels=wheels))
+    assert not leftover.exists()
+    assert left(environments) == [installed.path.name]
+
+
+def test_a_full_disk_is_said_to_be_full_and_leaves_nothing(tmp_path, make_wheel, wheels):
+    make_wheel(files={"data.bin": os.urandom(1 << 20).hex()})
+    home = tmp_path / "small"
+    home.mkdir()
+    command = [sys.executable, "-c", SCRIPT, str(home), str(wheels)]
+    mounted = ["unshare", "-rm", "sh", "-c", 'mount -t tmpfs -o size=512k tmpfs "$0" && exec "$@"', str(home), *command]
+    done = subprocess.run(mounted, capture_output=True, text=True, check=False)
+    assert done.stdout.split("\n")[:2] == ["environment.disk", "[]"], done.stderr
+
+
+def test_a_disk_that_takes_no_more_of_a_file_leaves_nothing(tmp_path, make_wheel, wheels):
+    make_wheel(files={"data.bin": os.urandom(1 << 20).hex()})
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, tmp_path / "home", wheels],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20)),
+    )
+    assert done.stdout.split("\n")[:2] == ["environment.failed", "[]"], done.stderr
