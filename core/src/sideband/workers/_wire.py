@@ -11,6 +11,7 @@ from typing import Any
 
 from attrs import field, frozen
 
+from ._calls import WorkerCall
 from ._errors import ProtocolViolation
 from .runtime import PROTOCOL, BadFrame, decode, encode
 
@@ -243,29 +244,21 @@ def hello() -> bytes:
     return encode({"__type__": "hello", "version": PROTOCOL})
 
 
-def call(  # noqa: PLR0917  one argument a field of the message
-    identifier: str,
-    module: str,
-    function: str,
-    arguments: Mapping[str, Any],
-    folder: str,
-    capabilities: tuple[str, ...],
-    environment: Mapping[str, Any],
-) -> bytes:
+def call(spec: WorkerCall) -> bytes:
     """Start a call. Raises ``Unsendable`` if the arguments can't be sent."""
     request = {
-        "module": module,
-        "function": function,
-        "kwargs": dict(arguments),
-        "working_dir": folder,
-        "capabilities": capabilities,
-        "env": dict(environment),
+        "module": spec.module,
+        "function": spec.function,
+        "kwargs": dict(spec.arguments),
+        "working_dir": str(spec.launch.snapshot),
+        "capabilities": spec.capabilities,
+        "env": dict(spec.environment),
     }
-    return encode({"__type__": "call", "__id__": identifier, "__call__": request})
+    return encode({"__type__": "call", "__id__": spec.id, "__call__": request})
 
 
 def cancel(call_id: str) -> bytes:
-    """CancelMessage a call."""
+    """Cancel a call."""
     return encode({"__type__": "cancel", "__id__": call_id})
 
 
