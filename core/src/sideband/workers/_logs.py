@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 
 from ._calls import LogLine
-from .runtime import MAX_LINE, left_out
+from .runtime import MAX_LINE, OutputAllowance, left_out
 
 __all__ = ["CallLog", "LastWords", "LineSplitter"]
 
@@ -21,32 +21,28 @@ class CallLog:
         emit: takes each line.
     """
 
-    __slots__ = ("_dropped", "_emit", "_lines", "_text")
+    __slots__ = ("_allowance", "_emit")
 
     def __init__(self, emit: Callable[[LogLine], None]) -> None:
         self._emit = emit
-        self._lines = 0
-        self._text = 0
-        self._dropped = 0
+        self._allowance = OutputAllowance(MAX_LINES, MAX_TEXT)
 
     def add(self, stream: str, text: str) -> bool:
         """Pass a line on, or count it. Whether all of it was passed on."""
         is_whole = len(text) <= MAX_LINE
         if not is_whole:
             text = left_out(len(text))
-        self._lines += 1
-        self._text += len(text)
-        if self._lines > MAX_LINES or self._text > MAX_TEXT:
-            self._dropped += 1
+        if not self._allowance.take(text):
+            self._allowance.dropped += 1
             return False
         self._emit(LogLine(stream, text))
         return is_whole
 
     def close(self) -> None:
         """Declare what was dropped."""
-        if self._dropped:
-            self._emit(LogLine("note", f"{self._dropped:,} more lines were dropped"))
-            self._dropped = 0
+        if self._allowance.dropped:
+            self._emit(LogLine("note", f"{self._allowance.dropped:,} more lines were dropped"))
+            self._allowance.dropped = 0
 
 
 class LastWords:
