@@ -14,7 +14,6 @@ from ._errors import ProtocolViolation
 from ._host_time import TimeShare
 from ._light_tasks import LightTasks
 from ._pending import PendingCall, PendingDispatch
-from ._sizes import is_large
 from ._turns import Turns
 from .runtime import Unsendable
 
@@ -167,7 +166,7 @@ class Dispatching:
     async def _answer(self, call: PendingCall, message: _wire.DispatchMessage) -> bytes:
         try:
             payload = await call.spec.handler.dispatch(message.op, message.params)
-            if is_large(payload):
+            if _wire.is_large(payload):
                 return await self._share.run_in_thread(_wire.dispatch_result, message.id, payload)
             return _wire.dispatch_result(message.id, payload)
         except OpError as error:

@@ -1,14 +1,13 @@
-"""Bounds on what a worker may print: floods are counted, lines without end left out, the last words remembered."""
+"""Bounds on what a worker may print: floods are counted, and lines without end left out."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 
 from ._calls import LogLine
 from .runtime import MAX_LINE, OutputAllowance, left_out
 
-__all__ = ["CallLog", "LastWords", "LineSplitter"]
+__all__ = ["CallLog", "LineSplitter"]
 
 MAX_LINES = 10_000
 MAX_TEXT = 4 * 1024 * 1024
@@ -43,24 +42,6 @@ class CallLog:
         if self._allowance.dropped:
             self._emit(LogLine("note", f"{self._allowance.dropped:,} more lines were dropped"))
             self._allowance.dropped = 0
-
-
-class LastWords:
-    """The last lines of a worker's standard error, for the message that says how it ended."""
-
-    __slots__ = ("_lines",)
-
-    def __init__(self, lines: int = 5) -> None:
-        self._lines: deque[str] = deque(maxlen=lines)
-
-    def add(self, text: str) -> None:
-        """Remember a line, and forget the oldest."""
-        if text.strip():
-            # Not cut here: the host does that once secrets are out of it, and does not recognise half of one.
-            self._lines.append(text.strip())
-
-    def __str__(self) -> str:
-        return " / ".join(self._lines)
 
 
 class LineSplitter:

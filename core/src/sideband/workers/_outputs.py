@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 
@@ -12,7 +13,7 @@ from attrs import define, field
 from ..sandboxing import WorkerProcess
 from ._errors import WorkerError, WorkerOverLimit
 from ._host_time import TimeShare
-from ._logs import LastWords, LineSplitter
+from ._logs import LineSplitter
 from ._pending import PendingCall, PendingCalls
 from ._watchdog import mebibytes
 
@@ -51,7 +52,6 @@ class WorkerOutputs:
         end: ends the worker that prints more, with what makes the error.
 
     Attributes:
-        last_words: the last lines of its standard error.
         done: set when both descriptors have ended.
     """
 
@@ -60,10 +60,15 @@ class WorkerOutputs:
     _limit: int = field(kw_only=True)
     _share: TimeShare = field(kw_only=True)
     _end: Callable[[Callable[[], WorkerError]], None] = field(kw_only=True)
-    last_words: LastWords = field(factory=LastWords, init=False)
     done: anyio.Event = field(factory=anyio.Event, init=False)
+    _last_words: deque[str] = field(factory=partial(deque, maxlen=5), init=False)
     _printed: int = field(default=0, init=False)
     _rate: _Rate = field(factory=_Rate, init=False)
+
+    @property
+    def last_words(self) -> str:
+        """The last lines of its standard error, for the message that says how it ended."""
+        return " / ".join(self._last_words)
 
     async def read(self) -> None:
         """Read both descriptors until they are closed."""
@@ -97,15 +102,18 @@ class WorkerOutputs:
         if not call.log.add(stream, text):
             # The runtime bounds what a call prints: this was written past it.
             self._count(len(text))
-        if stream == "stderr":
-            self.last_words.add(text)
+        self._remember(stream, text)
 
     def _take(self, stream: str, text: str) -> None:
         """What belongs to no call goes to each that runs: they have equal rights."""
         for call in self._calls:
             call.log.add(f"worker.{stream}", text)
-        if stream == "stderr":
-            self.last_words.add(text)
+        self._remember(stream, text)
+
+    def _remember(self, stream: str, text: str) -> None:
+        if stream == "stderr" and text.strip():
+            # Not cut here: the host does that once secrets are out of it, and does not recognise half of one.
+            self._last_words.append(text.strip())
 
     def _count(self, length: int) -> None:
         self._printed += length

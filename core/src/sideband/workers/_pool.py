@@ -105,27 +105,17 @@ class WorkerPool:
             WorkerOverLimit: its worker used more than it may, and was ended.
         """
         deadline = anyio.current_time() + call.timeout
-        slot, worker = await self._ready(call, deadline)
-        try:
-            call.handler.assigned(worker.process.isolation)
-            return await worker.call(call, deadline)
-        finally:
-            self._exit(slot, call)
-
-    async def _ready(self, call: WorkerCall, deadline: float) -> tuple[Slot, Worker]:
-        """The slot that the call has entered, and its worker, which takes calls."""
         while True:
             slot = self._slot(call)
             slot.enter(call.id, deadline)
             try:
                 if not slot.settled.is_set():
                     await self._wait(slot, call, deadline)
-            except BaseException:
+                if slot.worker is not None and slot.is_ready:
+                    call.handler.assigned(slot.worker.process.isolation)
+                    return await slot.worker.call(call, deadline)
+            finally:
                 self._exit(slot, call)
-                raise
-            if slot.worker is not None and slot.is_ready:
-                return slot, slot.worker
-            self._exit(slot, call)
             if slot.error is not None:
                 raise slot.error
 

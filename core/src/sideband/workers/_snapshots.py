@@ -78,19 +78,16 @@ def _failed(spec: SkillSpec, kind: str, problem: str, hint: str = "") -> Snapsho
 def _read_all(spec: SkillSpec) -> list[StoredFile]:
     root = os.open(spec.source, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        files: list[StoredFile] = []
-        identities: list[tuple[int, ...]] = []
+        read: list[tuple[StoredFile, tuple[int, ...]]] = []
         room = _MAXIMUM_BYTES
         for name in spec.files:
-            file, identity = _read_file(spec, root, name, room=room)
-            files.append(file)
-            identities.append(identity)
-            room -= len(file.content)
+            read.append(_read_file(spec, root, name, room=room))
+            room -= len(read[-1][0].content)
         # an editor that saves two files while they are read must not leave a mixture of old and new
-        for file, identity in zip(files, identities, strict=True):
+        for file, identity in read:
             if _identity_now(spec, root, file.path) != identity:
                 raise _changed(spec, file.path)
-        return files
+        return [file for file, _ in read]
     finally:
         os.close(root)
 

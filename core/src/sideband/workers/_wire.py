@@ -28,12 +28,15 @@ __all__ = [
     "dispatch_error",
     "dispatch_result",
     "hello",
+    "is_large",
     "parse",
 ]
 
 _MAX_ID = 128
 _MAX_OP = 128
 _MAX_CAPABILITIES = 1_024
+_LARGE = 65_536
+_NODE = 16
 
 
 @frozen
@@ -270,3 +273,19 @@ def dispatch_result(dispatch: str, payload: Any) -> bytes:
 def dispatch_error(dispatch: str, error: Mapping[str, Any]) -> bytes:
     """Answer a dispatch that ended without a result."""
     return encode({"__type__": "dispatch_result", "__dispatch_id__": dispatch, "__error__": dict(error)})
+
+
+def is_large(value: Any) -> bool:
+    """Whether it takes long to make a frame of it: it has long texts, or many values."""
+    room = _LARGE
+    waiting = [value]
+    while waiting and room >= 0:
+        item = waiting.pop()
+        room -= _NODE
+        if isinstance(item, (str, bytes, bytearray, memoryview)):
+            room -= len(item)
+        elif isinstance(item, (dict, list, tuple)):
+            room -= _NODE * len(item)
+            if room >= 0:
+                waiting += item.values() if isinstance(item, dict) else item
+    return room < 0

@@ -195,7 +195,7 @@ class Worker:
                 self._end_with_report(failure)
                 return failure
             await self._outputs.done.wait()
-        if words := str(self._outputs.last_words):
+        if words := self._outputs.last_words:
             how += f" (its last words: {words})"
         if self._ready:
             self._report("worker.exited", f"the worker ended {how}")
