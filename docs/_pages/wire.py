@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-from sideband.workers import _wire
-from sideband.workers._errors import ProtocolViolation
+from sideband.workers import LaunchRequest, ProtocolViolation, WorkerCall, _wire
 from sideband.workers.runtime import MAX_FRAME, MAX_NESTING, MAX_VALUES, PROTOCOL
 
 from .tables import paragraph, table
@@ -31,13 +31,17 @@ _FAILED = {"__id__": "c1", "__error__": {"code": "skill.raised", "message": "Val
 HOST = {
     "hello": _wire.hello(),
     "call": _wire.call(
-        "c1",
-        "github",
-        "stars",
-        {"repo": "pytest-dev/pluggy"},
-        "/home/ann",
-        ("http:host=api.github.com",),
-        {"timezone": "UTC", "locale": "C"},
+        WorkerCall(
+            id="c1",
+            tool="github.stars",
+            domain="github",
+            launch=LaunchRequest(snapshot=Path("/home/ann"), sdk=Path("/home/ann/sdk")),
+            module="github",
+            function="stars",
+            arguments={"repo": "pytest-dev/pluggy"},
+            capabilities=("http:host=api.github.com",),
+            environment={"timezone": "UTC", "locale": "C"},
+        )
     ),
     "cancel": _wire.cancel("c1"),
     "dispatch_result": _wire.dispatch_result("d-7", {"status": 200}),

@@ -126,7 +126,28 @@ class WorkerUsage:
     processor: float
 
 
-class WorkerProcess(Protocol):
+class _StartedProcess(Protocol):
+    """What the host can do with a process that a sandbox has started. Whoever launched it owns it."""
+
+    pid: int
+    stdout: int
+    stderr: int
+    isolation: Isolation
+
+    def kill(self) -> None:
+        """End it at once, with all that it has started. Harmless if it has ended."""
+
+    def usage(self) -> WorkerUsage | None:
+        """What it uses now, as the kernel says; ``None`` if that can't be seen, or it has ended."""
+
+    async def wait(self) -> int:
+        """Its exit code; negative for the signal that ended it."""
+
+    async def close(self) -> None:
+        """Kill all that still runs of it, reap it, and close the descriptors. Can be called again."""
+
+
+class WorkerProcess(_StartedProcess, Protocol):
     """A started worker. Whoever launched it owns it, and must ``close`` it.
 
     Attributes:
@@ -137,26 +158,10 @@ class WorkerProcess(Protocol):
         isolation: the tier that it runs on.
     """
 
-    pid: int
     channel: socket
-    stdout: int
-    stderr: int
-    isolation: Isolation
-
-    def kill(self) -> None:
-        """End it at once, with all its threads. Harmless if it has ended."""
-
-    def usage(self) -> WorkerUsage | None:
-        """What it uses now, as the kernel says; ``None`` if that can't be seen, or it has ended."""
 
     def was_out_of_memory(self) -> bool:
         """Whether the kernel ended it because it wanted more memory than its limit. Ask once it has ended."""
-
-    async def wait(self) -> int:
-        """Its exit code; negative for the signal that ended it."""
-
-    async def close(self) -> None:
-        """Kill it if it still runs, reap it, and close the descriptors. Can be called again."""
 
 
 class Sandbox(Protocol):
@@ -240,7 +245,7 @@ class ProgramRequest:
     limits: ProgramLimits = field(factory=ProgramLimits)
 
 
-class ProgramProcess(Protocol):
+class ProgramProcess(_StartedProcess, Protocol):
     """A started command. Whoever launched it owns it, and must ``close`` it.
 
     Attributes:
@@ -251,26 +256,10 @@ class ProgramProcess(Protocol):
         isolation: the tier that it runs on.
     """
 
-    pid: int
     stdin: int
-    stdout: int
-    stderr: int
-    isolation: Isolation
 
     def end_input(self) -> None:
         """Close its standard input: it reads the end. Can be called again."""
-
-    def kill(self) -> None:
-        """End it at once, with all that it has started. Harmless if it has ended."""
-
-    def usage(self) -> WorkerUsage | None:
-        """What it uses now, as the kernel says; ``None`` if that can't be seen, or it has ended."""
-
-    async def wait(self) -> int:
-        """Its exit code; negative for the signal that ended it."""
-
-    async def close(self) -> None:
-        """Kill all that still runs of it, reap it, and close the descriptors. Can be called again."""
 
 
 @runtime_checkable

@@ -5,7 +5,7 @@ import time
 import anyio
 import pytest
 from sideband.workers._host_time import HostTime
-from sideband.workers._sizes import is_large
+from sideband.workers._wire import is_large
 
 pytestmark = pytest.mark.anyio
 

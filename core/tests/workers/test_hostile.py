@@ -93,6 +93,32 @@ async def test_rights_that_a_worker_makes_up_reach_nobody(make_skill, make_pool)
     assert params == {"caps_in_params": ["shell"]}
 
 
+async def test_progress_messages_of_calls_that_run_at_once_are_kept_apart(make_skill, make_pool, reports, gather):
+    skill = make_skill(
+        RAW
+        + """
+    async def tell(id):
+        line(__type__="progress", __id__=id, current=1)
+        await asyncio.sleep(0.05)
+        return id
+    """
+    )
+    told, both = [], anyio.Event()
+
+    async def handler(op, params):
+        told.append((op, params))
+        if len(told) == 2:
+            both.set()
+        await both.wait()
+
+    async with make_pool() as pool:
+        calls = [skill.call("tell", id=one, arguments={"id": one}, handler=handler) for one in ("one", "two")]
+        found = await gather(*map(pool.call, calls))
+    assert [answer.value for answer in found] == ["one", "two"]
+    assert told == [("progress.report", {"current": 1})] * 2
+    assert reports == []
+
+
 async def test_a_call_that_has_ended_is_refused_and_reported(make_skill, make_pool, reports):
     skill = make_skill(
         RAW

@@ -4,91 +4,21 @@ Names are loaded when they are used: a worker of somebody else's host (``python 
 here, and needs nothing of it.
 """
 
+# ruff: noqa: F403, F405  the modules below say what they offer, and `__all__` what of it is public
+
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..sandboxing import (
-        Isolation,
-        LaunchRequest,
-        Place,
-        Probe,
-        ProgramLimits,
-        ProgramProcess,
-        ProgramRequest,
-        ProgramSandbox,
-        Sandbox,
-        WorkerLimits,
-        WorkerProcess,
-        WorkerUsage,
-    )
-    from ._calls import CallAnswer, CallHandler, LogLine, WorkerCall, WorkerReport
-    from ._errors import (
-        AboveMaximum,
-        ArgumentsInvalid,
-        CallCancelled,
-        CallError,
-        CallTimeout,
-        GrantRequired,
-        IsolationUnavailable,
-        ProtocolViolation,
-        SkillFailed,
-        SkillRefused,
-        ToolNotFound,
-        WorkerError,
-        WorkerExited,
-        WorkerOverLimit,
-        WorkerStartFailed,
-    )
-    from ._launcher import PlainSandbox, launch, worker_command
-    from ._pipes import WorkerPipes
-    from ._pool import WorkerPool
-    from ._programs import launch_plain
-    from ._sdk_files import WORKER_FILE, runtime_files
-    from ._snapshots import Snapshot, SnapshotFailed, snapshot
-    from ._usage import read_usage
-
-_MODULES = {
-    "._calls": ("CallAnswer", "CallHandler", "LogLine", "WorkerCall", "WorkerReport"),
-    "._programs": ("launch_plain",),
-    "._errors": (
-        "AboveMaximum",
-        "ArgumentsInvalid",
-        "CallCancelled",
-        "CallError",
-        "CallTimeout",
-        "GrantRequired",
-        "IsolationUnavailable",
-        "ProtocolViolation",
-        "SkillFailed",
-        "SkillRefused",
-        "ToolNotFound",
-        "WorkerError",
-        "WorkerExited",
-        "WorkerOverLimit",
-        "WorkerStartFailed",
-    ),
-    "._launcher": ("PlainSandbox", "launch", "worker_command"),
-    "._pipes": ("WorkerPipes",),
-    "._pool": ("WorkerPool",),
-    "._sdk_files": ("WORKER_FILE", "runtime_files"),
-    "._snapshots": ("Snapshot", "SnapshotFailed", "snapshot"),
-    "._usage": ("read_usage",),
-    "..sandboxing": (
-        "ProgramLimits",
-        "ProgramProcess",
-        "ProgramRequest",
-        "ProgramSandbox",
-        "Isolation",
-        "LaunchRequest",
-        "Place",
-        "Probe",
-        "Sandbox",
-        "WorkerLimits",
-        "WorkerProcess",
-        "WorkerUsage",
-    ),
-}
-_ORIGIN = {name: module for module, names in _MODULES.items() for name in names}
+    from ..sandboxing import *
+    from ._calls import *
+    from ._errors import *
+    from ._launcher import *
+    from ._pipes import *
+    from ._pool import *
+    from ._programs import *
+    from ._sdk_files import *
+    from ._snapshots import *
+    from ._usage import *
 
 __all__ = [
     "WORKER_FILE",
@@ -137,13 +67,27 @@ __all__ = [
     "worker_command",
 ]
 
+# Those that are quick to import come first.
+_MODULES = (
+    "..sandboxing",
+    "._sdk_files",
+    "._errors",
+    "._calls",
+    "._usage",
+    "._pipes",
+    "._snapshots",
+    "._programs",
+    "._launcher",
+    "._pool",
+)
+
 
 def __getattr__(name: str) -> Any:
     from importlib import import_module  # noqa: PLC0415  only when a name is asked for
 
-    module = _ORIGIN.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(module, __name__), name)
-    globals()[name] = value
-    return value
+    if name in __all__:
+        for module in _MODULES:
+            found = import_module(module, __name__)
+            if name in found.__all__:
+                return globals().setdefault(name, getattr(found, name))
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from socket import socket
-from typing import Protocol
 
 import anyio
 
@@ -28,24 +27,16 @@ Later = Callable[[], Awaitable[bool]]
 Take = Callable[[bytes], Later | None]
 
 
-class _ChannelReader(Protocol):
-    async def pump(self, take: Take) -> None: ...
-
-    def close(self) -> None: ...
-
-
 class WorkerChannel:
     """One connection; owns the socket.
 
     Args:
         sock: connected and non-blocking.
-        reader: waits for what arrives.
         write_timeout: seconds that one line may take to be taken by the worker.
     """
 
-    def __init__(self, sock: socket, reader: _ChannelReader, *, write_timeout: float) -> None:
+    def __init__(self, sock: socket, *, write_timeout: float) -> None:
         self._socket = sock
-        self._reader = reader
         self._write_timeout = write_timeout
         self._writing = anyio.Lock()
         self._writers = 0
@@ -59,7 +50,19 @@ class WorkerChannel:
                 is done nothing more is read, and if it gives ``False``, nothing at all. What ``take`` raises comes out
                 here.
         """
-        await self._reader.pump(take)
+        while data := await self._receive():
+            later = take(data)
+            if later is not None and not await later():
+                return
+
+    async def _receive(self) -> bytes:
+        while True:
+            try:
+                return self._socket.recv(_CHUNK)
+            except BlockingIOError:
+                await anyio.wait_readable(self._socket)
+            except OSError:
+                return b""
 
     async def send(self, line: bytes) -> None:
         """Send a line, whole, in the order of the calls. A closed connection takes it and drops it.
@@ -108,7 +111,6 @@ class WorkerChannel:
         """Close the connection. Can be called again."""
         if not self._closed:
             self._closed = True
-            self._reader.close()
             anyio.notify_closing(self._socket)
             self._socket.close()
 
@@ -133,51 +135,25 @@ def _on_asyncio() -> Iterator[None]:
 def open_channel(sock: socket, *, write_timeout: float) -> WorkerChannel:
     """The channel of a socket, on the running event loop."""
     on_asyncio = anyio.get_cancelled_exc_class() is asyncio.CancelledError
-    reader = _AsyncioReader(sock, asyncio.get_running_loop()) if on_asyncio else _AnyReader(sock)
-    return WorkerChannel(sock, reader, write_timeout=write_timeout)
+    return (_AsyncioChannel if on_asyncio else WorkerChannel)(sock, write_timeout=write_timeout)
 
 
-class _AnyReader:
-    def __init__(self, sock: socket) -> None:
-        self._socket = sock
-
-    async def pump(self, take: Take) -> None:
-        while data := await self._receive():
-            later = take(data)
-            if later is not None and not await later():
-                return
-
-    async def _receive(self) -> bytes:
-        while True:
-            try:
-                return self._socket.recv(_CHUNK)
-            except BlockingIOError:
-                await anyio.wait_readable(self._socket)
-            except OSError:
-                return b""
-
-    def close(self) -> None:
-        pass
-
-
-class _AsyncioReader:
+class _AsyncioChannel(WorkerChannel):
     """Reads in the loop's own callback: a task that has to be woken for each message would double what it costs."""
 
-    def __init__(self, sock: socket, loop: asyncio.AbstractEventLoop) -> None:
-        self._socket = sock
-        self._loop = loop
-        self._woken: asyncio.Future[Later | None] | None = None
+    _woken: asyncio.Future[Later | None] | None = None
 
     async def pump(self, take: Take) -> None:
+        loop = asyncio.get_running_loop()
         keep = True
         while keep:
-            self._woken = self._loop.create_future()
+            self._woken = loop.create_future()
             with _on_asyncio():
-                self._loop.add_reader(self._socket, self._readable, take)
+                loop.add_reader(self._socket, self._readable, take)
             try:
                 later = await self._woken
             finally:
-                self.close()
+                self._stop_reading()
             keep = later is not None and await later()
 
     def _readable(self, take: Take) -> None:
@@ -201,9 +177,13 @@ class _AsyncioReader:
             # Nothing more is read until it is done: what is not taken stays in the socket, in the end with the worker.
             woken.set_result(later)
 
-    def close(self) -> None:
+    def _stop_reading(self) -> None:
         if self._woken is not None:
-            self._loop.remove_reader(self._socket)
+            self._woken.get_loop().remove_reader(self._socket)
             if not self._woken.done():
                 self._woken.set_result(None)
             self._woken = None
+
+    def close(self) -> None:
+        self._stop_reading()
+        super().close()

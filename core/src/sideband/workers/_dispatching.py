@@ -13,8 +13,7 @@ from . import _wire
 from ._errors import ProtocolViolation
 from ._host_time import TimeShare
 from ._light_tasks import LightTasks
-from ._pending import PendingCall
-from ._sizes import is_large
+from ._pending import PendingCall, PendingDispatch
 from ._turns import Turns
 from .runtime import Unsendable
 
@@ -47,8 +46,7 @@ class Dispatching:
         self._turns = Turns(share)
         self._send = send
         self._report = report
-        self._running: dict[str, PendingCall] = {}
-        self._sizes: dict[str, int] = {}
+        self._running: dict[str, PendingDispatch] = {}
         self._held = 0
         self._last = 0
         self._room: anyio.Event | None = None
@@ -73,7 +71,7 @@ class Dispatching:
         silent = call.spec.handler.is_fire_and_forget(message.op)
         refusal = call.admit(message.op, silent=silent)
         if refusal is None:
-            self._start(call, message, size, silent=silent)
+            self._start(PendingDispatch(call, message, size), silent=silent)
             return None
         line = self._refuse(message, refusal)
         return None if silent else line
@@ -81,8 +79,10 @@ class Dispatching:
     def take_progress(self, call: PendingCall, message: _wire.ProgressMessage, size: int) -> None:
         """Start the dispatch that a progress message stands for. Nobody waits for an answer."""
         if call.admit("progress.report", silent=True) is None:
-            request = _wire.DispatchMessage(message.call, f"p-{call.total}", 0, "progress.report", message.params)
-            self._start(call, request, size, silent=True)
+            # Such messages are counted by call, and the worker may have others.
+            identifier = f"p-{call.total}-{message.call}"
+            request = _wire.DispatchMessage(message.call, identifier, 0, "progress.report", message.params)
+            self._start(PendingDispatch(call, request, size), silent=True)
 
     def cancel(self, message: _wire.CancelMessage) -> None:
         """Cancel a dispatch that its skill gave up; one that has just been answered stays answered.
@@ -90,9 +90,9 @@ class Dispatching:
         Raises:
             ProtocolViolation: there never was such a dispatch.
         """
-        call = self._running.get(message.dispatch)
-        if call is not None:
-            call.dispatches[message.dispatch].cancel()
+        dispatch = self._running.get(message.dispatch)
+        if dispatch is not None:
+            dispatch.scope.cancel()
         elif not 0 < message.number <= self._last:
             raise ProtocolViolation("it cancels a dispatch that it never asked for")
 
@@ -110,63 +110,63 @@ class Dispatching:
 
     def _refuse(self, message: _wire.DispatchMessage, error: OpError) -> bytes:
         self._report(error.code, error.message, message.call, message.op)
-        return _wire.dispatch_error(message.id, error.as_dict())
+        return _error(message, error)
 
-    def _start(self, call: PendingCall, message: _wire.DispatchMessage, size: int, *, silent: bool) -> None:
-        call.add(message.id, silent=silent)
-        self._running[message.id] = call
-        self._sizes[message.id] = size
-        self._held += size
+    def _start(self, dispatch: PendingDispatch, *, silent: bool) -> None:
+        call = dispatch.call
+        self._running[dispatch.message.id] = call.dispatches[dispatch.message.id] = dispatch
+        self._held += dispatch.size
         if not silent:
-            self._tasks.start(self._run, call, message)
+            self._tasks.start(self._run, dispatch)
         else:
-            call.queue.append(message)
-            if len(call.queue) == 1:
-                self._tasks.start(self._run_queue, call)
+            call.silent.append(dispatch)
+            if len(call.silent) == 1:
+                self._tasks.start(self._run_silent, call)
 
     def _cancel_all(self) -> None:
-        for dispatch, call in self._running.items():
-            call.dispatches[dispatch].cancel()
+        for dispatch in self._running.values():
+            dispatch.scope.cancel()
 
-    async def _run(self, call: PendingCall, message: _wire.DispatchMessage) -> None:
+    async def _run(self, dispatch: PendingDispatch) -> None:
         try:
-            await self._send_answer(message, await self._turns.run(self._outcome(call, message)))
+            await self._send_answer(dispatch, await self._turns.run(self._outcome(dispatch)))
         finally:
-            self._discard(call, message)
+            self._discard(dispatch)
 
-    async def _send_answer(self, message: _wire.DispatchMessage, line: bytes) -> None:
+    async def _send_answer(self, dispatch: PendingDispatch, line: bytes) -> None:
+        message = dispatch.message
         if self._held + len(line) > _MAX_UNREAD:
             line = _error(message, LimitExceeded("unread_bytes", _MAX_UNREAD, op=message.op, retryable=True))
         self._held += len(line)
-        self._sizes[message.id] += len(line)
+        dispatch.size += len(line)
         await self._send(line)
 
-    async def _run_queue(self, call: PendingCall) -> None:
+    async def _run_silent(self, call: PendingCall) -> None:
         """Run what nobody waits for one after the other, so that progress arrives in its order."""
         try:
-            while call.queue:
-                await self._turns.run(self._outcome(call, call.queue[0]))
-                self._discard(call, call.queue.popleft())
+            while call.silent:
+                await self._turns.run(self._outcome(call.silent[0]))
+                self._discard(call.silent.popleft())
         finally:
-            while call.queue:
-                self._discard(call, call.queue.popleft())
+            while call.silent:
+                self._discard(call.silent.popleft())
 
-    async def _outcome(self, call: PendingCall, message: _wire.DispatchMessage) -> bytes:
-        with call.dispatches[message.id]:
-            return await self._answer(call, message)
-        return _wire.dispatch_error(message.id, OpCancelled(message.op).as_dict())
+    async def _outcome(self, dispatch: PendingDispatch) -> bytes:
+        with dispatch.scope:
+            return await self._answer(dispatch.call, dispatch.message)
+        return _error(dispatch.message, OpCancelled(dispatch.message.op))
 
-    def _discard(self, call: PendingCall, message: _wire.DispatchMessage) -> None:
-        call.discard(message.id)
-        del self._running[message.id]
-        self._held -= self._sizes.pop(message.id)
+    def _discard(self, dispatch: PendingDispatch) -> None:
+        dispatch.call.discard(dispatch)
+        del self._running[dispatch.message.id]
+        self._held -= dispatch.size
         if self._room is not None:
             self._room.set()
 
     async def _answer(self, call: PendingCall, message: _wire.DispatchMessage) -> bytes:
         try:
             payload = await call.spec.handler.dispatch(message.op, message.params)
-            if is_large(payload):
+            if _wire.is_large(payload):
                 return await self._share.run_in_thread(_wire.dispatch_result, message.id, payload)
             return _wire.dispatch_result(message.id, payload)
         except OpError as error:

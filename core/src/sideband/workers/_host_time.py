@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from time import perf_counter
 from typing import TypeVar, TypeVarTuple
 
@@ -78,12 +77,13 @@ class TimeShare:
     def lap(self) -> bool:
         """Count the time since ``begin``, or since the last lap. Whether the worker has to ``rest`` now."""
         began, self._lap_began = self._lap_began, perf_counter()
-        self._spend(self._lap_began - began)
+        self.charge(self._lap_began - began)
         return self._credit < 0
 
     def charge(self, seconds: float) -> None:
-        """Count time that went into what the worker has asked for."""
-        self._spend(seconds)
+        """Count time that went into what the worker says or has asked for."""
+        self._earn(_PART)
+        self._credit -= seconds
 
     @property
     def is_spent(self) -> bool:
@@ -92,11 +92,20 @@ class TimeShare:
 
     async def run_in_thread(self, function: Callable[[*Arguments], T], *arguments: *Arguments) -> T:
         """Run what takes long, and count its time: even in a thread it keeps the loop from running."""
-        result, seconds = await anyio.to_thread.run_sync(_timed, partial(function, *arguments), limiter=self._thread)
-        self._spend(seconds)
-        if isinstance(result, Exception):
-            raise result
-        return result
+        seconds = 0.0
+
+        def timed() -> T:
+            nonlocal seconds
+            began = perf_counter()
+            try:
+                return function(*arguments)
+            finally:
+                seconds = perf_counter() - began
+
+        try:
+            return await anyio.to_thread.run_sync(timed, limiter=self._thread)
+        finally:
+            self.charge(seconds)
 
     async def rest(self) -> None:
         """Wait until there is something to spend again."""
@@ -122,20 +131,7 @@ class TimeShare:
         recently = perf_counter() - _RECENT
         return any(share.last_active > recently for share in self._time.shares if share is not self)
 
-    def _spend(self, seconds: float) -> None:
-        self._earn(_PART)
-        self._credit -= seconds
-
     def _earn(self, part: float) -> None:
         now = perf_counter()
         self._credit = min(self._credit + (now - self._earned_at) * part, _SLICE)
         self._earned_at = now
-
-
-def _timed(function: Callable[[], T]) -> tuple[T | Exception, float]:
-    began = perf_counter()
-    try:
-        result: T | Exception = function()
-    except Exception as error:  # noqa: BLE001  whoever waits for it raises it
-        result = error
-    return result, perf_counter() - began

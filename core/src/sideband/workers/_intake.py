@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from time import perf_counter
 
+from attrs import define, field
+
 from . import _wire
 from ._channel import Later
 from ._dispatching import Dispatching
@@ -20,6 +22,7 @@ __all__ = ["Intake"]
 _LARGE_LINE = 65_536
 
 
+@define(eq=False, repr=False)
 class Intake:
     """Takes what arrives from one worker.
 
@@ -32,24 +35,14 @@ class Intake:
         line_timeout: seconds that a line may take from its first byte to its end, while the worker is read.
     """
 
-    def __init__(
-        self,
-        calls: PendingCalls,
-        dispatching: Dispatching,
-        outputs: WorkerOutputs,
-        *,
-        share: TimeShare,
-        answer: Callable[[bytes], Awaitable[None]],
-        line_timeout: float,
-    ) -> None:
-        self._calls = calls
-        self._dispatching = dispatching
-        self._outputs = outputs
-        self._share = share
-        self._answer = answer
-        self._line_timeout = line_timeout
-        self._lines = LineBuffer()
-        self._line_began: float | None = None
+    _calls: PendingCalls
+    _dispatching: Dispatching
+    _outputs: WorkerOutputs
+    _share: TimeShare = field(kw_only=True)
+    _answer: Callable[[bytes], Awaitable[None]] = field(kw_only=True)
+    _line_timeout: float = field(kw_only=True)
+    _lines: LineBuffer = field(factory=LineBuffer, init=False)
+    _line_began: float | None = field(default=None, init=False)
 
     def cut(self, data: bytes) -> list[bytes]:
         """The lines that are whole now.

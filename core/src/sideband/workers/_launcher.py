@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import anyio
-
-from ..sandboxing import Isolation, LaunchRequest, Probe, ProgramProcess, ProgramRequest, WorkerProcess, WorkerUsage
+from ..sandboxing import Isolation, LaunchRequest, Probe, ProgramProcess, ProgramRequest, WorkerProcess
 from ._errors import WorkerStartFailed
 from ._pipes import WorkerPipes
-from ._programs import launch_plain, wait_for_end
+from ._programs import PlainProcess, launch_plain
 from ._sdk_files import WORKER_FILE
-from ._usage import read_usage
 
-__all__ = ["LaunchedWorker", "PlainSandbox", "launch", "worker_command"]
+__all__ = ["PlainSandbox", "launch", "worker_command"]
 
 # By system, the package whose sandbox fits it.
 _SANDBOX_PACKAGES = {"linux": "sideband-sandbox", "darwin": "sideband-seatbelt"}
@@ -117,7 +111,7 @@ async def launch(
             f"no worker could be started: {error}", hint=f"check that {python} can be run"
         ) from error
     pipes.close_theirs()
-    return LaunchedWorker(process, pipes, isolation)
+    return _PlainWorker(process, pipes, isolation)
 
 
 def worker_command(
@@ -143,47 +137,15 @@ def worker_command(
     return command
 
 
-class LaunchedWorker:
+class _PlainWorker(PlainProcess):
     """A worker process that ``launch`` has started. See ``WorkerProcess``."""
 
     def __init__(self, process: subprocess.Popen[bytes], pipes: WorkerPipes, isolation: Isolation) -> None:
-        self._process = process
-        self._pipes = pipes
-        self.pid = process.pid
+        super().__init__(process, isolation, (pipes.channel, pipes.stdout, pipes.stderr))
         self.channel = pipes.channel
         self.stdout = pipes.stdout.fileno()
         self.stderr = pipes.stderr.fileno()
-        self.isolation = isolation
-        self._closed = False
-
-    def kill(self) -> None:
-        """End it at once, with all that it started in its session's process group."""
-        # Until it is reaped its id can't be anyone else's.
-        if self._process.returncode is None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.pid, signal.SIGKILL)
-            self._process.kill()
-
-    def usage(self) -> WorkerUsage | None:
-        """What it uses now; see ``WorkerProcess``."""
-        return read_usage(self.pid) if self._process.returncode is None else None
 
     def was_out_of_memory(self) -> bool:
         """Never: nothing but the host's watchdog holds its memory."""
         return False
-
-    async def wait(self) -> int:
-        """Its exit code; negative for the signal that ended it."""
-        if self._process.returncode is None:
-            await wait_for_end(self._process)
-        return self._process.wait()
-
-    async def close(self) -> None:
-        """Kill it if it still runs, reap it, and close the descriptors. Can be called again."""
-        if self._closed:
-            return
-        self._closed = True
-        self.kill()
-        with anyio.CancelScope(shield=True):
-            await self.wait()
-        self._pipes.close()

@@ -1,14 +1,13 @@
-"""Bounds on what a worker may print: floods are counted, lines without end left out, the last words remembered."""
+"""Bounds on what a worker may print: floods are counted, and lines without end left out."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 
 from ._calls import LogLine
-from .runtime import MAX_LINE, left_out
+from .runtime import MAX_LINE, OutputAllowance, left_out
 
-__all__ = ["CallLog", "LastWords", "LineSplitter"]
+__all__ = ["CallLog", "LineSplitter"]
 
 MAX_LINES = 10_000
 MAX_TEXT = 4 * 1024 * 1024
@@ -21,50 +20,28 @@ class CallLog:
         emit: takes each line.
     """
 
-    __slots__ = ("_dropped", "_emit", "_lines", "_text")
+    __slots__ = ("_allowance", "_emit")
 
     def __init__(self, emit: Callable[[LogLine], None]) -> None:
         self._emit = emit
-        self._lines = 0
-        self._text = 0
-        self._dropped = 0
+        self._allowance = OutputAllowance(MAX_LINES, MAX_TEXT)
 
     def add(self, stream: str, text: str) -> bool:
         """Pass a line on, or count it. Whether all of it was passed on."""
         is_whole = len(text) <= MAX_LINE
         if not is_whole:
             text = left_out(len(text))
-        self._lines += 1
-        self._text += len(text)
-        if self._lines > MAX_LINES or self._text > MAX_TEXT:
-            self._dropped += 1
+        if not self._allowance.take(text):
+            self._allowance.dropped += 1
             return False
         self._emit(LogLine(stream, text))
         return is_whole
 
     def close(self) -> None:
         """Declare what was dropped."""
-        if self._dropped:
-            self._emit(LogLine("note", f"{self._dropped:,} more lines were dropped"))
-            self._dropped = 0
-
-
-class LastWords:
-    """The last lines of a worker's standard error, for the message that says how it ended."""
-
-    __slots__ = ("_lines",)
-
-    def __init__(self, lines: int = 5) -> None:
-        self._lines: deque[str] = deque(maxlen=lines)
-
-    def add(self, text: str) -> None:
-        """Remember a line, and forget the oldest."""
-        if text.strip():
-            # Not cut here: the host does that once secrets are out of it, and does not recognise half of one.
-            self._lines.append(text.strip())
-
-    def __str__(self) -> str:
-        return " / ".join(self._lines)
+        if self._allowance.dropped:
+            self._emit(LogLine("note", f"{self._allowance.dropped:,} more lines were dropped"))
+            self._allowance.dropped = 0
 
 
 class LineSplitter:

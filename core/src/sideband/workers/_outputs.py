@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 
 import anyio
+from attrs import define, field
 
 from ..sandboxing import WorkerProcess
 from ._errors import WorkerError, WorkerOverLimit
 from ._host_time import TimeShare
-from ._logs import LastWords, LineSplitter
+from ._logs import LineSplitter
 from ._pending import PendingCall, PendingCalls
 from ._watchdog import mebibytes
 
@@ -22,6 +24,23 @@ _BURST = 4 << 20
 _BYTES_A_SECOND = 10 << 20
 
 
+@define(eq=False, repr=False)
+class _Rate:
+    """A token bucket: bytes are taken as they come until the burst is used up, then at a steady rate."""
+
+    _at: float = field(factory=anyio.current_time, init=False)
+    _tokens: float = field(default=_BURST, init=False)
+
+    async def take(self, count: int) -> None:
+        """Count bytes that have been read, and wait as long as they were too many."""
+        now = anyio.current_time()
+        self._tokens = min(self._tokens + (now - self._at) * _BYTES_A_SECOND, _BURST) - count
+        self._at = now
+        if self._tokens < 0:
+            await anyio.sleep(-self._tokens / _BYTES_A_SECOND)
+
+
+@define(eq=False, repr=False)
 class WorkerOutputs:
     """The output of one worker: what reaches its own descriptors, and the ``log`` messages of its calls.
 
@@ -33,28 +52,23 @@ class WorkerOutputs:
         end: ends the worker that prints more, with what makes the error.
 
     Attributes:
-        last_words: the last lines of its standard error.
         done: set when both descriptors have ended.
     """
 
-    def __init__(
-        self,
-        process: WorkerProcess,
-        calls: PendingCalls,
-        *,
-        limit: int,
-        share: TimeShare,
-        end: Callable[[Callable[[], WorkerError]], None],
-    ) -> None:
-        self.last_words = LastWords()
-        self.done = anyio.Event()
-        self._process = process
-        self._calls = calls
-        self._limit = limit
-        self._share = share
-        self._end = end
-        self._printed = 0
-        self._rate = _Rate()
+    _process: WorkerProcess
+    _calls: PendingCalls
+    _limit: int = field(kw_only=True)
+    _share: TimeShare = field(kw_only=True)
+    _end: Callable[[Callable[[], WorkerError]], None] = field(kw_only=True)
+    done: anyio.Event = field(factory=anyio.Event, init=False)
+    _last_words: deque[str] = field(factory=partial(deque, maxlen=5), init=False)
+    _printed: int = field(default=0, init=False)
+    _rate: _Rate = field(factory=_Rate, init=False)
+
+    @property
+    def last_words(self) -> str:
+        """The last lines of its standard error, for the message that says how it ended."""
+        return " / ".join(self._last_words)
 
     async def read(self) -> None:
         """Read both descriptors until they are closed."""
@@ -88,38 +102,23 @@ class WorkerOutputs:
         if not call.log.add(stream, text):
             # The runtime bounds what a call prints: this was written past it.
             self._count(len(text))
-        if stream == "stderr":
-            self.last_words.add(text)
+        self._remember(stream, text)
 
     def _take(self, stream: str, text: str) -> None:
         """What belongs to no call goes to each that runs: they have equal rights."""
         for call in self._calls:
             call.log.add(f"worker.{stream}", text)
-        if stream == "stderr":
-            self.last_words.add(text)
+        self._remember(stream, text)
+
+    def _remember(self, stream: str, text: str) -> None:
+        if stream == "stderr" and text.strip():
+            # Not cut here: the host does that once secrets are out of it, and does not recognise half of one.
+            self._last_words.append(text.strip())
 
     def _count(self, length: int) -> None:
         self._printed += length
         if self._printed > self._limit:
             self._end(partial(WorkerOverLimit, "output", mebibytes(self._printed), mebibytes(self._limit)))
-
-
-class _Rate:
-    """A token bucket: bytes are taken as they come until the burst is used up, then at a steady rate."""
-
-    __slots__ = ("_at", "_tokens")
-
-    def __init__(self) -> None:
-        self._at = anyio.current_time()
-        self._tokens: float = _BURST
-
-    async def take(self, count: int) -> None:
-        """Count bytes that have been read, and wait as long as they were too many."""
-        now = anyio.current_time()
-        self._tokens = min(self._tokens + (now - self._at) * _BYTES_A_SECOND, _BURST) - count
-        self._at = now
-        if self._tokens < 0:
-            await anyio.sleep(-self._tokens / _BYTES_A_SECOND)
 
 
 async def _read_some(descriptor: int) -> bytes:

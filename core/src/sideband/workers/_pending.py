@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import anyio
+from attrs import define, field
 
 from ..ops import LimitExceeded, OpError
 from ._calls import WorkerCall
@@ -14,13 +16,31 @@ from ._errors import CallCancelled, CallError, ProtocolViolation, SkillFailed, S
 from ._logs import CallLog
 from ._wire import DispatchMessage, ResultMessage
 
-__all__ = ["MAX_DISPATCHES", "MAX_IN_FLIGHT", "PendingCall", "PendingCalls"]
+__all__ = ["MAX_DISPATCHES", "MAX_IN_FLIGHT", "PendingCall", "PendingCalls", "PendingDispatch"]
 
 MAX_IN_FLIGHT = 32
 MAX_DISPATCHES = 5_000
 _MAX_FINISHED = 4_096
 
 
+@define(eq=False, repr=False)
+class PendingDispatch:
+    """A dispatch that was admitted and has not ended.
+
+    Attributes:
+        call: that asks for it.
+        message: as it came.
+        size: bytes that it holds: those of the line that it came in, then those of its answer too.
+        scope: cancels it.
+    """
+
+    call: PendingCall
+    message: DispatchMessage
+    size: int
+    scope: anyio.CancelScope = field(factory=anyio.CancelScope, init=False)
+
+
+@define(eq=False, repr=False)
 class PendingCall:
     """One call that a worker has and has not ended.
 
@@ -31,39 +51,21 @@ class PendingCall:
         value: what it returned.
         size: bytes of the line that said so.
         error: makes what it raises; ``None`` if it returned.
-        dispatches: the scopes of its dispatches that run, by id.
+        dispatches: its dispatches that run, by id.
+        silent: those of them that nobody waits for, the one that runs first.
         total: how many dispatches it has asked for.
-        queue: those that nobody waits for, the one that runs first.
     """
 
-    __slots__ = (
-        "_idle",
-        "_quiet",
-        "_silent",
-        "dispatches",
-        "ended",
-        "error",
-        "log",
-        "queue",
-        "size",
-        "spec",
-        "total",
-        "value",
-    )
-
-    def __init__(self, spec: WorkerCall) -> None:
-        self.spec = spec
-        self.log = CallLog(spec.handler.log)
-        self.ended = anyio.Event()
-        self.value: Any = None
-        self.size = 0
-        self.error: Callable[[], Exception] | None = None
-        self.dispatches: dict[str, anyio.CancelScope] = {}
-        self.total = 0
-        self.queue: deque[DispatchMessage] = deque()
-        self._silent: set[str] = set()
-        self._idle: anyio.Event | None = None
-        self._quiet: anyio.Event | None = None
+    spec: WorkerCall
+    log: CallLog
+    ended: anyio.Event = field(factory=anyio.Event, init=False)
+    value: Any = field(default=None, init=False)
+    size: int = field(default=0, init=False)
+    error: Callable[[], Exception] | None = field(default=None, init=False)
+    dispatches: dict[str, PendingDispatch] = field(factory=dict, init=False)
+    silent: deque[PendingDispatch] = field(factory=deque, init=False)
+    total: int = field(default=0, init=False)
+    _next_end: anyio.Event | None = field(default=None, init=False)
 
     def admit(self, op: str, *, silent: bool) -> LimitExceeded | None:
         """Count a dispatch. Returns why it is refused, if it is.
@@ -73,25 +75,16 @@ class PendingCall:
         self.total += 1
         if self.total > MAX_DISPATCHES:
             return LimitExceeded("dispatches", MAX_DISPATCHES, op=op)
-        unanswered = len(self._silent)
+        unanswered = len(self.silent)
         if (unanswered if silent else len(self.dispatches) - unanswered) >= MAX_IN_FLIGHT:
             return LimitExceeded("in_flight", MAX_IN_FLIGHT, op=op, retryable=True)
         return None
 
-    def add(self, dispatch: str, *, silent: bool) -> None:
-        """Note that a dispatch runs."""
-        self.dispatches[dispatch] = anyio.CancelScope()
-        if silent:
-            self._silent.add(dispatch)
-
-    def discard(self, dispatch: str) -> None:
+    def discard(self, dispatch: PendingDispatch) -> None:
         """Note that a dispatch has ended."""
-        del self.dispatches[dispatch]
-        self._silent.discard(dispatch)
-        if not self._silent and self._quiet is not None:
-            self._quiet.set()
-        if not self.dispatches and self._idle is not None:
-            self._idle.set()
+        del self.dispatches[dispatch.message.id]
+        if self._next_end is not None:
+            self._next_end.set()
 
     def end(self, value: Any = None, error: Callable[[], Exception] | None = None) -> None:
         """Settle it. Only the first time counts."""
@@ -102,38 +95,29 @@ class PendingCall:
 
     def cancel_dispatches(self) -> None:
         """Cancel the dispatches that still run."""
-        for scope in self.dispatches.values():
-            scope.cancel()
-
-    @property
-    def has_silent(self) -> bool:
-        """Whether dispatches run that nobody waits for."""
-        return bool(self._silent)
+        for dispatch in self.dispatches.values():
+            dispatch.scope.cancel()
 
     async def let_silent_end(self, seconds: float) -> None:
         """Give the dispatches that nobody waits for time to end: the skill itself could not wait for them."""
-        self._quiet = anyio.Event()
         with anyio.move_on_after(seconds):
-            await self._quiet.wait()
+            while self.silent:
+                await self._wait_for_next_end()
 
     async def end_dispatches(self) -> None:
         """Cancel the dispatches that still run, and wait for them."""
-        self.cancel_dispatches()
-        self._idle = anyio.Event()
         with anyio.CancelScope(shield=True):
-            await self._idle.wait()
+            while self.dispatches:
+                self.cancel_dispatches()
+                await self._wait_for_next_end()
 
-    def take(self, result: ResultMessage, size: int) -> None:
-        """Settle it with what the worker says, in a line of that many bytes."""
-        error = result.error
-        self.size = size
-        self.end(result.value, None if error is None else lambda: _call_error(self.spec.tool, error))
+    async def _wait_for_next_end(self) -> None:
+        self._next_end = anyio.Event()
+        await self._next_end.wait()
 
 
 class PendingCalls:
     """The calls that a worker has, and the ids of those that it had."""
-
-    __slots__ = ("_calls", "_finished")
 
     def __init__(self) -> None:
         self._calls: dict[str, PendingCall] = {}
@@ -148,7 +132,7 @@ class PendingCalls:
 
     def add(self, spec: WorkerCall) -> PendingCall:
         """Note a call that the worker gets."""
-        call = self._calls[spec.id] = PendingCall(spec)
+        call = self._calls[spec.id] = PendingCall(spec, CallLog(spec.handler.log))
         return call
 
     def forget(self, call: PendingCall) -> None:
@@ -177,7 +161,9 @@ class PendingCalls:
         """
         call = self.find(result.call)
         if call is not None and not call.ended.is_set():
-            call.take(result, size)
+            error = result.error
+            call.size = size
+            call.end(result.value, None if error is None else partial(_call_error, call.spec.tool, error))
         elif call is None and not self._finished[result.call]:
             self._finished[result.call] = True
         else:

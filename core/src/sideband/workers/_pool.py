@@ -10,6 +10,7 @@ from typing import Self
 
 import anyio
 from anyio.abc import TaskGroup
+from attrs import define, field
 
 from ..sandboxing import LaunchRequest, Sandbox
 from ._calls import CallAnswer, WorkerCall, WorkerReport
@@ -29,6 +30,7 @@ def _no_report(report: WorkerReport) -> None:
     """Drop a report."""
 
 
+@define(eq=False, repr=False)
 class WorkerPool:
     """Runs calls in workers. Use it as ``async with``; leaving it ends all of them.
 
@@ -51,32 +53,24 @@ class WorkerPool:
         ...     print(answer.value)
     """
 
-    def __init__(
-        self,
-        sandbox: Sandbox,
-        *,
-        idle_seconds: float = 300.0,
-        maximum: int = 32,
-        start_timeout: float = 30.0,
-        cancel_grace: float = 2.0,
-        write_timeout: float = 10.0,
-        line_timeout: float = 60.0,
-        report: Callable[[WorkerReport], None] = _no_report,
-    ) -> None:
-        self._sandbox = sandbox
-        self._idle_seconds = idle_seconds
-        self._maximum = maximum
-        self._start_timeout = start_timeout
-        self._cancel_grace = cancel_grace
-        self._write_timeout = write_timeout
-        self._line_timeout = line_timeout
-        self._report = report
-        self._time = HostTime()
-        self._permits = Permits(maximum)
-        self._shared: dict[str, Slot] = {}
-        self._slots: set[Slot] = set()
-        self._closed = False
-        self._tasks: TaskGroup
+    _sandbox: Sandbox
+    _idle_seconds: float = field(default=300.0, kw_only=True)
+    _maximum: int = field(default=32, kw_only=True)
+    _start_timeout: float = field(default=30.0, kw_only=True)
+    _cancel_grace: float = field(default=2.0, kw_only=True)
+    _write_timeout: float = field(default=10.0, kw_only=True)
+    _line_timeout: float = field(default=60.0, kw_only=True)
+    _report: Callable[[WorkerReport], None] = field(default=_no_report, kw_only=True)
+    _time: HostTime = field(factory=HostTime, init=False)
+    _permits: Permits = field(init=False)
+    _shared: dict[str, Slot] = field(factory=dict, init=False)
+    _slots: set[Slot] = field(factory=set, init=False)
+    _closed: bool = field(default=False, init=False)
+    _tasks: TaskGroup = field(init=False)
+
+    @_permits.default
+    def _all_permits(self) -> Permits:
+        return Permits(self._maximum)
 
     async def __aenter__(self) -> Self:
         self._tasks = anyio.create_task_group()
@@ -111,27 +105,17 @@ class WorkerPool:
             WorkerOverLimit: its worker used more than it may, and was ended.
         """
         deadline = anyio.current_time() + call.timeout
-        slot, worker = await self._ready(call, deadline)
-        try:
-            call.handler.assigned(worker.process.isolation)
-            return await worker.call(call, deadline)
-        finally:
-            self._exit(slot, call)
-
-    async def _ready(self, call: WorkerCall, deadline: float) -> tuple[Slot, Worker]:
-        """The slot that the call has entered, and its worker, which takes calls."""
         while True:
             slot = self._slot(call)
             slot.enter(call.id, deadline)
             try:
                 if not slot.settled.is_set():
                     await self._wait(slot, call, deadline)
-            except BaseException:
+                if slot.worker is not None and slot.is_ready:
+                    call.handler.assigned(slot.worker.process.isolation)
+                    return await slot.worker.call(call, deadline)
+            finally:
                 self._exit(slot, call)
-                raise
-            if slot.worker is not None and slot.is_ready:
-                return slot, slot.worker
-            self._exit(slot, call)
             if slot.error is not None:
                 raise slot.error
 
@@ -185,7 +169,7 @@ class WorkerPool:
         if not slot.calls or self._closed:
             return
         slot.worker = Worker(
-            await self._sandbox.launch(request),
+            process=await self._sandbox.launch(request),
             limits=request.limits,
             share=self._time.share(),
             domain=slot.permit.domain,

@@ -78,17 +78,16 @@ def _failed(spec: SkillSpec, kind: str, problem: str, hint: str = "") -> Snapsho
 def _read_all(spec: SkillSpec) -> list[StoredFile]:
     root = os.open(spec.source, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        files: list[StoredFile] = []
-        identities: list[_Identity] = []
+        read: list[tuple[StoredFile, tuple[int, ...]]] = []
+        room = _MAXIMUM_BYTES
         for name in spec.files:
-            file, identity = _read_file(spec, root, name, room=_MAXIMUM_BYTES - sum(len(f.content) for f in files))
-            files.append(file)
-            identities.append(identity)
+            read.append(_read_file(spec, root, name, room=room))
+            room -= len(read[-1][0].content)
         # an editor that saves two files while they are read must not leave a mixture of old and new
-        for file, identity in zip(files, identities, strict=True):
+        for file, identity in read:
             if _identity_now(spec, root, file.path) != identity:
                 raise _changed(spec, file.path)
-        return files
+        return [file for file, _ in read]
     finally:
         os.close(root)
 
@@ -97,43 +96,32 @@ def _changed(spec: SkillSpec, name: str) -> SnapshotFailed:
     return _failed(spec, "changed", f"`{name}` was changed while it was copied", "load the skill again")
 
 
-@frozen
-class _Identity:
+def _identity(status: os.stat_result) -> tuple[int, ...]:
     """What tells whether a file is still the one that was read."""
-
-    device: int
-    inode: int
-    size: int
-    modified: int
-    changed: int
-
-    @classmethod
-    def of(cls, status: os.stat_result) -> _Identity:
-        return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def _identity_now(spec: SkillSpec, root: int, name: str) -> _Identity:
+def _identity_now(spec: SkillSpec, root: int, name: str) -> tuple[int, ...]:
     try:
         descriptor = _open_inside(spec, root, name)
     except OSError as error:
         raise _changed(spec, name) from error
     try:
-        return _Identity.of(os.fstat(descriptor))
+        return _identity(os.fstat(descriptor))
     finally:
         os.close(descriptor)
 
 
-def _read_file(spec: SkillSpec, root: int, name: str, *, room: int) -> tuple[StoredFile, _Identity]:
-    descriptor = _open_inside(spec, root, name)
-    with open(descriptor, "rb") as stream:  # noqa: PTH123 - a descriptor has no path
-        before = os.fstat(descriptor)
+def _read_file(spec: SkillSpec, root: int, name: str, *, room: int) -> tuple[StoredFile, tuple[int, ...]]:
+    with open(_open_inside(spec, root, name), "rb") as stream:
+        before = os.fstat(stream.fileno())
         if not stat.S_ISREG(before.st_mode):
             raise _failed(spec, "unreadable", f"`{name}` is no regular file")
         if before.st_size > room:
             raise _failed(spec, "too_large", f"its files have more than {_MAXIMUM_BYTES >> 20} MiB")
         content = stream.read(before.st_size + 1)
-        identity = _Identity.of(os.fstat(descriptor))
-    if identity != _Identity.of(before) or len(content) != before.st_size:
+        identity = _identity(os.fstat(stream.fileno()))
+    if identity != _identity(before) or len(content) != before.st_size:
         raise _changed(spec, name)
     return StoredFile(name, content, bool(before.st_mode & stat.S_IXUSR)), identity
 

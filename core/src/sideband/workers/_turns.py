@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Coroutine, Generator
 from time import perf_counter
+from types import coroutine
 from typing import Any, TypeVar
 
 import anyio
@@ -42,12 +43,11 @@ class Turns:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._on_asyncio = anyio.get_cancelled_exc_class() is asyncio.CancelledError
 
-    async def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+    async def run(self, steps: Coroutine[Any, Any, T]) -> T:
         """Run it, step by step."""
         if not self._on_asyncio:
-            return await coroutine
-        result: T = await _Stepped(coroutine, self)
-        return result
+            return await steps
+        return await _stepped(steps.__await__(), self)
 
     def turn(self) -> asyncio.Future[None] | None:
         """What the next step has to wait for; ``None`` if it may be taken now."""
@@ -90,39 +90,30 @@ class Turns:
                     return
 
 
-class _Stepped:
-    """Awaits a coroutine, and waits for a turn before each of its steps."""
-
-    __slots__ = ("_coroutine", "_turns")
-
-    def __init__(self, coroutine: Coroutine[Any, Any, Any], turns: Turns) -> None:
-        self._coroutine = coroutine
-        self._turns = turns
-
-    def __await__(self) -> Generator[Any, Any, Any]:
-        turns = self._turns
-        steps = self._coroutine.__await__()
-        value: Any = None
-        error: BaseException | None = None
-        try:
-            while True:
-                turn = turns.turn()
-                if turn is not None:
-                    try:
-                        yield from turn
-                    except BaseException as thrown:  # noqa: BLE001  the coroutine's to handle, cancellation above all
-                        error = thrown
-                began = perf_counter()
+@coroutine
+def _stepped(steps: Generator[Any, Any, T], turns: Turns) -> Generator[Any, Any, T]:
+    """Wait for a turn before each step of a coroutine."""
+    value: Any = None
+    error: BaseException | None = None
+    try:
+        while True:
+            turn = turns.turn()
+            if turn is not None:
                 try:
-                    awaited = steps.send(value) if error is None else steps.throw(error)
-                except StopIteration as stop:
-                    return stop.value
-                finally:
-                    turns.spend(perf_counter() - began)
-                value = error = None
-                try:
-                    value = yield awaited
-                except BaseException as thrown:  # noqa: BLE001  the same
+                    yield from turn
+                except BaseException as thrown:  # noqa: BLE001  the coroutine's to handle, cancellation above all
                     error = thrown
-        finally:
-            steps.close()
+            began = perf_counter()
+            try:
+                awaited = steps.send(value) if error is None else steps.throw(error)
+            except StopIteration as stop:
+                return stop.value  # type: ignore[no-any-return]
+            finally:
+                turns.spend(perf_counter() - began)
+            value = error = None
+            try:
+                value = yield awaited
+            except BaseException as thrown:  # noqa: BLE001  the same
+                error = thrown
+    finally:
+        steps.close()

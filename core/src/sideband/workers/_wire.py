@@ -11,6 +11,7 @@ from typing import Any
 
 from attrs import field, frozen
 
+from ._calls import WorkerCall
 from ._errors import ProtocolViolation
 from .runtime import PROTOCOL, BadFrame, decode, encode
 
@@ -27,12 +28,15 @@ __all__ = [
     "dispatch_error",
     "dispatch_result",
     "hello",
+    "is_large",
     "parse",
 ]
 
 _MAX_ID = 128
 _MAX_OP = 128
 _MAX_CAPABILITIES = 1_024
+_LARGE = 65_536
+_NODE = 16
 
 
 @frozen
@@ -243,29 +247,21 @@ def hello() -> bytes:
     return encode({"__type__": "hello", "version": PROTOCOL})
 
 
-def call(  # noqa: PLR0917  one argument a field of the message
-    identifier: str,
-    module: str,
-    function: str,
-    arguments: Mapping[str, Any],
-    folder: str,
-    capabilities: tuple[str, ...],
-    environment: Mapping[str, Any],
-) -> bytes:
+def call(spec: WorkerCall) -> bytes:
     """Start a call. Raises ``Unsendable`` if the arguments can't be sent."""
     request = {
-        "module": module,
-        "function": function,
-        "kwargs": dict(arguments),
-        "working_dir": folder,
-        "capabilities": capabilities,
-        "env": dict(environment),
+        "module": spec.module,
+        "function": spec.function,
+        "kwargs": dict(spec.arguments),
+        "working_dir": str(spec.launch.snapshot),
+        "capabilities": spec.capabilities,
+        "env": dict(spec.environment),
     }
-    return encode({"__type__": "call", "__id__": identifier, "__call__": request})
+    return encode({"__type__": "call", "__id__": spec.id, "__call__": request})
 
 
 def cancel(call_id: str) -> bytes:
-    """CancelMessage a call."""
+    """Cancel a call."""
     return encode({"__type__": "cancel", "__id__": call_id})
 
 
@@ -277,3 +273,19 @@ def dispatch_result(dispatch: str, payload: Any) -> bytes:
 def dispatch_error(dispatch: str, error: Mapping[str, Any]) -> bytes:
     """Answer a dispatch that ended without a result."""
     return encode({"__type__": "dispatch_result", "__dispatch_id__": dispatch, "__error__": dict(error)})
+
+
+def is_large(value: Any) -> bool:
+    """Whether it takes long to make a frame of it: it has long texts, or many values."""
+    room = _LARGE
+    waiting = [value]
+    while waiting and room >= 0:
+        item = waiting.pop()
+        room -= _NODE
+        if isinstance(item, (str, bytes, bytearray, memoryview)):
+            room -= len(item)
+        elif isinstance(item, (dict, list, tuple)):
+            room -= _NODE * len(item)
+            if room >= 0:
+                waiting += item.values() if isinstance(item, dict) else item
+    return room < 0

@@ -8,11 +8,12 @@ from collections.abc import Callable
 
 import anyio
 from anyio.abc import TaskGroup
+from attrs import define, field
 
 from ..sandboxing import WorkerLimits, WorkerProcess
 from . import _wire
 from ._calls import CallAnswer, WorkerCall, WorkerReport
-from ._channel import Later, WriteTimeout, open_channel
+from ._channel import Later, WorkerChannel, WriteTimeout, open_channel
 from ._dispatching import Dispatching
 from ._errors import ArgumentsInvalid, CallTimeout, ProtocolViolation, WorkerError, WorkerExited, WorkerStartFailed
 from ._host_time import TimeShare
@@ -34,6 +35,7 @@ _MAX_REPORTS = 100
 Failure = Callable[[], WorkerError]
 
 
+@define(eq=False, repr=False, kw_only=True)
 class Worker:
     """A worker, from its start to its end. Owns the process; ``run`` is its life.
 
@@ -53,43 +55,34 @@ class Worker:
         ended: whether it takes no calls any more because it is gone, or about to be.
     """
 
-    def __init__(
-        self,
-        process: WorkerProcess,
-        *,
-        limits: WorkerLimits,
-        share: TimeShare,
-        domain: str,
-        start_timeout: float,
-        cancel_grace: float,
-        write_timeout: float,
-        line_timeout: float,
-        report: Callable[[WorkerReport], None],
-    ) -> None:
-        self.process = process
-        self.stuck = False
-        self.ended = False
-        self._domain = domain
-        self._start_timeout = start_timeout
-        self._cancel_grace = cancel_grace
-        self._write_timeout = write_timeout
-        self._line_timeout = line_timeout
-        self._share = share
-        self._report_to = report
-        self._channel = open_channel(process.channel, write_timeout=write_timeout)
-        self._calls = PendingCalls()
-        self._outputs = WorkerOutputs(process, self._calls, limit=limits.output, share=share, end=self._end_with_report)
-        self._watchdog = Watchdog(process, limits)
-        self._reports: Counter[str] = Counter()
-        self._failure: Failure | None = None
-        self._ready = False
-        self._tasks: TaskGroup
-        self._intake: Intake
+    process: WorkerProcess
+    _limits: WorkerLimits
+    _share: TimeShare
+    _domain: str
+    _start_timeout: float
+    _cancel_grace: float
+    _write_timeout: float
+    _line_timeout: float
+    _report_to: Callable[[WorkerReport], None] = field(alias="report")
+    stuck: bool = field(default=False, init=False)
+    ended: bool = field(default=False, init=False)
+    _calls: PendingCalls = field(factory=PendingCalls, init=False)
+    _reports: Counter[str] = field(factory=Counter, init=False)
+    _failure: Failure | None = field(default=None, init=False)
+    _ready: bool = field(default=False, init=False)
+    _channel: WorkerChannel = field(init=False)
+    _outputs: WorkerOutputs = field(init=False)
+    _watchdog: Watchdog = field(init=False)
+    _tasks: TaskGroup = field(init=False)
+    _intake: Intake = field(init=False)
 
-    @property
-    def busy(self) -> int:
-        """How many calls are in it."""
-        return len(self._calls)
+    def __attrs_post_init__(self) -> None:
+        process, limits = self.process, self._limits
+        self._channel = open_channel(process.channel, write_timeout=self._write_timeout)
+        self._outputs = WorkerOutputs(
+            process, self._calls, limit=limits.output, share=self._share, end=self._end_with_report
+        )
+        self._watchdog = Watchdog(process, limits)
 
     async def run(self, started: Callable[[], None]) -> None:
         """Greet it, serve it until it ends, and clean up after it.
@@ -202,7 +195,7 @@ class Worker:
                 self._end_with_report(failure)
                 return failure
             await self._outputs.done.wait()
-        if words := str(self._outputs.last_words):
+        if words := self._outputs.last_words:
             how += f" (its last words: {words})"
         if self._ready:
             self._report("worker.exited", f"the worker ended {how}")
@@ -227,7 +220,10 @@ class Worker:
 
     async def call(self, spec: WorkerCall, deadline: float) -> CallAnswer:
         """Run one call that has to end by ``deadline``, on the event loop's clock. See ``WorkerPool.call``."""
-        line = _call_line(spec)
+        try:
+            line = _wire.call(spec)
+        except Unsendable as problem:
+            raise ArgumentsInvalid(spec.tool, f"the arguments can't be sent: {problem}") from None
         if self._failure is not None:
             raise self._failure()
         call = self._calls.add(spec)
@@ -236,7 +232,7 @@ class Worker:
             with anyio.CancelScope(deadline=deadline):
                 await self._send(line)
                 await call.ended.wait()
-                if call.has_silent:
+                if call.silent:
                     await call.let_silent_end(_SILENT_SECONDS)
             if not call.ended.is_set():
                 await self._cancel(call)
@@ -269,16 +265,6 @@ class Worker:
             await self._channel.send(line)
         except WriteTimeout:
             self.end(self._reads_nothing)
-
-
-def _call_line(spec: WorkerCall) -> bytes:
-    folder = str(spec.launch.snapshot)
-    try:
-        return _wire.call(
-            spec.id, spec.module, spec.function, spec.arguments, folder, spec.capabilities, spec.environment
-        )
-    except Unsendable as problem:
-        raise ArgumentsInvalid(spec.tool, f"the arguments can't be sent: {problem}") from None
 
 
 def _start_failure(failure: WorkerError) -> WorkerError:

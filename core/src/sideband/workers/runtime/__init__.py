@@ -3,7 +3,7 @@
 from ._codec import MAX_FRAME, MAX_NESTING, MAX_VALUES, BadFrame, LineBuffer, Unsendable, decode, encode
 from ._context import current_call
 from ._errors import NoWorker, OpError
-from ._output import MAX_LINE, left_out
+from ._output import MAX_LINE, OutputAllowance, left_out
 from ._runtime import PROTOCOL, running, serve
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "LineBuffer",
     "NoWorker",
     "OpError",
+    "OutputAllowance",
     "Unsendable",
     "current_call",
     "decode",

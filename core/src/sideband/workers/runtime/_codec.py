@@ -45,12 +45,10 @@ def encode(message: dict[str, Any]) -> bytes:
     """
     try:
         line = _encode(message).encode() + b"\n"
-    except TypeError as error:
-        raise Unsendable(str(error)) from None
     except UnicodeEncodeError:
         raise Unsendable("a text has a lone surrogate, which UTF-8 does not know") from None
-    except ValueError as error:
-        raise Unsendable(f"{error}") from None
+    except (TypeError, ValueError) as error:
+        raise Unsendable(str(error)) from None
     except RecursionError:
         raise Unsendable(f"it is nested deeper than {MAX_NESTING} levels") from None
     if len(line) > MAX_FRAME:

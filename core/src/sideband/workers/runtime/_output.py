@@ -13,10 +13,6 @@ __all__ = ["MAX_LINE", "Output", "OutputAllowance", "left_out"]
 MAX_LINE = 65_536
 """Characters of one log line. A longer one is left out, whole: in a part of it, half a secret would go unrecognised."""
 
-# Less than what the host keeps of a call, so that what is said about the rest is kept too.
-_MAX_LINES = 9_999
-_MAX_TEXT = 4_000_000
-
 
 def left_out(length: int) -> str:
     """What stands for a line of that many characters that is too long."""
@@ -26,22 +22,26 @@ def left_out(length: int) -> str:
 class OutputAllowance:
     """What one call may still print.
 
+    Args:
+        lines: how many lines.
+        text: how many characters, of all of them.
+
     Attributes:
         dropped: how many lines were dropped and not yet declared.
     """
 
     __slots__ = ("_lines", "_text", "dropped")
 
-    def __init__(self) -> None:
-        self._lines = 0
-        self._text = 0
+    def __init__(self, lines: int, text: int) -> None:
+        self._lines = lines
+        self._text = text
         self.dropped = 0
 
     def take(self, text: str) -> bool:
-        """Count a line. Whether it may be sent."""
-        self._lines += 1
-        self._text += len(text)
-        return self._lines <= _MAX_LINES and self._text <= _MAX_TEXT
+        """Count a line. Whether it may be passed on."""
+        self._lines -= 1
+        self._text -= len(text)
+        return self._lines >= 0 and self._text >= 0
 
 
 class Output(io.TextIOBase):

@@ -24,6 +24,9 @@ __all__ = ["PROTOCOL", "Runtime", "running", "serve"]
 PROTOCOL = 1
 """The version of the wire that this runtime speaks."""
 
+# Less than what the host keeps of a call, so that what is said about the rest is kept too.
+_MAX_LINES = 9_999
+_MAX_TEXT = 4_000_000
 _CANCELLED = {"code": "call.cancelled", "message": "the call was cancelled"}
 
 _active: Runtime | None = None
@@ -176,7 +179,7 @@ class Runtime:
             # A host that only knows the four messages of a call.
             _say(text)
             return
-        allowance = self._allowances.setdefault(call, OutputAllowance())
+        allowance = self._allowances.setdefault(call, OutputAllowance(_MAX_LINES, _MAX_TEXT))
         if not allowance.take(text) or self._channel.crowded:
             allowance.dropped += 1
             return
