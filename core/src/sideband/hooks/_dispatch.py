@@ -11,11 +11,11 @@ from anyio import move_on_after
 
 from ._decision import Decision
 from ._errors import HookError, HookFailed, HookNotFound, HookTimeout
-from ._events import CollectEvent, DecideEvent, FirstEvent, ObserveEvent, UpdateEvent
+from ._event import CollectEvent, DecideEvent, FirstEvent, ObserveEvent, UpdateEvent
 from ._folds import Collected, CollectFold, DecideFold, FirstFold, Fold, ObserveFold, UpdateFold, Validate
 from ._implementations import Implementation
 from ._reports import HookOutcome, HookReport, Report, deliver, log_report
-from ._table import HOOK_SPECS
+from ._spec import HOOK_SPECS
 
 __all__ = ["Hooks"]
 

@@ -11,9 +11,9 @@ from attrs import field, frozen
 
 from ..suggestions import did_you_mean
 from ._errors import HookInvalid
-from ._markers import Wishes, wishes_of
-from ._order import Phase
-from ._spec import PROJECT, HookSpec
+from ._markers import PROJECT, wishes_of
+from ._order import Placed
+from ._spec import HookSpec
 
 __all__ = ["Implementation", "bundle"]
 
@@ -22,22 +22,16 @@ _SIGNATURES = (["event"], ["event", "ctx"])
 
 
 @frozen
-class Implementation:
+class Implementation(Placed):
     """One plugin's implementation of one hook, ready to be called.
 
     Attributes:
-        plugin: the entry-point name.
-        phase: its phase.
-        wishes: where it wants to stand.
         function: takes ``(event)`` or ``(event, ctx)``.
         takes_context: which of the two.
         context: makes the ``ctx`` for an event.
         call: takes an event; gives its answer, or an awaitable of it.
     """
 
-    plugin: str
-    phase: Phase
-    wishes: Wishes
     function: Callable[..., Any]
     takes_context: bool
     context: Callable[[Any], Any]

@@ -11,13 +11,12 @@ import pluggy
 from ..contexts import PluginContext
 from ._dispatch import Hooks
 from ._errors import HookFailed, HookInvalid, HookNotFound, HookOrderCycle
-from ._events import Event
+from ._event import Event
 from ._implementations import Implementation, bundle
-from ._markers import wishes_of
-from ._order import OrderedImplementation, Phase, Placed, solve
+from ._markers import PROJECT, wishes_of
+from ._order import OrderedImplementation, Phase, solve
 from ._reports import Report, log_report
-from ._spec import PROJECT
-from ._table import HOOK_SPECS, SPEC_MODULES
+from ._spec import HOOK_SPECS, PLUGGY_SPECS
 
 __all__ = ["HookRegistry"]
 
@@ -63,8 +62,7 @@ class HookRegistry(Hooks):
                 raise HookNotFound(hook, known=HOOK_SPECS)
         self._manifest = {hook: tuple(plugins) for hook, plugins in (order or {}).items()}
         self._manager = pluggy.PluginManager(PROJECT)
-        for module in SPEC_MODULES:
-            self._manager.add_hookspecs(module)
+        self._manager.add_hookspecs(PLUGGY_SPECS)
         self._phases: dict[str, Phase] = {}
         self._contexts: dict[str, Callable[[Event], PluginContext | None]] = {}
         self._broken: dict[str, str] = {}
@@ -192,7 +190,7 @@ class HookRegistry(Hooks):
         """
         if hook not in HOOK_SPECS:
             raise HookNotFound(hook, known=HOOK_SPECS)
-        return self._explain(hook, self._implementations[hook])
+        return solve(hook, self._implementations[hook], self._manifest.get(hook, ()))
 
     def _solve_all_of(self, plugin: str) -> None:
         for hook, implementations in self._implementations.items():
@@ -201,11 +199,7 @@ class HookRegistry(Hooks):
 
     def _solve(self, hook: str) -> tuple[Implementation, ...]:
         found = {one.plugin: one for one in self._found(hook)}
-        return tuple(found[one.plugin] for one in self._explain(hook, found.values()))
-
-    def _explain(self, hook: str, found: Iterable[Implementation]) -> tuple[OrderedImplementation, ...]:
-        placed = [Placed(one.plugin, one.phase, one.wishes) for one in found]
-        return solve(hook, placed, self._manifest.get(hook, ()))
+        return tuple(found[one.plugin] for one in solve(hook, found.values(), self._manifest.get(hook, ())))
 
     def _found(self, hook: str) -> Iterable[Implementation]:
         caller: pluggy.HookCaller = getattr(self._manager.hook, hook)
