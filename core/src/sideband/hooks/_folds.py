@@ -43,12 +43,22 @@ class Collected(Generic[T]):
 
 
 class Fold(ABC, Generic[E]):
-    """The progress of one dispatch: asks each implementation once, in order."""
+    """The progress of one dispatch: asks each implementation once, in order.
 
-    __slots__ = ("_implementations", "_position", "_spec", "event")
+    Args:
+        spec: the hook.
+        implementations: who is asked, in order.
+        event: what they are told.
+        outcome: what comes out if no implementation has an answer.
+    """
 
-    def __init__(self, spec: HookSpec, implementations: Sequence[Implementation], event: E) -> None:
+    __slots__ = ("_implementations", "_position", "_spec", "event", "outcome")
+
+    def __init__(
+        self, spec: HookSpec, implementations: Sequence[Implementation], event: E, outcome: Any = None
+    ) -> None:
         self.event = event
+        self.outcome = outcome
         self._spec = spec
         self._implementations = implementations
         self._position = 0
@@ -89,11 +99,7 @@ class Fold(ABC, Generic[E]):
 class UpdateFold(Fold[UpdateEvent[Any]]):
     """Each implementation sees what the one before has left."""
 
-    __slots__ = ("outcome",)
-
-    def __init__(self, spec: HookSpec, implementations: Sequence[Implementation], event: UpdateEvent[Any]) -> None:
-        super().__init__(spec, implementations, event)
-        self.outcome: Any = event
+    __slots__ = ()
 
     def accept(self, implementation: Implementation, answer: Any) -> bool:
         """Change the event; anything else that comes out of it is final."""
@@ -114,11 +120,7 @@ class UpdateFold(Fold[UpdateEvent[Any]]):
 class CollectFold(Fold[CollectEvent[Any]]):
     """All items of all answers."""
 
-    __slots__ = ("outcome",)
-
-    def __init__(self, spec: HookSpec, implementations: Sequence[Implementation], event: CollectEvent[Any]) -> None:
-        super().__init__(spec, implementations, event)
-        self.outcome: list[Collected[Any]] = []
+    __slots__ = ()
 
     def accept(self, implementation: Implementation, answer: Any) -> bool:
         """Add its items."""
@@ -129,11 +131,7 @@ class CollectFold(Fold[CollectEvent[Any]]):
 class FirstFold(Fold[FirstEvent[Any]]):
     """The first answer, with the name of its plugin in it."""
 
-    __slots__ = ("outcome",)
-
-    def __init__(self, spec: HookSpec, implementations: Sequence[Implementation], event: FirstEvent[Any]) -> None:
-        super().__init__(spec, implementations, event)
-        self.outcome: Any = None
+    __slots__ = ()
 
     def accept(self, implementation: Implementation, answer: Any) -> bool:
         """End with the first answer."""
@@ -159,7 +157,7 @@ class DecideFold(Fold[DecideEvent]):
     its own ones, and a ``Replace`` with what is there already is an ``Allow``.
     """
 
-    __slots__ = ("_answered", "_asking", "_outcome", "_said", "_validate", "_version")
+    __slots__ = ("_answered", "_asking", "_said", "_validate", "_version")
 
     def __init__(
         self,
@@ -174,7 +172,6 @@ class DecideFold(Fold[DecideEvent]):
         self._answered = [-1] * len(implementations)
         self._asking = 0
         self._said: list[tuple[int, Said]] = []
-        self._outcome: Decision | None = None
 
     def __iter__(self) -> Iterator[Implementation]:
         """Everybody once, then whoever has not answered to the arguments as they are now."""
@@ -198,10 +195,11 @@ class DecideFold(Fold[DecideEvent]):
         ]
 
     @property
-    def outcome(self) -> Decision:
-        """The decision as it stands."""
-        if self._outcome is not None:
-            return self._outcome
+    def decision(self) -> Decision:
+        """The decision as it stands; the outcome if there is one."""
+        if self.outcome is not None:
+            denial: Decision = self.outcome
+            return denial
         if not self._said:
             return Decision(Verdict.ALLOW, self.event.final_arguments)
         questions = self._notes("ask")
@@ -256,8 +254,8 @@ class DecideFold(Fold[DecideEvent]):
 
     def _deny(self, plugin: str, reason: str, *, halt: bool = False, error: HookError | None = None) -> bool:
         self._say(plugin, "deny", reason)
-        self._outcome = attrs.evolve(
-            self.outcome,
+        self.outcome = attrs.evolve(
+            self.decision,
             verdict=Verdict.DENY,
             plugin=plugin,
             reason=reason,

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from fnmatch import fnmatchcase
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from ..suggestions import closest, did_you_mean
@@ -51,13 +53,13 @@ def decide(
         record = _record(entry_point)
         _decide_one(record, _unfit(record) or entry_point.unmet, policy, only=policy.only)
         records.append(record)
-    records.sort(key=lambda record: (record.kind, record.name, record.distribution))
-    for group in _groups(records).values():
+    records.sort(key=attrgetter("kind", "name", "distribution"))
+    for _, group in groupby(records, key=attrgetter("kind", "name")):
         _decide_conflict(rivals(group), policy)
     return tuple(records)
 
 
-def rivals(records: Sequence[PluginRecord]) -> list[PluginRecord]:
+def rivals(records: Iterable[PluginRecord]) -> list[PluginRecord]:
     """Those of one kind and name that stand for use. A denied one does not.
 
     One that does not fit does: else the other would silently take its place with the next update.
@@ -109,13 +111,6 @@ def _unfit(record: PluginRecord) -> str:
     if not pattern.match(record.name):
         return f"its name {record.name!r} is not lower-case words and digits, joined by {joined}"
     return ""
-
-
-def _groups(records: Iterable[PluginRecord]) -> dict[str, list[PluginRecord]]:
-    groups: dict[str, list[PluginRecord]] = {}
-    for record in records:
-        groups.setdefault(record.label, []).append(record)
-    return groups
 
 
 def _decide_conflict(group: Sequence[PluginRecord], policy: PluginPolicy) -> None:

@@ -214,9 +214,7 @@ class PluginHost:
             for plugin in self._inline
         }
         self._records = decide(installed.entry_points, inline, self.policy)
-        self._problems.extend(installed.problems)
-        self._problems.extend(self._stray_tables())
-        self._problems.extend(stray_patterns(self._records, self.policy))
+        self._problems += [*installed.problems, *self._stray_tables(), *stray_patterns(self._records, self.policy)]
         for problem in self._problems:
             _log.warning("%s", problem)
         for record in self._records:

@@ -155,13 +155,9 @@ class PluginLoader:
         return self._shared[plugin.record.name, id(plugin.value)].failure
 
     async def _value(self, record: PluginRecord, inline: Plugin | None) -> Any:
-        if inline is not None:
-            record.move(State.IMPORTED)
-            return inline.value
-        imported = await import_value(record, seconds=self._import_seconds)
-        record.load_ms = imported.milliseconds
+        value = inline.value if inline is not None else await import_value(record, seconds=self._import_seconds)
         record.move(State.IMPORTED)
-        return imported.value
+        return value
 
     def _validate(self, record: PluginRecord, value: Any, backend: str, *, alone: bool) -> _Valid:
         """All that runs code of the plugin but is not its import; called in a thread."""
