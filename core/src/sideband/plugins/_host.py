@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import anyio
@@ -132,9 +131,7 @@ class PluginHost:
             raise
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._close()
 
     @property
