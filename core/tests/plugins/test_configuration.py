@@ -161,3 +161,9 @@ async def test_what_a_plugin_registers_may_depend_on_its_configuration(home):
     async with PluginHost(policy, inline=[Plugin("provider", "tidal", value)], home=home, autoload=False) as plugins:
         loaded = await plugins.load("provider", "tidal")
     assert [provider.name for provider in loaded.contribution] == ["tidal-north", "tidal-south"]
+
+
+def test_a_policy_does_not_show_the_configuration_of_plugins():
+    policy = PluginPolicy(deny={"op.shell": "no"}, config={"tidal": {"key": "hunter2"}})
+    assert "op.shell" in repr(policy)
+    assert "hunter2" not in repr(policy)

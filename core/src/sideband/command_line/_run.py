@@ -6,16 +6,15 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import NamedTuple
 
 from ..commands import Command
 from ..errors import SidebandError, UsageError
 from ..exit_codes import ExitCode
-from ..plugins._discovery import StaticPolicy, discover
+from ..plugins._discovery import discover
+from ..plugins._policy import PluginPolicy
 from ..plugins._records import PluginRecord, State
 from ..state import default_home
 from ._errors import flush_output, known_error, open_streams, print_error
@@ -87,23 +86,17 @@ def _find_commands() -> dict[str, list[PluginRecord]]:
     return found
 
 
-def _policy(home: Path) -> StaticPolicy:
+def _policy(home: Path) -> PluginPolicy:
     """What may load. Without a line about it, which is the usual case, the settings are not even imported."""
     project = Path.cwd()
     folders = (home, project, *project.parents)
     if not any((folder / "sideband.toml").exists() for folder in folders) and not any(
         name.startswith("SIDEBAND_POLICY__") for name in os.environ
     ):
-        return _EverythingMayLoad()
+        return PluginPolicy()
     from ..settings import load_settings
 
     return load_settings(home, project=project, environment=os.environ).plugin_policy()
-
-
-class _EverythingMayLoad(NamedTuple):
-    deny: Mapping[str, str] = {}
-    only: AbstractSet[str] | None = None
-    conflicts: Mapping[str, str] = {}
 
 
 def _unknown(name: str, found: Mapping[str, object]) -> str:

@@ -1,85 +1,21 @@
 """Hooks: events that plugins change, decide on, answer or observe, and the rules by which they do."""
 
-from ._decision import Decision, Note, Said, Verdict
+from ._answered import *
+from ._changed import *
+from ._decided import *
+from ._decision import *
 from ._dispatch import Hooks
-from ._errors import HookError, HookFailed, HookInvalid, HookNotFound, HookOrderCycle, HookResultInvalid, HookTimeout
-from ._events import (
-    AfterProviderResponse,
-    BeforeAgentStart,
-    BeforeProviderRequest,
-    ChatCommands,
-    CollectEvent,
-    Compaction,
-    Context,
-    DecideEvent,
-    Ephemeral,
-    Event,
-    FirstEvent,
-    Input,
-    Message,
-    ModelError,
-    ObserveEvent,
-    OpCall,
-    Redactors,
-    Routes,
-    Sections,
-    SessionBeforeFork,
-    SessionBeforeSwitch,
-    ToolCall,
-    ToolResult,
-    UpdateEvent,
-)
+from ._errors import *
+from ._event import *
 from ._folds import Collected, Validate
 from ._frozen import thaw
 from ._markers import hookimpl
-from ._observed import (
-    AgentEnd,
-    AgentError,
-    AgentStart,
-    Effect,
-    MessageEnd,
-    MessageStart,
-    MessageUpdate,
-    ModelSelect,
-    RetryEnd,
-    RetryStart,
-    SavePoint,
-    SessionCompact,
-    SessionShutdown,
-    SessionStart,
-    Settled,
-    ToolExecutionEnd,
-    ToolExecutionStart,
-    ToolExecutionUpdate,
-    TurnEnd,
-    TurnStart,
-)
+from ._observed import *
 from ._order import OrderedImplementation, Phase
 from ._registry import HookRegistry
 from ._reports import HookOutcome, HookReport, Report
-from ._results import (
-    UNCHANGED,
-    Allow,
-    Ask,
-    Cancel,
-    ChatCommand,
-    Compact,
-    Compacted,
-    Continue,
-    Deny,
-    GiveUp,
-    Handled,
-    Park,
-    Patch,
-    Redactor,
-    Replace,
-    Retry,
-    Route,
-    Section,
-    Transform,
-)
-from ._spec import Failure, HookSpec, Kind
-from ._table import HOOK_SPECS
+from ._results import *
+from ._spec import HOOK_SPECS, HookSpec
 
 __all__ = [
     "HOOK_SPECS",

@@ -11,11 +11,11 @@ from anyio import move_on_after
 
 from ._decision import Decision
 from ._errors import HookError, HookFailed, HookNotFound, HookTimeout
-from ._events import CollectEvent, DecideEvent, FirstEvent, ObserveEvent, UpdateEvent
+from ._event import CollectEvent, DecideEvent, FirstEvent, ObserveEvent, UpdateEvent
 from ._folds import Collected, CollectFold, DecideFold, FirstFold, Fold, ObserveFold, UpdateFold, Validate
 from ._implementations import Implementation
 from ._reports import HookOutcome, HookReport, Report, deliver, log_report
-from ._table import HOOK_SPECS
+from ._spec import HOOK_SPECS
 
 __all__ = ["Hooks"]
 
@@ -69,7 +69,7 @@ class Hooks:
         implementations = self._implementations[event.hook]
         if not implementations:
             return event  # type: ignore[return-value]  # R of an update includes the event itself
-        fold = UpdateFold(HOOK_SPECS[event.hook], implementations, event)
+        fold = UpdateFold(HOOK_SPECS[event.hook], implementations, event, event)
         await self._drive(fold)
         outcome: R = fold.outcome
         return outcome
@@ -90,14 +90,14 @@ class Hooks:
             return Decision(arguments=event.final_arguments)
         fold = DecideFold(HOOK_SPECS[event.hook], implementations, event, validate)
         await self._drive(fold)
-        return fold.outcome
+        return fold.decision
 
     async def collect(self, event: CollectEvent[R]) -> tuple[Collected[R], ...]:
         """Gather what all implementations have to add, in order."""
         implementations = self._implementations[event.hook]
         if not implementations:
             return ()
-        fold = CollectFold(HOOK_SPECS[event.hook], implementations, event)
+        fold = CollectFold(HOOK_SPECS[event.hook], implementations, event, [])
         await self._drive(fold)
         return tuple(fold.outcome)
 

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Generic, Literal, TypeVar
 
 import attrs
 
+from ._changed import ToolResult
 from ._decision import Decision, Note, Said, Verdict
 from ._errors import HookError, HookResultInvalid
-from ._events import CollectEvent, DecideEvent, Event, FirstEvent, ObserveEvent, ToolResult, UpdateEvent
+from ._event import CollectEvent, DecideEvent, Event, Failure, FirstEvent, ObserveEvent, UpdateEvent
 from ._frozen import freeze, same
 from ._implementations import Implementation
 from ._order import Phase
 from ._results import Allow, Ask, Cancel, Deny, Replace
-from ._spec import Failure, HookSpec
+from ._spec import HookSpec
 
 __all__ = ["CollectFold", "Collected", "DecideFold", "FirstFold", "Fold", "ObserveFold", "UpdateFold", "Validate"]
 
@@ -41,12 +43,22 @@ class Collected(Generic[T]):
 
 
 class Fold(ABC, Generic[E]):
-    """The progress of one dispatch: asks each implementation once, in order."""
+    """The progress of one dispatch: asks each implementation once, in order.
 
-    __slots__ = ("_implementations", "_position", "_spec", "event")
+    Args:
+        spec: the hook.
+        implementations: who is asked, in order.
+        event: what they are told.
+        outcome: what comes out if no implementation has an answer.
+    """
 
-    def __init__(self, spec: HookSpec, implementations: Sequence[Implementation], event: E) -> None:
+    __slots__ = ("_implementations", "_position", "_spec", "event", "outcome")
+
+    def __init__(
+        self, spec: HookSpec, implementations: Sequence[Implementation], event: E, outcome: Any = None
+    ) -> None:
         self.event = event
+        self.outcome = outcome
         self._spec = spec
         self._implementations = implementations
         self._position = 0
@@ -79,19 +91,15 @@ class Fold(ABC, Generic[E]):
     def accept(self, implementation: Implementation, answer: Any) -> bool:
         """Take in a checked answer, which is never ``None``; ``True`` ends the dispatch."""
 
-    @abstractmethod
-    def reject(self, implementation: Implementation, error: HookError) -> bool:
-        """Do what the failure policy says; ``True`` ends the dispatch."""
+    def reject(self, implementation: Implementation, error: HookError) -> bool:  # noqa: ARG002  for folds that end with it
+        """Do what the failure policy says; ``True`` ends the dispatch. Here: ask the next one."""
+        return False
 
 
 class UpdateFold(Fold[UpdateEvent[Any]]):
     """Each implementation sees what the one before has left."""
 
-    __slots__ = ("outcome",)
-
-    def __init__(self, spec: HookSpec, implementations: Sequence[Implementation], event: UpdateEvent[Any]) -> None:
-        super().__init__(spec, implementations, event)
-        self.outcome: Any = event
+    __slots__ = ()
 
     def accept(self, implementation: Implementation, answer: Any) -> bool:
         """Change the event; anything else that comes out of it is final."""
@@ -112,39 +120,23 @@ class UpdateFold(Fold[UpdateEvent[Any]]):
 class CollectFold(Fold[CollectEvent[Any]]):
     """All items of all answers."""
 
-    __slots__ = ("outcome",)
-
-    def __init__(self, spec: HookSpec, implementations: Sequence[Implementation], event: CollectEvent[Any]) -> None:
-        super().__init__(spec, implementations, event)
-        self.outcome: list[Collected[Any]] = []
+    __slots__ = ()
 
     def accept(self, implementation: Implementation, answer: Any) -> bool:
         """Add its items."""
         self.outcome += [Collected(implementation.plugin, item) for item in answer]
         return False
 
-    def reject(self, implementation: Implementation, error: HookError) -> bool:  # noqa: ARG002  the base's signature
-        """Skip it."""
-        return False
-
 
 class FirstFold(Fold[FirstEvent[Any]]):
     """The first answer, with the name of its plugin in it."""
 
-    __slots__ = ("outcome",)
-
-    def __init__(self, spec: HookSpec, implementations: Sequence[Implementation], event: FirstEvent[Any]) -> None:
-        super().__init__(spec, implementations, event)
-        self.outcome: Any = None
+    __slots__ = ()
 
     def accept(self, implementation: Implementation, answer: Any) -> bool:
         """End with the first answer."""
         self.outcome = attrs.evolve(answer, plugin=implementation.plugin)
         return True
-
-    def reject(self, implementation: Implementation, error: HookError) -> bool:  # noqa: ARG002  the base's signature
-        """Ask the next one."""
-        return False
 
 
 class ObserveFold(Fold[ObserveEvent]):
@@ -153,10 +145,6 @@ class ObserveFold(Fold[ObserveEvent]):
     __slots__ = ()
 
     def accept(self, implementation: Implementation, answer: Any) -> bool:  # noqa: ARG002  the base's signature
-        """Tell the next one."""
-        return False
-
-    def reject(self, implementation: Implementation, error: HookError) -> bool:  # noqa: ARG002  the base's signature
         """Tell the next one."""
         return False
 
@@ -169,17 +157,7 @@ class DecideFold(Fold[DecideEvent]):
     its own ones, and a ``Replace`` with what is there already is an ``Allow``.
     """
 
-    __slots__ = (
-        "_answered",
-        "_asking",
-        "_notes",
-        "_outcome",
-        "_questions",
-        "_replaced_by",
-        "_said",
-        "_validate",
-        "_version",
-    )
+    __slots__ = ("_answered", "_asking", "_said", "_validate", "_version")
 
     def __init__(
         self,
@@ -193,11 +171,7 @@ class DecideFold(Fold[DecideEvent]):
         self._version = 0
         self._answered = [-1] * len(implementations)
         self._asking = 0
-        self._notes: dict[int, Note] = {}
-        self._questions: dict[int, Note] = {}
-        self._replaced_by: list[str] = []
         self._said: list[tuple[int, Said]] = []
-        self._outcome: Decision | None = None
 
     def __iter__(self) -> Iterator[Implementation]:
         """Everybody once, then whoever has not answered to the arguments as they are now."""
@@ -209,8 +183,6 @@ class DecideFold(Fold[DecideEvent]):
             index = next((index for index, answered in enumerate(self._answered) if answered != self._version), -1)
             if index < 0:
                 return
-            self._notes.pop(index, None)
-            self._questions.pop(index, None)
             self._said = [(who, said) for who, said in self._said if who != index or said.answer == "replace"]
             self._asking = index
             self._answered[index] = self._version
@@ -223,20 +195,21 @@ class DecideFold(Fold[DecideEvent]):
         ]
 
     @property
-    def outcome(self) -> Decision:
-        """The decision as it stands."""
-        if self._outcome is not None:
-            return self._outcome
-        if not (self._said or self._questions or self._notes):
+    def decision(self) -> Decision:
+        """The decision as it stands; the outcome if there is one."""
+        if self.outcome is not None:
+            denial: Decision = self.outcome
+            return denial
+        if not self._said:
             return Decision(Verdict.ALLOW, self.event.final_arguments)
-        questions = _in_order(self._questions)
+        questions = self._notes("ask")
         return Decision(
             verdict=Verdict.ASK if questions else Verdict.ALLOW,
             arguments=self.event.final_arguments,
             plugin=questions[0].plugin if questions else None,
-            notes=_in_order(self._notes),
+            notes=self._notes("allow"),
             questions=questions,
-            replaced_by=tuple(self._replaced_by),
+            replaced_by=tuple(self._replaced_by()),
             said=tuple(said for _, said in self._said),
         )
 
@@ -249,10 +222,8 @@ class DecideFold(Fold[DecideEvent]):
             case Cancel():
                 return self._deny(plugin, answer.reason)
             case Ask():
-                self._questions[self._asking] = Note(plugin, answer.question)
                 self._say(plugin, "ask", answer.question)
             case Allow() if answer.note:
-                self._notes[self._asking] = Note(plugin, answer.note)
                 self._say(plugin, "allow", answer.note)
             case Replace():
                 return self._replace(plugin, answer.arguments)
@@ -273,10 +244,18 @@ class DecideFold(Fold[DecideEvent]):
     def _say(self, plugin: str, answer: Literal["allow", "replace", "ask", "deny"], text: str = "") -> None:
         self._said.append((self._asking, Said(plugin, answer, text)))
 
+    def _notes(self, answer: Literal["allow", "ask"]) -> tuple[Note, ...]:
+        """What was said with this answer, in the order of the implementations rather than of time."""
+        in_order = sorted(self._said, key=itemgetter(0))
+        return tuple(Note(said.plugin, said.text) for _, said in in_order if said.answer == answer)
+
+    def _replaced_by(self) -> list[str]:
+        return [said.plugin for _, said in self._said if said.answer == "replace"]
+
     def _deny(self, plugin: str, reason: str, *, halt: bool = False, error: HookError | None = None) -> bool:
         self._say(plugin, "deny", reason)
-        self._outcome = attrs.evolve(
-            self.outcome,
+        self.outcome = attrs.evolve(
+            self.decision,
             verdict=Verdict.DENY,
             plugin=plugin,
             reason=reason,
@@ -291,16 +270,12 @@ class DecideFold(Fold[DecideEvent]):
         valid = freeze(self._validate(arguments) if self._validate else arguments)
         if same(valid, self.event.final_arguments):
             return False
-        if len(self._replaced_by) == _MOST_REPLACEMENTS:
-            rivals = ", ".join(f"`{name}`" for name in sorted({plugin, *self._replaced_by}))
+        replaced_by = self._replaced_by()
+        if len(replaced_by) == _MOST_REPLACEMENTS:
+            rivals = ", ".join(f"`{name}`" for name in sorted({plugin, *replaced_by}))
             return self._deny(plugin, f"{rivals} don't agree on the arguments, and keep replacing them")
         self.event = self.event.with_arguments(valid)
-        self._replaced_by.append(plugin)
         self._say(plugin, "replace")
         self._version += 1
         self._answered[self._asking] = self._version
         return False
-
-
-def _in_order(notes: Mapping[int, Note]) -> tuple[Note, ...]:
-    return tuple(notes[index] for index in sorted(notes))

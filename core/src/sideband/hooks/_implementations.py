@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
-from attrs import field, frozen
+from attrs import frozen
 
 from ..suggestions import did_you_mean
 from ._errors import HookInvalid
-from ._markers import Wishes, wishes_of
-from ._order import Phase
-from ._spec import PROJECT, HookSpec
+from ._markers import PROJECT, wishes_of
+from ._order import Placed
+from ._spec import HookSpec
 
 __all__ = ["Implementation", "bundle"]
 
@@ -22,31 +22,14 @@ _SIGNATURES = (["event"], ["event", "ctx"])
 
 
 @frozen
-class Implementation:
+class Implementation(Placed):
     """One plugin's implementation of one hook, ready to be called.
 
     Attributes:
-        plugin: the entry-point name.
-        phase: its phase.
-        wishes: where it wants to stand.
-        function: takes ``(event)`` or ``(event, ctx)``.
-        takes_context: which of the two.
-        context: makes the ``ctx`` for an event.
         call: takes an event; gives its answer, or an awaitable of it.
     """
 
-    plugin: str
-    phase: Phase
-    wishes: Wishes
-    function: Callable[..., Any]
-    takes_context: bool
-    context: Callable[[Any], Any]
-    call: Callable[[Any], Any] = field(init=False, eq=False, repr=False)
-
-    @call.default
-    def _make_call(self) -> Callable[[Any], Any]:
-        function, context = self.function, self.context
-        return (lambda event: function(event, context(event))) if self.takes_context else function
+    call: Callable[[Any], Any]
 
 
 def bundle(plugin: str, implementation: object, specs: Mapping[str, HookSpec]) -> ModuleType:

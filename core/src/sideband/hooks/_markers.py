@@ -8,9 +8,9 @@ from typing import Any, TypeVar, overload
 import pluggy
 from attrs import frozen
 
-from ._spec import PROJECT
+__all__ = ["PROJECT", "Wishes", "hookimpl", "wishes_of"]
 
-__all__ = ["Wishes", "hookimpl", "wishes_of"]
+PROJECT = "sideband"
 
 F = TypeVar("F", bound=Callable[..., Any])
 

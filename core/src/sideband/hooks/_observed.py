@@ -8,7 +8,7 @@ from typing import Any
 from attrs import field, frozen
 
 from ..ops import Level, Origin
-from ._events import Message, ObserveEvent
+from ._event import Message, ObserveEvent
 from ._frozen import as_tuple, freeze
 
 __all__ = [
@@ -42,6 +42,13 @@ class AgentStart(ObserveEvent):
     Attributes:
         run: the id of the run.
         source: where its input came from, as in ``Input``.
+
+    Example:
+        >>> from sideband.hooks import AgentStart, hookimpl
+        >>> calls = {"http.get": 3}
+        >>> @hookimpl
+        ... def agent_start(event: AgentStart) -> None:
+        ...     calls.clear()
     """
 
     run: str
@@ -55,6 +62,14 @@ class TurnStart(ObserveEvent):
     Attributes:
         run: the id of the run.
         index: the number of the turn in its run, from 0.
+
+    Example:
+        >>> from sideband.hooks import TurnStart, hookimpl
+        >>> @hookimpl
+        ... def turn_start(event: TurnStart) -> None:
+        ...     print(f"turn {event.index}")
+        >>> turn_start(TurnStart("r1", 0))
+        turn 0
     """
 
     run: str
@@ -70,6 +85,13 @@ class TurnEnd(ObserveEvent):
         index: the number of the turn in its run, from 0.
         message: what the model said.
         tool_results: the results of its tool calls, in the order of the calls.
+
+    Example:
+        >>> from sideband.hooks import TurnEnd, hookimpl
+        >>> results: list[int] = []
+        >>> @hookimpl
+        ... def turn_end(event: TurnEnd) -> None:
+        ...     results.append(len(event.tool_results))
     """
 
     run: str
@@ -84,6 +106,13 @@ class MessageStart(ObserveEvent):
 
     Attributes:
         message: what is known of it: its role, at least.
+
+    Example:
+        >>> from sideband.hooks import MessageStart, hookimpl
+        >>> roles: list[str] = []
+        >>> @hookimpl
+        ... def message_start(event: MessageStart) -> None:
+        ...     roles.append(event.message["role"])
     """
 
     message: Message = field(converter=freeze)
@@ -93,8 +122,16 @@ class MessageStart(ObserveEvent):
 class MessageUpdate(ObserveEvent):
     """A part of a message has arrived.
 
+    The hook is called often: be quick.
+
     Attributes:
         delta: the new part, alone.
+
+    Example:
+        >>> from sideband.hooks import MessageUpdate, hookimpl
+        >>> @hookimpl
+        ... async def message_update(event: MessageUpdate) -> None:
+        ...     print(event.delta.get("text", ""), end="")
     """
 
     delta: Mapping[str, Any] = field(converter=freeze)
@@ -106,6 +143,13 @@ class MessageEnd(ObserveEvent):
 
     Attributes:
         message: the whole of it.
+
+    Example:
+        >>> from sideband.hooks import MessageEnd, hookimpl
+        >>> words: list[int] = []
+        >>> @hookimpl
+        ... def message_end(event: MessageEnd) -> None:
+        ...     words.append(len(str(event.message["content"]).split()))
     """
 
     message: Message = field(converter=freeze)
@@ -119,6 +163,13 @@ class ToolExecutionStart(ObserveEvent):
         id: the id of the call.
         tool: the tool.
         arguments: the final arguments.
+
+    Example:
+        >>> from sideband.hooks import ToolExecutionStart, hookimpl
+        >>> running: set[str] = set()
+        >>> @hookimpl
+        ... def tool_execution_start(event: ToolExecutionStart) -> None:
+        ...     running.add(event.id)
     """
 
     id: str
@@ -130,12 +181,23 @@ class ToolExecutionStart(ObserveEvent):
 class ToolExecutionUpdate(ObserveEvent):
     """A running tool told how far it is.
 
+    The hook is called often: be quick.
+
     Attributes:
         id: the id of the call.
         tool: the tool.
         current: how much is done, if that is known.
         total: how much there is, if that is known.
         message: what the tool said.
+
+    Example:
+        >>> from sideband.hooks import ToolExecutionUpdate, hookimpl
+        >>> @hookimpl
+        ... def tool_execution_update(event: ToolExecutionUpdate) -> None:
+        ...     if event.total:
+        ...         print(f"{event.tool}: {event.current or 0:.0f}/{event.total:.0f}")
+        >>> tool_execution_update(ToolExecutionUpdate("c1", "demo.harvest", 2, 3))
+        demo.harvest: 2/3
     """
 
     id: str
@@ -155,6 +217,14 @@ class ToolExecutionEnd(ObserveEvent):
         content: its result, as the model sees it.
         is_error: whether it failed.
         ms: how long it ran, in milliseconds.
+
+    Example:
+        >>> from sideband.hooks import ToolExecutionEnd, hookimpl
+        >>> slow: list[str] = []
+        >>> @hookimpl
+        ... def tool_execution_end(event: ToolExecutionEnd) -> None:
+        ...     if event.ms > 1000:
+        ...         slow.append(event.tool)
     """
 
     id: str
@@ -172,6 +242,14 @@ class RetryStart(ObserveEvent):
         attempt: the number of the coming attempt; the first repetition is 1.
         delay: the seconds until then.
         error: the failure, as data.
+
+    Example:
+        >>> from sideband.hooks import RetryStart, hookimpl
+        >>> @hookimpl
+        ... def retry_start(event: RetryStart) -> None:
+        ...     print(f"attempt {event.attempt} in {event.delay:g} s: {event.error['message']}")
+        >>> retry_start(RetryStart(1, 2.0, {"message": "overloaded"}))
+        attempt 1 in 2 s: overloaded
     """
 
     attempt: int
@@ -186,6 +264,14 @@ class RetryEnd(ObserveEvent):
     Attributes:
         attempts: how many there were.
         success: whether the last one succeeded.
+
+    Example:
+        >>> from sideband.hooks import RetryEnd, hookimpl
+        >>> given_up: list[int] = []
+        >>> @hookimpl
+        ... def retry_end(event: RetryEnd) -> None:
+        ...     if not event.success:
+        ...         given_up.append(event.attempts)
     """
 
     attempts: int
@@ -199,6 +285,13 @@ class AgentError(ObserveEvent):
     Attributes:
         run: the id of the run.
         error: the failure, as data.
+
+    Example:
+        >>> from sideband.hooks import AgentError, hookimpl
+        >>> codes: list[str] = []
+        >>> @hookimpl
+        ... async def agent_error(event: AgentError) -> None:
+        ...     codes.append(event.error["code"])
     """
 
     run: str
@@ -213,6 +306,13 @@ class AgentEnd(ObserveEvent):
         run: the id of the run.
         reason: ``completed``, ``aborted``, ``error``, or ``parked`` if it waits for something and can go on later.
         messages: the messages of the run, oldest first.
+
+    Example:
+        >>> from sideband.hooks import AgentEnd, hookimpl
+        >>> reasons: list[str] = []
+        >>> @hookimpl
+        ... def agent_end(event: AgentEnd) -> None:
+        ...     reasons.append(event.reason)
     """
 
     run: str
@@ -227,6 +327,13 @@ class SavePoint(ObserveEvent):
     Attributes:
         session: the id of the session.
         entry: the id of the last entry that was stored.
+
+    Example:
+        >>> from sideband.hooks import SavePoint, hookimpl
+        >>> saved: dict[str, str] = {}
+        >>> @hookimpl
+        ... def save_point(event: SavePoint) -> None:
+        ...     saved[event.session] = event.entry
     """
 
     session: str
@@ -237,8 +344,17 @@ class SavePoint(ObserveEvent):
 class Settled(ObserveEvent):
     """The agent is idle, and nothing is queued.
 
+    This is the moment for work that may take its time.
+
     Attributes:
         session: the id of the session.
+
+    Example:
+        >>> from sideband.hooks import Settled, hookimpl
+        >>> idle: list[str] = []
+        >>> @hookimpl
+        ... async def settled(event: Settled) -> None:
+        ...     idle.append(event.session)
     """
 
     session: str
@@ -252,6 +368,14 @@ class SessionCompact(ObserveEvent):
         session: the id of the session.
         entry: the id of the entry that holds the summary.
         plugin: the plugin that wrote the summary, ``None`` for the default one.
+
+    Example:
+        >>> from sideband.hooks import SessionCompact, hookimpl
+        >>> @hookimpl
+        ... def session_compact(event: SessionCompact) -> None:
+        ...     print(f"compacted by {event.plugin or 'the default strategy'}")
+        >>> session_compact(SessionCompact("s1", "e9"))
+        compacted by the default strategy
     """
 
     session: str
@@ -267,6 +391,13 @@ class SessionStart(ObserveEvent):
         session: its id.
         reason: ``startup``, ``reload``, ``new``, ``resume`` or ``fork``.
         previous: the id of the session before, if there was one.
+
+    Example:
+        >>> from sideband.hooks import SessionStart, hookimpl
+        >>> current: list[str] = []
+        >>> @hookimpl
+        ... def session_start(event: SessionStart) -> None:
+        ...     current[:] = [event.session]
     """
 
     session: str
@@ -282,6 +413,13 @@ class SessionShutdown(ObserveEvent):
         session: its id.
         reason: ``quit``, ``reload``, ``new``, ``resume`` or ``fork``.
         target: the id of the session that follows, if there is one.
+
+    Example:
+        >>> from sideband.hooks import SessionShutdown, hookimpl
+        >>> left: list[tuple[str, str]] = []
+        >>> @hookimpl
+        ... async def session_shutdown(event: SessionShutdown) -> None:
+        ...     left.append((event.session, event.reason))
     """
 
     session: str
@@ -306,6 +444,14 @@ class Effect(ObserveEvent):
         ms: how long it took, in milliseconds.
         bytes: the size of the result, if that is known.
         isolation: what isolated the worker that asked for it, or ``None`` if no worker did.
+
+    Example:
+        >>> from sideband.hooks import Effect, hookimpl
+        >>> refused: list[str] = []
+        >>> @hookimpl
+        ... def effect(event: Effect) -> None:
+        ...     if event.status == "denied":
+        ...         refused.append(event.op)
     """
 
     effect: str
@@ -330,6 +476,14 @@ class ModelSelect(ObserveEvent):
         model: its name.
         previous: the name of the model before, if there was one.
         source: ``set``, ``cycle``, ``restore``, or ``fallback`` if the one before can't answer.
+
+    Example:
+        >>> from sideband.hooks import ModelSelect, hookimpl
+        >>> @hookimpl
+        ... def model_select(event: ModelSelect) -> None:
+        ...     print(f"{event.previous} -> {event.model}")
+        >>> model_select(ModelSelect("large", previous="small"))
+        small -> large
     """
 
     model: str

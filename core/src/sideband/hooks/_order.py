@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 from graphlib import CycleError, TopologicalSorter
 
-from attrs import field, frozen
+from attrs import frozen
 
 from ._errors import HookOrderCycle
 from ._markers import Wishes
@@ -36,11 +36,17 @@ class Phase(IntEnum):
 
 @frozen
 class Placed:
-    """One implementation, as far as the order is concerned."""
+    """One implementation, as far as the order is concerned.
+
+    Attributes:
+        plugin: the entry-point name.
+        phase: its phase.
+        wishes: where it wants to stand.
+    """
 
     plugin: str
     phase: Phase
-    wishes: Wishes = field(factory=Wishes)
+    wishes: Wishes
 
 
 @frozen

@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 from weakref import WeakSet
 
 import pluggy
+from attrs import define
 
 from ..contexts import PluginContext
 from ._dispatch import Hooks
 from ._errors import HookFailed, HookInvalid, HookNotFound, HookOrderCycle
-from ._events import Event
+from ._event import Event
 from ._implementations import Implementation, bundle
-from ._markers import wishes_of
-from ._order import OrderedImplementation, Phase, Placed, solve
+from ._markers import PROJECT, wishes_of
+from ._order import OrderedImplementation, Phase, solve
 from ._reports import Report, log_report
-from ._spec import PROJECT
-from ._table import HOOK_SPECS, SPEC_MODULES
+from ._spec import HOOK_SPECS, PLUGGY_SPECS
 
 __all__ = ["HookRegistry"]
+
+
+ContextOf = Callable[[Event], PluginContext | None]
+
+
+@define
+class _Registered:
+    """A plugin as it was registered, and why it is broken if it is."""
+
+    implementation: object
+    phase: Phase
+    context: ContextOf
+    make: Callable[[], object] | None
+    broken: str | None = None
 
 
 class HookRegistry(Hooks):
@@ -63,18 +77,14 @@ class HookRegistry(Hooks):
                 raise HookNotFound(hook, known=HOOK_SPECS)
         self._manifest = {hook: tuple(plugins) for hook, plugins in (order or {}).items()}
         self._manager = pluggy.PluginManager(PROJECT)
-        for module in SPEC_MODULES:
-            self._manager.add_hookspecs(module)
-        self._phases: dict[str, Phase] = {}
-        self._contexts: dict[str, Callable[[Event], PluginContext | None]] = {}
-        self._broken: dict[str, str] = {}
-        self._objects: dict[str, tuple[object, Callable[[], object] | None]] = {}
+        self._manager.add_hookspecs(PLUGGY_SPECS)
+        self._registered: dict[str, _Registered] = {}
         self._derived: WeakSet[HookRegistry] = WeakSet()
 
     @property
     def plugins(self) -> tuple[str, ...]:
         """The plugins that are registered, by name."""
-        return tuple(sorted(self._phases))
+        return tuple(sorted(self._registered))
 
     def register(
         self,
@@ -82,7 +92,7 @@ class HookRegistry(Hooks):
         implementation: object,
         *,
         phase: Phase = Phase.NORMAL,
-        context: PluginContext | Callable[[Event], PluginContext | None] | None = None,
+        context: PluginContext | ContextOf | None = None,
         make: Callable[[], object] | None = None,
     ) -> None:
         """Add all hook implementations of one plugin, or none of them.
@@ -98,16 +108,15 @@ class HookRegistry(Hooks):
             HookInvalid: everything that is wrong with it.
             HookOrderCycle: its wishes, and those of others that are there, exclude each other.
         """
-        if plugin in self._phases:
+        if plugin in self._registered:
             raise HookInvalid(plugin, ["it is registered already"])
         namespace = bundle(plugin, implementation, HOOK_SPECS)
         try:
             self._manager.register(namespace, plugin)
         except pluggy.PluginValidationError as error:
             raise HookInvalid(plugin, [str(error)]) from error
-        self._phases[plugin] = phase
-        self._objects[plugin] = (implementation, make)
-        self._contexts[plugin] = context if callable(context) else lambda _: context
+        context_of = context if callable(context) else lambda _: context
+        self._registered[plugin] = _Registered(implementation, phase, context_of, make)
         hooks = [name for name in vars(namespace) if name in HOOK_SPECS]
         try:
             solved = {hook: self._solve(hook) for hook in hooks}
@@ -122,7 +131,7 @@ class HookRegistry(Hooks):
 
         A dispatch that is under way still asks it.
         """
-        if plugin not in self._phases:
+        if plugin not in self._registered:
             return
         self._forget(plugin)
         self._solve_all_of(plugin)
@@ -139,8 +148,8 @@ class HookRegistry(Hooks):
             plugin: the entry-point name.
             reason: why, as half a sentence: ``its lifespan ended``.
         """
-        if plugin in self._phases:
-            self._broken[plugin] = reason
+        if plugin in self._registered:
+            self._registered[plugin].broken = reason
             self._solve_all_of(plugin)
         for derived in self._derived:
             derived.break_off(plugin, reason)
@@ -155,21 +164,19 @@ class HookRegistry(Hooks):
             context: makes the agent's context out of the host's.
         """
         derived = HookRegistry(report=self._report, trace=self.trace, deadlines=self._deadlines, order=self._manifest)
-        for plugin, (implementation, make) in self._objects.items():
-            theirs = self._contexts[plugin]
-            problem = self._broken.get(plugin)
-            own = implementation
-            if make is not None and problem is None:
+        for plugin, shared in self._registered.items():
+            own, problem = shared.implementation, shared.broken
+            if shared.make is not None and problem is None:
                 try:
-                    own = make()
+                    own = shared.make()
                 except Exception as error:  # noqa: BLE001  a guard that can't be made denies, like one that fails
                     problem = f"it can't be made: {type(error).__name__}: {error}"
             derived.register(
                 plugin,
                 own,
-                phase=self._phases[plugin],
-                context=lambda event, theirs=theirs: context(theirs(event)),  # type: ignore[misc]  # mypy knows no default here
-                make=make,
+                phase=shared.phase,
+                context=lambda event, theirs=shared.context: context(theirs(event)),  # type: ignore[misc]  # mypy knows no default here
+                make=shared.make,
             )
             if problem is not None:
                 derived.break_off(plugin, problem)
@@ -182,7 +189,7 @@ class HookRegistry(Hooks):
         Raises:
             KeyError: no such plugin is registered.
         """
-        return self._contexts[plugin](event)
+        return self._registered[plugin].context(event)
 
     def order(self, hook: str) -> tuple[OrderedImplementation, ...]:
         """The implementations of a hook in the order in which they run, with the reasons for it.
@@ -192,7 +199,7 @@ class HookRegistry(Hooks):
         """
         if hook not in HOOK_SPECS:
             raise HookNotFound(hook, known=HOOK_SPECS)
-        return self._explain(hook, self._implementations[hook])
+        return solve(hook, self._implementations[hook], self._manifest.get(hook, ()))
 
     def _solve_all_of(self, plugin: str) -> None:
         for hook, implementations in self._implementations.items():
@@ -201,33 +208,28 @@ class HookRegistry(Hooks):
 
     def _solve(self, hook: str) -> tuple[Implementation, ...]:
         found = {one.plugin: one for one in self._found(hook)}
-        return tuple(found[one.plugin] for one in self._explain(hook, found.values()))
-
-    def _explain(self, hook: str, found: Iterable[Implementation]) -> tuple[OrderedImplementation, ...]:
-        placed = [Placed(one.plugin, one.phase, one.wishes) for one in found]
-        return solve(hook, placed, self._manifest.get(hook, ()))
+        return tuple(found[one.plugin] for one in solve(hook, found.values(), self._manifest.get(hook, ())))
 
     def _found(self, hook: str) -> Iterable[Implementation]:
         caller: pluggy.HookCaller = getattr(self._manager.hook, hook)
         for one in caller.get_hookimpls():
             wishes = wishes_of(one.function)
             assert wishes is not None  # noqa: S101  `bundle` lets nothing else through
-            broken = self._broken.get(one.plugin_name)
-            yield Implementation(
-                plugin=one.plugin_name,
-                phase=self._phases[one.plugin_name],
-                wishes=wishes,
-                function=one.function if broken is None else _raising(HookFailed(hook, one.plugin_name, broken)),
-                takes_context=broken is None and "ctx" in (*one.argnames, *one.kwargnames),
-                context=self._contexts[one.plugin_name],
-            )
+            registered = self._registered[one.plugin_name]
+            call = one.function
+            if registered.broken is not None:
+                call = _raising(HookFailed(hook, one.plugin_name, registered.broken))
+            elif "ctx" in (*one.argnames, *one.kwargnames):
+                call = _with_context(one.function, registered.context)
+            yield Implementation(one.plugin_name, registered.phase, wishes, call)
 
     def _forget(self, plugin: str) -> None:
         self._manager.unregister(name=plugin)
-        del self._phases[plugin]
-        del self._contexts[plugin]
-        del self._objects[plugin]
-        self._broken.pop(plugin, None)
+        del self._registered[plugin]
+
+
+def _with_context(function: Callable[..., Any], context: ContextOf) -> Callable[[Event], Any]:
+    return lambda event: function(event, context(event))
 
 
 def _raising(error: HookFailed) -> Callable[[Event], NoReturn]:

@@ -62,22 +62,15 @@ __all__ = [
 ]
 
 _HOMES = {
-    "AgentContext": "..contexts",
-    "AgentSession": "..contexts",
-    "ChildResult": "..contexts",
-    "Deprecation": "._deprecations",
-    "EntryPoint": "._entry_point",
-    "LoadedPlugin": "._plugin",
-    "Plugin": "._plugin",
-    "PluginContext": "..contexts",
-    "PluginHost": "._host",
-    "PluginPolicy": "._policy",
-    "PluginRecord": "._records",
-    "SidebandDeprecationWarning": "._deprecations",
-    "State": "._records",
-    "Transition": "._records",
-    "discover": "._discovery",
-    "find_entry_points": "._metadata",
+    "..contexts": ("AgentContext", "AgentSession", "ChildResult", "PluginContext"),
+    "._deprecations": ("Deprecation", "SidebandDeprecationWarning"),
+    "._discovery": ("discover",),
+    "._entry_point": ("EntryPoint",),
+    "._host": ("PluginHost",),
+    "._metadata": ("find_entry_points",),
+    "._plugin": ("LoadedPlugin", "Plugin"),
+    "._policy": ("PluginPolicy",),
+    "._records": ("PluginRecord", "State", "Transition"),
 }
 """The module of each public name that is not an error."""
 
@@ -85,7 +78,8 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_HOMES.get(name, "._errors"), __name__), name)
+    home = next((module for module, names in _HOMES.items() if name in names), "._errors")
+    value = getattr(import_module(home, __name__), name)
     globals()[name] = value
     return value
 

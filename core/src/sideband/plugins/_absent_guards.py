@@ -5,6 +5,7 @@ from __future__ import annotations
 from attrs import frozen
 
 from ..hooks import Deny, OpCall, ToolCall, hookimpl
+from ._errors import described
 from ._records import PluginRecord, State
 
 __all__ = ["AbsentGuard", "is_absent_guard"]
@@ -22,19 +23,11 @@ class AbsentGuard:
     record: PluginRecord
 
     @hookimpl
-    def op_call(self, event: OpCall) -> Deny:  # noqa: ARG002  it denies all
-        """Deny the effect."""
-        return Deny(self._reason)
-
-    @hookimpl
-    def tool_call(self, event: ToolCall) -> Deny:  # noqa: ARG002  it denies all
-        """Deny the call."""
-        return Deny(self._reason)
-
-    @property
-    def _reason(self) -> str:
-        record = self.record
-        return (
-            f"the guard `{record.name}` ({record.distribution} {record.version}) can't be used: {record.reason}; "
-            f'mend or uninstall it, or write "{record.label}" = "reason" under [policy.deny]'
+    def op_call(self, event: OpCall | ToolCall) -> Deny:  # noqa: ARG002  it denies all
+        """Deny the effect, or as ``tool_call`` the call."""
+        return Deny(
+            f"the {described(self.record)} can't be used: {self.record.reason}; "
+            f'mend or uninstall it, or write "{self.record.label}" = "reason" under [policy.deny]'
         )
+
+    tool_call = op_call

@@ -3,43 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Protocol
+from itertools import groupby
+from operator import attrgetter
+from typing import TYPE_CHECKING
 
 from ..suggestions import closest, did_you_mean
 from ._entry_point import EntryPoint
 from ._kinds import API, KINDS
 from ._metadata import read_installed
+from ._policy import PluginPolicy
 from ._records import PluginRecord, State
 
 if TYPE_CHECKING:
     import os
 
-__all__ = ["StaticPolicy", "decide", "discover", "rivals", "stray_patterns"]
+__all__ = ["decide", "discover", "rivals", "stray_patterns"]
 
 _NAME = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*\Z")
 _FAMILY = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
 
 
-class StaticPolicy(Protocol):
-    """The part of ``PluginPolicy`` that is needed here. Named apart so that a fast start can do without the rest."""
-
-    @property
-    def deny(self) -> Mapping[str, str]:
-        """Patterns of plugins that must not load, with reasons."""
-
-    @property
-    def only(self) -> AbstractSet[str] | None:
-        """Patterns of the plugins that may load; ``None`` for all."""
-
-    @property
-    def conflicts(self) -> Mapping[str, str]:
-        """The distribution to use, by ``kind.name``."""
-
-
-def discover(home: str | os.PathLike[str], policy: StaticPolicy) -> tuple[PluginRecord, ...]:
+def discover(home: str | os.PathLike[str], policy: PluginPolicy) -> tuple[PluginRecord, ...]:
     """The records of all installed plugins, as far as metadata alone can decide. Imports none of them.
 
     Args:
@@ -50,7 +37,7 @@ def discover(home: str | os.PathLike[str], policy: StaticPolicy) -> tuple[Plugin
 
 
 def decide(
-    installed: Iterable[EntryPoint], inline: Iterable[PluginRecord], policy: StaticPolicy
+    installed: Iterable[EntryPoint], inline: Iterable[PluginRecord], policy: PluginPolicy
 ) -> tuple[PluginRecord, ...]:
     """Make the records of all plugins and decide what metadata alone can decide, sorted by kind and name.
 
@@ -66,13 +53,13 @@ def decide(
         record = _record(entry_point)
         _decide_one(record, _unfit(record) or entry_point.unmet, policy, only=policy.only)
         records.append(record)
-    records.sort(key=lambda record: (record.kind, record.name, record.distribution))
-    for group in _groups(records).values():
+    records.sort(key=attrgetter("kind", "name", "distribution"))
+    for _, group in groupby(records, key=attrgetter("kind", "name")):
         _decide_conflict(rivals(group), policy)
     return tuple(records)
 
 
-def rivals(records: Sequence[PluginRecord]) -> list[PluginRecord]:
+def rivals(records: Iterable[PluginRecord]) -> list[PluginRecord]:
     """Those of one kind and name that stand for use. A denied one does not.
 
     One that does not fit does: else the other would silently take its place with the next update.
@@ -80,7 +67,7 @@ def rivals(records: Sequence[PluginRecord]) -> list[PluginRecord]:
     return [record for record in records if record.state is not State.DENIED]
 
 
-def stray_patterns(records: Sequence[PluginRecord], policy: StaticPolicy) -> Iterator[str]:
+def stray_patterns(records: Sequence[PluginRecord], policy: PluginPolicy) -> Iterator[str]:
     """What the policy says about plugins that are not there, one sentence each: a misspelt line protects nobody."""
     names = {name for record in records for name in (record.label, record.name, record.distribution)}
     for key, patterns in (("deny", policy.deny), ("only", policy.only or ()), ("conflicts", policy.conflicts)):
@@ -91,21 +78,12 @@ def stray_patterns(records: Sequence[PluginRecord], policy: StaticPolicy) -> Ite
 
 
 def _record(entry_point: EntryPoint) -> PluginRecord:
-    return PluginRecord(
-        entry_point.kind,
-        entry_point.name,
-        value=entry_point.value,
-        distribution=entry_point.distribution,
-        version=entry_point.version,
-        api=entry_point.api,
-        editable=entry_point.editable,
-        installer=entry_point.installer,
-        location=entry_point.location,
-        hashed=entry_point.hashed,
-    )
+    told = entry_point._asdict()
+    del told["requires"], told["unmet"]
+    return PluginRecord(**told)
 
 
-def _decide_one(record: PluginRecord, unfit: str, policy: StaticPolicy, *, only: AbstractSet[str] | None) -> None:
+def _decide_one(record: PluginRecord, unfit: str, policy: PluginPolicy, *, only: AbstractSet[str] | None) -> None:
     for pattern, reason in policy.deny.items():
         if _matches(record, pattern):
             record.move(State.DENIED, reason, decided_by=f"the policy's deny `{pattern}`")
@@ -135,14 +113,7 @@ def _unfit(record: PluginRecord) -> str:
     return ""
 
 
-def _groups(records: Iterable[PluginRecord]) -> dict[str, list[PluginRecord]]:
-    groups: dict[str, list[PluginRecord]] = {}
-    for record in records:
-        groups.setdefault(record.label, []).append(record)
-    return groups
-
-
-def _decide_conflict(group: Sequence[PluginRecord], policy: StaticPolicy) -> None:
+def _decide_conflict(group: Sequence[PluginRecord], policy: PluginPolicy) -> None:
     if len(group) < 2:
         return
     label = group[0].label

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import anyio
@@ -132,9 +131,7 @@ class PluginHost:
             raise
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._close()
 
     @property
@@ -214,9 +211,7 @@ class PluginHost:
             for plugin in self._inline
         }
         self._records = decide(installed.entry_points, inline, self.policy)
-        self._problems.extend(installed.problems)
-        self._problems.extend(self._stray_tables())
-        self._problems.extend(stray_patterns(self._records, self.policy))
+        self._problems += [*installed.problems, *self._stray_tables(), *stray_patterns(self._records, self.policy)]
         for problem in self._problems:
             _log.warning("%s", problem)
         for record in self._records:

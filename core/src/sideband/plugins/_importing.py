@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from functools import partial, reduce
 from importlib import import_module
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import anyio
 from anyio.to_thread import run_sync
@@ -15,31 +15,21 @@ from ..errors import SidebandError
 from ._errors import PluginImportFailed, PluginInvalid
 from ._records import PluginRecord
 
-__all__ = ["Imported", "guarded", "import_value"]
+__all__ = ["guarded", "import_value"]
 
 T = TypeVar("T")
 
 
-class Imported(NamedTuple):
-    """An entry point's value and how long it took to get it, in milliseconds."""
-
-    value: Any
-    milliseconds: float
-
-
-async def import_value(record: PluginRecord, *, seconds: float) -> Imported:
-    """Import what a plugin's entry point names.
+async def import_value(record: PluginRecord, *, seconds: float) -> Any:
+    """Import what a plugin's entry point names. The record gets to know how long that took.
 
     Raises:
         PluginImportFailed: it raised, exited, or took longer than ``seconds``.
     """
-
-    def work() -> Imported:
-        start = time.perf_counter()
-        value = _resolve(record.value)
-        return Imported(value, (time.perf_counter() - start) * 1000)
-
-    return await guarded(record, work, PluginImportFailed, seconds=seconds)
+    start = time.perf_counter()
+    value = await guarded(record, partial(_resolve, record.value), PluginImportFailed, seconds=seconds)
+    record.load_ms = (time.perf_counter() - start) * 1000
+    return value
 
 
 async def guarded(

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
@@ -36,15 +36,8 @@ __all__ = ["ContextFactory", "PluginLoader"]
 ContextFactory = Callable[[PluginRecord, Any], OwnContext]
 """Makes the context of a plugin from its record and its validated configuration. The loader sets its ``state``."""
 
+_OpenLifespan = Callable[[PluginContext], AbstractAsyncContextManager[Any]] | None
 _PHASES = {"guard": Phase.GUARD, "hook": Phase.NORMAL}
-
-
-class _Valid(NamedTuple):
-    """What was read off a plugin's value."""
-
-    contribution: Any
-    config: Any
-    open: Callable[[PluginContext], AbstractAsyncContextManager[Any]] | None
 
 
 @define(eq=False)
@@ -101,7 +94,9 @@ class PluginLoader:
         try:
             value = await self._value(record, inline)
             validate = partial(self._validate, record, value, _running_backend(), alone=alone)
-            valid = await guarded(record, validate, PluginInvalid, seconds=self._import_seconds)
+            contribution, config, lifespan = await guarded(
+                record, validate, PluginInvalid, seconds=self._import_seconds
+            )
         except PluginIncompatible:
             raise  # the record says so already
         except PluginMisconfigured as error:
@@ -111,8 +106,8 @@ class PluginLoader:
             record.move(State.FAILED, error.reason)
             raise
         record.move(State.VALIDATED)
-        shared = self._share(record, value, valid)
-        return LoadedPlugin(record, value, valid.contribution, shared.config, shared.context)
+        shared = self._share(record, value, config, lifespan)
+        return LoadedPlugin(record, value, contribution, shared.config, shared.context)
 
     async def activate(self, plugin: LoadedPlugin, loads: TaskGroup, owners: TaskGroup) -> None:
         """Enter the plugin's lifespan, register its hooks, and call it active.
@@ -155,22 +150,24 @@ class PluginLoader:
         return self._shared[plugin.record.name, id(plugin.value)].failure
 
     async def _value(self, record: PluginRecord, inline: Plugin | None) -> Any:
-        if inline is not None:
-            record.move(State.IMPORTED)
-            return inline.value
-        imported = await import_value(record, seconds=self._import_seconds)
-        record.load_ms = imported.milliseconds
+        value = inline.value if inline is not None else await import_value(record, seconds=self._import_seconds)
         record.move(State.IMPORTED)
-        return imported.value
+        return value
 
-    def _validate(self, record: PluginRecord, value: Any, backend: str, *, alone: bool) -> _Valid:
-        """All that runs code of the plugin but is not its import; called in a thread."""
+    def _validate(
+        self, record: PluginRecord, value: Any, backend: str, *, alone: bool
+    ) -> tuple[Any, Any, _OpenLifespan]:
+        """All that runs code of the plugin but is not its import; called in a thread.
+
+        Returns:
+            Its contribution, its configuration and its ``lifespan``.
+        """
         backends = declared_backends(record, value)
         if backend not in backends:
             record.move(State.INCOMPATIBLE, f"it runs on {' and '.join(backends)}, and the host runs on {backend}")
             raise PluginIncompatible(record)
         config = self._config(record, value, alone=alone)
-        return _Valid(read_contribution(record, value, config), config, getattr(value, "lifespan", None))
+        return read_contribution(record, value, config), config, getattr(value, "lifespan", None)
 
     def _config(self, record: PluginRecord, value: Any, *, alone: bool) -> Any:
         table = self._policy.config.get(record.name, {})
@@ -183,13 +180,13 @@ class PluginLoader:
             raise PluginMisconfigured(record, f"plugins.{record.name}", problem, source=source)
         return None
 
-    def _share(self, record: PluginRecord, value: Any, valid: _Valid) -> _Shared:
+    def _share(self, record: PluginRecord, value: Any, config: Any, lifespan: _OpenLifespan) -> _Shared:
         key = (record.name, id(value))
         if (found := self._shared.get(key)) is not None:
             return found
-        shared = _Shared(valid.config, self._context_factory(record, valid.config), None)
-        if valid.open is not None:
-            shared.lifespan = Lifespan(record, valid.open, shared.context, partial(self._end, shared))
+        shared = _Shared(config, self._context_factory(record, config), None)
+        if lifespan is not None:
+            shared.lifespan = Lifespan(record, lifespan, shared.context, partial(self._end, shared))
         self._shared[key] = shared
         return shared
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
-
-from attrs import Factory, field, frozen
+from typing import Any, NamedTuple
 
 __all__ = ["PluginPolicy"]
 
 
-@frozen
-class PluginPolicy:
+class PluginPolicy(NamedTuple):
     """Which plugins may load, and with what configuration. The default lets everything load that fits.
 
     A pattern is compared with ``kind.name``, with the name, and with the distribution; ``*``, ``?`` and ``[…]`` mean
@@ -32,10 +29,15 @@ class PluginPolicy:
         False
     """
 
-    deny: Mapping[str, str] = Factory(dict)
+    deny: Mapping[str, str] = {}
     only: frozenset[str] | None = None
-    conflicts: Mapping[str, str] = Factory(dict)
-    order: Mapping[str, tuple[str, ...]] = Factory(dict)
+    conflicts: Mapping[str, str] = {}
+    order: Mapping[str, tuple[str, ...]] = {}
     strict: bool = False
-    config: Mapping[str, Mapping[str, Any]] = field(factory=dict, repr=False)
-    config_source: Mapping[str, str] = Factory(dict)
+    config: Mapping[str, Mapping[str, Any]] = {}
+    config_source: Mapping[str, str] = {}
+
+    def __repr__(self) -> str:
+        """Without the configuration, in which secrets may stand."""
+        shown = (f"{name}={value!r}" for name, value in self._asdict().items() if name != "config")
+        return f"PluginPolicy({', '.join(shown)})"

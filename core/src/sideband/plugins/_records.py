@@ -39,6 +39,12 @@ class Transition(NamedTuple):
     decided_by: str
 
 
+_SHOWN = (
+    "kind", "name", "state", "reason", "decided_by", "distribution", "version", "api", "value", "editable",
+    "installer", "location", "hashed", "load_ms",
+)  # fmt: skip
+
+
 class PluginRecord:
     """One plugin as the host sees it. Everything but its state comes from metadata, so it is there before any import.
 
@@ -118,22 +124,5 @@ class PluginRecord:
 
     def as_dict(self) -> dict[str, Any]:
         """The record as data, for ``plugins list --json`` and ``plugins why --json``."""
-        return {
-            "kind": self.kind,
-            "name": self.name,
-            "state": self.state.value,
-            "reason": self.reason,
-            "decided_by": self.decided_by,
-            "distribution": self.distribution,
-            "version": self.version,
-            "api": self.api,
-            "value": self.value,
-            "editable": self.editable,
-            "installer": self.installer,
-            "location": self.location,
-            "hashed": self.hashed,
-            "load_ms": self.load_ms,
-            "trail": [
-                {"state": step.state.value, "reason": step.reason, "decided_by": step.decided_by} for step in self.trail
-            ],
-        }
+        trail = [{**step._asdict(), "state": step.state.value} for step in self.trail]
+        return {name: getattr(self, name) for name in _SHOWN} | trail[-1] | {"trail": trail}

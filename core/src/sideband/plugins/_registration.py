@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from ..commands import Command
 from ..ops import OpFamily, OpSpec, Scope
@@ -17,6 +17,8 @@ from ._records import PluginRecord
 __all__ = ["declared_backends", "read_contribution"]
 
 _BACKENDS = ("asyncio", "trio")
+
+T = TypeVar("T", OpFamily, Command, StoreSpec)
 
 
 def read_contribution(record: PluginRecord, value: Any, config: Any = None) -> Any:
@@ -89,22 +91,16 @@ def _takes_config(function: Callable[..., Any]) -> bool:
         return False
 
 
-def _family(record: PluginRecord, family: Any) -> OpFamily:
-    if not isinstance(family, OpFamily):
-        raise PluginInvalid(record, f"`sideband_ops` returned {_described(family)}, not an OpFamily")
-    if family.name != record.name:
-        raise PluginInvalid(record, f"its family is called `{family.name}`, but its entry point `{record.name}`")
+def _family(record: PluginRecord, registered: Any) -> OpFamily:
+    family = _own(record, registered, OpFamily, "its family")
     if not isinstance(family.ops, tuple) or not family.ops:
         raise PluginInvalid(record, f"its family has {_described(family.ops)} for ops, not a tuple of at least one")
-    seen = set()
     for spec in family.ops:
         if not isinstance(spec, OpSpec):
             raise PluginInvalid(record, f"its ops include {_described(spec)}; decorate the handler with `@op`")
         if spec.family != record.name:
             raise PluginInvalid(record, f"its op `{spec.name}` is outside its namespace `{record.name}.`")
-        if spec.name in seen:
-            raise PluginInvalid(record, f"it has two ops `{spec.name}`")
-        seen.add(spec.name)
+    _check_unique(record, family.ops, "it has two ops `{}`")
     _check_parts(record, family)
     return family
 
@@ -128,21 +124,11 @@ def _guard(record: PluginRecord, registered: Any) -> type:
 
 
 def _command(record: PluginRecord, registered: Any) -> Command:
-    if not isinstance(registered, Command):
-        raise PluginInvalid(record, f"`sideband_commands` returned {_described(registered)}, not a Command")
-    if registered.name != record.name:
-        raise PluginInvalid(record, f"its command is called `{registered.name}`, but its entry point `{record.name}`")
-    return registered
+    return _own(record, registered, Command, "its command")
 
 
 def _stores(record: PluginRecord, registered: Any) -> tuple[StoreSpec, ...]:
-    stores = _items(record, registered)
-    for store in stores:
-        if not isinstance(store, StoreSpec):
-            raise PluginInvalid(record, f"`sideband_stores` returned {_described(store)}, not a StoreSpec")
-        if store.name != record.name:
-            raise PluginInvalid(record, f"its store is called `{store.name}`, but its entry point `{record.name}`")
-    return stores
+    return tuple(_own(record, store, StoreSpec, "its store") for store in _items(record, registered))
 
 
 def _tools(record: PluginRecord, registered: Any) -> tuple[Any, ...]:
@@ -156,8 +142,7 @@ def _tools(record: PluginRecord, registered: Any) -> tuple[Any, ...]:
             )
         if one.name.partition(".")[0] != record.name:
             raise PluginInvalid(record, f"its tool `{one.name}` is neither `{record.name}` nor `{record.name}.*`")
-        if sum(other.name == one.name for other in tools) > 1:
-            raise PluginInvalid(record, f"it has two tools `{one.name}`")
+    _check_unique(record, tools, "it has two tools `{}`")
     return tools
 
 
@@ -173,10 +158,7 @@ def _named(*methods: str) -> Callable[[PluginRecord, Any], tuple[Any, ...]]:
             for method in methods:
                 if not callable(getattr(item, method, None)):
                     raise PluginInvalid(record, f"`{function}` returned {_described(item)}, which has no `{method}`")
-        names = [item.name for item in items]
-        for name in names:
-            if names.count(name) > 1:
-                raise PluginInvalid(record, f"`{function}` returned two things called `{name}`")
+        _check_unique(record, items, f"`{function}` returned two things called `{{}}`")
         return items
 
     return check
@@ -189,6 +171,25 @@ def _items(record: PluginRecord, registered: Any) -> tuple[Any, ...]:
     if not registered:
         raise PluginInvalid(record, f"`{function}` returned an empty list")
     return tuple(registered)
+
+
+def _own(record: PluginRecord, registered: Any, kind: type[T], what: str) -> T:
+    """What was registered, which is of this kind and called like the entry point."""
+    if not isinstance(registered, kind):
+        article = "an" if kind.__name__[0] in "AEIOU" else "a"
+        problem = f"`{KINDS[record.kind].function}` returned {_described(registered)}, not {article} {kind.__name__}"
+        raise PluginInvalid(record, problem)
+    if registered.name != record.name:
+        raise PluginInvalid(record, f"{what} is called `{registered.name}`, but its entry point `{record.name}`")
+    return registered
+
+
+def _check_unique(record: PluginRecord, named: Iterable[Any], problem: str) -> None:
+    seen = set()
+    for one in named:
+        if one.name in seen:
+            raise PluginInvalid(record, problem.format(one.name))
+        seen.add(one.name)
 
 
 def _described(value: Any) -> str:

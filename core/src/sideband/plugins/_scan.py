@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 import importlib_metadata
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
 
 from .._version import __version__
 from ._entry_point import EntryPoint, Installed
@@ -41,8 +42,8 @@ def _candidates(path: list[str], problems: list[str]) -> Iterator[tuple[str, imp
         if not name:
             folder = distribution.locate_file("")
             problems.append(f"a distribution in {folder} has plugins, but no metadata that tells its name")
-        elif _normalized(name) not in seen:
-            seen.add(_normalized(name))
+        elif canonicalize_name(name) not in seen:
+            seen.add(canonicalize_name(name))
             yield name, next(iter(importlib_metadata.Distribution.discover(name=name, path=path)), distribution)
 
 
@@ -54,7 +55,7 @@ def _name(distribution: importlib_metadata.Distribution) -> str:
 
 
 def _read(name: str, distribution: importlib_metadata.Distribution) -> Iterator[EntryPoint]:
-    requires = tuple(line for line in distribution.requires or () if _normalized(_project(line)) == _CORE)
+    requires = tuple(line for line in distribution.requires or () if canonicalize_name(_project(line)) == _CORE)
     editable = _is_editable(distribution)
     for entry_point in distribution.entry_points:
         if not entry_point.group.startswith(_PREFIX):
@@ -123,9 +124,3 @@ def _project(requirement: str) -> str:
         if not (character.isalnum() or character in "-_."):
             return requirement[:position]
     return requirement
-
-
-def _normalized(name: str) -> str:
-    """The name as package indexes compare it."""
-    parts = name.lower().replace("_", "-").replace(".", "-").split("-")
-    return "-".join(part for part in parts if part)
