@@ -79,23 +79,20 @@ class Chain:
         try:
             if not self.lock.try_acquire():
                 return False
-        except OSError as error:
-            raise LedgerUnwritable(self.folder, error) from error
-        try:
-            self.append_locked(entries)
-        finally:
-            self.lock.release()
-        return True
-
-    def append_locked(self, entries: Sequence[Mapping[str, Any]]) -> None:
-        """``append`` for a caller that holds the lock."""
-        try:
-            self._catch_up()
-            self._write(entries)
+            try:
+                self.append_locked(entries)
+            finally:
+                self.lock.release()
         except LedgerError:
             raise
         except OSError as error:
             raise LedgerUnwritable(self.folder, error) from error
+        return True
+
+    def append_locked(self, entries: Sequence[Mapping[str, Any]]) -> None:
+        """``append`` for a caller that holds the lock, and for which the system's errors are told as ours."""
+        self._catch_up()
+        self._write(entries)
 
     def duplicate(self) -> int | None:
         """A descriptor of the current segment for whoever syncs it; the caller closes it."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from ._segments import line_at, lines, segment_numbers
+from ._segments import line_at, lines_from
 
 __all__ = ["Filter", "Index", "Row"]
 
@@ -221,7 +221,7 @@ class Index:
         return more
 
     def _take_in(self, position: _Position) -> bool:
-        found = list(islice(_lines_after(self.folder, position), _LINES_A_STEP))
+        found = list(islice(lines_from(self.folder, position.segment, position.end), _LINES_A_STEP))
         if found:
             rows = (_row(*line) for line in found)
             self._database.executemany(_INSERT, [row for row in rows if row is not None])
@@ -231,14 +231,6 @@ class Index:
                 (segment, start, start + len(raw) + 1, sha256(raw).hexdigest()),
             )
         return len(found) == _LINES_A_STEP
-
-
-def _lines_after(folder: Path, position: _Position) -> Iterator[tuple[int, int, bytes]]:
-    for number in segment_numbers(folder):
-        if number >= position.segment:
-            begin = position.end if number == position.segment else 0
-            for start, raw in lines(folder, number, begin):
-                yield number, start, raw
 
 
 def _row(segment: int, start: int, raw: bytes) -> tuple[str | int | None, ...] | None:

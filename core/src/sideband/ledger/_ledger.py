@@ -17,7 +17,7 @@ from ..store import Store
 from ._chain import Chain
 from ._commit import GroupCommit
 from ._entries import Intent, Outcome, intent_fields, note_fields, outcome_fields
-from ._errors import LedgerClosed, LedgerError, LedgerUnwritable
+from ._errors import LedgerClosed, LedgerError
 from ._head import load_head, save_head
 from ._hosts import DeadHost, HostFile, Mark, adopt_dead_hosts, find_unsettled, is_alive, new_host_id
 from ._lines import Head
@@ -202,10 +202,7 @@ class Ledger:
         else:
             self._chain.head = stored
         async with held(self._chain.lock, self._lock_timeout):
-            try:
-                self._file = HostFile.create(self.folder, self.host)
-            except OSError as error:
-                raise LedgerUnwritable(self.folder, error) from error
+            self._file = HostFile.create(self.folder, self.host)
 
     async def _append(self, entry: Mapping[str, Any], *, durable: bool) -> None:
         self._check_open()
