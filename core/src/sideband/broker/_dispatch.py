@@ -7,8 +7,9 @@ from typing import Any
 from attrs import define, field
 from pydantic import BaseModel
 
-from ..ops import Grant, Level, Origin
+from ..ops import Grant, Level, OpError, Origin
 from ._call import Call
+from ._errors import as_op_error
 from ._lookup import BoundOp
 
 __all__ = ["Dispatch"]
@@ -66,3 +67,7 @@ class Dispatch:
     def plugin(self) -> str | None:
         """Whose op it is, if there is such an op."""
         return self.bound.plugin.record.name if self.bound else None
+
+    def error(self, raised: Exception) -> OpError:
+        """The error that it ends with, for what code of the plugin raised."""
+        return as_op_error(raised, op=self.op, plugin=self.plugin)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Generator, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -66,9 +67,9 @@ def open_segment(folder: Path, number: int, flags: int) -> int:
     return os.open(segment_path(folder, number), flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 
 
-def read_tail(descriptor: int, size: int | None = None) -> Tail:
-    """Find the end of a segment, or of its first ``size`` bytes, by reading it backwards."""
-    size = os.fstat(descriptor).st_size if size is None else size
+def read_tail(descriptor: int, most: int = sys.maxsize) -> Tail:
+    """Find the end of a segment, or of its first ``most`` bytes, by reading it backwards."""
+    size = min(most, os.fstat(descriptor).st_size)
     start, data = size, b""
     while start > 0:
         block = min(_BLOCK, start)
