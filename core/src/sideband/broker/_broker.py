@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
-from time import perf_counter
 from typing import Any, TypeVar
 
 import anyio
@@ -108,7 +107,6 @@ class Broker:
             effect=self._ledger.new_effect_id(),
             grant=call.grant if grant is None else grant,
             origin=call.origin if via is None else evolve(call.origin, plugin=via),
-            started=perf_counter(),
             key=key,
             bound=own,
             decisions=self.redactor.data(decisions),
@@ -169,9 +167,6 @@ class Broker:
             call=call,
             op=own.spec.name,
             effect=self._ledger.new_effect_id(),
-            grant=call.grant,
-            origin=call.origin,
-            started=perf_counter(),
             bound=own,
             decisions=self.redactor.data(decisions),
         )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import Any
 
-from attrs import define, field
+from attrs import Factory, define, field
 from pydantic import BaseModel
 
 from ..ops import Grant, Level, OpError, Origin
@@ -33,9 +34,9 @@ class Dispatch:
     call: Call
     op: str
     effect: str
-    grant: Grant
-    origin: Origin
-    started: float
+    grant: Grant = Factory(lambda self: self.call.grant, takes_self=True)
+    origin: Origin = Factory(lambda self: self.call.origin, takes_self=True)
+    started: float = field(factory=perf_counter)
     key: str | None = None
     bound: BoundOp | None = None
     params: BaseModel | None = None

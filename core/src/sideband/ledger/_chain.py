@@ -128,9 +128,11 @@ class Chain:
         # A segment that was made but never written to leaves the end in the one before it.
         for number in reversed(numbers):
             if self._resume_in(number):
-                self._note_lost_head()
-                return
-        self._descriptor = self._create(self.head.segment)
+                if self.headless:
+                    self._notices.append({"kind": "recovery", "host": self.host, "problem": "head"})
+                break
+        else:
+            self._descriptor = self._create(self.head.segment)
         self.headless = False
 
     def _resume_in(self, number: int) -> bool:
@@ -148,11 +150,6 @@ class Chain:
             if self._descriptor is None:
                 os.close(descriptor)
         return self._descriptor is not None
-
-    def _note_lost_head(self) -> None:
-        if self.headless:
-            self._notices.append({"kind": "recovery", "host": self.host, "problem": "head"})
-        self.headless = False
 
     def _last(self, number: int, raw: bytes) -> LedgerLine:
         path = segment_path(self.folder, number)

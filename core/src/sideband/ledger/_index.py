@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -72,21 +72,20 @@ class Row:
 
 @frozen(kw_only=True)
 class Filter:
-    """What the effects that are asked for have in common; ``None`` means any."""
+    """What the effects that are asked for have in common; ``None`` means any.
 
-    op: str | None = None
-    skill: str | None = None
-    status: str | None = None
-    since: str | None = None
-    until: str | None = None
-    effect: str | None = None
-    key: str | None = None
-    principal: str | None = None
-    session: str | None = None
-    run: str | None = None
-    step: str | None = None
-    parent: str | None = None
-    tool: str | None = None
+    Args:
+        exact: columns, each with the value that it must have.
+    """
+
+    op: str | None
+    skill: str | None
+    tool: str | None
+    step: str | None
+    status: str | None
+    since: str | None
+    until: str | None
+    exact: Mapping[str, str | None]
 
     def conditions(self) -> Iterator[tuple[str, Sequence[Any]]]:
         """SQL conditions, each with its values."""
@@ -110,8 +109,7 @@ class Filter:
             yield "time >= ?", (self.since,)
         if self.until is not None:
             yield "time < ?", (self.until,)
-        for column in ("effect", "key", "principal", "session", "run", "parent"):
-            value = getattr(self, column)
+        for column, value in self.exact.items():
             if value is not None:
                 yield f"{column} = ?", (_text(value),)
 

@@ -85,21 +85,9 @@ async def query(
     Raises:
         LedgerIndexFailed: the index can't be built, for lack of room or rights.
     """
-    wanted = Filter(
-        op=op,
-        skill=skill,
-        status=status,
-        since=_utc(since),
-        until=_utc(until),
-        effect=effect,
-        key=key,
-        principal=principal,
-        session=session,
-        run=run,
-        step=step,
-        parent=parent,
-        tool=tool,
-    )
+    exact = {"effect": effect, "key": key, "principal": principal, "session": session, "run": run, "parent": parent}
+    start, end = _utc(since), _utc(until)
+    wanted = Filter(op=op, skill=skill, tool=tool, step=step, status=status, since=start, until=end, exact=exact)
     if not await to_thread.run_sync(segment_numbers, folder):
         return ()
     try:
@@ -136,9 +124,9 @@ def _rows_with(index: Index, wanted: Filter, text: str) -> Iterator[Row]:
     seen = set()
     for raw in lines_backwards(index.folder, needle):
         effect = _effect(raw)
-        if effect and effect not in seen and wanted.effect in {None, effect}:
+        if effect and effect not in seen and wanted.exact["effect"] in {None, effect}:
             seen.add(effect)
-            yield from index.rows(evolve(wanted, effect=effect), 1)
+            yield from index.rows(evolve(wanted, exact={**wanted.exact, "effect": effect}), 1)
 
 
 def _effect(raw: bytes) -> str | None:
