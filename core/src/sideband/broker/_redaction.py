@@ -9,7 +9,7 @@ import re
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, AnyStr
 from urllib.parse import quote, quote_plus
 
 from attrs import frozen
@@ -183,20 +183,15 @@ class Redaction:
 
     def text(self, text: str) -> str:
         """``text`` without any known value."""
-        return self.matches(self.values(text))
+        return _masked(text, self._texts, self._patterns)
 
     def values(self, text: str) -> str:
         """``text`` without any known value, whatever patterns say."""
-        for form, mask in self._texts:
-            if form in text:
-                text = text.replace(form, mask)
-        return text
+        return _masked(text, self._texts, ())
 
     def matches(self, text: str) -> str:
         """``text`` without what the patterns match."""
-        for pattern, mask in self._patterns:
-            text = pattern.sub(mask, text)
-        return text
+        return _masked(text, (), self._patterns)
 
     def spans(self, text: str) -> Sequence[tuple[int, int]] | None:
         """From where to where the patterns match; ``None`` if there are no patterns."""
@@ -268,7 +263,7 @@ class Redaction:
         if isinstance(value, (list, tuple)):
             return [self._walk(item, sensitive_keys, where) for item in value]
         if isinstance(value, (bytes, bytearray, memoryview)):
-            return self._raw(bytes(value))
+            return _masked(bytes(value), self._bytes, self._byte_patterns)
         try:
             plain = to_jsonable_python(value)
         except ValueError as error:
@@ -288,13 +283,16 @@ class Redaction:
             return placeholder(name)
         return number
 
-    def _raw(self, raw: bytes) -> bytes:
-        for form, mask in self._bytes:
-            if form in raw:
-                raw = raw.replace(form, mask)
-        for pattern, mask in self._byte_patterns:
-            raw = pattern.sub(mask, raw)
-        return raw
+
+def _masked(
+    text: AnyStr, forms: Iterable[tuple[AnyStr, AnyStr]], patterns: Iterable[tuple[re.Pattern[AnyStr], AnyStr]]
+) -> AnyStr:
+    for form, mask in forms:
+        if form in text:
+            text = text.replace(form, mask)
+    for pattern, mask in patterns:
+        text = pattern.sub(mask, text)
+    return text
 
 
 def _numbers(raw: bytes) -> Iterator[float]:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from attrs import define, evolve, field
+from attrs import Factory, define, evolve, field
 
 from ..state import FileLock, sync_folder
 from ._errors import LedgerDamaged, LedgerError, LedgerUnwritable
@@ -50,17 +50,13 @@ class Chain:
     host: str
     rotate_bytes: int
     head: Head = _EMPTY
-    lock: FileLock = field(init=False)
+    lock: FileLock = field(init=False, default=Factory(lambda self: folder_lock(self.folder), takes_self=True))
     written: int = field(default=0, init=False)
     lost: Head | None = field(default=None, init=False)
     headless: bool = field(default=False, init=False)
     _descriptor: int | None = field(default=None, init=False)
     _rotated: bool = field(default=False, init=False)
     _notices: list[dict[str, Any]] = field(factory=list, init=False)
-
-    @lock.default
-    def _make_lock(self) -> FileLock:
-        return folder_lock(self.folder)
 
     def prepare(self) -> None:
         """Make the folder."""

@@ -11,10 +11,9 @@ from ..ops import Level, Origin
 from ._fields import line_fields, read_fields
 from ._lines import LedgerLine
 
-__all__ = ["STATUSES", "EffectRecord", "Intent", "LedgerEntry", "Outcome", "Status"]
+__all__ = ["EffectRecord", "Intent", "LedgerEntry", "Outcome", "Status"]
 
 Status = Literal["done", "failed", "denied", "cancelled", "unknown"]
-STATUSES: tuple[Status, ...] = ("done", "failed", "denied", "cancelled", "unknown")
 
 
 @frozen(kw_only=True)

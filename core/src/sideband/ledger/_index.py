@@ -207,16 +207,10 @@ class Index:
 
     def _step(self) -> bool:
         """Take in the next lines; whether there may be more."""
-        self._database.execute("BEGIN IMMEDIATE")
-        try:
+        with self._database:
+            self._database.execute("BEGIN IMMEDIATE")
             # Another process may have come further since.
-            more = self._take_in(self._position())
-            self._database.execute("COMMIT")
-        except BaseException:
-            if self._database.in_transaction:
-                self._database.execute("ROLLBACK")
-            raise
-        return more
+            return self._take_in(self._position())
 
     def _take_in(self, position: _Position) -> bool:
         found = list(islice(lines_from(self.folder, position.segment, position.end), _LINES_A_STEP))
