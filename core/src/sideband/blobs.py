@@ -17,7 +17,8 @@ import os
 import re
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from secrets import token_hex
 from typing import ClassVar, Self
@@ -315,9 +316,15 @@ class BlobStore:
             raise BlobMissing(sha256)
         return self.folder / sha256[:2] / sha256[2:]
 
-    def failures(self) -> _Failures:
+    @contextmanager
+    def failures(self) -> Iterator[None]:
         """Raise as ``BlobStorage`` what the file system raises inside."""
-        return _Failures(self.folder)
+        try:
+            yield
+        except BlobError:
+            raise
+        except OSError as error:
+            raise BlobStorage(self.folder, error) from error
 
     def _create(self, max_bytes: int) -> NewBlob:
         with self.failures():
@@ -336,54 +343,34 @@ class BlobStore:
                     path.unlink()
 
     def _open(self, sha256: str) -> tuple[int, Blob]:
-        try:
-            descriptor = os.open(self.path(sha256), _READ_FLAGS)
-        except FileNotFoundError:
-            raise BlobMissing(sha256) from None
-        except OSError as error:
-            raise BlobStorage(self.folder, error) from error
+        with self.failures():
+            try:
+                descriptor = os.open(self.path(sha256), _READ_FLAGS)
+            except FileNotFoundError:
+                raise BlobMissing(sha256) from None
         return descriptor, Blob(sha256, os.fstat(descriptor).st_size)
 
     def _find(self, sha256: str) -> Blob | None:
-        try:
+        with self.failures(), suppress(FileNotFoundError, NotADirectoryError, BlobMissing):
             return Blob(sha256, self.path(sha256).stat(follow_symlinks=False).st_size)
-        except (FileNotFoundError, NotADirectoryError, BlobMissing):
-            return None
-        except OSError as error:
-            raise BlobStorage(self.folder, error) from error
+        return None
 
     def _delete(self, sha256: str) -> bool:
-        with self.failures():
-            try:
-                self.path(sha256).unlink()
-            except (FileNotFoundError, BlobMissing):
-                return False
-        return True
+        with self.failures(), suppress(FileNotFoundError, BlobMissing):
+            self.path(sha256).unlink()
+            return True
+        return False
 
     def _list(self, limit: int) -> tuple[Blob, ...]:
         with self.failures():
-            found: list[Blob] = []
-            for path in self._files():
-                if len(found) == limit:
-                    break
-                with suppress(FileNotFoundError):
-                    found.append(Blob(path.parent.name + path.name, path.lstat().st_size))
-            return tuple(found)
+            return tuple(islice(self._all(), limit))
 
-    def _files(self) -> Iterator[Path]:
+    def _all(self) -> Iterator[Blob]:
         if not self.folder.is_dir():
             return
         for folder in sorted(path for path in self.folder.iterdir() if len(path.name) == 2):
-            yield from (path for path in sorted(folder.iterdir()) if _DIGEST.match(folder.name + path.name))
-
-
-@define
-class _Failures:
-    folder: Path
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        if isinstance(error, OSError) and not isinstance(error, BlobError):
-            raise BlobStorage(self.folder, error) from error
+            for path in sorted(folder.iterdir()):
+                digest = folder.name + path.name
+                with suppress(FileNotFoundError):
+                    if _DIGEST.match(digest):
+                        yield Blob(digest, path.lstat().st_size)

@@ -5,19 +5,20 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
-from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 from anyio import get_cancelled_exc_class
-from attrs import evolve
+from attrs import define, evolve, field
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
 from ..blobs import BlobStore
+from ..contexts import ModelContext
 from ..hooks import HookRegistry, OpCall
-from ..ledger import Ledger, LedgerError
+from ..ledger import EffectRecord, Intent, Ledger, LedgerError
 from ..ops import (
     Grant,
     LimitExceeded,
@@ -27,6 +28,7 @@ from ..ops import (
     OpResultInvalid,
     OpSpec,
     Origin,
+    Recorded,
 )
 from ..plugins import LoadedPlugin
 from ._call import Call
@@ -34,7 +36,7 @@ from ._claims import Claims
 from ._context import DispatchContext, StartProgram
 from ._decisions import Approver, decide
 from ._dispatch import Dispatch
-from ._errors import as_op_error, safe_text, validation_problems
+from ._errors import safe_text, validation_problems
 from ._gate import check_op
 from ._handlers import run_handler
 from ._lookup import BoundOp, Ops
@@ -49,37 +51,28 @@ _log = logging.getLogger("sideband.broker")
 _DEFAULT_TIMEOUT = 60.0
 _PREVIEW_SECONDS = 20.0
 _DEEPEST_CHILD = 8
+_Answer = TypeVar("_Answer")
 # How many dispatches the current one is inside of, whether ops, hooks or lifespans made them.
 _depth: ContextVar[int] = ContextVar("sideband_dispatch_depth", default=0)
 
 
+@define(eq=False, repr=False, kw_only=True)
 class Broker:
     """Looks up, gates, runs, redacts and records ops. One per host."""
 
-    def __init__(
-        self,
-        *,
-        ops: Ops,
-        hooks: HookRegistry,
-        ledger: Ledger,
-        claims: Claims,
-        redactor: Redaction,
-        home: Path,
-        blobs: BlobStore,
-        launch: StartProgram,
-        approver: Approver | None = None,
-    ) -> None:
-        self.ops = ops
-        self.redactor = redactor
-        self.blobs = blobs
-        self.launch = launch
-        self.record_note = ledger.note
-        self._hooks = hooks
-        self._ledger = ledger
-        self._claims = claims
-        self._recorder = EffectRecorder(ledger, claims, redactor, hooks)
-        self._home = home
-        self._approver = approver
+    ops: Ops
+    redactor: Redaction
+    blobs: BlobStore
+    launch: StartProgram
+    _hooks: HookRegistry
+    _ledger: Ledger
+    _claims: Claims
+    _home: Path
+    _approver: Approver | None = None
+    _recorder: EffectRecorder = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._recorder = EffectRecorder(self._ledger, self._claims, self.redactor, self._hooks)
 
     async def dispatch(
         self,
@@ -114,7 +107,6 @@ class Broker:
             effect=self._ledger.new_effect_id(),
             grant=call.grant if grant is None else grant,
             origin=call.origin if via is None else evolve(call.origin, plugin=via),
-            started=perf_counter(),
             key=key,
             bound=own,
             decisions=self.redactor.data(decisions),
@@ -139,7 +131,7 @@ class Broker:
         except LedgerError:
             raise
         except Exception as raised:  # noqa: BLE001  a plugin's validator or scope may raise anything
-            typed = self._typed(dispatch, raised)
+            typed = dispatch.error(raised)
             await self._recorder.refuse(dispatch, typed)
             raise typed from None
         except get_cancelled_exc_class():
@@ -175,9 +167,6 @@ class Broker:
             call=call,
             op=own.spec.name,
             effect=self._ledger.new_effect_id(),
-            grant=call.grant,
-            origin=call.origin,
-            started=perf_counter(),
             bound=own,
             decisions=self.redactor.data(decisions),
         )
@@ -231,7 +220,7 @@ class Broker:
             grant=dispatch.grant.texts(),
             idempotent=spec.idempotent,
             key=dispatch.key,
-            preview=self._preview(dispatch) if spec.preview else None,
+            preview=partial(self._preview, dispatch) if spec.preview else None,
         )
 
         def validate(params: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -246,18 +235,15 @@ class Broker:
         if refusal is not None:
             raise refusal
 
-    def _preview(self, dispatch: Dispatch) -> Callable[[Mapping[str, Any]], Awaitable[str]]:
-        async def preview(params: Mapping[str, Any]) -> str:
-            spec = dispatch.found.spec
-            assert spec.preview is not None  # noqa: S101  only offered where there is one
-            context = self._context(dispatch, dispatch.call.deadline)
-            try:
-                with anyio.fail_after(_PREVIEW_SECONDS):
-                    return self.redactor.text(await spec.preview(spec.params.model_validate(params), context))
-            finally:
-                context.end()
-
-        return preview
+    async def _preview(self, dispatch: Dispatch, params: Mapping[str, Any]) -> str:
+        spec = dispatch.found.spec
+        assert spec.preview is not None  # noqa: S101  only offered where there is one
+        context = self._context(dispatch, dispatch.call.deadline)
+        try:
+            with anyio.fail_after(_PREVIEW_SECONDS):
+                return self.redactor.text(await spec.preview(spec.params.model_validate(params), context))
+        finally:
+            context.end()
 
     async def _run(self, dispatch: Dispatch) -> Any:
         now = anyio.current_time()
@@ -273,9 +259,6 @@ class Broker:
         if error is not None:
             raise await self._recorder.settle(dispatch, "failed", error)
         return await self._answer(dispatch, result)
-
-    def _typed(self, dispatch: Dispatch, raised: Exception) -> OpError:
-        return as_op_error(raised, op=dispatch.op, plugin=dispatch.plugin)
 
     def _context(self, dispatch: Dispatch, deadline: float) -> DispatchContext:
         return self.context(
@@ -317,6 +300,41 @@ class Broker:
             seam=self,
             note=note,
         )
+
+    async def ask(
+        self,
+        question: Callable[[Recorded, ModelContext], Awaitable[_Answer]],
+        bound: BoundOp,
+        call: Call,
+        said: Intent,
+    ) -> _Answer:
+        """Ask the plugin of an op about an effect that it had.
+
+        Args:
+            question: the function of its spec that answers.
+            bound: the op.
+            call: for which it is asked, with whose rights.
+            said: what the ledger says about the effect.
+        """
+        context = self.context(bound.plugin, call, op=said.op, effect=said.effect, deadline=call.deadline)
+        recorded = Recorded(
+            effect=said.effect,
+            op=said.op,
+            params=said.params,
+            key=said.key,
+            note=said.note,
+            status=said.status if isinstance(said, EffectRecord) else None,
+            result=said.result if isinstance(said, EffectRecord) else None,
+            time=said.time,
+        )
+        try:
+            return await question(recorded, context)
+        finally:
+            context.end()
+
+    async def record_note(self, effect: str, op: str, note: Mapping[str, Any]) -> None:
+        """Record what an op notes of an effect that is under way."""
+        await self._ledger.note(effect, op, note)
 
     async def _answer(self, dispatch: Dispatch, result: Any) -> Any:
         try:

@@ -11,7 +11,7 @@ from ..errors import StoreConflict
 from ..ledger import Ledger, find
 from ..ledger._bytes import bytes_as_json, revive
 from ..ops import EffectInFlight, EffectUnknown
-from ..store import Document, Store
+from ..store import Store
 from ._errors import KeyReused
 
 __all__ = ["Claims", "Replay"]
@@ -74,9 +74,6 @@ class Claims:
         found = await self._store.get(_path(key))
         if found is None:
             raise EffectInFlight(claim["op"], key)
-        return await self._by_state(key, claim, found)
-
-    async def _by_state(self, key: str, claim: dict[str, Any], found: Document) -> Replay | None:
         state, effect, result = found.value["state"], found.value["effect"], found.value.get("result")
         if state == "running":
             state, result = await self._abandoned(key, claim["op"], effect)

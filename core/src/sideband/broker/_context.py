@@ -12,7 +12,7 @@ from pydantic_core import to_json
 
 from ..blobs import BlobStore
 from ..ops import Credential, CredentialResolver, EgressRefused, Grant, OpDenied, Origin, Scope
-from ..plugins import LoadedPlugin, PluginContext
+from ..plugins import PluginContext
 from ..providers import Provider
 from ..workers import ProgramProcess, ProgramRequest
 from ._call import Call, Progress
@@ -41,25 +41,13 @@ class CredentialScope(Scope, family="secrets"):
 class Seam(Protocol):
     """What a context needs of the broker."""
 
-    @property
-    def ops(self) -> Ops:
-        """The ops that can be asked for."""
+    ops: Ops
+    redactor: Redaction
+    blobs: BlobStore
+    launch: StartProgram
 
-    @property
-    def redactor(self) -> Redaction:
-        """Knows the secrets."""
-
-    @property
-    def blobs(self) -> BlobStore:
-        """The host's store of large bytes."""
-
-    @property
-    def launch(self) -> StartProgram:
-        """Starts programs."""
-
-    @property
-    def record_note(self) -> Callable[[str, str, Mapping[str, Any]], Awaitable[None]]:
-        """Records what an op notes of an effect that is under way."""
+    async def record_note(self, effect: str, op: str, note: Mapping[str, Any]) -> None:
+        """Record what an op notes of an effect that is under way."""
 
     async def dispatch(
         self,
@@ -117,10 +105,6 @@ class DispatchContext:
     def origin(self) -> Origin:
         """Who caused it."""
         return self._call.origin
-
-    def _for_plugin(self, plugin: LoadedPlugin) -> DispatchContext:
-        """The same dispatch, seen by the code of another plugin that helps with it."""
-        return evolve(self, config=plugin.config, state=plugin.state, plugin=plugin.record.name)
 
     def end(self) -> None:
         """Take the rights away; what a handler left running can't use them any more."""
@@ -212,7 +196,8 @@ class DispatchContext:
         resolver: CredentialResolver | None = plugin.contribution.credentials
         if resolver is None:
             raise OpDenied(self.op, f"the family `{CredentialScope.family}` keeps no credentials")
-        credential = await resolver.resolve(handle, audience, self._for_plugin(plugin))
+        its_own = evolve(self, config=plugin.config, state=plugin.state, plugin=plugin.record.name)
+        credential = await resolver.resolve(handle, audience, its_own)
         for value in (credential.value, *credential.headers.values()):
             self._seam.redactor.protect(value, handle, origins=(audience, *credential.origins))
         return credential

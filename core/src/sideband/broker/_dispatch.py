@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import Any
 
-from attrs import define, field
+from attrs import Factory, define, field
 from pydantic import BaseModel
 
-from ..ops import Grant, Level, Origin
+from ..ops import Grant, Level, OpError, Origin
 from ._call import Call
+from ._errors import as_op_error
 from ._lookup import BoundOp
 
 __all__ = ["Dispatch"]
@@ -32,9 +34,9 @@ class Dispatch:
     call: Call
     op: str
     effect: str
-    grant: Grant
-    origin: Origin
-    started: float
+    grant: Grant = Factory(lambda self: self.call.grant, takes_self=True)
+    origin: Origin = Factory(lambda self: self.call.origin, takes_self=True)
+    started: float = field(factory=perf_counter)
     key: str | None = None
     bound: BoundOp | None = None
     params: BaseModel | None = None
@@ -66,3 +68,7 @@ class Dispatch:
     def plugin(self) -> str | None:
         """Whose op it is, if there is such an op."""
         return self.bound.plugin.record.name if self.bound else None
+
+    def error(self, raised: Exception) -> OpError:
+        """The error that it ends with, for what code of the plugin raised."""
+        return as_op_error(raised, op=self.op, plugin=self.plugin)

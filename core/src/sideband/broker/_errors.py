@@ -103,7 +103,9 @@ def validation_problems(
     for problem in found[:_MOST_TOLD]:
         where, what, value = _problem(problem, whole, known, shown)
         told.setdefault((where, value), {})[what] = None
-    lines = [where + _either(whats) + value for (where, value), whats in told.items()]
+    lines = [
+        f"{where}{' or '.join(whats).replace(' or expected ', ' or ')}{value}" for (where, value), whats in told.items()
+    ]
     return "; ".join(lines if count <= _MOST_TOLD else [*lines, f"and {count - _MOST_TOLD:,} more"])
 
 
@@ -129,10 +131,6 @@ def _path(location: tuple[int | str, ...]) -> list[str]:
     steps = [str(step) for step in location]
     steps = [step for step in steps if "[" not in step]
     return steps[:-1] if len(steps) > 1 and steps[-1] in _BRANCHES else steps
-
-
-def _either(whats: Iterable[str]) -> str:
-    return " or ".join(whats).replace(" or expected ", " or ")
 
 
 def _in_words(problem: ErrorDetails) -> str:

@@ -47,8 +47,10 @@ def check_scope(grant: Grant, op: str, scope: Scope, *, known_later: Collection[
         return capability
     longest = max(fields, key=lambda name: len(fields[name]), default="")
     if longest and len(fields[longest]) > _LONGEST_QUOTED:
-        raise _too_long(grant, op, f"{family}:{longest}", len(fields[longest]))
-    raise _denied(grant, op, Capability.exactly(family, fields))
+        # Left out whole: its beginning could end with half a secret.
+        what = f"`{family}:{longest}` with a value of {len(fields[longest]):,} characters"
+        raise _denied(grant, op, what, "ask for something with a shorter name")
+    raise _missing(grant, op, Capability.exactly(family, fields))
 
 
 def _any_of(grant: Grant, spec: OpSpec) -> Capability:
@@ -56,21 +58,13 @@ def _any_of(grant: Grant, spec: OpSpec) -> Capability:
     for capability in grant.capabilities:
         if capability.family == family:
             return capability
-    raise _denied(grant, spec.name, Capability(family))
+    raise _missing(grant, spec.name, Capability(family))
 
 
-def _denied(grant: Grant, op: str, missing: Capability) -> OpDenied:
-    return OpDenied(
-        op,
-        f"`{missing}` is not granted (granted: {grant or 'nothing'})",
-        hint=f"grant it with {granting(missing)}; a skill asks for it under `sideband.capabilities` in its SKILL.md",
-    )
+def _missing(grant: Grant, op: str, missing: Capability) -> OpDenied:
+    hint = f"grant it with {granting(missing)}; a skill asks for it under `sideband.capabilities` in its SKILL.md"
+    return _denied(grant, op, f"`{missing}`", hint)
 
 
-def _too_long(grant: Grant, op: str, field: str, length: int) -> OpDenied:
-    # Left out whole: its beginning could end with half a secret.
-    return OpDenied(
-        op,
-        f"`{field}` with a value of {length:,} characters is not granted (granted: {grant or 'nothing'})",
-        hint="ask for something with a shorter name",
-    )
+def _denied(grant: Grant, op: str, what: str, hint: str) -> OpDenied:
+    return OpDenied(op, f"{what} is not granted (granted: {grant or 'nothing'})", hint=hint)

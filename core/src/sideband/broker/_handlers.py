@@ -13,7 +13,6 @@ from anyio.lowlevel import checkpoint
 from ..ops import OpCancelled, OpError, OpTimeout
 from ._context import DispatchContext
 from ._dispatch import Dispatch
-from ._errors import as_op_error
 
 __all__ = ["run_handler"]
 
@@ -36,30 +35,26 @@ async def run_handler(dispatch: Dispatch, context: DispatchContext, limit: float
             result = await dispatch.found.spec.handler(dispatch.params, context)
             await context.emit_rest()
         except Exception as raised:  # noqa: BLE001  whatever a handler raises becomes one typed error
-            error = _typed(dispatch, raised)
+            error = dispatch.error(raised)
         except get_cancelled_exc_class():
             if scope.cancel_called or not _cancelled_by_handler():
                 raise
             error = OpCancelled(dispatch.op, "its handler cancelled itself")
         except (SystemExit, GeneratorExit) as raised:
             # A plugin does not get to end the host.
-            error = _typed(dispatch, RuntimeError(f"it raised {type(raised).__name__}"))
+            error = dispatch.error(RuntimeError(f"it raised {type(raised).__name__}"))
         except BaseExceptionGroup as group:
             _, staying = group.split((SystemExit, GeneratorExit))
             cancelled, others = staying.split(get_cancelled_exc_class()) if staying else (None, None)
             if (staying is group and cancelled is None) or not isinstance(others, ExceptionGroup | None):
                 raise
-            error = _typed(dispatch, others or RuntimeError("its tasks were ended"))
+            error = dispatch.error(others or RuntimeError("its tasks were ended"))
             # trio hands over a cancellation together with what was raised on the way out. Whoever cancelled
             # does so again here, and sees his own cancellation only.
             await checkpoint()
     if scope.cancelled_caught or (error is not None and scope.cancel_called):
         error = OpTimeout(dispatch.op, limit)
     return result, error
-
-
-def _typed(dispatch: Dispatch, raised: Exception) -> OpError:
-    return as_op_error(raised, op=dispatch.op, plugin=dispatch.plugin)
 
 
 def _cancelled_by_handler() -> bool:

@@ -101,27 +101,23 @@ class EffectRecorder:
 
     async def done(self, dispatch: Dispatch, result: Any, size: int) -> None:
         """Record a result. It is kept if the effect has a key."""
-        with CancelScope(shield=True):
-            await self._outcome(dispatch, "done", size=size, result=result if dispatch.key else None)
+        await self._outcome(dispatch, "done", size=size, result=result if dispatch.key else None)
 
     async def settle(self, dispatch: Dispatch, status: Status, error: OpError) -> OpError:
         """Record how an effect that was begun ended without a result, and return the error to answer with."""
         self._redactor.error(error)
-        with CancelScope(shield=True):
-            await self._outcome(dispatch, status, error=error)
+        await self._outcome(dispatch, status, error=error)
         return error
 
     async def refuse(self, dispatch: Dispatch, error: OpError) -> None:
         """Record a dispatch that was ended before it became an effect: an outcome without intent."""
-        self._redactor.error(error)
         status: Status = "failed"
         if isinstance(error, OpDenied):
             status = "denied"
         elif isinstance(error, OpCancelled):
             status = "cancelled"
         dispatch.key = None
-        with CancelScope(shield=True):
-            await self._outcome(dispatch, status, error=error)
+        await self.settle(dispatch, status, error)
 
     async def of_worker(self, op: str, origin: Origin, code: str, message: str) -> None:
         """Record something that a worker tried and that never became a dispatch."""
@@ -138,16 +134,13 @@ class EffectRecorder:
     async def _outcome(
         self, dispatch: Dispatch, status: Status, *, error: OpError | None = None, size: int = 0, result: Any = None
     ) -> None:
-        spec = dispatch.bound.spec if dispatch.bound else None
-        milliseconds = round((perf_counter() - dispatch.started) * 1000, 3)
-        data = error.as_dict() if error else None
         outcome = Outcome(
             effect=dispatch.effect,
             key=dispatch.key,
             op=self._redactor.text(dispatch.op)[:200],
             status=status,
-            error=data,
-            ms=milliseconds,
+            error=error.as_dict() if error else None,
+            ms=round((perf_counter() - dispatch.started) * 1000, 3),
             bytes=size,
             result=result,
             note=dispatch.note,
@@ -164,20 +157,20 @@ class EffectRecorder:
                 isolation=dispatch.call.isolation,
                 within=dispatch.within,
             )
-        await self._ledger.outcome(outcome, durable=dispatch.key is not None)
-        if dispatch.key is not None:
-            certain = status == "done" or (error is not None and error.nothing_happened)
-            certain = certain or (spec is not None and spec.idempotent)
-            await self._claims.settle(dispatch.key, status if certain else "unknown", result)
-        await self._tell(dispatch, status, milliseconds, data, size)
+        with CancelScope(shield=True):
+            await self._ledger.outcome(outcome, durable=dispatch.key is not None)
+            if dispatch.key is not None:
+                certain = status == "done" or dispatch.found.spec.idempotent
+                certain = certain or (error is not None and error.nothing_happened)
+                await self._claims.settle(dispatch.key, status if certain else "unknown", result)
+            await self._tell(dispatch, outcome)
 
-    async def _tell(
-        self, dispatch: Dispatch, status: Status, ms: float, error: dict[str, Any] | None, size: int
-    ) -> None:
+    async def _tell(self, dispatch: Dispatch, outcome: Outcome) -> None:
+        error, ms = outcome.error, outcome.ms or 0.0
         if dispatch.call.on_effect is not None:
-            decision = error["message"] if error and status == "denied" else " ".join(dispatch.covering) or "needs none"
-            op = self._redactor.text(dispatch.op)
-            report = EffectReport(dispatch.effect, op, status, decision, ms, dispatch.recorded, error)
+            allowed_by = " ".join(dispatch.covering) or "needs none"
+            decision = error["message"] if error and outcome.status == "denied" else allowed_by
+            report = EffectReport(outcome.effect, outcome.op, outcome.status, decision, ms, dispatch.recorded, error)
             try:
                 dispatch.call.on_effect(report)
             except Exception as raised:  # noqa: BLE001  whoever watches must not change what is watched
@@ -186,9 +179,9 @@ class EffectRecorder:
         if hooks.has("effect"):
             await hooks.observe(
                 Effect(
-                    effect=dispatch.effect,
-                    op=self._redactor.text(dispatch.op),
-                    status=status,
+                    effect=outcome.effect,
+                    op=outcome.op,
+                    status=outcome.status,
                     level=dispatch.level or Level.SAFE,
                     origin=dispatch.origin,
                     params=dispatch.recorded,
@@ -196,7 +189,7 @@ class EffectRecorder:
                     decisions=dispatch.decisions,
                     error=error,
                     ms=ms,
-                    bytes=size,
+                    bytes=outcome.bytes,
                     isolation=dispatch.call.isolation,
                 )
             )

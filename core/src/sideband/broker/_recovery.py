@@ -10,7 +10,7 @@ from anyio import current_time, fail_after
 from attrs import frozen
 
 from ..ledger import Intent, Ledger, Outcome, Status
-from ..ops import Grant, OpError, Reconciled, Recorded
+from ..ops import Grant, OpError, Reconciled
 from ._broker import Broker
 from ._call import Call
 from ._claims import Claims
@@ -77,23 +77,10 @@ async def _ask(broker: Broker, intent: Intent) -> Reconciled | None:
         origin=intent.origin,
         deadline=current_time() + _RECONCILE_SECONDS,
     )
-    context = broker.context(bound.plugin, call, op=intent.op, effect=intent.effect, deadline=call.deadline)
     try:
-        return await bound.spec.reconcile(_recorded(intent), context)
+        return await broker.ask(bound.spec.reconcile, bound, call, intent)
     finally:
-        context.end()
         await call.end(lambda error: _log.warning("closing what asking left open failed: %s", type(error).__name__))
-
-
-def _recorded(intent: Intent) -> Recorded:
-    return Recorded(
-        effect=intent.effect,
-        op=intent.op,
-        params=intent.params,
-        key=intent.key,
-        note=intent.note,
-        time=intent.time,
-    )
 
 
 def _outcome(intent: Intent, status: Status, result: object) -> Outcome:

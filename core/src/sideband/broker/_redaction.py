@@ -9,24 +9,23 @@ import re
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, AnyStr
 from urllib.parse import quote, quote_plus
 
+from attrs import frozen
 from pydantic_core import to_jsonable_python
 
 from ..errors import SidebandError
 from ._placeholder import placeholder
-from ._streams import FormIndex
 
-__all__ = ["Redaction", "Unserializable"]
+__all__ = ["SHORTEST", "FormIndex", "Redaction", "Unserializable"]
 
 _HIDDEN = placeholder()
 
-# Shorter values occur in ordinary text by chance; masking them would destroy it and tell more than it hides.
-_SHORTEST = 4
+SHORTEST = 4
+"""Shorter values occur in ordinary text by chance; masking them would destroy it and tell more than it hides."""
 # The encoded middle of a value is only looked for when it is long enough to be no coincidence.
 _SHORTEST_ENCODED = 6
-# Cut here, after redaction, and nowhere before: half a value is not recognised.
 
 _SENSITIVE = frozenset(
     [
@@ -75,6 +74,28 @@ class _NotPlain(Exception):
     """Something else than a text, a number, a truth value, nothing, or a dict or list of these."""
 
 
+@frozen
+class FormIndex:
+    """The forms of known values, by their first characters.
+
+    Attributes:
+        heads: the forms that begin with these four characters.
+        starts: the first one, two and three characters of all forms.
+    """
+
+    heads: Mapping[str, tuple[str, ...]]
+    starts: frozenset[str]
+
+    @classmethod
+    def of(cls, forms: Iterable[str]) -> FormIndex:
+        """The index of these forms."""
+        heads: dict[str, list[str]] = {}
+        for form in forms:
+            heads.setdefault(form[:SHORTEST], []).append(form)
+        starts = frozenset(head[:length] for head in heads for length in range(1, SHORTEST))
+        return cls({head: tuple(found) for head, found in heads.items()}, starts)
+
+
 class Redaction:
     """Knows the secret values of one host, and replaces them by ``[redacted:NAME]`` in text, bytes and JSON data.
 
@@ -117,14 +138,14 @@ class Redaction:
             origins: where it may be sent to, besides those that are known already.
         """
         raw = value.encode() if isinstance(value, str) else bytes(value)
-        if len(raw) < _SHORTEST:
+        if len(raw) < SHORTEST:
             return
         self._origins[raw] = self._origins.get(raw, frozenset()).union(origins)
         if raw in self._names:
             return
         self._names[raw] = name
         mask = placeholder(name)
-        forms = {form for form in _forms(raw) if len(form) >= _SHORTEST}
+        forms = {form for form in _forms(raw) if len(form) >= SHORTEST}
         # The longest first: a form that contains another one must not be cut up by it.
         self._texts = sorted({*self._texts, *((form, mask) for form in forms)}, key=lambda pair: -len(pair[0]))
         self._index = None
@@ -162,20 +183,15 @@ class Redaction:
 
     def text(self, text: str) -> str:
         """``text`` without any known value."""
-        return self.matches(self.values(text))
+        return _masked(text, self._texts, self._patterns)
 
     def values(self, text: str) -> str:
         """``text`` without any known value, whatever patterns say."""
-        for form, mask in self._texts:
-            if form in text:
-                text = text.replace(form, mask)
-        return text
+        return _masked(text, self._texts, ())
 
     def matches(self, text: str) -> str:
         """``text`` without what the patterns match."""
-        for pattern, mask in self._patterns:
-            text = pattern.sub(mask, text)
-        return text
+        return _masked(text, (), self._patterns)
 
     def spans(self, text: str) -> Sequence[tuple[int, int]] | None:
         """From where to where the patterns match; ``None`` if there are no patterns."""
@@ -247,7 +263,7 @@ class Redaction:
         if isinstance(value, (list, tuple)):
             return [self._walk(item, sensitive_keys, where) for item in value]
         if isinstance(value, (bytes, bytearray, memoryview)):
-            return self._raw(bytes(value))
+            return _masked(bytes(value), self._bytes, self._byte_patterns)
         try:
             plain = to_jsonable_python(value)
         except ValueError as error:
@@ -267,13 +283,16 @@ class Redaction:
             return placeholder(name)
         return number
 
-    def _raw(self, raw: bytes) -> bytes:
-        for form, mask in self._bytes:
-            if form in raw:
-                raw = raw.replace(form, mask)
-        for pattern, mask in self._byte_patterns:
-            raw = pattern.sub(mask, raw)
-        return raw
+
+def _masked(
+    text: AnyStr, forms: Iterable[tuple[AnyStr, AnyStr]], patterns: Iterable[tuple[re.Pattern[AnyStr], AnyStr]]
+) -> AnyStr:
+    for form, mask in forms:
+        if form in text:
+            text = text.replace(form, mask)
+    for pattern, mask in patterns:
+        text = pattern.sub(mask, text)
+    return text
 
 
 def _numbers(raw: bytes) -> Iterator[float]:

@@ -2,57 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from ._placeholder import placeholder
+from ._redaction import SHORTEST, FormIndex, Redaction
 
-__all__ = ["FormIndex", "PartRedaction", "TextRedaction"]
+__all__ = ["PartRedaction", "TextRedaction"]
 
-_HEAD = 4
-"""No form of a value is shorter; see the redactor."""
 _PIECE = 16_384
 _LONGEST_HELD = 65_536
 _LONGEST_MATCH = 256
 _MOST_TEXTS = 256
 _TEXTS = ("text", "arguments")
-
-
-@frozen
-class FormIndex:
-    """The forms of known values, by their first characters.
-
-    Attributes:
-        heads: the forms that begin with these four characters.
-        starts: the first one, two and three characters of all forms.
-    """
-
-    heads: Mapping[str, tuple[str, ...]]
-    starts: frozenset[str]
-
-    @classmethod
-    def of(cls, forms: Iterator[str]) -> FormIndex:
-        """The index of these forms."""
-        heads: dict[str, list[str]] = {}
-        for form in forms:
-            heads.setdefault(form[:_HEAD], []).append(form)
-        starts = frozenset(head[:length] for head in heads for length in range(1, _HEAD))
-        return cls({head: tuple(found) for head, found in heads.items()}, starts)
-
-
-class _Redactor(Protocol):
-    @property
-    def index(self) -> FormIndex: ...
-
-    def values(self, text: str) -> str: ...
-
-    def matches(self, text: str) -> str: ...
-
-    def spans(self, text: str) -> Sequence[tuple[int, int]] | None: ...
-
-    def data(self, value: Any) -> Any: ...
 
 
 @define(eq=False)
@@ -68,7 +32,7 @@ class TextRedaction:
         redactor: knows the values; also those that become known meanwhile.
     """
 
-    _redactor: _Redactor
+    _redactor: Redaction
     _text: str = ""  # came, and was not given out
     _index: FormIndex | None = None
     # Before this place, nothing begins any more that is not complete.
@@ -105,7 +69,7 @@ class TextRedaction:
     def _scan(self, index: FormIndex) -> None:
         text, heads, starts = self._text, index.heads, index.starts
         for at in range(self._at, len(text)) if heads else ():
-            head = text[at : at + _HEAD]
+            head = text[at : at + SHORTEST]
             known = heads.get(head)
             if head in starts or (known and self._waits(at, known)):
                 self._at = at
@@ -164,7 +128,7 @@ class PartRedaction:
         redactor: knows the values.
     """
 
-    _redactor: _Redactor
+    _redactor: Redaction
     _type: Any = None
     _texts: dict[tuple[str, str], tuple[dict[str, Any], TextRedaction]] = field(factory=dict, init=False)
 

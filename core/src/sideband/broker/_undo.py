@@ -9,7 +9,7 @@ from attrs import field, frozen
 
 from ..errors import SidebandError
 from ..ledger import EffectRecord, Ledger, find, query
-from ..ops import Level, OpSpec, Recorded, Undo
+from ..ops import Level, OpSpec, Undo
 from ._broker import Broker
 from ._call import Call
 from ._errors import EffectMissing, as_op_error
@@ -130,31 +130,15 @@ async def _plan(broker: Broker, call: Call, record: EffectRecord) -> Undo:
     bound = await broker.ops.get(record.op)
     if bound.spec.undo is None:
         return Undo(remains=(_no_way_back(bound.spec, bound.plugin.record.name),))
-    context = broker.context(bound.plugin, call, op=record.op, effect=record.effect, deadline=call.deadline)
     try:
-        return await bound.spec.undo(_recorded(record), context)
+        return await broker.ask(bound.spec.undo, bound, call, record)
     except Exception as raised:  # noqa: BLE001  whatever a plan raises becomes one typed error
         error = as_op_error(raised, op=record.op, plugin=bound.plugin.record.name)
         broker.redactor.error(error)
         raise error from None
-    finally:
-        context.end()
 
 
 def _no_way_back(spec: OpSpec, plugin: str) -> str:
     if spec.level <= Level.MONITORED:
         return f"there is nothing to take back: {spec.name} changes nothing"
     return f"the plugin `{plugin}` knows no way to take {spec.name} back"
-
-
-def _recorded(record: EffectRecord) -> Recorded:
-    return Recorded(
-        effect=record.effect,
-        op=record.op,
-        params=record.params,
-        key=record.key,
-        note=record.note,
-        status=record.status,
-        result=record.result,
-        time=record.time,
-    )

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from attrs import define, evolve, field
+from attrs import Factory, define, evolve, field
 
 from ..state import FileLock, sync_folder
 from ._errors import LedgerDamaged, LedgerError, LedgerUnwritable
@@ -50,17 +50,13 @@ class Chain:
     host: str
     rotate_bytes: int
     head: Head = _EMPTY
-    lock: FileLock = field(init=False)
+    lock: FileLock = field(init=False, default=Factory(lambda self: folder_lock(self.folder), takes_self=True))
     written: int = field(default=0, init=False)
     lost: Head | None = field(default=None, init=False)
     headless: bool = field(default=False, init=False)
     _descriptor: int | None = field(default=None, init=False)
     _rotated: bool = field(default=False, init=False)
     _notices: list[dict[str, Any]] = field(factory=list, init=False)
-
-    @lock.default
-    def _make_lock(self) -> FileLock:
-        return folder_lock(self.folder)
 
     def prepare(self) -> None:
         """Make the folder."""
@@ -79,23 +75,20 @@ class Chain:
         try:
             if not self.lock.try_acquire():
                 return False
-        except OSError as error:
-            raise LedgerUnwritable(self.folder, error) from error
-        try:
-            self.append_locked(entries)
-        finally:
-            self.lock.release()
-        return True
-
-    def append_locked(self, entries: Sequence[Mapping[str, Any]]) -> None:
-        """``append`` for a caller that holds the lock."""
-        try:
-            self._catch_up()
-            self._write(entries)
+            try:
+                self.append_locked(entries)
+            finally:
+                self.lock.release()
         except LedgerError:
             raise
         except OSError as error:
             raise LedgerUnwritable(self.folder, error) from error
+        return True
+
+    def append_locked(self, entries: Sequence[Mapping[str, Any]]) -> None:
+        """``append`` for a caller that holds the lock, and for which the system's errors are told as ours."""
+        self._catch_up()
+        self._write(entries)
 
     def duplicate(self) -> int | None:
         """A descriptor of the current segment for whoever syncs it; the caller closes it."""
@@ -131,9 +124,11 @@ class Chain:
         # A segment that was made but never written to leaves the end in the one before it.
         for number in reversed(numbers):
             if self._resume_in(number):
-                self._note_lost_head()
-                return
-        self._descriptor = self._create(self.head.segment)
+                if self.headless:
+                    self._notices.append({"kind": "recovery", "host": self.host, "problem": "head"})
+                break
+        else:
+            self._descriptor = self._create(self.head.segment)
         self.headless = False
 
     def _resume_in(self, number: int) -> bool:
@@ -151,11 +146,6 @@ class Chain:
             if self._descriptor is None:
                 os.close(descriptor)
         return self._descriptor is not None
-
-    def _note_lost_head(self) -> None:
-        if self.headless:
-            self._notices.append({"kind": "recovery", "host": self.host, "problem": "head"})
-        self.headless = False
 
     def _last(self, number: int, raw: bytes) -> LedgerLine:
         path = segment_path(self.folder, number)

@@ -11,10 +11,9 @@ from ..ops import Level, Origin
 from ._fields import line_fields, read_fields
 from ._lines import LedgerLine
 
-__all__ = ["STATUSES", "EffectRecord", "Intent", "LedgerEntry", "Outcome", "Status"]
+__all__ = ["EffectRecord", "Intent", "LedgerEntry", "Outcome", "Status"]
 
 Status = Literal["done", "failed", "denied", "cancelled", "unknown"]
-STATUSES: tuple[Status, ...] = ("done", "failed", "denied", "cancelled", "unknown")
 
 
 @frozen(kw_only=True)
@@ -114,8 +113,8 @@ class LedgerEntry:
 
 
 @frozen(kw_only=True)
-class EffectRecord:
-    """Everything that the ledger says about one effect.
+class EffectRecord(Intent):
+    """Everything that the ledger says about one effect: its intent, and what became of it.
 
     Attributes:
         status: how it ended; ``None`` while nothing says so.
@@ -125,22 +124,11 @@ class EffectRecord:
 
     effect: str = ""
     op: str = ""
-    time: str = ""
     status: Status | None = None
-    key: str | None = None
-    params: Mapping[str, Any] = field(factory=dict)
-    grant: tuple[str, ...] = ()
-    granted_by: tuple[str, ...] = ()
-    within: str | None = None
-    origin: Origin = field(factory=Origin)
-    level: Level | None = None
-    decisions: tuple[Mapping[str, Any], ...] = ()
-    isolation: str | None = None
     error: Mapping[str, Any] | None = None
     ms: float | None = None
     bytes: int | None = None
     result: Any = None
-    note: Mapping[str, Any] = field(factory=dict)
     entries: tuple[LedgerEntry, ...] = field(default=(), repr=False)
 
     @classmethod
@@ -179,8 +167,3 @@ def outcome_fields(outcome: Outcome, *, follows: bool) -> dict[str, Any]:
     if outcome.key is None:
         fields.pop("result", None)
     return fields
-
-
-def intent_of(fields: Mapping[str, Any]) -> Intent:
-    """The intent that a line's fields describe."""
-    return Intent(**{"effect": "", "op": "", **read_fields(Intent, fields)})

@@ -13,16 +13,15 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 
 from ..state import try_lock
-from ._entries import Intent, intent_of
+from ._entries import EffectRecord, LedgerEntry
 from ._lines import LineInvalid, parse
-from ._segments import lines, make_folder, segment_numbers
+from ._segments import lines_from, make_folder
 
 __all__ = ["DeadHost", "HostFile", "adopt_dead_hosts", "is_alive", "new_host_id"]
 
@@ -90,7 +89,17 @@ class DeadHost:
     name: str
     file: HostFile
     mark: Mark
-    unsettled: dict[str, Intent] = field(factory=dict)
+    unsettled: dict[str, EffectRecord] = field(factory=dict)
+
+    def take(self, entry: LedgerEntry) -> None:
+        """Note what a line says, if it is about an effect of this host."""
+        effect = str(entry.fields.get("effect", ""))
+        if entry.kind == "intent" and effect.startswith(f"{self.name}-"):
+            self.unsettled[effect] = EffectRecord.from_entries((entry,))
+        elif entry.kind == "note" and effect in self.unsettled:
+            self.unsettled[effect] = EffectRecord.from_entries((*self.unsettled[effect].entries, entry))
+        elif entry.kind == "outcome":
+            self.settle(effect)
 
     def settle(self, effect: str) -> bool:
         """Note that an effect got its outcome; whether it was one of this host."""
@@ -121,31 +130,10 @@ def adopt_dead_hosts(folder: Path) -> list[DeadHost]:
 def find_unsettled(folder: Path, dead: DeadHost) -> None:
     """Read the ledger from the mark of ``dead`` on, and note its intents without outcome."""
     needle = b'"effect":"' + dead.name.encode("ascii") + b"-"
-    for raw in _lines_from(folder, dead.mark):
+    for _, _, raw in lines_from(folder, dead.mark.segment, dead.mark.offset):
         if needle in raw:
             with suppress(LineInvalid):
-                _note(dead, raw)
-
-
-def _note(dead: DeadHost, raw: bytes) -> None:
-    line = parse(raw)
-    effect = str(line.fields.get("effect", ""))
-    if not effect.startswith(f"{dead.name}-"):
-        return
-    if line.kind == "intent":
-        dead.unsettled[effect] = intent_of(line.fields)
-    elif line.kind == "note" and effect in dead.unsettled:
-        dead.unsettled[effect] = evolve(dead.unsettled[effect], note=intent_of(line.fields).note)
-    elif line.kind == "outcome":
-        dead.unsettled.pop(effect, None)
-
-
-def _lines_from(folder: Path, mark: Mark) -> Iterator[bytes]:
-    for number in segment_numbers(folder):
-        if number >= mark.segment:
-            start = mark.offset if number == mark.segment else 0
-            for _, raw in lines(folder, number, start):
-                yield raw
+                dead.take(LedgerEntry.from_line(parse(raw)))
 
 
 def _adopt(path: Path) -> DeadHost | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from ._segments import line_at, lines, segment_numbers
+from ._segments import line_at, lines_from
 
 __all__ = ["Filter", "Index", "Row"]
 
@@ -72,21 +72,20 @@ class Row:
 
 @frozen(kw_only=True)
 class Filter:
-    """What the effects that are asked for have in common; ``None`` means any."""
+    """What the effects that are asked for have in common; ``None`` means any.
 
-    op: str | None = None
-    skill: str | None = None
-    status: str | None = None
-    since: str | None = None
-    until: str | None = None
-    effect: str | None = None
-    key: str | None = None
-    principal: str | None = None
-    session: str | None = None
-    run: str | None = None
-    step: str | None = None
-    parent: str | None = None
-    tool: str | None = None
+    Args:
+        exact: columns, each with the value that it must have.
+    """
+
+    op: str | None
+    skill: str | None
+    tool: str | None
+    step: str | None
+    status: str | None
+    since: str | None
+    until: str | None
+    exact: Mapping[str, str | None]
 
     def conditions(self) -> Iterator[tuple[str, Sequence[Any]]]:
         """SQL conditions, each with its values."""
@@ -110,8 +109,7 @@ class Filter:
             yield "time >= ?", (self.since,)
         if self.until is not None:
             yield "time < ?", (self.until,)
-        for column in ("effect", "key", "principal", "session", "run", "parent"):
-            value = getattr(self, column)
+        for column, value in self.exact.items():
             if value is not None:
                 yield f"{column} = ?", (_text(value),)
 
@@ -209,19 +207,13 @@ class Index:
 
     def _step(self) -> bool:
         """Take in the next lines; whether there may be more."""
-        self._database.execute("BEGIN IMMEDIATE")
-        try:
+        with self._database:
+            self._database.execute("BEGIN IMMEDIATE")
             # Another process may have come further since.
-            more = self._take_in(self._position())
-            self._database.execute("COMMIT")
-        except BaseException:
-            if self._database.in_transaction:
-                self._database.execute("ROLLBACK")
-            raise
-        return more
+            return self._take_in(self._position())
 
     def _take_in(self, position: _Position) -> bool:
-        found = list(islice(_lines_after(self.folder, position), _LINES_A_STEP))
+        found = list(islice(lines_from(self.folder, position.segment, position.end), _LINES_A_STEP))
         if found:
             rows = (_row(*line) for line in found)
             self._database.executemany(_INSERT, [row for row in rows if row is not None])
@@ -231,14 +223,6 @@ class Index:
                 (segment, start, start + len(raw) + 1, sha256(raw).hexdigest()),
             )
         return len(found) == _LINES_A_STEP
-
-
-def _lines_after(folder: Path, position: _Position) -> Iterator[tuple[int, int, bytes]]:
-    for number in segment_numbers(folder):
-        if number >= position.segment:
-            begin = position.end if number == position.segment else 0
-            for start, raw in lines(folder, number, begin):
-                yield number, start, raw
 
 
 def _row(segment: int, start: int, raw: bytes) -> tuple[str | int | None, ...] | None:

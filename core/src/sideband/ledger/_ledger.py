@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -17,7 +17,7 @@ from ..store import Store
 from ._chain import Chain
 from ._commit import GroupCommit
 from ._entries import Intent, Outcome, intent_fields, note_fields, outcome_fields
-from ._errors import LedgerClosed, LedgerError, LedgerUnwritable
+from ._errors import LedgerClosed, LedgerError
 from ._head import load_head, save_head
 from ._hosts import DeadHost, HostFile, Mark, adopt_dead_hosts, find_unsettled, is_alive, new_host_id
 from ._lines import Head
@@ -74,12 +74,12 @@ class Ledger:
         self._file: HostFile | None = None
         self._beginning = anyio.Lock()
         self._changed = anyio.Event()
-        self._context = self._open()
         self._entered = False
         self._begun = False
 
     async def __aenter__(self) -> Self:
-        await self._context.__aenter__()
+        self._tasks = await anyio.create_task_group().__aenter__()
+        self._tasks.start_soon(self._keep_head)
         self._entered = True
         return self
 
@@ -87,8 +87,13 @@ class Ledger:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._entered = False
-        # The body's exception is none of the background task's business, and would come back in a group.
-        await self._context.__aexit__(None, None, None)
+        self._tasks.cancel_scope.cancel()
+        try:
+            # The body's exception is none of the background task's business, and would come back in a group.
+            await self._tasks.__aexit__(None, None, None)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._finish()
 
     def new_effect_id(self) -> str:
         """An id that no other effect of any host has."""
@@ -202,10 +207,7 @@ class Ledger:
         else:
             self._chain.head = stored
         async with held(self._chain.lock, self._lock_timeout):
-            try:
-                self._file = HostFile.create(self.folder, self.host)
-            except OSError as error:
-                raise LedgerUnwritable(self.folder, error) from error
+            self._file = HostFile.create(self.folder, self.host)
 
     async def _append(self, entry: Mapping[str, Any], *, durable: bool) -> None:
         self._check_open()
@@ -219,17 +221,6 @@ class Ledger:
         """Write them once another host, which is writing, is done."""
         async with held(self._chain.lock, self._lock_timeout):
             self._chain.append_locked(entries)
-
-    @asynccontextmanager
-    async def _open(self) -> AsyncIterator[None]:
-        try:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._keep_head)
-                yield
-                tasks.cancel_scope.cancel()
-        finally:
-            with anyio.CancelScope(shield=True):
-                await self._finish()
 
     async def _keep_head(self) -> None:
         while True:

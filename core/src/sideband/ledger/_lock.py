@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from ..state import FileLock
-from ._errors import LedgerBusy, LedgerUnwritable
+from ._errors import LedgerBusy, LedgerError, LedgerUnwritable
 
 __all__ = ["folder_lock", "held"]
 
@@ -23,16 +23,17 @@ async def held(lock: FileLock, patience: float) -> AsyncIterator[None]:
 
     Raises:
         LedgerBusy: it was not free within ``patience`` seconds.
-        LedgerUnwritable: it can't be locked.
+        LedgerUnwritable: it can't be locked, or the system refused what was done inside.
     """
     folder = lock.path.parent
     try:
-        taken = await lock.acquire_async(patience)
+        if not await lock.acquire_async(patience):
+            raise LedgerBusy(folder, patience)
+        try:
+            yield
+        finally:
+            lock.release()
+    except LedgerError:
+        raise
     except OSError as error:
         raise LedgerUnwritable(folder, error) from error
-    if not taken:
-        raise LedgerBusy(folder, patience)
-    try:
-        yield
-    finally:
-        lock.release()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
@@ -83,21 +85,9 @@ async def query(
     Raises:
         LedgerIndexFailed: the index can't be built, for lack of room or rights.
     """
-    wanted = Filter(
-        op=op,
-        skill=skill,
-        status=status,
-        since=_utc(since),
-        until=_utc(until),
-        effect=effect,
-        key=key,
-        principal=principal,
-        session=session,
-        run=run,
-        step=step,
-        parent=parent,
-        tool=tool,
-    )
+    exact = {"effect": effect, "key": key, "principal": principal, "session": session, "run": run, "parent": parent}
+    start, end = _utc(since), _utc(until)
+    wanted = Filter(op=op, skill=skill, tool=tool, step=step, status=status, since=start, until=end, exact=exact)
     if not await to_thread.run_sync(segment_numbers, folder):
         return ()
     try:
@@ -124,25 +114,19 @@ async def _search(folder: Path, wanted: Filter, text: str | None, limit: int) ->
 
 
 def _select(index: Index, wanted: Filter, text: str | None, limit: int) -> tuple[EffectRecord, ...]:
-    rows = iter(index.rows(wanted, limit)) if text is None else _rows_with(index, wanted, text)
-    found: list[EffectRecord] = []
-    for row in rows:
-        if len(found) == limit:
-            break
-        found.append(_record(index.folder, row))
-    return tuple(found)
+    rows = index.rows(wanted, limit) if text is None else islice(_rows_with(index, wanted, text), limit)
+    return tuple(_record(index.folder, row) for row in rows)
 
 
 def _rows_with(index: Index, wanted: Filter, text: str) -> Iterator[Row]:
     """The rows of effects that have ``text`` in a line, newest line first, each once."""
     needle = json.dumps(text)[1:-1].encode("ascii")
     seen = set()
-    for number in reversed(segment_numbers(index.folder)):
-        for raw in lines_backwards(index.folder, number, needle):
-            effect = _effect(raw)
-            if effect and effect not in seen and wanted.effect in {None, effect}:
-                seen.add(effect)
-                yield from index.rows(evolve(wanted, effect=effect), 1)
+    for raw in lines_backwards(index.folder, needle):
+        effect = _effect(raw)
+        if effect and effect not in seen and wanted.exact["effect"] in {None, effect}:
+            seen.add(effect)
+            yield from index.rows(evolve(wanted, exact={**wanted.exact, "effect": effect}), 1)
 
 
 def _effect(raw: bytes) -> str | None:
@@ -165,14 +149,11 @@ def _record(folder: Path, row: Row) -> EffectRecord:
 
 def _tail(folder: Path, count: int, after: int) -> tuple[LedgerEntry, ...]:
     found: list[LedgerEntry] = []
-    for number in reversed(segment_numbers(folder)):
-        for raw in lines_backwards(folder, number):
-            try:
-                entry = LedgerEntry.from_line(parse(raw))
-            except LineInvalid:
-                continue
+    for raw in lines_backwards(folder):
+        with suppress(LineInvalid):
+            entry = LedgerEntry.from_line(parse(raw))
             if len(found) == count or entry.seq <= after:
-                return tuple(reversed(found))
+                break
             found.append(entry)
     return tuple(reversed(found))
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Generator, Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 
 from attrs import frozen
 
-from ._lines import Head, LedgerLine, LineInvalid, parse
+from ._lines import Head, LineInvalid, parse
 
 __all__ = [
     "Tail",
@@ -16,6 +18,7 @@ __all__ = [
     "line_at",
     "lines",
     "lines_backwards",
+    "lines_from",
     "make_folder",
     "open_segment",
     "read_tail",
@@ -26,7 +29,6 @@ __all__ = [
 _SUFFIX = ".jsonl"
 _BLOCK = 64 * 1024
 _LONG_BLOCK = 1024 * 1024
-_SHORT_BLOCK = 4 * 1024
 
 
 @frozen
@@ -65,9 +67,9 @@ def open_segment(folder: Path, number: int, flags: int) -> int:
     return os.open(segment_path(folder, number), flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 
 
-def read_tail(descriptor: int) -> Tail:
-    """Find the end of a segment by reading it backwards."""
-    size = os.fstat(descriptor).st_size
+def read_tail(descriptor: int, most: int = sys.maxsize) -> Tail:
+    """Find the end of a segment, or of its first ``most`` bytes, by reading it backwards."""
+    size = min(most, os.fstat(descriptor).st_size)
     start, data = size, b""
     while start > 0:
         block = min(_BLOCK, start)
@@ -89,12 +91,27 @@ def contains(folder: Path, head: Head) -> bool:
     except FileNotFoundError:
         return False
     try:
-        return _line_ending_at(descriptor, head.size, head)
+        tail = read_tail(descriptor, head.size)
     finally:
         os.close(descriptor)
+    if tail.line is None or tail.end != head.size:
+        return False
+    try:
+        line = parse(tail.line)
+    except LineInvalid:
+        return False
+    return line.intact and line.hash == head.hash and line.seq == head.seq
 
 
-def lines(folder: Path, number: int, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
+def lines_from(folder: Path, segment: int, start: int) -> Iterator[tuple[int, int, bytes]]:
+    """The whole lines of a ledger from byte ``start`` of a segment on, each with its segment and where it begins."""
+    for number in segment_numbers(folder):
+        if number >= segment:
+            for begin, raw in lines(folder, number, start if number == segment else 0):
+                yield number, begin, raw
+
+
+def lines(folder: Path, number: int, start: int = 0, stop: int | None = None) -> Generator[tuple[int, bytes]]:
     """The whole lines of a segment from byte ``start`` to ``stop``, each with where it begins, without newline.
 
     A torn last line is left out.
@@ -109,8 +126,21 @@ def lines(folder: Path, number: int, start: int = 0, stop: int | None = None) ->
             start = end
 
 
-def lines_backwards(folder: Path, number: int, needle: bytes = b"") -> Iterator[bytes]:
-    """The whole lines of a segment, last first, without newline; only those with ``needle`` in them."""
+def line_at(folder: Path, number: int, start: int) -> bytes | None:
+    """The line that begins at byte ``start``, without newline; ``None`` if there is none."""
+    with suppress(FileNotFoundError), closing(lines(folder, number, start)) as found:
+        for _, raw in found:
+            return raw
+    return None
+
+
+def lines_backwards(folder: Path, needle: bytes = b"") -> Iterator[bytes]:
+    """The whole lines of a ledger, last first, without newline; only those with ``needle`` in them."""
+    for number in reversed(segment_numbers(folder)):
+        yield from _segment_backwards(folder, number, needle)
+
+
+def _segment_backwards(folder: Path, number: int, needle: bytes) -> Iterator[bytes]:
     descriptor = open_segment(folder, number, os.O_RDONLY)
     try:
         position, rest = read_tail(descriptor).end, b""
@@ -127,43 +157,3 @@ def lines_backwards(folder: Path, number: int, needle: bytes = b"") -> Iterator[
                 yield from (line for line in reversed(whole.split(b"\n")[:-1]) if needle in line)
     finally:
         os.close(descriptor)
-
-
-def line_at(folder: Path, number: int, start: int) -> bytes | None:
-    """The line that begins at byte ``start``, without newline; ``None`` if there is none."""
-    try:
-        descriptor = open_segment(folder, number, os.O_RDONLY)
-    except FileNotFoundError:
-        return None
-    try:
-        data = b""
-        while block := os.pread(descriptor, _SHORT_BLOCK + len(data), start + len(data)):
-            data += block
-            end = data.find(b"\n")
-            if end >= 0:
-                return data[:end]
-        return None
-    finally:
-        os.close(descriptor)
-
-
-def _line_ending_at(descriptor: int, end: int, head: Head) -> bool:
-    start, data = end, b""
-    while start > 0:
-        block = min(_BLOCK, start)
-        start -= block
-        data = os.pread(descriptor, block, start) + data
-        if not data.endswith(b"\n"):
-            return False
-        before = data.rfind(b"\n", 0, -1)
-        if before >= 0 or start == 0:
-            return _is(data[before + 1 : -1], head)
-    return False
-
-
-def _is(raw: bytes, head: Head) -> bool:
-    try:
-        line: LedgerLine = parse(raw)
-    except LineInvalid:
-        return False
-    return line.intact and line.hash == head.hash and line.seq == head.seq

@@ -97,11 +97,7 @@ async def _extents(folder: Path) -> list[tuple[int, int]]:
         return []
     with folder_lock(folder) as lock:
         async with held(lock, _LOCK_PATIENCE):
-            return _sizes(folder)
-
-
-def _sizes(folder: Path) -> list[tuple[int, int]]:
-    return [(number, segment_path(folder, number).stat().st_size) for number in segment_numbers(folder)]
+            return [(number, segment_path(folder, number).stat().st_size) for number in segment_numbers(folder)]
 
 
 @define
