@@ -16,8 +16,8 @@ from sideband.workers._watchdog import _IDLE_SECONDS
 from sideband.workers._worker import _WATCH_SECONDS
 from sideband.workers.runtime import MAX_FRAME, MAX_NESTING, MAX_VALUES
 from sideband_agent._agent import MOST_CHILDREN
-from sideband_agent._compacting import _USUAL_WINDOW
-from sideband_agent._model_steps import _MOST_CALLS
+from sideband_agent._compaction._compactor import _USUAL_WINDOW
+from sideband_agent._model_steps._model_steps import _MOST_CALLS
 
 from .tables import paragraph, table
 

@@ -1,8 +1,10 @@
 """The agent: runs, turns, sessions, children and budgets. Nothing else in the core imports it."""
 
 from ._agent import Agent
+from ._agent_hooks import Listener
 from ._budget import Allowance, Budget
-from ._compaction import sliding_window
+from ._compaction._file_lists import with_file_lists, without_file_lists
+from ._compaction._preparation import sliding_window
 from ._errors import (
     AgentBusy,
     AgentClosed,
@@ -19,10 +21,8 @@ from ._errors import (
     StructureRefused,
     ToolsUnknown,
 )
-from ._file_lists import with_file_lists, without_file_lists
-from ._listening import Listener
 from ._run import Phase, RunResult, RunStatus
-from ._tool_calls import Approver
+from ._tools._tool_calls import Approver
 
 __all__ = [
     "Agent",

@@ -28,17 +28,17 @@ from sideband.plugins import PluginContext
 from sideband.settings import AgentSettings
 from sideband.tools import ToolView
 
+from ._agent_hooks import Listener, listening
 from ._announcer import Announcer
 from ._budget import Allowance, Budget
 from ._contexts import AgentPluginContext
 from ._errors import AgentBusy, AgentClosed, InputEmpty, ModelMissing, StructureRefused
-from ._leftovers import settle_calls
-from ._listening import Listener, listening
-from ._outputs import Outputs
 from ._queues import Queued, Queues
 from ._run import Phase, RunResult
-from ._tool_calls import Approver
-from ._wiring import Lineage, Wiring, wire
+from ._session_parts import Lineage, Wiring, wire
+from ._tools._long_results import Outputs
+from ._tools._tool_calls import Approver
+from ._tools._unanswered_calls import settle_calls
 from .sessions import CustomEntry, ModelEntry, Session, Sessions
 
 if TYPE_CHECKING:

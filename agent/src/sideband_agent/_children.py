@@ -8,7 +8,7 @@ from ._agent import Agent
 from ._errors import DepthReached, ToolsUnknown
 from ._memory_store import MemoryStore
 from ._run import RunResult
-from ._wiring import Lineage
+from ._session_parts import Lineage
 from .sessions import Sessions
 
 __all__ = ["run_child"]

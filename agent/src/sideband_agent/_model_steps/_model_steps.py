@@ -12,10 +12,10 @@ from sideband.hooks import Compact, GiveUp, HookRegistry, ModelError, ModelSelec
 from sideband.messages import AssistantMessage
 from sideband.ops import OpDenied, OpError
 
-from ._announcer import Announcer
-from ._errors import ModelFailed, RunParked
+from .._announcer import Announcer
+from .._errors import ModelFailed, RunParked
+from .._run import Run
 from ._model_calls import ModelCalls, Question
-from ._run import Run
 
 __all__ = ["ModelSteps"]
 

@@ -24,10 +24,10 @@ from sideband.ops import OpError
 from sideband.suggestions import did_you_mean
 from sideband.tools import Tool, ToolView
 
-from ._announcer import Announcer
-from ._contexts import ToolCallContext
-from ._errors import RunHalted, ToolDenied, ToolRejected
-from ._results import as_parts
+from .._announcer import Announcer
+from .._contexts import ToolCallContext
+from .._errors import RunHalted, ToolDenied, ToolRejected
+from ._result_parts import as_parts
 from ._tool_effects import ToolAnswer, ToolEffects, is_repeatable
 
 __all__ = ["Answers", "Approver", "ToolCalls"]

@@ -9,14 +9,14 @@ from attrs import define, field
 from sideband.errors import SidebandError
 from sideband.hooks import Cancel, Compacted, SavePoint, SessionCompact
 
-from ._compaction import Preparation, carried_requests, fresh_messages, is_due, prepare, sliding_window
-from ._conversation import Conversation
-from ._errors import ModelMissing
-from ._tokens import CHARACTERS_PER_TOKEN, context_tokens
-from .sessions import CompactionEntry
+from .._errors import ModelMissing
+from .._history._tokens import CHARACTERS_PER_TOKEN, context_tokens
+from .._history._visible import Conversation
+from ..sessions import CompactionEntry
+from ._preparation import Preparation, carried_requests, fresh_messages, is_due, prepare, sliding_window
 
 if TYPE_CHECKING:
-    from ._agent import Agent
+    from .._agent import Agent
 
 __all__ = ["Compactor"]
 

@@ -17,10 +17,10 @@ from sideband.plugins import LoadedPlugin, PluginRecord
 from sideband.plugins._bare_context import BareContext
 from sideband.tools import Tool, ToolOutput
 
-from ._contexts import ToolCallContext
-from ._outputs import Outputs
-from ._results import fitted_metadata, fitted_parts
-from ._version import __version__
+from .._contexts import ToolCallContext
+from .._version import __version__
+from ._long_results import Outputs
+from ._result_parts import fitted_metadata, fitted_parts
 
 __all__ = ["Decisions", "ToolAnswer", "ToolEffects", "is_repeatable"]
 

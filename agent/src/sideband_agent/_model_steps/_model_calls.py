@@ -23,9 +23,9 @@ from sideband.messages import AssistantMessage, Message, ToolResultMessage, pars
 from sideband.ops import Capability, EffectUnknown, Grant, Origin
 from sideband.providers import ProviderError
 
-from ._announcer import Announcer
+from .._announcer import Announcer
+from .._history._repair import repair
 from ._fitting import fitted, with_plain_names
-from ._repair import repair
 
 __all__ = ["ModelCalls", "Question"]
 

@@ -15,18 +15,18 @@ from sideband.messages import AssistantMessage, ToolResultMessage, Usage
 from sideband.tools import Tool, ToolView
 
 from ._budget import Allowance, Budget
-from ._compacting import Compactor
+from ._compaction._compactor import Compactor
 from ._contexts import ToolCallContext
-from ._conversation import Conversation
-from ._engine import Engine
-from ._model_calls import ModelCalls, Question
-from ._model_steps import ModelSteps
-from ._outputs import Outputs
-from ._prompts import Prompts
+from ._history._visible import Conversation
+from ._model_steps._model_calls import ModelCalls, Question
+from ._model_steps._model_steps import ModelSteps
 from ._run import Run
-from ._runs import Runs
-from ._tool_calls import ToolCalls
-from ._tool_effects import ToolEffects
+from ._runner import Runs
+from ._system_prompt import Prompts
+from ._tools._long_results import Outputs
+from ._tools._tool_calls import ToolCalls
+from ._tools._tool_effects import ToolEffects
+from ._turns import Engine
 from .sessions import CustomEntry, MessageEntry, RunEntry, Session
 
 if TYPE_CHECKING:

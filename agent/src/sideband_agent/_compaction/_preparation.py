@@ -11,10 +11,10 @@ from sideband.hooks import Compacted, Compaction
 from sideband.messages import Message, ToolResultMessage, UserMessage, to_data
 from sideband.settings import CompactionSettings
 
+from .._history._tokens import estimate
+from ..sessions import BranchSummaryEntry, CompactionEntry, CustomMessageEntry, Entry, MessageEntry
+from ._carried_requests import carried_indexes
 from ._file_lists import NO_FILES, FileLists, files_of, with_file_lists, without_file_lists
-from ._requests import carried_indexes
-from ._tokens import estimate
-from .sessions import BranchSummaryEntry, CompactionEntry, CustomMessageEntry, Entry, MessageEntry
 
 __all__ = ["Preparation", "carried_requests", "fresh_messages", "is_due", "prepare", "sliding_window"]
 

@@ -12,17 +12,17 @@ from attrs import define, field
 from sideband.hooks import MessageEnd, TurnEnd, TurnStart
 from sideband.messages import AssistantMessage, ToolCallPart, to_data
 
-from ._conversation import Conversation, unanswered
 from ._errors import RunParked
+from ._history._visible import Conversation, unanswered
 from ._queues import user_message
 from ._run import Run
 from .sessions import MessageEntry
 
 if TYPE_CHECKING:
     from ._agent import Agent
-    from ._compacting import Compactor
-    from ._model_steps import ModelSteps
-    from ._tool_calls import Answers, ToolCalls
+    from ._compaction._compactor import Compactor
+    from ._model_steps._model_steps import ModelSteps
+    from ._tools._tool_calls import Answers, ToolCalls
 
 __all__ = ["Engine"]
 

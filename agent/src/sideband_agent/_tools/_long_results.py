@@ -8,7 +8,7 @@ from attrs import define, field
 from sideband.store import Store
 from sideband.tools import RESULT_LIMITS
 
-from ._tokens import CHARACTERS_PER_TOKEN
+from .._history._tokens import CHARACTERS_PER_TOKEN
 from ._truncation import cut
 
 __all__ = ["Outputs"]

@@ -9,7 +9,7 @@ from attrs import define, field
 from sideband.hooks import Context, HookRegistry
 from sideband.messages import AssistantMessage, Message, ToolCallPart, ToolResultMessage, parse_messages, to_data
 
-from .sessions import Session
+from ..sessions import Session
 
 __all__ = ["Conversation", "unanswered"]
 

@@ -21,7 +21,7 @@ from .sessions import Entry, MessageEntry, RunEntry
 
 if TYPE_CHECKING:
     from ._agent import Agent
-    from ._engine import Engine
+    from ._turns import Engine
 
 __all__ = ["Runs"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from attrs import frozen
 
+from .._history._tokens import CHARACTERS_PER_TOKEN
 from ._graphemes import nearest_boundary
 from ._json_truncation import cut_json
-from ._tokens import CHARACTERS_PER_TOKEN
 
 __all__ = ["Cut", "cut"]
 

@@ -1,0 +1,1 @@
+"""One step of a model: the call, and what follows when it fails."""
