@@ -128,7 +128,7 @@ async def test_the_tool_of_the_page_copies_tables_and_tells_how_far_it_is(stage,
 
 def test_the_codes_of_results_are_those_of_the_agent(page, root):
     found = set()
-    for path in (root / "core/src/sideband/agent").glob("*.py"):
+    for path in (root / "agent/src/sideband_agent").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 found |= set(re.findall(r"^(?:tool|effect)\.(?!call$)[a-z]+$", node.value))

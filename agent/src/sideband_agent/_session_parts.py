@@ -1,186 +1,211 @@
-"""What an agent needs for one session, put together; made anew whenever it goes over to another session."""
+"""What an agent needs for one session, put together: made anew whenever it goes over to another session."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from datetime import datetime
-from functools import partial
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attrs import define, field, frozen
-from sideband.broker import Progress
-from sideband.host import HostPluginContext
-from sideband.messages import AssistantMessage, ToolResultMessage, Usage
-from sideband.tools import Tool, ToolView
+from attrs import field, frozen
+from sideband.hooks import HookRegistry
+from sideband.settings import AgentSettings
+from sideband.store import Store
+from sideband.tools import ToolView
 
-from ._budget import Allowance, Budget
-from ._compaction._compactor import Compactor
-from ._contexts import ToolCallContext
-from ._history._visible import Conversation
-from ._model_steps._model_calls import ModelCalls, Question
-from ._model_steps._model_steps import ModelSteps
-from ._run import Run
-from ._runner import Runs
-from ._system_prompt import Prompts
-from ._tools._long_results import Outputs
-from ._tools._tool_calls import ToolCalls
-from ._tools._tool_effects import ToolEffects
-from ._turns import Engine
-from .sessions import CustomEntry, MessageEntry, RunEntry, Session
+from ._announcer import Announcer
+from ._budget import Budget
+from ._compaction import Compactor
+from ._contexts import AgentControls
+from ._history import VisibleHistory
+from ._inherited import Inherited
+from ._model_steps import ModelCalls, ModelSteps
+from ._phase import CurrentPhase
+from ._queues import Queues
+from ._runner import Runner
+from ._spending import Spending
+from ._system_prompt import SystemPrompt
+from ._tools import LongResults, OfferedSkills, ToolApprover, ToolCalls, ToolContexts, ToolEffects
+from ._turns import TurnLoop
+from .sessions import Session
 
 if TYPE_CHECKING:
-    from ._agent import Agent
+    from sideband import Host
 
-__all__ = ["Lineage", "Wiring", "wire"]
+__all__ = ["SessionParts", "SessionPartsMaker"]
 
 _log = logging.getLogger("sideband.agent")
 
 
 @frozen
-class Lineage:
-    """What a child has of its parent.
+class SessionParts:
+    """The parts of an agent that belong to one session.
 
     Attributes:
-        depth: how many agents stand above it.
-        call: the tool call that it works for, ``session:run:step`` of its parent; ``None`` if it is no tool's.
-        allowance: its share of the parent's budget.
-        system_prompt: the parent's, to the byte.
-        offered: the tools that the parent's model is told about, to the byte.
+        session: open for writing.
+        tools: the tools that may be called.
+        skills: what the model is told about: tools, and the skills that go with them.
+        spending: what was used, and what is left.
+        compactor: makes the conversation shorter.
+        runner: sees runs through.
     """
-
-    depth: int
-    call: str | None
-    allowance: Allowance
-    system_prompt: str = field(repr=False)
-    offered: ToolView = field(repr=False)
-
-
-@define(eq=False)
-class Wiring:
-    """The parts of an agent that belong to one session."""
 
     session: Session
-    usage: Usage
-    allowance: Allowance
-    outputs: Outputs
-    prompts: Prompts
-    engine: Engine
-    runs: Runs
+    tools: ToolView = field(repr=False)
+    skills: OfferedSkills = field(repr=False)
+    spending: Spending = field(repr=False)
+    compactor: Compactor = field(repr=False)
+    runner: Runner = field(repr=False)
+
+    @property
+    def system_prompt(self) -> str:
+        """The system prompt of the run; empty between runs."""
+        return self.runner.current.system_prompt if self.runner.current else ""
 
 
-async def wire(agent: Agent, session: Session, limit: Budget, wanted: Sequence[str] | None) -> Wiring:
-    """Put together what ``agent`` needs for ``session``.
+@frozen
+class SessionPartsMaker:
+    """Makes the parts for each session of an agent, of what the agent has whichever session it works on.
 
     Args:
-        agent: whose.
-        session: open for writing.
-        limit: what the session may use in all.
+        agent: what contexts use of it.
+        host: the host.
+        settings: the table ``[agent]``.
+        store: where its sessions are.
+        hooks: its guards and hooks.
+        announcer: tells them what happens.
+        phase: what it does.
+        queues: what waits for it.
+        approver: answers where a guard asks about a tool call.
+        limit: what a session may use in all.
         wanted: the tools that may be called; ``None`` for all.
+        folder: its working directory.
+        channel: where its user is.
+        inherited: what it has of a parent.
     """
-    host, settings, lineage = agent.host, agent.settings, agent.lineage
-    everything = await host.tools.view()
-    offered = lineage.offered if lineage else everything
-    view = offered if wanted is None else offered.narrow(wanted)
-    for name in everything.unknown(wanted or ()):
-        _log.warning("there is no tool `%s`", name)
-    usage, used = _spent(session)
-    outputs = Outputs(agent.store, session.id, session.parent, settings.output_tokens)
-    conversation = Conversation(session, agent.hooks)
-    compactor = Compactor(agent, conversation)
-    tools = ToolCalls(
-        hooks=agent.hooks,
-        announcer=agent.announcer,
-        effects=ToolEffects(host.broker, outputs, settings.tool_seconds),
-        context=partial(_tool_context, agent),
-        view=view,
-        offered=offered if lineage else view,
-        approver=agent.approver,
-        parallel=settings.parallel,
-        charge=partial(_charge_call, agent),
-    )
-    steps = ModelSteps(
-        calls=ModelCalls(host.broker, agent.hooks, agent.announcer),
-        hooks=agent.hooks,
-        announcer=agent.announcer,
-        fallbacks=settings.fallbacks,
-        question=partial(_question, agent, conversation, tools),
-        compact=compactor.compact_within_run,
-    )
-    engine = Engine(agent, conversation, steps, tools, compactor)
-    return Wiring(
-        session=session,
-        usage=usage,
-        allowance=lineage.allowance if lineage else Allowance(limit, used=used),
-        outputs=outputs,
-        prompts=Prompts(agent.hooks, host.home, agent.folder),
-        engine=engine,
-        runs=Runs(agent, engine),
-    )
 
+    agent: AgentControls = field(repr=False)
+    host: Host = field(repr=False)
+    settings: AgentSettings = field(repr=False)
+    store: Store = field(repr=False)
+    hooks: HookRegistry = field(repr=False)
+    announcer: Announcer = field(repr=False)
+    phase: CurrentPhase = field(repr=False)
+    queues: Queues = field(repr=False)
+    approver: ToolApprover | None
+    limit: Budget
+    wanted: Sequence[str] | None
+    folder: Path
+    channel: str
+    inherited: Inherited | None
 
-def _tool_context(
-    agent: Agent, tool: Tool | None, call: str, step: str, on_progress: Callable[[Progress], None]
-) -> ToolCallContext:
-    base = agent.host.tools.context(tool) if tool else None
-    if not isinstance(base, HostPluginContext):
-        base = agent.host.context_for("agent")
-    return ToolCallContext(base, agent, tool.name if tool else "", call, step, on_progress)
+    async def make(self, session: Session) -> SessionParts:
+        """The parts for a session that is open for writing."""
+        tools, offered = await self._tools()
+        host, inherited = self.host, self.inherited
+        skills = OfferedSkills(host.tools, offered)
+        spending = Spending.of(session, self.limit, inherited.allowance if inherited else None)
+        results = LongResults(self.store, session.id, session.parent, self.settings.output_tokens)
+        history = VisibleHistory(session, self.hooks)
+        compactor = Compactor(
+            session=session,
+            history=history,
+            tools=offered,
+            settings=self.settings,
+            hooks=self.hooks,
+            announcer=self.announcer,
+            phase=self.phase,
+            host=host.context_for("agent"),
+        )
+        calls = self._tool_calls(tools, skills, results, spending)
+        turns = TurnLoop(
+            session=session,
+            history=history,
+            steps=self._model_steps(session, history, offered, compactor),
+            tools=calls,
+            results=results,
+            compactor=compactor,
+            queues=self.queues,
+            spending=spending,
+            announcer=self.announcer,
+            redactor=host.redactor,
+            most=self.settings.turns,
+        )
+        runner = Runner(
+            session=session,
+            history=history,
+            prompt=self._prompt(session, skills),
+            turns=turns,
+            tools=calls,
+            compactor=compactor,
+            spending=spending,
+            hooks=self.hooks,
+            announcer=self.announcer,
+            redactor=host.redactor,
+        )
+        return SessionParts(session, tools, skills, spending, compactor, runner)
 
+    async def _tools(self) -> tuple[ToolView, ToolView]:
+        """The tools that may be called, and those that the model is told about."""
+        everything = await self.host.tools.view()
+        for name in everything.unknown(self.wanted or ()):
+            _log.warning("there is no tool `%s`", name)
+        known = self.inherited.offered if self.inherited else everything
+        tools = known if self.wanted is None else known.narrow(self.wanted)
+        return tools, known if self.inherited else tools
 
-def _charge_call(agent: Agent) -> None:
-    agent.allowance.check("calls", "seconds")
-    agent.allowance.charge(calls=1)
+    def _tool_calls(
+        self, tools: ToolView, skills: OfferedSkills, results: LongResults, spending: Spending
+    ) -> ToolCalls:
+        host = self.host
+        return ToolCalls(
+            hooks=self.hooks,
+            announcer=self.announcer,
+            effects=ToolEffects(host.broker, results, self.settings.tool_seconds),
+            contexts=ToolContexts(
+                agent=self.agent,
+                registry=host.tools,
+                of_skills=host.context_for("agent"),
+                results=results,
+                skills=skills,
+                redactor=host.redactor,
+            ),
+            view=tools,
+            offered=skills.tools,
+            approver=self.approver,
+            parallel=self.settings.parallel,
+            spending=spending,
+            redactor=host.redactor,
+        )
 
+    def _model_steps(
+        self, session: Session, history: VisibleHistory, offered: ToolView, compactor: Compactor
+    ) -> ModelSteps:
+        calls = ModelCalls(
+            broker=self.host.broker,
+            hooks=self.hooks,
+            announcer=self.announcer,
+            settings=self.settings,
+            session=session.id,
+            parent=self.inherited.call if self.inherited else None,
+            history=history,
+            tools=offered,
+        )
+        return ModelSteps(
+            calls=calls,
+            hooks=self.hooks,
+            announcer=self.announcer,
+            fallbacks=self.settings.fallbacks,
+            compactor=compactor,
+        )
 
-async def _question(agent: Agent, conversation: Conversation, tools: ToolCalls, run: Run, step: str) -> Question:
-    settings = agent.settings
-    options = {
-        "system": run.system_prompt,
-        "tools": [schema.model_dump() for schema in tools.offered.schemas()],
-        "max_tokens": settings.max_tokens,
-        "temperature": settings.temperature,
-        "thinking": settings.thinking,
-        "cache_key": agent.session.id,
-    }
-    return Question(
-        model=run.model,
-        messages=conversation.messages(),
-        options={name: value for name, value in options.items() if value not in (None, "", [])},
-        session=agent.session.id,
-        run=run.id,
-        step=step,
-        parent=agent.parent_call,
-    )
-
-
-def _spent(session: Session) -> tuple[Usage, Budget]:
-    """What a session has used before, on all its branches."""
-    usage, calls, seconds = Usage(), 0, 0.0
-    began: dict[str, str] = {}
-    for entry in session.tree.entries:
-        if isinstance(entry, MessageEntry) and isinstance(entry.message, AssistantMessage):
-            usage += entry.message.usage
-        elif isinstance(entry, MessageEntry) and isinstance(entry.message, ToolResultMessage):
-            calls += not entry.message.metadata.keys().isdisjoint(("ms", "replayed", "unknown"))
-        elif isinstance(entry, CustomEntry) and entry.kind == "usage":
-            usage += _usage(entry.data)
-        elif isinstance(entry, RunEntry) and entry.status == "started":
-            began[entry.run] = entry.time
-        elif isinstance(entry, RunEntry) and entry.run in began:
-            seconds += _seconds(began.pop(entry.run), entry.time)
-    return usage, Budget(usage.cost or 0.0, float(usage.context), float(calls), seconds)
-
-
-def _usage(data: object) -> Usage:
-    try:
-        return Usage.model_validate(data)
-    except ValueError:  # what a file says
-        return Usage()
-
-
-def _seconds(began: str, ended: str) -> float:
-    try:
-        return max(0.0, (datetime.fromisoformat(ended) - datetime.fromisoformat(began)).total_seconds())
-    except ValueError:
-        return 0.0
+    def _prompt(self, session: Session, skills: OfferedSkills) -> SystemPrompt:
+        return SystemPrompt(
+            hooks=self.hooks,
+            home=self.host.home,
+            folder=self.folder,
+            channel=self.channel,
+            session=session.id,
+            skills=skills,
+            text=self.inherited.system_prompt if self.inherited else None,
+        )

@@ -1,49 +1,51 @@
-"""The system prompt: built of what plugins contribute, once for each channel, so that the provider's cache holds."""
+"""The system prompt: built of what plugins contribute, once for a session, so that the provider's cache holds."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from attrs import define, field
 from sideband.hooks import HookRegistry, Sections
 from sideband.settings import trusted_project
 
-__all__ = ["Prompts"]
+from ._tools import OfferedSkills
+
+__all__ = ["SystemPrompt"]
 
 
 @define(eq=False)
-class Prompts:
-    """The system prompts of one agent, by channel.
+class SystemPrompt:
+    """The system prompt of one session and channel.
 
     Args:
-        hooks: the agent's.
+        hooks: contribute its sections.
         home: the host's folder.
-        folder: the working directory of the session.
+        folder: the working directory.
+        channel: where the user is.
+        session: the id of the session.
+        skills: those that it tells of, with the tools that they go with.
+        text: the prompt, if it is there already: a child has its parent's.
     """
 
     hooks: HookRegistry = field(repr=False)
     home: Path
     folder: Path
-    _built: dict[tuple[str, str], str] = field(factory=dict, init=False)
+    channel: str
+    session: str
+    skills: OfferedSkills = field(repr=False)
+    text: str | None = field(default=None, repr=False)
 
-    async def get(self, channel: str, session: str, tools: tuple[str, ...], skills: Sequence[Mapping[str, Any]]) -> str:
-        """The prompt for a channel of a session. Built when it is first asked for; the same bytes until ``clear``."""
-        key = (channel, session)
-        if key not in self._built:
+    async def get(self) -> str:
+        """The prompt. Built when it is first asked for; the same bytes from then on."""
+        if self.text is None:
             event = Sections(
-                channel=channel,
-                session=session,
-                tools=tools,
-                skills=skills,
+                channel=self.channel,
+                session=self.session,
+                tools=tuple(one.model_name for one in self.skills.tools.tools),
+                skills=await self.skills.all(),
                 folder=self.folder,
                 project=trusted_project(self.home, self.folder),
             )
             found = await self.hooks.collect(event)
-            self._built[key] = "\n\n".join(one.value.text for one in found if one.value.text)
-        return self._built[key]
-
-    def clear(self) -> None:
-        """Forget them, since what they are made of has changed."""
-        self._built.clear()
+            self.text = "\n\n".join(one.value.text for one in found if one.value.text)
+        return self.text

@@ -11,7 +11,7 @@ from sideband.hooks import Compacted, Compaction
 from sideband.messages import Message, ToolResultMessage, UserMessage, to_data
 from sideband.settings import CompactionSettings
 
-from .._history._tokens import estimate
+from .._history import estimate
 from ..sessions import BranchSummaryEntry, CompactionEntry, CustomMessageEntry, Entry, MessageEntry
 from ._carried_requests import carried_indexes
 from ._file_lists import NO_FILES, FileLists, files_of, with_file_lists, without_file_lists

@@ -11,13 +11,13 @@ from sideband.messages import AssistantMessage, Message, ToolCallPart, ToolResul
 
 from ..sessions import Session
 
-__all__ = ["Conversation", "unanswered"]
+__all__ = ["VisibleHistory", "unanswered"]
 
 _log = logging.getLogger("sideband.agent")
 
 
 @define(eq=False)
-class Conversation:
+class VisibleHistory:
     """The messages of one run.
 
     Args:

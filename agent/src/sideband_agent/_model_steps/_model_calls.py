@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from secrets import token_hex
 from typing import Any
 
-import anyio
 from attrs import define, field
-from sideband.broker import Broker, Call, KeyReused
+from sideband.broker import Broker, KeyReused
 from sideband.hooks import (
     AfterProviderResponse,
     BeforeProviderRequest,
@@ -22,42 +21,22 @@ from sideband.hooks import (
 from sideband.messages import AssistantMessage, Message, ToolResultMessage, parse_message, parse_messages, to_data
 from sideband.ops import Capability, EffectUnknown, Grant, Origin
 from sideband.providers import ProviderError
+from sideband.settings import AgentSettings
+from sideband.tools import ToolView
 
 from .._announcer import Announcer
-from .._history._repair import repair
+from .._broker_calls import new_call
+from .._history import VisibleHistory, repair
+from .._run import Run
 from ._fitting import fitted, with_plain_names
 
-__all__ = ["ModelCalls", "Question"]
+__all__ = ["ModelCalls"]
 
 _log = logging.getLogger("sideband.agent")
 _OP = "llm.generate"
 _GRANT = Grant.of([Capability("llm")])
-_LONGEST = 86_400.0
 # Long conversations have many values. What a model can read limits them, and not what a worker may ask for.
 _MOST_VALUES = 5_000_000
-
-
-@define
-class Question:
-    """What is sent besides the messages.
-
-    Attributes:
-        model: ``provider:model``.
-        messages: oldest first.
-        options: ``system``, ``tools`` and everything else of a ``ModelRequest``.
-        session, run, step: who asks.
-        parent: the tool call of another agent that this one works for.
-        attempt: how often this step was asked before, and 1 more: each attempt is an effect of its own.
-    """
-
-    model: str
-    messages: Sequence[Message]
-    options: Mapping[str, Any]
-    session: str
-    run: str
-    step: str
-    parent: str | None = None
-    attempt: int = 1
 
 
 @define
@@ -71,51 +50,75 @@ class _Request:
 
 @define(eq=False)
 class ModelCalls:
-    """Asks models, through the broker.
+    """Asks models for one agent's session, through the broker.
 
     Args:
         broker: gates, records, and finds the provider.
         hooks: may change what is sent and what comes back.
         announcer: tells what arrives.
+        settings: how models are asked.
+        session: the id of the session.
+        parent: the tool call of another agent that this one works for.
+        history: what the model sees of the conversation.
+        tools: those that it is told about.
     """
 
     broker: Broker = field(repr=False)
     hooks: HookRegistry = field(repr=False)
     announcer: Announcer = field(repr=False)
+    settings: AgentSettings = field(repr=False)
+    session: str
+    parent: str | None
+    history: VisibleHistory = field(repr=False)
+    tools: ToolView = field(repr=False)
 
-    async def ask(self, question: Question) -> AssistantMessage:
-        """One answer of a model.
+    async def ask(self, run: Run, step: str, attempt: int) -> AssistantMessage:
+        """One answer of the run's model.
+
+        Args:
+            run: the run; its model is asked.
+            step: the step of the run.
+            attempt: how often this step was asked before, and 1 more: each attempt is an effect of its own.
 
         Raises:
             OpError: there is none; a ``ProviderError`` if it is the provider's failure.
         """
-        request = await self._request(question)
+        history = self.history.messages()
+        request = await self._request(_Request(run.model, history, self._options(run)))
         parts = _Parts(self.announcer, request.model)
-        call = Call(
-            id=token_hex(16),
+        call = new_call(
+            Origin(session=self.session, run=run.id, step=step, parent=self.parent),
+            self.hooks,
             grant=_GRANT,
-            domain=f"agent:{question.session}",
-            origin=Origin(session=question.session, run=question.run, step=question.step, parent=question.parent),
-            deadline=anyio.current_time() + _LONGEST,
-            hooks=self.hooks,
             on_part=parts.take,
             most_values=_MOST_VALUES,
         )
         params = {"model": request.model, "messages": request.messages, **request.options}
-        key = f"{question.session}:{question.run}:{question.step}"
-        if question.attempt > 1:
-            key = f"{key}~{question.attempt}"
+        key = f"{self.session}:{run.id}:{step}"
+        if attempt > 1:
+            key = f"{key}~{attempt}"
         try:
             answer = await self.broker.dispatch(call, _OP, params, key=key)
         except (KeyReused, EffectUnknown):
             # It was asked before, with other words, by a host that is gone. A model call changes nothing: ask anew.
             answer = await self.broker.dispatch(call, _OP, params, key=f"{key}~{token_hex(4)}")
         await parts.begin()
-        return fitted(await self._answer(request.model, answer), question.messages)
+        return fitted(await self._answer(request.model, answer), history)
 
-    async def _request(self, question: Question) -> _Request:
-        """What is sent: whole tool groups only, whatever plugins do."""
-        request = _Request(question.model, question.messages, question.options)
+    def _options(self, run: Run) -> dict[str, Any]:
+        """What is sent besides the messages."""
+        options = {
+            "system": run.system_prompt,
+            "tools": [schema.model_dump() for schema in self.tools.schemas()],
+            "max_tokens": self.settings.max_tokens,
+            "temperature": self.settings.temperature,
+            "thinking": self.settings.thinking,
+            "cache_key": self.session,
+        }
+        return {name: value for name, value in options.items() if value not in (None, "", [])}
+
+    async def _request(self, request: _Request) -> _Request:
+        """What is sent, as plugins leave it: whole tool groups only, whatever they do."""
         # A long conversation is not turned into data and back for nobody.
         if self.hooks.has("ephemeral"):
             request.messages = [*request.messages, *await self._ephemeral(request.messages)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import anyio
@@ -13,9 +13,10 @@ from sideband.messages import AssistantMessage
 from sideband.ops import OpDenied, OpError
 
 from .._announcer import Announcer
+from .._compaction import Compactor
 from .._errors import ModelFailed, RunParked
 from .._run import Run
-from ._model_calls import ModelCalls, Question
+from ._model_calls import ModelCalls
 
 __all__ = ["ModelSteps"]
 
@@ -32,16 +33,14 @@ class ModelSteps:
         hooks: say what follows on a failed one.
         announcer: tells of retries.
         fallbacks: the models to try, in order, if the run's own gives up.
-        question: makes what is asked of a model; called for each attempt, since compaction changes it.
-        compact: makes the conversation shorter; whether it could.
+        compactor: makes the conversation shorter.
     """
 
     calls: ModelCalls = field(repr=False)
     hooks: HookRegistry = field(repr=False)
     announcer: Announcer = field(repr=False)
     fallbacks: Sequence[str]
-    question: Callable[[Run, str], Awaitable[Question]] = field(repr=False)
-    compact: Callable[[], Awaitable[bool]] = field(repr=False)
+    compactor: Compactor = field(repr=False)
 
     async def step(self, run: Run, step: str) -> AssistantMessage:
         """The model's next message. A model that could not answer is left for the rest of the run.
@@ -74,16 +73,14 @@ class ModelSteps:
         attempt, compacted = 0, False
         while True:
             try:
-                question = await self.question(run, step)
-                question.attempt = before + attempt + 1
-                answer = await self.calls.ask(question)
+                answer = await self.calls.ask(run, step, before + attempt + 1)
             except OpError as raised:
                 error = raised
                 attempt += 1
                 event = ModelError(
                     run.id, run.model, error.as_dict(), attempt, anyio.current_time() - began, compacted=compacted
                 )
-                following = await self._after(event, error)
+                following = await self._after(run, event, error)
             else:
                 if attempt:
                     await self.announcer.tell(RetryEnd(attempt, success=True))
@@ -101,11 +98,11 @@ class ModelSteps:
                 await self.announcer.tell(RetryEnd(attempt - 1, success=False))
             raise _Left(attempt, _reason(error, following), error)
 
-    async def _after(self, event: ModelError, error: OpError) -> Retry | Compact | Park | GiveUp | None:
+    async def _after(self, run: Run, event: ModelError, error: OpError) -> Retry | Compact | Park | GiveUp | None:
         """What follows on a failure. A compaction that is asked for has been made; if it can't be, plugins say more."""
         following = await self._what_follows(event, error)
         if isinstance(following, Compact) and not event.compacted:
-            if await self.compact():
+            if await self.compactor.compact_within_run(run):
                 return following
             following = await self._what_follows(evolve(event, compacted=True), error)
         return None if isinstance(following, Compact) else following

@@ -8,16 +8,16 @@ from attrs import define, field
 from sideband.store import Store
 from sideband.tools import RESULT_LIMITS
 
-from .._history._tokens import CHARACTERS_PER_TOKEN
+from .._history import CHARACTERS_PER_TOKEN
 from ._truncation import cut
 
-__all__ = ["Outputs"]
+__all__ = ["LongResults"]
 
 _LEAST = 300
 
 
 @define(eq=False)
-class Outputs:
+class LongResults:
     """The long results of one session.
 
     Args:

@@ -8,7 +8,7 @@ from typing import Any
 
 import anyio
 from attrs import define, evolve, field, frozen
-from sideband.broker import Progress, Unserializable, approval_as_data, decisions_as_data
+from sideband.broker import Progress, Redactor, Unserializable, approval_as_data, decisions_as_data
 from sideband.hooks import (
     HookRegistry,
     ToolCall,
@@ -25,19 +25,21 @@ from sideband.suggestions import did_you_mean
 from sideband.tools import Tool, ToolView
 
 from .._announcer import Announcer
-from .._contexts import ToolCallContext
 from .._errors import RunHalted, ToolDenied, ToolRejected
+from .._spending import Spending
 from ._result_parts import as_parts
-from ._tool_effects import ToolAnswer, ToolEffects, is_repeatable
+from ._tool_answer import ToolAnswer
+from ._tool_context import ToolContexts
+from ._tool_effects import ToolEffects, is_repeatable
 
-__all__ = ["Answers", "Approver", "ToolCalls"]
+__all__ = ["ToolApprover", "ToolCalls", "TurnAnswers"]
 
-Approver = Callable[[str, ToolCall], Awaitable[bool]]
+ToolApprover = Callable[[str, ToolCall], Awaitable[bool]]
 """Puts a guard's question about a tool call to a person; whether the person said yes."""
 
 
 @frozen
-class Answers:
+class TurnAnswers:
     """What the calls of one turn came to.
 
     Attributes:
@@ -49,6 +51,14 @@ class Answers:
     messages: tuple[ToolResultMessage, ...]
     terminate: bool = False
     halt: RunHalted | None = None
+
+
+_STOPPED = ToolAnswer.error(
+    "This call was stopped while it was under way. It may have done a part of its work.",
+    code="tool.stopped",
+    unknown=True,
+)
+_SKIPPED = ToolAnswer.error("This call was not run, because the run ended.", code="tool.skipped")
 
 
 @define(eq=False)
@@ -66,14 +76,7 @@ class _Planned:
     @property
     def message(self) -> ToolResultMessage:
         """What the model is told, also where the call had to be left."""
-        if self.answer is not None:
-            return _message(self.part, self.answer)
-        if self.begun:
-            text = "This call was stopped while it was under way. It may have done a part of its work."
-            return _message(self.part, ToolAnswer.error(text, code="tool.stopped", unknown=True))
-        return _message(
-            self.part, ToolAnswer.error("This call was not run, because the run ended.", code="tool.skipped")
-        )
+        return (self.answer or (_STOPPED if self.begun else _SKIPPED)).message(self.part)
 
 
 @define(eq=False)
@@ -84,29 +87,31 @@ class ToolCalls:
         hooks: decide about calls, and change results.
         announcer: tells what happens.
         effects: runs a tool as an effect, and records calls that are not run.
-        context: makes the context of one call of a tool.
+        contexts: makes the context of one call of a tool.
         view: the tools that may be called.
         offered: the tools that the model is told about, which may be more.
         approver: who answers where a guard asks; ``None`` if nobody can.
         parallel: how many may run at the same time.
-        charge: counts a call, and raises if none is left.
+        spending: counts the calls, and raises if none is left.
+        redactor: takes secrets out of what plugins and everybody else are told.
     """
 
     hooks: HookRegistry = field(repr=False)
     announcer: Announcer = field(repr=False)
     effects: ToolEffects = field(repr=False)
-    context: Callable[[Tool | None, str, str, Callable[[Progress], None]], ToolCallContext] = field(repr=False)
+    contexts: ToolContexts = field(repr=False)
     view: ToolView
     offered: ToolView
-    approver: Approver | None
+    approver: ToolApprover | None
     parallel: int
-    charge: Callable[[], None] = field(repr=False)
+    spending: Spending = field(repr=False)
+    redactor: Redactor = field(repr=False)
     _limiter: anyio.CapacityLimiter | None = field(default=None, init=False)
     _current: list[_Planned] = field(factory=list, init=False)
 
     async def answer(
         self, calls: Sequence[tuple[int, ToolCallPart]], step: str, *, asked_before: bool = False
-    ) -> Answers:
+    ) -> TurnAnswers:
         """Answer all calls of a turn.
 
         Args:
@@ -130,7 +135,7 @@ class ToolCalls:
                 break
             await self._run_group([one for one in group if one.answer is None])
         terminate = all(one.answer is not None and one.answer.terminate for one in planned)
-        return Answers(tuple(one.message for one in planned), terminate=terminate, halt=halt)
+        return TurnAnswers(tuple(one.message for one in planned), terminate=terminate, halt=halt)
 
     def settle(self) -> None:
         """Note that the results of the last calls are stored."""
@@ -164,7 +169,7 @@ class ToolCalls:
     async def _recall(self, one: _Planned) -> bool:
         """Whether the call has happened, and is answered by its record: nobody can decide about it any more."""
         tool = self.view.get(one.part.name)
-        key = self.context(tool, one.part.id, one.step, _ignore).key
+        key = self.contexts.make(tool, one.part.id, one.step).key
         answer = await self.effects.recall(key, one.part.name)
         if answer is None or ("unknown" in answer.metadata and tool is not None and is_repeatable(tool)):
             return False
@@ -198,7 +203,7 @@ class ToolCalls:
     async def _refuse(self, one: _Planned, error: OpError) -> ToolAnswer:
         """The answer to a call that is not run, which is recorded like those that are."""
         tool, part = one.tool, one.part
-        ctx = self.context(tool, part.id, one.step, _ignore)
+        ctx = self.contexts.make(tool, part.id, one.step)
         name = tool.name if tool else part.name
         return await self.effects.refuse(name, one.arguments or part.arguments, ctx, error, one.said)
 
@@ -233,7 +238,7 @@ class ToolCalls:
 
     async def _run_group(self, group: Sequence[_Planned]) -> None:
         for _ in group:
-            self.charge()
+            self.spending.charge_tool_call()
         if len(group) == 1:
             await self._run(group[0])
             return
@@ -260,8 +265,8 @@ class ToolCalls:
         started = perf_counter()
         await self.announcer.tell(ToolExecutionStart(part.id, tool.name, self._told(one.arguments)))
         updates = _Updates(part.id, tool.name)
-        ctx = self.context(tool, part.id, one.step, updates.take)
-        answer, failure = ToolAnswer.error(""), None
+        ctx = self.contexts.make(tool, part.id, one.step, updates.take)
+        answer, failure = _SKIPPED, None
         one.begun = True
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(updates.deliver, self.announcer)
@@ -275,39 +280,30 @@ class ToolCalls:
         if failure is not None:
             raise failure
         ms = round((perf_counter() - started) * 1000, 3)
-        answer = await self._after(one, answer)
-        one.answer = answer.model_copy(update={"metadata": {**answer.metadata, "ms": ms}})
+        one.answer = (await self._after(one, answer)).noting(ms=ms)
         await self.announcer.tell(
-            ToolExecutionEnd(part.id, tool.name, _content(answer), is_error=answer.is_error, ms=ms)
+            ToolExecutionEnd(part.id, tool.name, one.answer.shown, is_error=one.answer.is_error, ms=ms)
         )
 
     def _told(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """Arguments as everybody may see them: a guard may have put something secret in their place."""
         try:
-            told: Mapping[str, Any] = self.effects.broker.redactor.data(arguments, sensitive_keys=False)
+            told: Mapping[str, Any] = self.redactor.data(arguments, sensitive_keys=False)
         except Unserializable:
             return {}
         return told
 
     async def _after(self, one: _Planned, answer: ToolAnswer) -> ToolAnswer:
         """The answer as plugins have left it, their notes at its end."""
-        before = _content(answer)
-        event = ToolResult(
-            one.part.id,
-            one.tool.name if one.tool else one.part.name,
-            one.arguments or one.part.arguments,
-            before,
-            is_error=answer.is_error,
-            terminate=answer.terminate,
-        )
+        before = answer.shown
+        name = one.tool.name if one.tool else one.part.name
+        arguments = one.arguments or one.part.arguments
+        event = ToolResult(one.part.id, name, arguments, before, is_error=answer.is_error, terminate=answer.terminate)
         after = await self.hooks.update(event)
-        parts = (
-            [part.model_dump() for part in as_parts(thaw(after.content))] if after.content != before else answer.content
-        )
-        notes = [TextPart(text=f"[{note.plugin}] {note.text}").model_dump() for note in after.notes]
-        content = [*parts, *notes]
+        parts = as_parts(thaw(after.content)) if after.content != before else answer.content
+        content = (*parts, *(TextPart(text=f"[{note.plugin}] {note.text}") for note in after.notes))
         if content != answer.content:  # plugins know things that the answer did not say
-            content = self.effects.broker.redactor.data(content, sensitive_keys=False)
+            content = (*as_parts(self.redactor.data([part.model_dump() for part in content], sensitive_keys=False)),)
         metadata = {**answer.metadata, **({"withheld_by": after.withheld_by} if after.withheld_by else {})}
         return ToolAnswer(content=content, is_error=after.is_error, terminate=after.terminate, metadata=metadata)
 
@@ -343,26 +339,3 @@ class _Updates:
                 return
             if self._closed:
                 self._changed.set()
-
-
-def _ignore(_progress: Progress) -> None:
-    """What is not run makes no progress."""
-
-
-def _content(answer: ToolAnswer) -> Any:
-    """The content as plugins see it: a text, or parts as data."""
-    if len(answer.content) == 1 and answer.content[0]["type"] == "text":
-        return answer.content[0]["text"]
-    return answer.content
-
-
-def _message(part: ToolCallPart, answer: ToolAnswer) -> ToolResultMessage:
-    return ToolResultMessage.model_validate(
-        {
-            "call": part.id,
-            "tool": part.name,
-            "content": answer.content,
-            "is_error": answer.is_error,
-            "metadata": {name: value for name, value in answer.metadata.items() if value is not None},
-        }
-    )

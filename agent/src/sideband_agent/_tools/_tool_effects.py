@@ -2,36 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from secrets import token_hex
 from typing import Any
 
-import anyio
 from attrs import define, field
 from pydantic import BaseModel, ConfigDict
-from sideband.broker import BoundOp, Broker, Call, KeyReused, safe_text
+from sideband.broker import BoundOp, Broker, KeyReused, safe_text
 from sideband.errors import SidebandError
 from sideband.messages import TextPart
-from sideband.ops import EffectInFlight, EffectUnknown, Grant, Level, OpContext, OpError, OpFamily, OpSpec, OpTimeout
-from sideband.plugins import LoadedPlugin, PluginRecord
-from sideband.plugins._bare_context import BareContext
+from sideband.ops import EffectInFlight, EffectUnknown, Level, OpContext, OpError, OpSpec, OpTimeout
 from sideband.tools import Tool, ToolOutput
 
-from .._contexts import ToolCallContext
-from .._version import __version__
-from ._long_results import Outputs
+from .._broker_calls import LONGEST_CALL, new_call
+from ._long_results import LongResults
 from ._result_parts import fitted_metadata, fitted_parts
+from ._tool_answer import ToolAnswer
+from ._tool_context import ToolCallContext
 
-__all__ = ["Decisions", "ToolAnswer", "ToolEffects", "is_repeatable"]
+__all__ = ["PLUGIN_TOOL_SECONDS", "Decisions", "ToolEffects", "is_repeatable"]
+
+PLUGIN_TOOL_SECONDS = 600.0
+"""For a tool of a plugin that names no limit of its own, as long as no setting does."""
 
 _OP = "tool.call"
-_LONGEST = 86_400.0
 
 Decisions = Sequence[Mapping[str, Any]]
 """What guards said of a call, as the record keeps it."""
 
 
-class _Params(BaseModel):
+class ToolCallParams(BaseModel):
+    """The parameters of ``tool.call``, which no skill and no plugin can ask for.
+
+    Attributes:
+        tool: the name of the tool.
+        arguments: what it is called with.
+        call: the id that the model gave the call.
+    """
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     tool: str
@@ -39,31 +47,19 @@ class _Params(BaseModel):
     call: str
 
 
-class ToolAnswer(BaseModel):
-    """What a tool answered, as the record keeps it.
+@define(eq=False)
+class _UnderWay:
+    """A call that the broker has been asked for: what its op needs to run it.
 
     Attributes:
-        content: message parts, as data.
-        is_error: whether the tool failed.
-        terminate: whether the run may end with it.
-        metadata: what is known about it and not sent to the model.
+        tool: the tool.
+        ctx: what the tool gets.
+        ran: whether it was run, and not answered from its record.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    content: list[dict[str, Any]]
-    is_error: bool = False
-    terminate: bool = False
-    metadata: dict[str, Any] = {}
-
-    @classmethod
-    def error(cls, text: str, **metadata: Any) -> ToolAnswer:
-        """An answer that says why there is no result."""
-        return cls(content=[{"type": "text", "text": text}], is_error=True, metadata=metadata)
-
-    def noting(self, **metadata: Any) -> ToolAnswer:
-        """The same with more metadata: ``replayed``, for instance, if the call ran before and its record answers."""
-        return self.model_copy(update={"metadata": {**self.metadata, **metadata}})
+    tool: Tool
+    ctx: ToolCallContext
+    ran: bool = False
 
 
 @define(eq=False)
@@ -72,13 +68,15 @@ class ToolEffects:
 
     Args:
         broker: records and claims.
-        outputs: keeps what is too long for the model.
-        seconds: for tools that name no limit of their own.
+        results: keeps what is too long for the model.
+        seconds: for tools that name no limit of their own, if a setting says it.
     """
 
     broker: Broker = field(repr=False)
-    outputs: Outputs = field(repr=False)
-    seconds: float
+    results: LongResults = field(repr=False)
+    seconds: float | None = None
+    _ops: dict[Level, BoundOp] = field(factory=dict, init=False, repr=False)
+    _under_way: dict[str, _UnderWay] = field(factory=dict, init=False, repr=False)
 
     async def run(
         self, tool: Tool, arguments: dict[str, Any], ctx: ToolCallContext, said: Decisions = ()
@@ -99,13 +97,14 @@ class ToolEffects:
             LedgerError: it can't be recorded, and so was not run.
         """
         try:
-            return await self._dispatch(tool, arguments, ctx, ctx.key, said)
-        except (EffectInFlight, EffectUnknown, KeyReused) as error:
-            if is_repeatable(tool):
-                return await self._dispatch(tool, arguments, ctx, f"{ctx.key}~{token_hex(4)}", said)
-            return _unknown(tool, error)
+            try:
+                return await self._dispatch(tool, arguments, ctx, ctx.key, said)
+            except (EffectInFlight, EffectUnknown, KeyReused) as error:
+                if not is_repeatable(tool):
+                    return _unknown(tool, error)
+            return await self._dispatch(tool, arguments, ctx, f"{ctx.key}~{token_hex(4)}", said)
         except OpTimeout as error:
-            return ToolAnswer.error(_told(error) + " It may have done a part of its work.", code=error.code)
+            return ToolAnswer.error(self._too_slow(tool, error), code=error.code)
         except OpError as error:
             return ToolAnswer.error(_told(error), code=error.code)
 
@@ -144,69 +143,91 @@ class ToolEffects:
             LedgerError: it can't be recorded.
         """
         params = {"tool": name, "arguments": arguments, "call": ctx.call}
-        effect = await self.broker.refuse(self._call(ctx), _REFUSED, params, error, decisions=said)
+        call = new_call(ctx.origin, ctx.hooks)
+        effect = await self.broker.refuse(call, self._op(Level.SAFE), params, error, decisions=said)
         plugin = {"plugin": error.plugin} if error.plugin else {}
         return ToolAnswer.error(error.message, code=error.code, effect=effect, **plugin)
 
-    def _call(self, ctx: ToolCallContext) -> Call:
-        return Call(
-            id=token_hex(16),
-            grant=Grant.of(()),
-            domain=f"agent:{ctx.agent.session.id}",
-            origin=ctx.origin,
-            deadline=anyio.current_time() + self.seconds,
-            hooks=ctx.hooks,
+    def _seconds(self, tool: Tool) -> float:
+        """How long a tool may take; of a skill's tool without a limit, the policy says it."""
+        usual = LONGEST_CALL if _is_of_skill(tool) else PLUGIN_TOOL_SECONDS
+        return tool.timeout or self.seconds or usual
+
+    def _too_slow(self, tool: Tool, error: OpTimeout) -> str:
+        by_setting = tool.timeout is None and self.seconds is not None
+        return (
+            f"{tool.name} did not end within {self._seconds(tool):g} s"
+            f"{', the limit that `[agent] tool_seconds` sets' if by_setting else ''}: {error.hint}. "
+            "It may have done a part of its work."
         )
 
     async def _dispatch(
         self, tool: Tool, arguments: dict[str, Any], ctx: ToolCallContext, key: str, said: Decisions
     ) -> ToolAnswer:
-        ran = False
-        call = self._call(ctx)
-        call.deadline = anyio.current_time() + (tool.timeout or self.seconds)
-
-        async def handler(params: _Params, own: OpContext) -> dict[str, Any]:
-            nonlocal ran
-            ran = True
-            answer = await self._answer(tool, params.arguments, ctx)
-            return answer.noting(effect=own.effect).model_dump()
-
+        call = new_call(ctx.origin, ctx.hooks, seconds=self._seconds(tool))
         params = {"tool": tool.name, "arguments": arguments, "call": ctx.call}
-        result = await self.broker.dispatch(call, _OP, params, key=key, own=_bound(handler, tool.level), decisions=said)
+        self._under_way[call.id] = under_way = _UnderWay(tool, ctx)
+        try:
+            result = await self.broker.dispatch(call, _OP, params, key=key, own=self._op(tool.level), decisions=said)
+        finally:
+            del self._under_way[call.id]
         answer = ToolAnswer.model_validate(result)
-        return answer if ran else answer.noting(replayed=True)
+        return answer if under_way.ran else answer.noting(replayed=True)
+
+    def _op(self, level: Level) -> BoundOp:
+        """The op that runs tools of a level."""
+        if level not in self._ops:
+            spec = OpSpec(
+                name=_OP,
+                handler=self._run,
+                params=ToolCallParams,
+                result=ToolAnswer,
+                level=level,
+                timeout=LONGEST_CALL,
+                idempotent=False,
+                record=("tool", "arguments", "call"),
+                foreign_names=True,
+            )
+            self._ops[level] = BoundOp.own(spec, plugin="agent")
+        return self._ops[level]
+
+    async def _run(self, params: ToolCallParams, own: OpContext) -> ToolAnswer:
+        """The handler of the op."""
+        under_way = self._under_way[own.call]
+        under_way.ran = True
+        answer = await self._answer(under_way.tool, params.arguments, under_way.ctx)
+        return answer.noting(effect=own.effect)
 
     async def _answer(self, tool: Tool, arguments: dict[str, Any], ctx: ToolCallContext) -> ToolAnswer:
         try:
             output = await tool.run(arguments, ctx)
             if not isinstance(output, ToolOutput):
                 output = ToolOutput(output)
-            return await self._shown(output, of_skill=tool.source.startswith("skill "))
+            return await self._fitted(output, of_skill=_is_of_skill(tool))
         except SidebandError as error:
             return await self._failed(_told(error), error.code)
         except Exception as error:  # noqa: BLE001  a tool may raise anything, and return what can't be shown
             return await self._failed(f"{tool.name} failed: {type(error).__name__}: {safe_text(error)}", "tool.failed")
 
     async def _failed(self, text: str, code: str) -> ToolAnswer:
-        answer = await self._shown(ToolOutput(text, is_error=True), of_skill=False)
-        return answer.model_copy(update={"metadata": {**answer.metadata, "code": code}})
+        return (await self._fitted(ToolOutput(text, is_error=True), of_skill=False)).noting(code=code)
 
-    async def _shown(self, output: ToolOutput, *, of_skill: bool) -> ToolAnswer:
+    async def _fitted(self, output: ToolOutput, *, of_skill: bool) -> ToolAnswer:
         """The answer, with texts that are too long cut, and the whole kept."""
-        content: list[dict[str, Any]] = []
+        content: list[Any] = []
         handles: list[str] = []
         parts = fitted_parts(output.content)
         texts = sum(isinstance(part, TextPart) for part in parts)
         for part in parts:
             if isinstance(part, TextPart):
-                text, handle = await self.outputs.shown(self.broker.redactor.text(part.text), share=texts)
+                text, handle = await self.results.shown(self.broker.redactor.text(part.text), share=texts)
                 handles += [handle] if handle else []
-                content.append({"type": "text", "text": text})
+                content.append(TextPart(text=text))
             else:
-                content.append(part.model_dump())
+                content.append(part)
         known = {"output": handles[0]} if handles else {}
         return ToolAnswer(
-            content=content,
+            content=tuple(content),
             is_error=bool(output.is_error),
             terminate=bool(output.terminate),
             metadata={**fitted_metadata(output.metadata, of_skill=of_skill), **known},
@@ -216,6 +237,10 @@ class ToolEffects:
 def is_repeatable(tool: Tool) -> bool:
     """Whether a call of the tool does no harm if it was made before."""
     return tool.read_only or tool.level is Level.SAFE
+
+
+def _is_of_skill(tool: Tool) -> bool:
+    return tool.source.startswith("skill ")
 
 
 def _told(error: SidebandError) -> str:
@@ -229,34 +254,3 @@ def _unknown(tool: Tool, error: OpError) -> ToolAnswer:
         code=error.code,
         unknown=True,
     )
-
-
-def _bound(handler: Callable[[Any, OpContext], Awaitable[Any]], level: Level = Level.SAFE) -> BoundOp:
-    spec = OpSpec(
-        name=_OP,
-        handler=handler,
-        params=_Params,
-        result=dict[str, Any],
-        level=level,
-        timeout=_LONGEST,
-        idempotent=False,
-        record=("tool", "arguments", "call"),
-        foreign_names=True,
-    )
-    return BoundOp(spec, OpFamily("tool", (spec,)), _CORE)
-
-
-_CORE = LoadedPlugin(
-    PluginRecord("op", "agent", distribution="sideband-core", version=__version__),
-    value=None,
-    contribution=None,
-    config=None,
-    context=BareContext("agent", None, None),  # type: ignore[arg-type]  # it has no home, and nothing asks for one
-)
-
-
-async def _never_run(_params: _Params, _ctx: OpContext) -> Any:
-    raise AssertionError("what was refused is not run")
-
-
-_REFUSED = _bound(_never_run)

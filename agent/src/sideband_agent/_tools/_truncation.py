@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from .._history._tokens import CHARACTERS_PER_TOKEN
+from .._history import CHARACTERS_PER_TOKEN
 from ._graphemes import nearest_boundary
 from ._json_truncation import cut_json
 

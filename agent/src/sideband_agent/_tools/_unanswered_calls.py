@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sideband.messages import AssistantMessage
 
-from .._history._visible import unanswered
+from .._history import unanswered
 from ..sessions import MessageEntry, Session
+from ._tool_answer import ToolAnswer
 from ._tool_calls import ToolCalls
-from ._tool_effects import ToolAnswer
 
 __all__ = ["settle_calls"]
 
