@@ -16,7 +16,7 @@ from sideband_agent.sessions import (
     RunEntry,
     SessionTree,
 )
-from sideband_agent.sessions._header import SessionHeader
+from sideband_agent.sessions._format._header import SessionHeader
 
 SETTINGS = CompactionSettings(reserve=200, keep=100)
 WINDOW = 800

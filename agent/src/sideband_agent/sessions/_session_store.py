@@ -12,19 +12,19 @@ from typing import Any
 from attrs import field, frozen
 from sideband.store import Store
 
-from ._entries import Entry, entry_of, record_of
-from ._header import SessionHeader, header_of
+from ._errors import SessionTooNew
+from ._format import Entry, SessionHeader, entry_of, header_of, record_of
 from ._info import SessionInfo, info_of, read_info, texts_of, update_info
 from ._tree import SessionTree
 
-__all__ = ["SessionRecords", "Stored"]
+__all__ = ["SessionRecords", "StoredSession"]
 
 _KEYS = "sessions/"
 _IMAGE = {"type", "media_type", "data"}
 
 
 @frozen
-class Stored:
+class StoredSession:
     """A session as it was read.
 
     Attributes:
@@ -50,17 +50,21 @@ class SessionRecords:
     store: Store = field(repr=False)
     redact: Callable[[str], str] | None = field(default=None, repr=False)
 
-    async def create(self, header: SessionHeader, entries: Sequence[Mapping[str, Any]]) -> Stored:
+    async def create(self, header: SessionHeader, entries: Sequence[Mapping[str, Any]]) -> StoredSession:
         """Store a new session, all or nothing."""
         tree = SessionTree.of(header, entries)
         info = update_info(info_of(header), entries)
         async with self.store.transaction() as transaction:
             await transaction.put(_KEYS + header.id, _document(info, 1 + len(entries), settled=False), version=0)
             await transaction.append(self._stream(header.id), [header.record(), *entries])
-        return Stored(tree, 1 + len(entries), info)
+        return StoredSession(tree, 1 + len(entries), info)
 
-    async def read(self, session: str) -> Stored | None:
-        """The session with this id; ``None`` if there is none."""
+    async def read(self, session: str) -> StoredSession | None:
+        """The session with this id; ``None`` if there is none.
+
+        Raises:
+            SessionTooNew: it has a newer version of the format.
+        """
         records = [record.value for record in await self.store.read(self._stream(session))]
         if not records:
             return None
@@ -71,7 +75,7 @@ class SessionRecords:
             # It is not known either which runs came from elsewhere.
             tree = SessionTree.of(SessionHeader(id=session, copied=len(records)), records[1:])
             tree.notices.insert(0, "the header is damaged: the working directory and the parent are not known")
-        return Stored(tree, len(records), update_info(info_of(tree.header), records[1:]))
+        return StoredSession(tree, len(records), update_info(info_of(tree.header), records[1:]))
 
     async def since(self, session: str, start: int) -> list[Mapping[str, Any]]:
         """The records of a session from a position on, as they are stored; the header is at 0."""
@@ -138,7 +142,10 @@ class SessionRecords:
         records, told = document.value.get("records"), document.value.get("info")
         info = read_info(told) if isinstance(told, Mapping) else None
         if info is None or info.id != session or not isinstance(records, int):
-            stored = await self.read(session)
+            try:
+                stored = await self.read(session)
+            except SessionTooNew:
+                return SessionInfo(session)  # whoever asks for it is told, and lists go on
             return stored.info if stored else None
         if document.value.get("settled") is True:
             return info

@@ -29,7 +29,9 @@ class EntryReader:
 
     leaf: str | None = None
     notices: list[str] = field(factory=list)
-    _ids: dict[str, str | None] = field(factory=dict, init=False)
+    # What follows an entry with this id in the records follows that one.
+    _places: dict[str, str | None] = field(factory=dict, init=False)
+    _ids: dict[str, str] = field(factory=dict, init=False)
     _taken: set[str] = field(factory=set, init=False)
     _copies: Counter[str] = field(factory=Counter, init=False)
 
@@ -65,7 +67,8 @@ class EntryReader:
         self._taken.add(entry.id)
         # What follows an entry that goes back follows the one that it goes back to.
         self.leaf = entry.target if isinstance(entry, LeafEntry) else entry.id
-        self._ids[called or entry.id] = self.leaf
+        self._places[called or entry.id] = self.leaf
+        self._ids[called or entry.id] = entry.id
 
     def _changes(self, entry: Entry, where: str) -> dict[str, Any]:
         changes: dict[str, Any] = {}
@@ -77,16 +80,16 @@ class EntryReader:
         if isinstance(entry, LeafEntry) and entry.target is not None:
             changes["target"] = self._known(entry.target, where, "goes back to")
         if isinstance(entry, LabelEntry):
-            changes["target"] = self._ids.get(entry.target) or entry.target
+            changes["target"] = self._ids.get(entry.target, entry.target)
         if isinstance(entry, CompactionEntry) and entry.first_kept is not None:
-            changes["first_kept"] = self._ids.get(entry.first_kept) or entry.first_kept
+            changes["first_kept"] = self._ids.get(entry.first_kept, entry.first_kept)
             if entry.first_kept not in self._ids:
                 self.notices.append(f"{where} keeps all from `{entry.first_kept}` on, which is not there: all is kept")
         return {name: value for name, value in changes.items() if value != getattr(entry, name)}
 
     def _known(self, told: str, where: str, how: str) -> str | None:
-        if told in self._ids:
-            return self._ids[told]
+        if told in self._places:
+            return self._places[told]
         stands = f"`{self.leaf}`" if self.leaf else "the beginning"
         self.notices.append(f"{where} {how} `{told}`, which is not there: {stands} stands for it")
         return self.leaf

@@ -9,9 +9,13 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
+from .._errors import SessionTooNew
+
 __all__ = ["VERSION", "SessionHeader", "header_of", "is_session_id"]
 
 VERSION: Final = 1
+"""Of the format. A change that this version could not read makes it 2; what is only new is kept as it is."""
+
 _SESSION_ID = re.compile(r"[0-9a-f]{16}\Z")
 
 
@@ -57,7 +61,14 @@ class SessionHeader(BaseModel):
 
 
 def header_of(record: Mapping[str, Any]) -> SessionHeader | None:
-    """The header that a record holds; ``None`` if it holds none that this version knows."""
+    """The header that a record holds; ``None`` if it is damaged.
+
+    Raises:
+        SessionTooNew: it has a newer version of the format.
+    """
+    version = record.get("version")
+    if isinstance(version, int) and version > VERSION:
+        raise SessionTooNew(record.get("id"), version, VERSION)
     try:
         return SessionHeader.model_validate(record)
     except ValidationError:

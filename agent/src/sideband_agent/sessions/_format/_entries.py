@@ -43,7 +43,7 @@ TIME = r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z)?$"
 _Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 
 
-class _Entry(BaseModel):
+class _EntryBase(BaseModel):
     """What all entries have.
 
     Attributes:
@@ -61,7 +61,7 @@ class _Entry(BaseModel):
     foreign: dict[str, JsonValue] | None = None
 
 
-class MessageEntry(_Entry):
+class MessageEntry(_EntryBase):
     """A message of the conversation.
 
     Attributes:
@@ -76,7 +76,7 @@ class MessageEntry(_Entry):
     step: str | None = None
 
 
-class RunEntry(_Entry):
+class RunEntry(_EntryBase):
     """A run began, or ended.
 
     Attributes:
@@ -95,7 +95,7 @@ class RunEntry(_Entry):
     resume_at: float | None = Field(None, allow_inf_nan=False)
 
 
-class ModelEntry(_Entry):
+class ModelEntry(_EntryBase):
     """Another model was chosen.
 
     Attributes:
@@ -106,7 +106,7 @@ class ModelEntry(_Entry):
     model: str
 
 
-class ThinkingEntry(_Entry):
+class ThinkingEntry(_EntryBase):
     """How much the model may think was changed.
 
     Attributes:
@@ -117,7 +117,7 @@ class ThinkingEntry(_Entry):
     level: str
 
 
-class CompactionEntry(_Entry):
+class CompactionEntry(_EntryBase):
     """Older messages were replaced by a summary.
 
     Attributes:
@@ -141,7 +141,7 @@ class CompactionEntry(_Entry):
     modified_files: tuple[str, ...] = ()
 
 
-class BranchSummaryEntry(_Entry):
+class BranchSummaryEntry(_EntryBase):
     """What was done on a branch that was left.
 
     Attributes:
@@ -154,7 +154,7 @@ class BranchSummaryEntry(_Entry):
     summary: str
 
 
-class LabelEntry(_Entry):
+class LabelEntry(_EntryBase):
     """An entry was marked.
 
     Attributes:
@@ -167,7 +167,7 @@ class LabelEntry(_Entry):
     label: str | None = None
 
 
-class NameEntry(_Entry):
+class NameEntry(_EntryBase):
     """The session was named.
 
     Attributes:
@@ -178,7 +178,7 @@ class NameEntry(_Entry):
     name: str | None = None
 
 
-class CustomEntry(_Entry):
+class CustomEntry(_EntryBase):
     """Data of a plugin's own, which no model sees.
 
     Attributes:
@@ -193,7 +193,7 @@ class CustomEntry(_Entry):
     data: JsonValue = None
 
 
-class CustomMessageEntry(_Entry):
+class CustomMessageEntry(_EntryBase):
     """A message that a plugin added, which models see.
 
     Attributes:
@@ -208,7 +208,7 @@ class CustomMessageEntry(_Entry):
     display: bool = True
 
 
-class LeafEntry(_Entry):
+class LeafEntry(_EntryBase):
     """The conversation was taken back: what comes next follows another entry.
 
     Attributes:
@@ -219,7 +219,7 @@ class LeafEntry(_Entry):
     target: _Id | None = None
 
 
-class ChannelEntry(_Entry):
+class ChannelEntry(_EntryBase):
     """The user went on somewhere else.
 
     Attributes:
@@ -230,7 +230,7 @@ class ChannelEntry(_Entry):
     channel: str
 
 
-class ForeignEntry(_Entry):
+class ForeignEntry(_EntryBase):
     """What this version does not know: another program's entry, or a newer version's. No model sees it.
 
     Attributes:
@@ -259,7 +259,7 @@ Entry = (
 """Any entry, told apart by its ``type``."""
 
 _ANY: TypeAdapter[Entry] = TypeAdapter(Annotated[Entry, Field(discriminator="type")])
-_PLACE: TypeAdapter[_Entry] = TypeAdapter(_Entry)
+_PLACE: TypeAdapter[_EntryBase] = TypeAdapter(_EntryBase)
 
 
 def new_id() -> str:

@@ -1,4 +1,4 @@
-"""Sessions as pi stores them (version 3 of its format), and back.
+"""The lines of pi's session files (version 3 of its format) as our entries, and back.
 
 What pi says and our entries can't is kept beside them, as the difference between pi's line and the one that would be
 written for the entry: so that writing it again gives what was read. Lines that have no counterpart here are kept whole.
@@ -11,10 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pydantic import ValidationError
-
-from ._difference import apply, differences
-from ._entries import (
-    TIME,
+from sideband_agent.sessions import (
     BranchSummaryEntry,
     CompactionEntry,
     CustomEntry,
@@ -29,50 +26,16 @@ from ._entries import (
     ThinkingEntry,
     record_of,
 )
-from ._header import SessionHeader
+
+from ._difference import apply, differences
 from ._pi_messages import message_from_pi, message_to_pi, user_from_pi
 
-__all__ = ["PI_VERSION", "entry_from_pi", "entry_to_pi", "header_from_pi", "header_to_pi", "is_pi_header", "upgraded"]
+__all__ = ["FORMAT", "entry_from_pi", "entry_to_pi", "upgraded"]
 
-PI_VERSION = 3
-_FORMAT = "pi"
+FORMAT = "pi"
 _OUR_ROLES = {"user", "assistant", "toolResult"}
-
-
-def is_pi_header(record: Mapping[str, Any]) -> bool:
-    """Whether a file that begins so is one of pi's."""
-    return record.get("type") == "session" and "timestamp" in record
-
-
-def header_from_pi(told: Mapping[str, Any], session: str) -> SessionHeader:
-    """Our header for a session of pi's.
-
-    Args:
-        told: pi's header.
-        session: the id that the session has here.
-    """
-    time, folder = told.get("timestamp"), told.get("cwd")
-    return SessionHeader(
-        id=session,
-        time=time if isinstance(time, str) else "",
-        folder=folder if isinstance(folder, str) and folder else None,
-        foreign={_FORMAT: {**told, "version": PI_VERSION}},
-    )
-
-
-def header_to_pi(header: SessionHeader) -> dict[str, Any]:
-    """The header that pi would have for a session."""
-    told = (header.foreign or {}).get(_FORMAT)
-    if isinstance(told, dict):
-        return told
-    return {
-        "type": "session",
-        "version": PI_VERSION,
-        "id": header.id,
-        "timestamp": header.time,
-        "cwd": header.folder or "",
-        **({"parentSession": header.parent} if header.parent else {}),
-    }
+# What our entries take as a time.
+_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z)?$")
 
 
 def upgraded(version: int, told: Mapping[str, Any], number: int) -> dict[str, Any]:
@@ -108,12 +71,12 @@ def entry_from_pi(line: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         entry, foreign, problem = ForeignEntry(data={}), {"line": dict(line)}, _reason(error)
     place = {"id": line.get("id"), "parent": line.get("parentId"), "time": _time(line)}
-    return {**record_of(entry), **place, **({"foreign": {_FORMAT: foreign}} if foreign else {})}, problem
+    return {**record_of(entry), **place, **({"foreign": {FORMAT: foreign}} if foreign else {})}, problem
 
 
 def entry_to_pi(entry: Entry) -> dict[str, Any]:
     """The line that pi would have for an entry; what pi has nothing for is data of an extension."""
-    told = (entry.foreign or {}).get(_FORMAT)
+    told = (entry.foreign or {}).get(FORMAT)
     # pi goes on from the last line of a file: one that goes back stands where it goes back to.
     place = {"id": entry.id, "parentId": entry.target if isinstance(entry, LeafEntry) else entry.parent}
     if isinstance(told, dict) and isinstance(line := told.get("line"), dict):
@@ -148,7 +111,7 @@ def _read_message(line: Mapping[str, Any]) -> Entry:
     if message["role"] == "custom":
         return _read_custom_message(message)
     if message.get("excludeFromContext"):
-        return CustomEntry(plugin=_FORMAT, kind=message["role"], data=message.get("command"))
+        return CustomEntry(plugin=FORMAT, kind=message["role"], data=message.get("command"))
     return MessageEntry(message=message_from_pi(message))
 
 
@@ -250,7 +213,7 @@ _WRITERS: dict[str, Callable[[Any], dict[str, Any]]] = {
 
 def _time(line: Mapping[str, Any]) -> str:
     time = line.get("timestamp")
-    return time if isinstance(time, str) and re.match(TIME, time) else ""
+    return time if isinstance(time, str) and _TIME.match(time) else ""
 
 
 def _number_id(number: int) -> str:
