@@ -7,7 +7,7 @@ from ._compaction import sliding_window, with_file_lists, without_file_lists
 from ._errors import (
     AgentBusy,
     AgentClosed,
-    AgentError,
+    AgentFailed,
     BudgetSpent,
     CallEnded,
     CostUnknown,
@@ -28,7 +28,7 @@ __all__ = [
     "Agent",
     "AgentBusy",
     "AgentClosed",
-    "AgentError",
+    "AgentFailed",
     "AgentPhase",
     "Allowance",
     "Budget",

@@ -1,4 +1,4 @@
-"""The hooks of one agent: those of the host, guards made for this agent, and whoever listens."""
+"""The hooks of one agent: those of the host, guards of its own, and a listener."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class AgentPhase(StrEnum):
 
 @define(eq=False)
 class CurrentPhase:
-    """The phase that an agent is in, which whoever wants to begin something has to claim.
+    """The phase that an agent is in. What begins something claims it first.
 
     Attributes:
         value: the phase.

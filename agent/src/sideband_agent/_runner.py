@@ -32,7 +32,7 @@ from ._run import Run, RunResult, RunStatus
 from ._spending import Spending
 from ._system_prompt import SystemPrompt
 from ._tools import ToolCalls, settle_calls
-from ._turns import TurnLoop
+from ._turn_loop import TurnLoop
 from .sessions import Entry, MessageEntry, RunEntry, Session
 
 __all__ = ["Runner"]

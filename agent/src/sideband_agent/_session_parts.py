@@ -26,7 +26,7 @@ from ._runner import Runner
 from ._spending import Spending
 from ._system_prompt import SystemPrompt
 from ._tools import LongResults, OfferedSkills, ToolApprover, ToolCalls, ToolContexts, ToolEffects
-from ._turns import TurnLoop
+from ._turn_loop import TurnLoop
 from .sessions import Session
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ class ToolContexts:
     Args:
         agent: the agent.
         registry: knows which plugin a tool comes from.
-        of_skills: the context of the host that tools of skills get, and calls of tools that there are not.
+        of_skills: the context of the host that tools of skills get, and calls of unknown tools.
         results: the long results of the session.
         skills: the skills that the agent may use.
         redactor: takes secrets out of progress.
@@ -48,7 +48,7 @@ class ToolContexts:
         """The context of one call.
 
         Args:
-            tool: the tool; ``None`` if there is none of the name that the model wrote.
+            tool: the tool; ``None`` if the model wrote an unknown name.
             call: the id that the model gave the call.
             step: its step in the run.
             on_progress: gets progress; must not block.

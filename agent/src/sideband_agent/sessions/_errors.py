@@ -153,7 +153,7 @@ class SessionFormatMissing(SessionError, LookupError):
 
     Args:
         name: the format.
-        known: those that are there.
+        known: the formats that can be used.
         package: the package that has it, if that is known.
         problem: why it can't be used, if it is installed.
     """
@@ -167,7 +167,7 @@ class SessionFormatMissing(SessionError, LookupError):
         else:
             super().__init__(
                 f"the session format `{name}` is not installed",
-                hint=f"`pip install {package}`" if package else f"there is {', '.join(f'`{one}`' for one in known)}",
+                hint=f"`pip install {package}`" if package else f"use {' or '.join(f'`{one}`' for one in known)}",
             )
 
 

@@ -20,7 +20,7 @@ __all__ = ["OUR_FORMAT", "SessionFormat", "foreign_format", "format_of_header"]
 OUR_FORMAT = "sideband"
 _GROUP = "sideband_agent.session_formats"
 _PACKAGES = {"pi": "sideband-pi-sessions"}
-"""Where formats are found that somebody may ask for without having installed them."""
+"""The packages of known formats, to be named where they are not installed."""
 
 
 class SessionFormat(Protocol):

@@ -145,7 +145,7 @@ class SessionRecords:
             try:
                 stored = await self.read(session)
             except SessionTooNew:
-                return SessionInfo(session)  # whoever asks for it is told, and lists go on
+                return SessionInfo(session)  # opening it says why; lists go on
             return stored.info if stored else None
         if document.value.get("settled") is True:
             return info
