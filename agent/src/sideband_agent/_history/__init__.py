@@ -2,6 +2,6 @@
 
 from ._repair import repair
 from ._tokens import CHARACTERS_PER_TOKEN, context_tokens, estimate
-from ._visible import VisibleHistory, unanswered
+from ._visible_history import VisibleHistory, unanswered
 
 __all__ = ["CHARACTERS_PER_TOKEN", "VisibleHistory", "context_tokens", "estimate", "repair", "unanswered"]
