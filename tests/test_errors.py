@@ -22,7 +22,6 @@ _WRITTEN = "its message says how it is written"
 _WANTED = "somebody wanted it so"
 _AGAIN = "is tried again by itself, and told as what the whole came to"
 NO_HINT = {
-    "AgentError": _CARRIED,
     "CallCancelled": _WANTED,
     "ConfigurationError": _WRITTEN,
     "HookResultInvalid": _WRITTEN,

@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sideband.messages import AssistantMessage, ToolCallPart, ToolResultMessage, UserMessage
 from sideband.settings._agent import CompactionSettings
-from sideband_agent._compaction import carried_requests, fresh_messages, is_due, prepare, sliding_window
-from sideband_agent._repair import repair
-from sideband_agent._tokens import context_tokens, estimate
+from sideband_agent._compaction._preparation import carried_requests, fresh_messages, is_due, prepare, sliding_window
+from sideband_agent._history._repair import repair
+from sideband_agent._history._tokens import context_tokens, estimate
 from sideband_agent.sessions import (
     BranchSummaryEntry,
     CompactionEntry,
@@ -16,7 +16,7 @@ from sideband_agent.sessions import (
     RunEntry,
     SessionTree,
 )
-from sideband_agent.sessions._header import SessionHeader
+from sideband_agent.sessions._format._header import SessionHeader
 
 SETTINGS = CompactionSettings(reserve=200, keep=100)
 WINDOW = 800

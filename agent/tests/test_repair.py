@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sideband.messages import AssistantMessage, TextPart, ThinkingPart, ToolCallPart, ToolResultMessage, UserMessage
-from sideband_agent._repair import repair
+from sideband_agent._history._repair import repair
 
 
 def asks(*ids, text="", stop="tool_calls", problem=None):

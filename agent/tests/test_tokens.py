@@ -9,7 +9,7 @@ from sideband.messages import (
     Usage,
     UserMessage,
 )
-from sideband_agent._tokens import context_tokens, estimate
+from sideband_agent._history._tokens import context_tokens, estimate
 
 COUNTED = Usage(input=100, output=20, cache_read=300, cache_write=80)
 

@@ -5,7 +5,7 @@ from time import perf_counter
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from sideband_agent._truncation import cut
+from sideband_agent._tools._truncation import cut
 
 JSON = st.recursive(
     st.none()

@@ -16,6 +16,7 @@ from .tables import paragraph, table
 __all__ = ["errors_page"]
 
 ROOT = Path(__file__).parents[2]
+_LAYERS = ("core", "agent", "libs/*", "plugins/*", "contrib/*")
 _SKILLS = ("sideband_demo",)  # run in workers only
 
 
@@ -77,8 +78,7 @@ def _importable(error: type[SidebandError]) -> str:
 
 
 def _packages() -> Iterator[tuple[str, Path]]:
-    layers = ("core", "agent", "libs/*", "plugins/*", "contrib/*")
-    for source in (source for layer in layers for source in sorted(ROOT.glob(f"{layer}/src"))):
+    for source in (source for layer in _LAYERS for source in sorted(ROOT.glob(f"{layer}/src"))):
         for folder in sorted(source.iterdir()):
             if (folder / "__init__.py").is_file():
                 yield folder.name, folder

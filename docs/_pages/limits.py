@@ -15,9 +15,10 @@ from sideband.workers._snapshots import _MAXIMUM_BYTES
 from sideband.workers._watchdog import _IDLE_SECONDS
 from sideband.workers._worker import _WATCH_SECONDS
 from sideband.workers.runtime import MAX_FRAME, MAX_NESTING, MAX_VALUES
-from sideband_agent._agent import MOST_CHILDREN
-from sideband_agent._compacting import _USUAL_WINDOW
-from sideband_agent._model_steps import _MOST_CALLS
+from sideband_agent._children import MOST_CHILDREN
+from sideband_agent._compaction._compactor import _USUAL_WINDOW
+from sideband_agent._model_steps._model_steps import _MOST_CALLS
+from sideband_agent._tools._tool_effects import PLUGIN_TOOL_SECONDS
 
 from .tables import paragraph, table
 
@@ -130,7 +131,7 @@ def _agent(settings: AgentSettings) -> list[str]:
             [
                 ["model steps of a run", f"{settings.turns}", "it parks with `agent.turns`"],
                 ["tool calls of one turn at the same time", f"{settings.parallel}", "the others wait"],
-                ["time for a tool call that names none", f"{settings.tool_seconds:g} s", "the model is told"],
+                ["time for a tool of a plugin that names none", f"{PLUGIN_TOOL_SECONDS:g} s", "the model is told"],
                 ["agents below agents", f"{settings.depth}", "`agent.depth`"],
                 [
                     "tokens of a result that a model sees",

@@ -5,7 +5,7 @@ from pydantic import BaseModel
 from sideband import Plugin, StoreError
 from sideband.hooks import Allow, Ask, Deny, Replace, hookimpl
 from sideband.ledger import query
-from sideband.ops import Level, OpFamily, op
+from sideband.ops import Level, OpFamily, OpSpec, op
 from sideband.tools import tool
 from sideband_scripted import Turn
 
@@ -177,3 +177,19 @@ async def test_what_a_child_does_names_the_call_that_it_works_for(stage, kit):
         ("llm.generate", "0"),
     ]
     assert {one.origin.parent for one in own} == {None}
+
+
+async def test_the_op_of_tool_calls_is_made_once_for_each_level(stage, kit, monkeypatch):
+    from sideband_agent._tools import _tool_effects
+
+    made = []
+
+    def make(**fields):
+        made.append(fields["level"])
+        return OpSpec(**fields)
+
+    monkeypatch.setattr(_tool_effects, "OpSpec", make)
+    calls = Turn(tool_calls=[("echo", {"text": str(number)}) for number in range(3)])
+    async with stage([calls, calls, "fine"], kit.echo) as agent:
+        await agent.invoke("hi")
+    assert made == [Level.MONITORED]

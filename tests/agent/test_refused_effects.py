@@ -63,3 +63,19 @@ async def test_a_tool_that_is_too_slow_is_told_and_the_run_goes_on(stage, kit):
         assert (await agent.invoke("hi")).text == "fine"
         (answer,) = [message for message in agent.session.messages() if message.role == "tool"]
     assert "may have done a part of its work" in answer.text
+    assert "tool_seconds" not in answer.text
+
+
+async def test_a_tool_that_the_setting_cuts_off_names_the_setting(stage, kit):
+    @tool("slow")
+    async def slow(params: kit.Text, ctx) -> str:
+        """Take too long."""
+        await anyio.sleep_forever()
+
+    settings = {"agent": {"model": "scripted:test", "tool_seconds": 0.01}}
+    turns = [Turn(tool_calls=[("slow", {})]), "fine"]
+    async with stage(turns, Plugin("tool", "slow", slow), settings=settings) as agent:
+        assert (await agent.invoke("hi")).text == "fine"
+        (answer,) = [message for message in agent.session.messages() if message.role == "tool"]
+    assert answer.metadata["code"] == "op.timeout"
+    assert "slow did not end within 0.01 s, the limit that `[agent] tool_seconds` sets" in answer.text

@@ -53,7 +53,7 @@ from sideband.providers import (
     TextDelta,
 )
 from sideband.tools import Tool, ToolContext, ToolOutput, ToolView, tool
-from sideband_agent import Agent, AgentBusy, Budget, Phase, RunResult, RunStatus
+from sideband_agent import Agent, AgentBusy, AgentPhase, Budget, RunResult, RunStatus
 
 
 class Parrot:
@@ -212,7 +212,7 @@ async def embed(module: object) -> str:
         assert_type(result.status, RunStatus)
         assert_type(result.usage, Usage)
         assert_type(agent.tools, ToolView)
-        assert_type(agent.phase, Phase)
+        assert_type(agent.phase, AgentPhase)
         assert_type(await agent.compact("the numbers"), bool)
         assert_type(await agent.fork(), str)
         agent.steer("shorter", source="user")

@@ -1,12 +1,13 @@
-"""The agent: runs, turns, sessions, children and budgets. Nothing else in the core imports it."""
+"""The agent: runs, turns, sessions, children and budgets."""
 
 from ._agent import Agent
+from ._agent_hooks import Listener
 from ._budget import Allowance, Budget
-from ._compaction import sliding_window
+from ._compaction import sliding_window, with_file_lists, without_file_lists
 from ._errors import (
     AgentBusy,
     AgentClosed,
-    AgentError,
+    AgentFailed,
     BudgetSpent,
     CallEnded,
     CostUnknown,
@@ -19,18 +20,17 @@ from ._errors import (
     StructureRefused,
     ToolsUnknown,
 )
-from ._file_lists import with_file_lists, without_file_lists
-from ._listening import Listener
-from ._run import Phase, RunResult, RunStatus
-from ._tool_calls import Approver
+from ._phase import AgentPhase
+from ._run import RunResult, RunStatus
+from ._tools import ToolApprover
 
 __all__ = [
     "Agent",
     "AgentBusy",
     "AgentClosed",
-    "AgentError",
+    "AgentFailed",
+    "AgentPhase",
     "Allowance",
-    "Approver",
     "Budget",
     "BudgetSpent",
     "CallEnded",
@@ -40,12 +40,12 @@ __all__ = [
     "Listener",
     "ModelFailed",
     "ModelMissing",
-    "Phase",
     "RunHalted",
     "RunParked",
     "RunResult",
     "RunStatus",
     "StructureRefused",
+    "ToolApprover",
     "ToolsUnknown",
     "sliding_window",
     "with_file_lists",

@@ -2,52 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-import anyio
-from sideband.hooks import (
-    HookRegistry,
-    ModelSelect,
-    SessionBeforeFork,
-    SessionBeforeSwitch,
-    SessionShutdown,
-    SessionStart,
-    Settled,
-    Verdict,
-)
-from sideband.hooks import (
-    Phase as HookPhase,
-)
-from sideband.host import HostPluginContext
+from sideband.hooks import HookRegistry, ModelSelect, Settled
 from sideband.messages import ImagePart, Usage
-from sideband.plugins import PluginContext
 from sideband.settings import AgentSettings
 from sideband.tools import ToolView
 
+from ._agent_hooks import Listener, agent_hooks
 from ._announcer import Announcer
 from ._budget import Allowance, Budget
-from ._contexts import AgentPluginContext
-from ._errors import AgentBusy, AgentClosed, InputEmpty, ModelMissing, StructureRefused
-from ._leftovers import settle_calls
-from ._listening import Listener, listening
-from ._outputs import Outputs
+from ._children import Children
+from ._errors import InputEmpty, ModelMissing
+from ._inherited import Inherited
+from ._memory_store import MemoryStore
+from ._phase import AgentPhase, CurrentPhase
 from ._queues import Queued, Queues
-from ._run import Phase, RunResult
-from ._tool_calls import Approver
-from ._wiring import Lineage, Wiring, wire
-from .sessions import CustomEntry, ModelEntry, Session, Sessions
+from ._run import Run, RunResult
+from ._session_parts import SessionParts, SessionPartsMaker
+from ._session_switcher import SessionSwitcher
+from ._tools import ToolApprover
+from .sessions import ModelEntry, Session, Sessions
 
 if TYPE_CHECKING:
     from sideband import Host
 
-__all__ = ["MOST_CHILDREN", "Agent"]
-
-MOST_CHILDREN = 16
-"""How many children of one agent work at the same time. Others wait for their turn."""
+__all__ = ["Agent"]
 
 
 class Agent:
@@ -74,6 +58,8 @@ class Agent:
         ...         return result.status, result.text
     """
 
+    inherited: Inherited | None = None
+
     def __init__(
         self,
         host: Host,
@@ -83,7 +69,7 @@ class Agent:
         tools: Sequence[str] | None = None,
         channel: str = "cli",
         budget: Budget | None = None,
-        approver: Approver | None = None,
+        approver: ToolApprover | None = None,
         on_event: Listener | None = None,
         guards: Mapping[str, type] | None = None,
         folder: Path | None = None,
@@ -92,54 +78,55 @@ class Agent:
         self.settings: AgentSettings = host.settings.settings.agent
         self.channel = channel
         self.approver = approver
-        self.lineage: Lineage | None = None
-        self.queues = Queues()
         self.guards = dict(guards or {})
         self.folder = (folder or Path.cwd()).absolute()
-        self.store = host.store
-        self.places_for_children = anyio.Semaphore(MOST_CHILDREN)
-        self.sessions = Sessions(self.store, host.home, redact=host.redactor.text)
+        self.queues = Queues()
+        self.hooks: HookRegistry = agent_hooks(host, self, self.guards, on_event)
+        self.wants_shutdown = False
         self._model = model
         self._wanted_session = session
-        self._wanted_tools = tools if tools is not None else self.settings.tools
-        self._limit = budget if budget is not None else Budget(**self.settings.budget.model_dump())
-        self._listener = on_event
-        self._phase = Phase.IDLE
-        self._idle = anyio.Event()
-        self._idle.set()
-        self._wiring: Wiring | None = None
-        self.wants_shutdown = False
+        self._phase = CurrentPhase()
+        self._announcer = Announcer(self.hooks)
+        self._children = Children(self.depth, self.settings.depth, partial(_ChildAgent, self))
+        store = MemoryStore() if self.inherited else host.store
+        self.sessions = Sessions(store, host.home, redact=host.redactor.text)
+        maker = SessionPartsMaker(
+            agent=self,
+            host=host,
+            settings=self.settings,
+            store=store,
+            hooks=self.hooks,
+            announcer=self._announcer,
+            phase=self._phase,
+            queues=self.queues,
+            approver=approver,
+            limit=budget if budget is not None else Budget(**self.settings.budget.model_dump()),
+            wanted=tools if tools is not None else self.settings.tools,
+            folder=self.folder,
+            channel=channel,
+            inherited=self.inherited,
+        )
+        self._switcher = SessionSwitcher(
+            self.sessions, maker, self.hooks, self._announcer, folder=self.folder, channel=channel
+        )
 
     async def __aenter__(self) -> Self:
-        self.hooks = self._own_hooks()
-        self.announcer = Announcer(self.hooks)
-        reason = "startup" if self._wanted_session is None else "resume"
-        self._wiring = await self._wired(await self._opened(self._wanted_session))
-        await self.announcer.tell(SessionStart(self.session.id, reason))
+        await self._switcher.open(self._wanted_session)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if self._wiring is not None:
-            session = self.session
-            with anyio.CancelScope(shield=True):
-                await self.announcer.tell(SessionShutdown(session.id, "quit"))
-                self._wiring = None
-                await session.aclose()
+    async def __aexit__(self, *_: object) -> None:
+        await self._switcher.close()
 
     # What it is
 
     @property
-    def _work(self) -> Wiring:
-        if self._wiring is None:
-            raise AgentClosed
-        return self._wiring
+    def _parts(self) -> SessionParts:
+        return self._switcher.parts
 
     @property
     def session(self) -> Session:
         """The session."""
-        return self._work.session
+        return self._parts.session
 
     @property
     def model(self) -> str:
@@ -148,43 +135,38 @@ class Agent:
         Raises:
             ModelMissing: nobody has named one.
         """
-        running = self._work.runs.current
-        if running is not None:
-            return running.model
-        found = self._model or self.session.context().model or self.settings.model
+        found = self.run.model if self.run is not None else self._usual_model()
         if found is None:
             raise ModelMissing
         return found
 
+    def _usual_model(self) -> str | None:
+        """The model that a run begins with."""
+        return self._model or self.session.context().model or self.settings.model
+
     @property
     def tools(self) -> ToolView:
         """The tools that it may call."""
-        return self._work.engine.tools.view
+        return self._parts.tools
 
-    @property
-    def offered(self) -> ToolView:
-        """The tools that its model is told about: for a child, those of its parent."""
-        return self._work.engine.tools.offered
+    async def skills(self) -> tuple[Mapping[str, Any], ...]:
+        """The skills that its model is told about: those with a tool that it is told about, or without any."""
+        return await self._parts.skills.all()
 
     @property
     def depth(self) -> int:
         """How many agents stand above it."""
-        return self.lineage.depth if self.lineage else 0
+        return self.inherited.depth if self.inherited else 0
 
     @property
-    def parent_call(self) -> str | None:
-        """The tool call of its parent that it works for, ``session:run:step``, if it is a child."""
-        return self.lineage.call if self.lineage else None
-
-    @property
-    def phase(self) -> Phase:
+    def phase(self) -> AgentPhase:
         """What it does."""
-        return self._phase
+        return self._phase.value
 
     @property
     def is_idle(self) -> bool:
         """Whether nothing is under way."""
-        return self._phase is Phase.IDLE
+        return self._phase.is_idle
 
     @property
     def has_pending_messages(self) -> bool:
@@ -192,41 +174,36 @@ class Agent:
         return bool(self.queues)
 
     @property
-    def run_id(self) -> str:
-        """The id of the run; empty between runs."""
-        running = self._work.runs.current
-        return running.id if running is not None else ""
-
-    @property
-    def system_prompt(self) -> str:
-        """The system prompt of the run; empty between runs."""
-        running = self._work.runs.current
-        return running.system_prompt if running is not None else ""
+    def run(self) -> Run | None:
+        """The run that is under way."""
+        return self._parts.runner.current
 
     @property
     def usage(self) -> Usage:
         """What the session has used, children and side calls of plugins included."""
-        return self._work.usage
+        return self._parts.spending.usage
 
     @property
     def allowance(self) -> Allowance:
         """What is left of the budget."""
-        return self._work.allowance
+        return self._parts.spending.allowance
 
-    @property
-    def outputs(self) -> Outputs:
-        """The long results of the session."""
-        return self._work.outputs
+    async def charge_side_call(self, usage: Usage, plugin: str) -> None:
+        """Note what a plugin's model call beside the conversation used."""
+        await self._parts.spending.charge_side_call(usage, plugin)
 
     @property
     def context_tokens(self) -> int:
         """About how many tokens the conversation has."""
-        return self._work.engine.compactor.tokens()
+        return self._parts.compactor.tokens(self._parts.system_prompt)
 
     @property
     def context_window(self) -> int | None:
         """How many tokens the model takes; ``None`` while nobody has asked."""
-        return self._work.engine.compactor.window
+        try:
+            return self._parts.compactor.asked_window(self.model)
+        except ModelMissing:
+            return None
 
     # Runs
 
@@ -252,9 +229,8 @@ class Agent:
         queued = Queued(text, attachments=tuple(attachments))
         if not text.strip() and not queued.attachments:
             raise InputEmpty
-        with self._busy("begin a run", Phase.TURN):
-            _ = self.model
-            result = await self._follow_up(await self._work.runs.begin(queued, source))
+        with self._claim("begin a run"):
+            result = await self._follow_up(await self._parts.runner.begin(queued, source, self.model))
         await self._settle()
         return result
 
@@ -270,14 +246,24 @@ class Agent:
             AgentBusy: something else is under way.
             ModelMissing: no model is configured.
         """
-        with self._busy("resume a run", Phase.TURN):
+        with self._claim("resume a run"):
             entry = self.session.unfinished_run()
             if entry is None:
                 return None
-            _ = self.model
-            result = await self._follow_up(await self._work.runs.resume(entry))
+            result = await self._follow_up(await self._parts.runner.resume(entry, self.model))
         await self._settle()
         return result
+
+    async def _follow_up(self, result: RunResult) -> RunResult:
+        """Run what was queued meanwhile, each input a run, as long as they complete."""
+        while result.status == "completed" and (queued := self.queues.next_input()) is not None:
+            source = "interactive" if queued.source == "user" else "plugin"
+            result = await self._parts.runner.begin(queued, source, self.model)
+        return result
+
+    async def _settle(self) -> None:
+        if not self.queues and self.is_idle:
+            await self._announcer.tell(Settled(self.session.id))
 
     def steer(self, text: str, *, attachments: Iterable[ImagePart] = (), source: str = "user") -> None:
         """Queue a message that the model sees before its next step; without a run, it begins the next one."""
@@ -289,7 +275,7 @@ class Agent:
 
     def abort(self, reason: str = "") -> None:
         """End the run at its next wait. What was said and done until then is kept; calls that were cut off say so."""
-        self._work.runs.abort(reason)
+        self._parts.runner.abort(reason)
 
     def shutdown(self) -> None:
         """Ask whoever runs the agent to end it, once it is idle: sets ``wants_shutdown``."""
@@ -297,7 +283,7 @@ class Agent:
 
     async def wait_for_idle(self) -> None:
         """Wait until nothing is under way. Not from within a run, which would wait for itself."""
-        await self._idle.wait()
+        await self._phase.wait_for_idle()
 
     async def compact(self, instructions: str = "") -> bool:
         """Make the conversation shorter now.
@@ -311,12 +297,12 @@ class Agent:
         Raises:
             AgentBusy: something else is under way.
         """
-        with self._busy("compact", Phase.COMPACTION):
-            return await self._work.engine.compactor.compact(instructions)
+        with self._claim("compact", AgentPhase.COMPACTION):
+            return await self._parts.compactor.compact(self.model, instructions)
 
     def ask_for_compaction(self, instructions: str = "") -> None:
         """Ask for a compaction at the next chance: between two turns, or after the run."""
-        self._work.engine.compactor.ask(instructions)
+        self._parts.compactor.ask(instructions)
 
     async def spawn_child(
         self, prompt: str, *, tools: Sequence[str] | None = None, share: float = 0.5, call: str | None = None
@@ -327,9 +313,7 @@ class Agent:
             prompt, tools, share: as there.
             call: the tool call that it is done for, ``session:run:step``; the child's effects name it.
         """
-        from ._children import run_child  # noqa: PLC0415  a child is an agent, so that module imports this one
-
-        return await run_child(self, prompt, tools=tools, share=share, call=call)
+        return await self._children.run(prompt, self._parts, tools=tools, share=share, call=call)
 
     # Sessions, models, and what they are made of
 
@@ -339,15 +323,16 @@ class Agent:
         Raises:
             AgentBusy: a run is under way.
         """
-        with self._busy("change the model", Phase.TURN):
-            previous = self._model or self.session.context().model or self.settings.model
+        with self._claim("change the model"):
+            previous = self._usual_model()
             await self.session.append(ModelEntry(model=model))
             self._model = model
-            await self.announcer.tell(ModelSelect(model, previous=previous, source=source))
+            await self._announcer.tell(ModelSelect(model, previous=previous, source=source))
 
     async def new_session(self) -> str:
         """Leave the session for a new one; returns its id."""
-        return await self._switch(SessionBeforeSwitch("new"), None, "new")
+        with self._claim("switch sessions"):
+            return await self._switcher.new()
 
     async def switch_session(self, session: str) -> None:
         """Leave the session for another one.
@@ -356,7 +341,8 @@ class Agent:
             AgentBusy: a run is under way.
             StructureRefused: a plugin is against it.
         """
-        await self._switch(SessionBeforeSwitch("resume", session), session, "resume")
+        with self._claim("switch sessions"):
+            await self._switcher.switch(session)
 
     async def fork(self, entry: str | None = None, *, position: Literal["at", "before"] = "at") -> str:
         """Leave the session for a copy of its path up to an entry; returns its id.
@@ -365,12 +351,8 @@ class Agent:
             entry: the entry; ``None``: the last one.
             position: ``at`` the entry, or ``before`` it.
         """
-        with self._busy("fork", Phase.TURN):
-            place = entry or self.session.leaf or ""
-            await self._ask(SessionBeforeFork(self.session.id, place, position), "fork the session")
-            copy = await self.sessions.fork(self.session.id, entry, position=position)
-            await self._replace_session(copy, "fork", target=copy.id)
-            return copy.id
+        with self._claim("fork"):
+            return await self._switcher.fork(entry, position=position)
 
     async def rewind(self, entry: str | None, *, summary: str = "") -> None:
         """Take the conversation back to an entry: what comes next follows it. Nothing is deleted.
@@ -383,135 +365,32 @@ class Agent:
             AgentBusy: a run is under way.
             EntryNotFound: the session has no such entry.
         """
-        with self._busy("rewind", Phase.TURN):
+        with self._claim("rewind"):
             await self.session.rewind(entry, summary=summary)
 
     async def reload(self) -> None:
         """Read skills, prompts and tools anew. The session stays, and stays open."""
-        with self._busy("reload", Phase.TURN):
+        with self._claim("reload"):
             self.host.tools.forget_skills()
-            await self._replace_session(self.session, "reload", target=self.session.id)
+            await self._switcher.reload()
 
-    async def skills(self) -> tuple[Mapping[str, Any], ...]:
-        """The skills that its model is told about: those with a tool that it is told about, or without any."""
-        return tuple(
-            skill
-            for skill in await self.host.tools.skills()
-            if not skill["tools"] or any(self.offered.get(name) for name in skill["tools"])
+    def _claim(self, wish: str, phase: AgentPhase = AgentPhase.TURN) -> AbstractContextManager[None]:
+        """Nothing else may begin until the block ends."""
+        _ = self._parts
+        return self._phase.claim(wish, phase)
+
+
+class _ChildAgent(Agent):
+    """An agent that works for another one, in a session that ends with it."""
+
+    def __init__(self, parent: Agent, inherited: Inherited, tools: Sequence[str]) -> None:
+        self.inherited = inherited
+        super().__init__(
+            parent.host,
+            model=parent.model,
+            tools=tools,
+            channel=parent.channel,
+            approver=parent.approver,
+            guards=parent.guards,
+            folder=parent.folder,
         )
-
-    async def build_system_prompt(self) -> str:
-        """The system prompt for the agent's channel: the same bytes until ``reload``."""
-        work = self._work
-        if self.lineage is not None:
-            return self.lineage.system_prompt
-        names = tuple(one.model_name for one in self.offered.tools)
-        return await work.prompts.get(self.channel, self.session.id, names, await self.skills())
-
-    async def settle_calls(self) -> None:
-        """Answer the calls that a run which was given up has left, with what is recorded of them."""
-        await settle_calls(self.session, self._work.engine.tools)
-
-    def charge(self, usage: Usage) -> None:
-        """Note what a model call of the session used."""
-        work = self._work
-        work.usage += usage
-        work.allowance.charge(usage)
-
-    def charge_time(self) -> None:
-        """Note how long the run was at work."""
-        self._work.runs.charge_time()
-
-    async def charge_side_call(self, usage: Usage, plugin: str) -> None:
-        """Note what a plugin's model call beside the conversation used."""
-        self._work.allowance.charge(usage)
-        await self.note_usage(usage, plugin)
-
-    async def note_usage(self, usage: Usage, plugin: str) -> None:
-        """Store what was used beside the conversation, and is charged already."""
-        self._work.usage += usage
-        data = usage.model_dump(mode="json", exclude_none=True)
-        with anyio.CancelScope(shield=True):  # it was paid for, also by who is cancelled: a budget must know of it
-            await self.session.append(CustomEntry(plugin=plugin, kind="usage", data=data))
-
-    @contextmanager
-    def _busy(self, wish: str, phase: Phase) -> Iterator[None]:
-        """Nothing else may begin until the block ends. There is no wait between the look and the claim."""
-        _ = self._work
-        if self._phase is not Phase.IDLE:
-            raise AgentBusy(wish, self._phase)
-        self._phase = phase
-        self._idle = anyio.Event()
-        try:
-            yield
-        finally:
-            self._phase = Phase.IDLE
-            self._idle.set()
-
-    @contextmanager
-    def compacting(self) -> Iterator[None]:
-        """The phase while a run that goes on is compacted in between."""
-        before, self._phase = self._phase, Phase.COMPACTION
-        try:
-            yield
-        finally:
-            self._phase = before
-
-    async def _follow_up(self, result: RunResult) -> RunResult:
-        """Run what was queued meanwhile, each input a run, as long as they complete."""
-        while result.status == "completed" and (queued := self.queues.next_input()) is not None:
-            result = await self._work.runs.begin(queued, "interactive" if queued.source == "user" else "plugin")
-        return result
-
-    async def _settle(self) -> None:
-        if not self.queues and self.is_idle:
-            await self.announcer.tell(Settled(self.session.id))
-
-    def _own_hooks(self) -> HookRegistry:
-        def context(theirs: PluginContext | None) -> PluginContext | None:
-            return AgentPluginContext(theirs, self) if isinstance(theirs, HostPluginContext) else theirs
-
-        hooks = self.host.hooks.derive(context)
-        for name, guard in self.guards.items():
-            own = AgentPluginContext(self.host.context_for(name), self)
-            hooks.register(name, guard(), phase=HookPhase.GUARD, context=own, make=guard)
-        if self._listener is not None:
-            hooks.register("on_event", listening(self._listener), phase=HookPhase.OBSERVER)
-        return hooks
-
-    async def _switch(self, event: SessionBeforeSwitch, session: str | None, reason: str) -> str:
-        with self._busy("switch sessions", Phase.TURN):
-            await self._ask(event, "leave the session")
-            await self._replace_session(await self._opened(session), reason, target=session)
-            return self.session.id
-
-    async def _ask(self, event: SessionBeforeSwitch | SessionBeforeFork, wish: str) -> None:
-        decision = await self.hooks.decide(event)
-        if decision.verdict is Verdict.DENY:
-            raise StructureRefused(wish, decision.reason, decision.plugin)
-
-    async def _replace_session(self, session: Session, reason: str, *, target: str | None) -> None:
-        """Go over to an open session, or begin anew with this one. If that fails, nothing has changed."""
-        previous = self.session
-        wiring = await self._wired(session)
-        with anyio.CancelScope(shield=True):
-            await self.announcer.tell(SessionShutdown(previous.id, reason, target=target))
-            self._wiring = wiring
-            if session is not previous:
-                await previous.aclose()
-            await self.announcer.tell(SessionStart(session.id, reason, previous=previous.id))
-
-    async def _opened(self, session: str | None) -> Session:
-        if session is None:
-            return await self.sessions.create(folder=self.folder, channel=self.channel)
-        return await self.sessions.open(session)
-
-    async def _wired(self, session: Session) -> Wiring:
-        """What the agent needs for a session. If it can't be had, the session is given back."""
-        try:
-            return await wire(self, session, self._limit, self._wanted_tools)
-        except BaseException:
-            if self._wiring is None or session is not self._wiring.session:
-                with anyio.CancelScope(shield=True):
-                    await session.aclose()
-            raise

@@ -2,61 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Protocol, Self
 
-from ._agent import Agent
+import anyio
+from attrs import define, field
+from sideband.messages import Usage
+
 from ._errors import DepthReached, ToolsUnknown
-from ._memory_store import MemoryStore
+from ._inherited import Inherited
 from ._run import RunResult
-from ._wiring import Lineage
-from .sessions import Sessions
+from ._session_parts import SessionParts
 
-__all__ = ["run_child"]
+__all__ = ["MOST_CHILDREN", "ChildAgent", "Children"]
+
+MOST_CHILDREN = 16
+"""How many children of one agent work at the same time. Others wait for their turn."""
 
 
-async def run_child(
-    parent: Agent, prompt: str, *, tools: Sequence[str] | None, share: float, call: str | None = None
-) -> RunResult:
-    """Let a child of ``parent`` do a task, and wait for it; it is cancelled with whoever waits.
+class ChildAgent(Protocol):
+    """An agent as its parent uses it."""
+
+    @property
+    def usage(self) -> Usage:
+        """What it has used."""
+
+    async def __aenter__(self) -> Self:
+        """Open it."""
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close it."""
+
+    async def invoke(self, text: str, *, source: str = "interactive") -> RunResult:
+        """Begin a run, and see it through."""
+
+
+@define(eq=False)
+class Children:
+    """The children of one agent.
 
     Args:
-        parent: must have a run under way.
-        prompt: the task.
-        tools: the tools that it may call, of those that the parent may; ``None`` for all of them.
-        share: how much of what is left of the parent's budget it may use.
-        call: the tool call of the parent that it is done for, ``session:run:step``.
-
-    Raises:
-        DepthReached: the parent is as deep as agents may be.
-        ToolsUnknown: the parent may not call a tool of these names.
+        depth: how many agents stand above that agent.
+        deepest: how many may stand above one.
+        make: makes a child, of what it inherits and the names of the tools that it may call.
     """
-    if parent.depth >= parent.settings.depth:
-        raise DepthReached(parent.settings.depth)
-    view = parent.tools if tools is None else parent.tools.narrow(tools)
-    unknown = parent.tools.unknown(tools or ())
-    if unknown:
-        raise ToolsUnknown(unknown, parent.tools.names)
-    async with parent.places_for_children:
-        return await _run(parent, prompt, view.names, share, call)
 
+    depth: int
+    deepest: int
+    make: Callable[[Inherited, Sequence[str]], ChildAgent] = field(repr=False)
+    _places: anyio.Semaphore = field(factory=lambda: anyio.Semaphore(MOST_CHILDREN), init=False, repr=False)
 
-async def _run(parent: Agent, prompt: str, tools: Sequence[str], share: float, call: str | None) -> RunResult:
-    with parent.allowance.share(share) as allowance:
-        child = Agent(
-            parent.host,
-            model=parent.model,
-            tools=tools,
-            channel=parent.channel,
-            approver=parent.approver,
-            guards=parent.guards,
-            folder=parent.folder,
-        )
-        child.lineage = Lineage(parent.depth + 1, call, allowance, parent.system_prompt, parent.offered)
-        child.store = MemoryStore()
-        child.sessions = Sessions(child.store, parent.host.home, redact=parent.host.redactor.text)
-        async with child:
-            try:
-                return await child.invoke(prompt, source="agent")
-            finally:
-                # What a child used was its parent's, whichever way it ends.
-                await parent.note_usage(child.usage, "agent")
+    async def run(
+        self, prompt: str, parent: SessionParts, *, tools: Sequence[str] | None, share: float, call: str | None
+    ) -> RunResult:
+        """Let a child do a task, and wait for it; it is cancelled with whoever waits.
+
+        Args:
+            prompt: the task.
+            parent: what the parent works with; it must have a run under way.
+            tools: the tools that the child may call, of those that the parent may; ``None`` for all of them.
+            share: how much of what is left of the parent's budget it may use.
+            call: the tool call of the parent that it is done for, ``session:run:step``.
+
+        Raises:
+            DepthReached: the parent is as deep as agents may be.
+            ToolsUnknown: the parent may not call a tool of these names.
+        """
+        if self.depth >= self.deepest:
+            raise DepthReached(self.deepest)
+        unknown = parent.tools.unknown(tools or ())
+        if unknown:
+            raise ToolsUnknown(unknown, parent.tools.names)
+        view = parent.tools if tools is None else parent.tools.narrow(tools)
+        async with self._places:
+            with parent.spending.allowance.share(share) as allowance:
+                inherited = Inherited(self.depth + 1, call, allowance, parent.system_prompt, parent.skills.tools)
+                async with self.make(inherited, view.names) as child:
+                    try:
+                        return await child.invoke(prompt, source="agent")
+                    finally:
+                        # What a child used was its parent's, whichever way it ends.
+                        await parent.spending.note(child.usage, "agent")

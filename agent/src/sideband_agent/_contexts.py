@@ -1,28 +1,102 @@
-"""The contexts of an agent: what hooks and tools get, so that what they do is this agent's, and recorded as such."""
+"""The context of a plugin in an agent: what its hooks do is this agent's, and recorded as such."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Protocol
 
-import anyio
-from attrs import define, evolve, field
-from sideband.broker import Progress
+from attrs import define, field
 from sideband.hooks import HookRegistry
 from sideband.host import HostPluginContext
 from sideband.messages import Usage, parse_message
 from sideband.ops import Credential, Origin
+from sideband.plugins import PluginContext
 
-from ._errors import CallEnded
+from ._inherited import Inherited
+from ._run import Run, RunResult
+from .sessions import Session
 
-if TYPE_CHECKING:
-    from ._agent import Agent
-    from ._run import RunResult
-    from .sessions import Session
+__all__ = ["AgentControls", "AgentPluginContext", "host_context"]
 
-__all__ = ["AgentPluginContext", "ToolCallContext"]
+
+class AgentControls(Protocol):
+    """What contexts use of the agent that they belong to. ``Agent`` has all of it, and says more."""
+
+    @property
+    def session(self) -> Session:
+        """The session."""
+
+    @property
+    def hooks(self) -> HookRegistry:
+        """Its guards and hooks."""
+
+    @property
+    def run(self) -> Run | None:
+        """The run that is under way."""
+
+    @property
+    def model(self) -> str:
+        """``provider:model``."""
+
+    @property
+    def usage(self) -> Usage:
+        """What the session has used."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is under way."""
+
+    @property
+    def has_pending_messages(self) -> bool:
+        """Whether something is queued."""
+
+    @property
+    def inherited(self) -> Inherited | None:
+        """What it has of a parent, if it is a child."""
+
+    def steer(self, text: str, *, source: str = "user") -> None:
+        """Queue a message for the model."""
+
+    def follow_up(self, text: str, *, source: str = "user") -> None:
+        """Queue an input that begins a run."""
+
+    def abort(self, reason: str = "") -> None:
+        """End the run."""
+
+    def shutdown(self) -> None:
+        """Ask for the end of the agent."""
+
+    def ask_for_compaction(self, instructions: str = "") -> None:
+        """Ask for a compaction."""
+
+    async def wait_for_idle(self) -> None:
+        """Wait until nothing is under way."""
+
+    async def reload(self) -> None:
+        """Read skills, prompts and tools anew."""
+
+    async def new_session(self) -> str:
+        """Go over to a new session."""
+
+    async def fork(self, entry: str | None = None, *, position: Literal["at", "before"] = "at") -> str:
+        """Go over to a copy of the session."""
+
+    async def switch_session(self, session: str) -> None:
+        """Go over to another session."""
+
+    async def spawn_child(
+        self, prompt: str, *, tools: Sequence[str] | None = None, share: float = 0.5, call: str | None = None
+    ) -> RunResult:
+        """Let a child do a task."""
+
+    async def charge_side_call(self, usage: Usage, plugin: str) -> None:
+        """Note what a side call used."""
+
+
+def host_context(theirs: PluginContext | None) -> HostPluginContext | None:
+    """What a plugin has of the host; ``None`` of what was registered with another context, or without one."""
+    return theirs if isinstance(theirs, HostPluginContext) else None
 
 
 @define(eq=False)
@@ -35,7 +109,7 @@ class AgentPluginContext:
     """
 
     base: HostPluginContext = field(repr=False)
-    agent: Agent = field(repr=False)
+    agent: AgentControls = field(repr=False)
 
     def _check_alive(self) -> None:
         """Raise if it may not be used any more."""
@@ -73,7 +147,7 @@ class AgentPluginContext:
     @property
     def run(self) -> str:
         """The id of the run; empty between runs."""
-        return self.agent.run_id
+        return self.agent.run.id if self.agent.run else ""
 
     @property
     def model(self) -> str:
@@ -98,12 +172,13 @@ class AgentPluginContext:
     @property
     def system_prompt(self) -> str:
         """The system prompt of this run."""
-        return self.agent.system_prompt
+        return self.agent.run.system_prompt if self.agent.run else ""
 
     @property
     def origin(self) -> Origin:
         """Who causes what this context dispatches."""
-        return Origin(session=self.agent.session.id, run=self.agent.run_id or None, parent=self.agent.parent_call)
+        parent = self.agent.inherited.call if self.agent.inherited else None
+        return Origin(session=self.agent.session.id, run=self.run or None, parent=parent)
 
     @property
     def hooks(self) -> HookRegistry:
@@ -184,85 +259,3 @@ class AgentPluginContext:
         """Let a child agent do a task, and wait for it."""
         self._check_alive()
         return await self.agent.spawn_child(prompt, tools=tools, share=share)
-
-
-@define(eq=False)
-class ToolCallContext(AgentPluginContext):
-    """``ToolContext``: what one call of a tool gets.
-
-    Attributes:
-        tool: the tool; empty if there is none of the name that the model wrote.
-        call: the id that the model gave the call.
-        step: its step in the run.
-        on_progress: gets progress; must not block.
-    """
-
-    tool: str
-    call: str
-    step: str
-    on_progress: Callable[[Progress], None] = field(repr=False)
-    _ended: bool = field(default=False, init=False)
-    _under_way: set[anyio.CancelScope] = field(factory=set, init=False, repr=False)
-
-    def end(self) -> None:
-        """Take its rights away: the call has ended. What it has left under way is cancelled."""
-        self._ended = True
-        for scope in self._under_way:
-            scope.cancel()
-
-    async def dispatch(
-        self, op: str, params: Mapping[str, Any], *, capabilities: Iterable[str] | None = None, key: str | None = None
-    ) -> Any:
-        """Run an op as an effect of the call."""
-        async with self._of_the_call():
-            return await AgentPluginContext.dispatch(self, op, params, capabilities=capabilities, key=key)
-
-    @asynccontextmanager
-    async def _of_the_call(self) -> AsyncIterator[None]:
-        """What is done here ends with the call."""
-        self._check_alive()
-        with anyio.CancelScope() as scope:
-            self._under_way.add(scope)
-            try:
-                yield
-            finally:
-                self._under_way.discard(scope)
-        if scope.cancelled_caught:
-            raise CallEnded(self.tool, self.call)
-
-    def _check_alive(self) -> None:
-        if self._ended:
-            raise CallEnded(self.tool, self.call)
-
-    @property
-    def origin(self) -> Origin:
-        """Who causes what the tool dispatches."""
-        return evolve(super().origin, step=self.step, tool=self.tool or None)
-
-    @property
-    def key(self) -> str:
-        """The idempotency key of the call."""
-        return f"{self.agent.session.id}:{self.agent.run_id}:{self.step}"
-
-    async def spawn_child(self, prompt: str, *, tools: Sequence[str] | None = None, share: float = 0.5) -> RunResult:
-        """Let a child agent do a task for this call, and wait for it."""
-        async with self._of_the_call():
-            return await self.agent.spawn_child(prompt, tools=tools, share=share, call=self.key)
-
-    async def progress(
-        self, *, current: float | None = None, total: float | None = None, message: str | None = None
-    ) -> None:
-        """Tell whoever watches how far the call is."""
-        if self._ended:
-            return
-        text = None if message is None else self.agent.host.redactor.text(message)
-        self.on_progress(Progress(self.call, self.plugin, current, total, text))
-
-    async def output(self, handle: str) -> str:
-        """The whole text of a result of which the model saw only a part."""
-        self._check_alive()
-        return await self.agent.outputs.read(handle)
-
-    async def skills(self) -> tuple[Mapping[str, Any], ...]:
-        """The skills that the agent may use."""
-        return await self.agent.skills()

@@ -1,7 +1,7 @@
 """How a run, or what is asked of an agent, can fail.
 
 SidebandError
-└── AgentError                               agent.failed
+└── AgentFailed                              agent.failed
     ├── AgentBusy(RuntimeError)              agent.busy        a run is under way
     ├── AgentClosed(RuntimeError)            agent.closed      it was not entered, or is left already
     ├── CallEnded(RuntimeError)              agent.call        the tool call that wants it has ended
@@ -35,7 +35,7 @@ from sideband.ops import OpDenied, OpError
 __all__ = [
     "AgentBusy",
     "AgentClosed",
-    "AgentError",
+    "AgentFailed",
     "BudgetSpent",
     "CallEnded",
     "CostUnknown",
@@ -52,13 +52,13 @@ __all__ = [
 ]
 
 
-class AgentError(SidebandError):
+class AgentFailed(SidebandError):
     """Something that was asked of an agent can't be done, or was not."""
 
     code = "agent.failed"
 
 
-class AgentBusy(AgentError, RuntimeError):
+class AgentBusy(AgentFailed, RuntimeError):
     """A run, or a compaction, is under way, and this needs an idle agent. Nothing has changed."""
 
     code = "agent.busy"
@@ -71,7 +71,7 @@ class AgentBusy(AgentError, RuntimeError):
         )
 
 
-class AgentClosed(AgentError, RuntimeError):
+class AgentClosed(AgentFailed, RuntimeError):
     """The agent was not entered, or is left already."""
 
     code = "agent.closed"
@@ -80,7 +80,7 @@ class AgentClosed(AgentError, RuntimeError):
         super().__init__("the agent is not open", hint="use it inside `async with Agent(host) as agent:`")
 
 
-class CallEnded(AgentError, RuntimeError):
+class CallEnded(AgentFailed, RuntimeError):
     """What a tool has left running wants to do something for a call that has ended."""
 
     code = "agent.call"
@@ -92,7 +92,7 @@ class CallEnded(AgentError, RuntimeError):
         )
 
 
-class InputEmpty(AgentError, ValueError):
+class InputEmpty(AgentFailed, ValueError):
     """There is neither text nor an attachment to begin a run with. No provider takes an empty message."""
 
     code = "agent.input"
@@ -102,7 +102,7 @@ class InputEmpty(AgentError, ValueError):
         super().__init__("the input is empty", hint="say something, or attach an image")
 
 
-class ModelMissing(AgentError, LookupError):
+class ModelMissing(AgentFailed, LookupError):
     """Nobody has said which model to use."""
 
     code = "agent.model"
@@ -116,7 +116,7 @@ class ModelMissing(AgentError, LookupError):
         )
 
 
-class StructureRefused(AgentError, PermissionError):
+class StructureRefused(AgentFailed, PermissionError):
     """A plugin keeps the user from leaving or forking the session now."""
 
     code = "agent.refused"
@@ -130,7 +130,7 @@ class StructureRefused(AgentError, PermissionError):
         self.plugin = plugin
 
 
-class DepthReached(AgentError, RecursionError):
+class DepthReached(AgentFailed, RecursionError):
     """Agents may not spawn agents any deeper."""
 
     code = "agent.depth"
@@ -142,7 +142,7 @@ class DepthReached(AgentError, RecursionError):
         )
 
 
-class ToolsUnknown(AgentError, LookupError):
+class ToolsUnknown(AgentFailed, LookupError):
     """A child was to have tools that its parent may not call, or that there are not."""
 
     code = "agent.tools"
@@ -154,7 +154,7 @@ class ToolsUnknown(AgentError, LookupError):
         )
 
 
-class RunHalted(AgentError, PermissionError):
+class RunHalted(AgentFailed, PermissionError):
     """A guard ended the whole run."""
 
     code = "agent.halted"
@@ -168,7 +168,7 @@ class RunHalted(AgentError, PermissionError):
         self.plugin = plugin
 
 
-class ModelFailed(AgentError, RuntimeError):
+class ModelFailed(AgentFailed, RuntimeError):
     """No model of the chain gave an answer. The session is as it was before the call, and the run can be resumed.
 
     Args:
@@ -196,7 +196,7 @@ class ModelFailed(AgentError, RuntimeError):
         return {**self.error, **super().as_dict(), **({"kind": self.kind} if self.kind else {})}
 
 
-class RunParked(AgentError, RuntimeError):
+class RunParked(AgentFailed, RuntimeError):
     """The run waits for something, and can go on from where it stands.
 
     Args:

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Any, Literal
 
 from attrs import define, field, frozen
 from sideband.exit_codes import ExitCode
 from sideband.messages import Message, Usage, UserMessage
 
-__all__ = ["Phase", "Run", "RunResult", "RunStatus"]
+__all__ = ["Run", "RunResult", "RunStatus"]
 
 RunStatus = Literal["completed", "aborted", "failed", "parked"]
-
-
-class Phase(StrEnum):
-    """What an agent does."""
-
-    IDLE = "idle"
-    TURN = "turn"
-    COMPACTION = "compaction"
 
 
 @define

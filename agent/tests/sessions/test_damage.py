@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sideband.messages import UserMessage
-from sideband_agent.sessions import EntryAmbiguous, EntryNotFound, MessageEntry, SessionNotFound, new_id
+from sideband_agent.sessions import EntryAmbiguous, EntryNotFound, MessageEntry, SessionNotFound, SessionTooNew, new_id
 
 pytestmark = pytest.mark.anyio
 
@@ -126,6 +126,36 @@ async def test_a_damaged_header_loses_neither_the_session_nor_gives_it_runs_to_g
         assert (session.id, texts(session)) == (SESSION, ["x"])
         assert "the header is damaged" in session.notices[0]
         assert session.unfinished_run() is None
+
+
+async def test_a_session_of_a_newer_format_is_refused_and_left_as_it_is(sessions, stored, store):
+    header = {**HEADER, "version": 2, "color": "red"}
+    with pytest.raises(SessionTooNew, match=f"`{SESSION}` has version 2 of the format") as caught:
+        await stored(said("a", None), header=header)
+    assert (caught.value.code, caught.value.version) == ("session.version", 2)
+    assert "upgrade sideband-agent" in caught.value.hint
+    for use in (sessions.read, sessions.export, sessions.fork, sessions.open):
+        with pytest.raises(SessionTooNew):
+            await use(SESSION)
+    assert [one.value for one in await store.read(f"session/{SESSION}")] == [header, said("a", None)]
+
+
+async def test_a_session_of_a_newer_format_does_not_keep_lists_from_the_others(sessions, stored, store):
+    with pytest.raises(SessionTooNew):
+        await stored(said("a", None), header={**HEADER, "version": 2})
+    await store.put(f"sessions/{SESSION}", {"info": {"shape": "new"}, "records": 2})
+    async with await sessions.create(name="mine"):
+        pass
+    assert [info.name for info in await sessions.list()] == ["mine"]
+    with pytest.raises(SessionTooNew):
+        await sessions.open(SESSION[:6])
+
+
+async def test_a_mark_on_an_entry_that_goes_back_stays_there(stored):
+    back = {"id": "b", "time": "", "type": "leaf", "target": "a"}
+    mark = {"id": "c", "parent": "a", "time": "", "type": "label", "target": "b", "label": "back"}
+    async with await stored(said("a", None), back, mark) as session:
+        assert session.tree.labels == {"b": "back"}
 
 
 async def test_an_entry_is_found_by_its_id_a_label_or_the_beginning_of_its_id(stored):

@@ -10,7 +10,7 @@
     ├── PluginError, HookError                    plugins/_errors.py, hooks/_errors.py
     ├── EnvironmentMissing                        environments/_errors.py
     ├── CallError, WorkerError                    workers/_errors.py
-    ├── AgentError, SessionError                  agent/_errors.py, agent/sessions/_errors.py
+    ├── AgentFailed, SessionError                 sideband_agent: _errors.py, sessions/_errors.py
     └── LedgerError                               ledger/_errors.py
 
 Each class builds its own message, has a stable ``code``, the ``exit_code`` of the command line, and a ``hint``

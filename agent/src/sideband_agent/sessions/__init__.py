@@ -1,7 +1,21 @@
 """Sessions: conversations as append-only trees in a store, durable, with one writer each."""
 
-from ._copies import Format, Position
-from ._entries import (
+from ._copies import Position
+from ._errors import (
+    EntryAmbiguous,
+    EntryNotFound,
+    SessionAmbiguous,
+    SessionClosed,
+    SessionError,
+    SessionFileExists,
+    SessionFormatMissing,
+    SessionLocked,
+    SessionNotFound,
+    SessionTooNew,
+    SessionUnreadable,
+)
+from ._foreign_formats import SessionFormat
+from ._format import (
     BranchSummaryEntry,
     ChannelEntry,
     CompactionEntry,
@@ -16,19 +30,10 @@ from ._entries import (
     NameEntry,
     RunEntry,
     RunState,
+    SessionHeader,
     ThinkingEntry,
     new_id,
-)
-from ._errors import (
-    EntryAmbiguous,
-    EntryNotFound,
-    SessionAmbiguous,
-    SessionClosed,
-    SessionError,
-    SessionFileExists,
-    SessionLocked,
-    SessionNotFound,
-    SessionUnreadable,
+    record_of,
 )
 from ._info import SessionInfo
 from ._jsonl import read_file, write_file
@@ -46,7 +51,6 @@ __all__ = [
     "EntryAmbiguous",
     "EntryNotFound",
     "ForeignEntry",
-    "Format",
     "LabelEntry",
     "LeafEntry",
     "MessageEntry",
@@ -61,14 +65,19 @@ __all__ = [
     "SessionContext",
     "SessionError",
     "SessionFileExists",
+    "SessionFormat",
+    "SessionFormatMissing",
+    "SessionHeader",
     "SessionInfo",
     "SessionLocked",
     "SessionNotFound",
+    "SessionTooNew",
     "SessionTree",
     "SessionUnreadable",
     "Sessions",
     "ThinkingEntry",
     "new_id",
     "read_file",
+    "record_of",
     "write_file",
 ]

@@ -8,6 +8,8 @@ SessionError(SidebandError)              session.failed
 ├── EntryNotFound(LookupError)           session.entry        the session has no such entry
 ├── EntryAmbiguous(LookupError)          session.entry_ambiguous   it has several
 ├── SessionUnreadable(ValueError)        session.unreadable   what was to be imported is no session
+│   └── SessionTooNew                    session.version      it has a newer version of the format
+├── SessionFormatMissing(LookupError)    session.format       no installed package knows the format of a file
 └── SessionFileExists(FileExistsError)   session.exists       a file is there already
 """
 
@@ -27,8 +29,10 @@ __all__ = [
     "SessionClosed",
     "SessionError",
     "SessionFileExists",
+    "SessionFormatMissing",
     "SessionLocked",
     "SessionNotFound",
+    "SessionTooNew",
     "SessionUnreadable",
 ]
 
@@ -127,8 +131,44 @@ class SessionUnreadable(SessionError, ValueError):
     def __init__(self, problem: str, *, hint: str = "", path: Path | None = None) -> None:
         super().__init__(
             f"{path or 'this'} is no session that can be imported: {problem}",
-            hint=hint or "a session is a JSONL file that `sideband sessions export` or pi wrote",
+            hint=hint or "a session is a JSONL file that `sideband sessions export` wrote",
         )
+
+
+class SessionTooNew(SessionUnreadable):
+    """A newer sideband-agent wrote the session. It is as it was: nothing was stored, and nothing was mended."""
+
+    code = "session.version"
+
+    def __init__(self, session: object, version: int, known: int) -> None:
+        super(SessionUnreadable, self).__init__(
+            f"the session `{session}` has version {version} of the format, and this sideband-agent reads up to {known}",
+            hint="upgrade sideband-agent: `pip install --upgrade sideband-agent`",
+        )
+        self.version = version
+
+
+class SessionFormatMissing(SessionError, LookupError):
+    """No installed package reads and writes this format of files.
+
+    Args:
+        name: the format.
+        known: the formats that can be used.
+        package: the package that has it, if that is known.
+        problem: why it can't be used, if it is installed.
+    """
+
+    code = "session.format"
+    exit_code = ExitCode.USAGE
+
+    def __init__(self, name: str, known: Sequence[str] = (), *, package: str = "", problem: str = "") -> None:
+        if problem:
+            super().__init__(f"the session format `{name}` can't be used: {problem}", hint="install its package anew")
+        else:
+            super().__init__(
+                f"the session format `{name}` is not installed",
+                hint=f"`pip install {package}`" if package else f"use {' or '.join(f'`{one}`' for one in known)}",
+            )
 
 
 class SessionFileExists(SessionError, FileExistsError):

@@ -9,7 +9,7 @@ from typing import Any
 
 from attrs import asdict, evolve, frozen
 
-from ._header import SessionHeader
+from ._format import SessionHeader
 
 __all__ = ["SessionInfo", "info_of", "read_info", "texts_of", "update_info"]
 

@@ -12,7 +12,8 @@ from attrs import define, field
 from sideband.errors import StoreError
 from sideband.messages import Message
 
-from ._entries import (
+from ._errors import SessionClosed
+from ._format import (
     BranchSummaryEntry,
     CompactionEntry,
     CustomEntry,
@@ -26,10 +27,9 @@ from ._entries import (
     now,
     record_of,
 )
-from ._errors import SessionClosed
 from ._info import SessionInfo, update_info
 from ._lock import SessionLock
-from ._records import SessionRecords, Stored
+from ._session_store import SessionRecords, StoredSession
 from ._tree import SessionContext, SessionTree
 
 __all__ = ["Session"]
@@ -63,7 +63,7 @@ class Session:
     _turn: anyio.Lock = field(factory=lambda: anyio.Lock(fast_acquire=True), init=False, repr=False)
 
     @classmethod
-    def of(cls, records: SessionRecords, lock: SessionLock, stored: Stored, *, is_new: bool) -> Session:
+    def of(cls, records: SessionRecords, lock: SessionLock, stored: StoredSession, *, is_new: bool) -> Session:
         """The session that was read, or made, under this lock."""
         return cls(records, lock, stored.tree, stored.records, stored.info, stored.records if is_new else 0)
 

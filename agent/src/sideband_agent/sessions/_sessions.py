@@ -9,14 +9,15 @@ from anyio import to_thread
 from attrs import define, field
 from sideband.store import Store
 
-from ._copies import Copy, Format, Position, copy_of_lines, copy_of_path, export_lines
-from ._entries import NameEntry, new_id, now, record_of
+from ._copies import Copy, Position, copy_of_path
 from ._errors import SessionAmbiguous, SessionNotFound
-from ._header import SessionHeader, is_session_id
+from ._foreign_formats import OUR_FORMAT
+from ._format import NameEntry, SessionHeader, is_session_id, new_id, now, record_of
 from ._info import SessionInfo
 from ._lock import SessionLock
-from ._records import SessionRecords, Stored
 from ._session import Session
+from ._session_files import copy_of_lines, export_lines
+from ._session_store import SessionRecords, StoredSession
 from ._tree import SessionTree
 
 __all__ = ["Sessions"]
@@ -75,6 +76,7 @@ class Sessions:
             SessionNotFound: there is none.
             SessionAmbiguous: there are several.
             SessionLocked: somebody else writes it.
+            SessionTooNew: a newer sideband-agent has written it.
         """
         found = await self._find(session)
         lock = SessionLock.take(self._locks, found)
@@ -89,7 +91,7 @@ class Sessions:
         """The entries of a session as they are now, also while somebody writes it.
 
         Raises:
-            SessionNotFound, SessionAmbiguous: as ``open``.
+            SessionNotFound, SessionAmbiguous, SessionTooNew: as ``open``.
         """
         return (await self._read(await self._find(session))).tree
 
@@ -151,15 +153,16 @@ class Sessions:
         finally:
             lock.release()
 
-    async def export(self, session: str, *, format: Format = "sideband") -> Iterator[str]:  # noqa: A002 - the word for it
+    async def export(self, session: str, *, format: str = OUR_FORMAT) -> Iterator[str]:  # noqa: A002 - the word for it
         """A session as JSON Lines, each with its end, as it is now.
 
         Args:
             session: its id, the beginning of its id, or its name. Somebody may be writing it.
-            format: ``sideband``, or ``pi`` for version 3 of pi's.
+            format: ``sideband``, or one that an installed package has, such as ``pi`` (sideband-pi-sessions).
 
         Raises:
             SessionNotFound, SessionAmbiguous: as ``open``.
+            SessionFormatMissing: no installed package has the format.
         """
         found = await self._find(session)
         tree = (await self._read(found)).tree
@@ -168,7 +171,7 @@ class Sessions:
     async def import_(
         self, lines: Iterable[bytes | str], *, name: str | None = None
     ) -> tuple[SessionInfo, tuple[str, ...]]:
-        """Store a session that was exported, here or by pi.
+        """Store a session from a file: ours, or one in a format that an installed package has.
 
         It keeps its id if that is free. A run that it has begun can't be gone on with: a file must not cause effects.
 
@@ -181,6 +184,7 @@ class Sessions:
 
         Raises:
             SessionUnreadable: it is no session, or one of a version that is not known. Nothing was stored.
+            SessionFormatMissing: it is another program's, and no installed package has its format.
         """
         copy = await to_thread.run_sync(copy_of_lines, lines)
         header, notices = copy.header, copy.notices
@@ -201,7 +205,7 @@ class Sessions:
             raise
         return Session.of(self._records, lock, stored, is_new=True)
 
-    async def _read(self, session: str) -> Stored:
+    async def _read(self, session: str) -> StoredSession:
         stored = await self._records.read(session)
         if stored is None:
             raise SessionNotFound(session)

@@ -9,23 +9,23 @@ from typing import Any
 from attrs import evolve, frozen
 from sideband.messages import AssistantMessage, Message, UserMessage
 
-from ._entries import (
+from ._errors import EntryAmbiguous, EntryNotFound
+from ._format import (
     BranchSummaryEntry,
     ChannelEntry,
     CompactionEntry,
     CustomMessageEntry,
     Entry,
+    EntryReader,
     LabelEntry,
     LeafEntry,
     MessageEntry,
     ModelEntry,
     NameEntry,
     RunEntry,
+    SessionHeader,
     ThinkingEntry,
 )
-from ._errors import EntryAmbiguous, EntryNotFound
-from ._header import SessionHeader
-from ._repair import EntryReader
 
 __all__ = ["SessionContext", "SessionTree"]
 

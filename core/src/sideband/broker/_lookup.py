@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
+from typing import Self
 
 from attrs import frozen
 
 from ..ops import Capability, CapabilityInvalid, Grant, OpFamily, OpNotFound, OpSpec, OpUnavailable
-from ..plugins import LoadedPlugin, PluginContext, PluginError, PluginHost, PluginNotFound
+from ..plugins import LoadedPlugin, PluginContext, PluginError, PluginHost, PluginNotFound, PluginRecord
+from ..plugins._bare_context import BareContext
 from ..providers import Provider
 
 __all__ = ["OWN_OPS", "BoundOp", "Ops"]
@@ -25,6 +28,22 @@ class BoundOp:
     spec: OpSpec
     family: OpFamily
     plugin: LoadedPlugin
+
+    @classmethod
+    def own(cls, spec: OpSpec, *, plugin: str) -> Self:
+        """An op that a program brings itself, without a plugin. Only who has it can dispatch it.
+
+        Args:
+            spec: the op.
+            plugin: what its errors name as their plugin.
+
+        Example:
+            >>> async def run(broker, call):
+            ...     return await broker.dispatch(call, say.name, {"text": "hello"}, own=BoundOp.own(say, plugin="mine"))
+        """
+        family = OpFamily(spec.family, (spec,))
+        context = BareContext(plugin, config=None, home=Path())
+        return cls(spec, family, LoadedPlugin(PluginRecord("op", plugin), None, family, None, context))
 
 
 class Ops:

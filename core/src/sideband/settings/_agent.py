@@ -55,7 +55,11 @@ class AgentSettings(_Table):
     parallel: int = Field(10, ge=1, le=100, description="tool calls of one turn that run at the same time")
     turns: int = Field(200, ge=1, description="model steps in one run, after which it parks")
     depth: int = Field(3, ge=0, le=10, description="how deep agents may spawn agents")
-    tool_seconds: _Amount = Field(600.0, description="seconds for a tool call that names no limit of its own")
+    tool_seconds: _Amount | None = Field(
+        None,
+        description="seconds for a call of a tool that names no limit of its own; absent: `[policy] timeout` for a "
+        "tool of a skill, 600 for one of a plugin",
+    )
     output_tokens: int = Field(12_000, ge=100, description="tokens of a tool result above which it is shown cut")
     compaction: CompactionSettings = Field(default_factory=CompactionSettings)
     budget: BudgetSettings = Field(default_factory=BudgetSettings)

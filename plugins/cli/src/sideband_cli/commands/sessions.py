@@ -50,12 +50,14 @@ def _configure(parser: ArgumentParser) -> None:
     where.add_argument("--before", metavar="ENTRY", help="up to the entry before this one")
     fork.add_argument("--name", help="what to call the new session")
     export = actions.add_parser("export", help="write a session as JSON Lines")
-    export.add_argument("--format", choices=("sideband", "pi"), default="sideband", help="pi: version 3 of its format")
+    export.add_argument(
+        "--format", default="sideband", metavar="NAME", help="`pi`, for instance, with sideband-pi-sessions installed"
+    )
     export.add_argument("--output", type=Path, metavar="FILE", help="else to standard output")
     export.add_argument("--force", action="store_true", help="replace the file if it is there")
     for action in (show, tree, fork, export):
         action.add_argument("session", help="its id, the beginning of its id, its name, or `last`")
-    import_ = actions.add_parser("import", help="store a session that was exported, here or by pi")
+    import_ = actions.add_parser("import", help="store a session from a file, ours or in an installed format")
     import_.add_argument("file", help="the file; - for standard input")
     import_.add_argument("--name", help="what to call it")
     for action in (listing, show, tree, fork, export, import_):

@@ -1,0 +1,59 @@
+"""The hooks of one agent: those of the host, guards of its own, and a listener."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from sideband.hooks import HOOK_SPECS, HookRegistry, Kind, ObserveEvent, Phase, hookimpl
+from sideband.plugins import PluginContext
+
+from ._contexts import AgentControls, AgentPluginContext, host_context
+
+if TYPE_CHECKING:
+    from sideband import Host
+
+__all__ = ["Listener", "agent_hooks"]
+
+Listener = Callable[[ObserveEvent], object]
+"""Gets every event that is only told, effects included, right after the plugins. It must not block."""
+
+
+def agent_hooks(
+    host: Host, agent: AgentControls, guards: Mapping[str, type], listener: Listener | None
+) -> HookRegistry:
+    """The host's hooks with contexts that know the agent, and what the agent adds to them.
+
+    Args:
+        host: the host.
+        agent: the agent.
+        guards: guards besides the installed ones, by name.
+        listener: gets every event that is only told.
+    """
+
+    def context(theirs: PluginContext | None) -> PluginContext | None:
+        base = host_context(theirs)
+        return AgentPluginContext(base, agent) if base is not None else theirs
+
+    hooks = host.hooks.derive(context)
+    for name, guard in guards.items():
+        own = AgentPluginContext(host.context_for(name), agent)
+        hooks.register(name, guard(), phase=Phase.GUARD, context=own, make=guard)
+    if listener is not None:
+        hooks.register("on_event", _listening(listener), phase=Phase.OBSERVER)
+    return hooks
+
+
+def _listening(listener: Listener) -> SimpleNamespace:
+    """Hook implementations that hand every event on. What the listener raises is reported, and changes nothing."""
+
+    def implementation(name: str) -> Any:
+        def hear(event: ObserveEvent) -> None:
+            listener(event)
+
+        hear.__name__ = name
+        return hookimpl(hear)
+
+    names = [name for name, spec in HOOK_SPECS.items() if spec.kind is Kind.OBSERVE]
+    return SimpleNamespace(**{name: implementation(name) for name in names})

@@ -1,0 +1,76 @@
+"""What the model sees of a session during one run: its messages as plugins left them, and what was added since."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+
+from attrs import define, field
+from sideband.hooks import Context, HookRegistry
+from sideband.messages import AssistantMessage, Message, ToolCallPart, ToolResultMessage, parse_messages, to_data
+
+from ..sessions import Session
+
+__all__ = ["VisibleHistory", "unanswered"]
+
+_log = logging.getLogger("sideband.agent")
+
+
+@define(eq=False)
+class VisibleHistory:
+    """The messages of one run.
+
+    Args:
+        session: where they are stored.
+        hooks: may change what the model sees of what was there before.
+    """
+
+    session: Session = field(repr=False)
+    hooks: HookRegistry = field(repr=False)
+    _changed: tuple[Message, ...] | None = field(default=None, init=False)
+    _known: int = field(default=0, init=False)
+
+    async def begin(self, *coming: Message) -> None:
+        """Ask plugins what the model shall see of the conversation.
+
+        Args:
+            coming: what is about to be stored, which plugins see too.
+        """
+        stored = (*self.session.messages(), *coming)
+        self._known = len(stored)
+        self._changed = None
+        if not self.hooks.has("context"):
+            return
+        before = [to_data(message) for message in stored]
+        after = (await self.hooks.update(Context(before))).messages
+        if list(after) == before:
+            return
+        try:
+            self._changed = parse_messages(after)
+        except ValueError as error:
+            _log.warning("what plugins made of the conversation is no list of messages, and is not used: %s", error)
+
+    def messages(self) -> tuple[Message, ...]:
+        """What the model sees now, oldest first."""
+        stored = tuple(self.session.messages())
+        if self._changed is None:
+            return stored
+        return (*self._changed, *stored[self._known :])
+
+    def stored(self) -> Sequence[Message]:
+        """What the session holds, whatever plugins make of it."""
+        return self.session.messages()
+
+
+def unanswered(messages: Iterable[Message]) -> tuple[AssistantMessage, tuple[ToolCallPart, ...]] | None:
+    """The last message, if it asks for tools that have not answered all; those calls stand behind it."""
+    answered: set[str] = set()
+    for message in reversed(list(messages)):
+        if isinstance(message, ToolResultMessage):
+            answered.add(message.call)
+        elif isinstance(message, AssistantMessage):
+            missing = tuple(part for part in message.tool_calls if part.id not in answered)
+            return (message, missing) if missing else None
+        else:
+            return None
+    return None

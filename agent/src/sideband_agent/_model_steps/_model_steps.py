@@ -1,0 +1,137 @@
+"""One model step: the call, and what follows when it fails, as plugins say: again, shorter, later, or another model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import anyio
+from attrs import define, evolve, field
+from sideband.errors import SidebandError
+from sideband.hooks import Compact, GiveUp, HookRegistry, ModelError, ModelSelect, Park, Retry, RetryEnd, RetryStart
+from sideband.messages import AssistantMessage
+from sideband.ops import OpDenied, OpError
+
+from .._announcer import Announcer
+from .._compaction import Compactor
+from .._errors import ModelFailed, RunParked
+from .._run import Run
+from ._model_calls import ModelCalls
+
+__all__ = ["ModelSteps"]
+
+_MOST_CALLS = 100
+"""How often one model may be asked in one step, whatever plugins say."""
+
+
+@define(eq=False)
+class ModelSteps:
+    """Makes model steps of an agent's runs.
+
+    Args:
+        calls: makes one call.
+        hooks: say what follows on a failed one.
+        announcer: tells of retries.
+        fallbacks: the models to try, in order, if the run's own gives up.
+        compactor: makes the conversation shorter.
+    """
+
+    calls: ModelCalls = field(repr=False)
+    hooks: HookRegistry = field(repr=False)
+    announcer: Announcer = field(repr=False)
+    fallbacks: Sequence[str]
+    compactor: Compactor = field(repr=False)
+
+    async def step(self, run: Run, step: str) -> AssistantMessage:
+        """The model's next message. A model that could not answer is left for the rest of the run.
+
+        Raises:
+            ModelFailed: no model answers.
+            RunParked: no model answers now, but one will later.
+        """
+        attempts = 0
+        while True:
+            try:
+                return await self._ask(run, step, before=attempts)
+            except _Left as left:
+                attempts += left.attempts
+                following = self._following(run.model)
+                if following is None:
+                    raise left.reason from left.cause
+                await self.announcer.tell(ModelSelect(following, previous=run.model, source="fallback"))
+                run.model = following
+
+    def _following(self, model: str) -> str | None:
+        """The model that is tried after this one."""
+        chain = [name for name in self.fallbacks if name != model]
+        if model in self.fallbacks:
+            chain = list(self.fallbacks[self.fallbacks.index(model) + 1 :])
+        return chain[0] if chain else None
+
+    async def _ask(self, run: Run, step: str, *, before: int) -> AssistantMessage:
+        began = anyio.current_time()
+        attempt, compacted = 0, False
+        while True:
+            try:
+                answer = await self.calls.ask(run, step, before + attempt + 1)
+            except OpError as raised:
+                error = raised
+                attempt += 1
+                event = ModelError(
+                    run.id, run.model, error.as_dict(), attempt, anyio.current_time() - began, compacted=compacted
+                )
+                following = await self._after(run, event, error)
+            else:
+                if attempt:
+                    await self.announcer.tell(RetryEnd(attempt, success=True))
+                return answer
+            match following:
+                case Retry() if attempt < _MOST_CALLS:
+                    await self.announcer.tell(RetryStart(attempt, following.delay, _described(event, following.kind)))
+                    await anyio.sleep(following.delay)
+                    continue
+                case Compact():
+                    compacted = True
+                    await self.announcer.tell(RetryStart(attempt, 0.0, _described(event, following.kind)))
+                    continue
+            if attempt > 1:
+                await self.announcer.tell(RetryEnd(attempt - 1, success=False))
+            raise _Left(attempt, _reason(error, following), error)
+
+    async def _after(self, run: Run, event: ModelError, error: OpError) -> Retry | Compact | Park | GiveUp | None:
+        """What follows on a failure. A compaction that is asked for has been made; if it can't be, plugins say more."""
+        following = await self._what_follows(event, error)
+        if isinstance(following, Compact) and not event.compacted:
+            if await self.compactor.compact_within_run(run):
+                return following
+            following = await self._what_follows(evolve(event, compacted=True), error)
+        return None if isinstance(following, Compact) else following
+
+    async def _what_follows(self, event: ModelError, error: OpError) -> Retry | Compact | Park | GiveUp | None:
+        # A refusal by a guard is no failure of the model: asking again would be asking the guard again.
+        if isinstance(error, OpDenied):
+            return None
+        return await self.hooks.first(event)
+
+
+class _Left(Exception):
+    """A model is left, after some attempts, for this reason."""
+
+    def __init__(self, attempts: int, reason: SidebandError, cause: OpError) -> None:
+        super().__init__()
+        self.attempts = attempts
+        self.reason = reason
+        self.cause = cause
+
+
+def _described(event: ModelError, kind: str) -> dict[str, Any]:
+    return {**event.error, **({"kind": kind} if kind else {})}
+
+
+def _reason(error: OpError, following: Retry | Compact | Park | GiveUp | None) -> SidebandError:
+    data = error.as_dict()
+    if isinstance(following, Park):
+        return RunParked(error.message, until=following.until, hint=following.hint or error.hint, code=error.code)
+    hint = following.hint if isinstance(following, GiveUp) else ""
+    kind = following.kind if following is not None else ""
+    return ModelFailed(data, hint=hint, kind=kind, exit_code=error.exit_code)

@@ -1,0 +1,264 @@
+"""Sees one run through, from its input to its end: begun, gone on with, and closed whichever way it ends."""
+
+from __future__ import annotations
+
+import logging
+from secrets import token_hex
+from typing import Any
+
+import anyio
+from attrs import define, field
+from sideband.broker import Redaction
+from sideband.errors import SidebandError
+from sideband.exit_codes import ExitCode
+from sideband.hooks import (
+    AgentEnd,
+    AgentError,
+    AgentStart,
+    BeforeAgentStart,
+    Handled,
+    HookRegistry,
+    Input,
+    SavePoint,
+)
+from sideband.messages import AssistantMessage, Message, UserMessage, to_data
+
+from ._announcer import Announcer
+from ._compaction import Compactor
+from ._errors import RunParked
+from ._history import VisibleHistory
+from ._queues import Queued, user_message
+from ._run import Run, RunResult, RunStatus
+from ._spending import Spending
+from ._system_prompt import SystemPrompt
+from ._tools import ToolCalls, settle_calls
+from ._turn_loop import TurnLoop
+from .sessions import Entry, MessageEntry, RunEntry, Session
+
+__all__ = ["Runner"]
+
+_log = logging.getLogger("sideband.agent")
+_REASONS = {"completed": "completed", "aborted": "aborted", "failed": "error", "parked": "parked"}
+
+
+@define(eq=False)
+class Runner:
+    """Sees runs of one session through, one at a time.
+
+    Args:
+        session: keeps what is said.
+        history: what the model sees of it.
+        prompt: the system prompt.
+        turns: runs the turns.
+        tools: answers tool calls.
+        compactor: makes the conversation shorter after a run.
+        spending: notes what is used.
+        hooks: change what a run begins with.
+        announcer: tells what happens.
+        redactor: takes secrets out of what is said.
+
+    Attributes:
+        current: the run that is under way.
+    """
+
+    session: Session = field(repr=False)
+    history: VisibleHistory = field(repr=False)
+    prompt: SystemPrompt = field(repr=False)
+    turns: TurnLoop = field(repr=False)
+    tools: ToolCalls = field(repr=False)
+    compactor: Compactor = field(repr=False)
+    spending: Spending = field(repr=False)
+    hooks: HookRegistry = field(repr=False)
+    announcer: Announcer = field(repr=False)
+    redactor: Redaction = field(repr=False)
+    current: Run | None = field(default=None, init=False)
+    _scope: anyio.CancelScope | None = field(default=None, init=False)
+    _aborted: str = field(default="", init=False)
+
+    def abort(self, reason: str) -> None:
+        """End the run at its next wait."""
+        if self._scope is not None:
+            self._aborted = reason or "somebody ended it"
+            self._scope.cancel()
+
+    async def begin(self, queued: Queued, source: str, model: str) -> RunResult:
+        """Begin a run with an input, and see it through.
+
+        Args:
+            queued: the input.
+            source: where it comes from.
+            model: the model to ask.
+        """
+        return await self._see_through(Run(token_hex(8), source, model), queued)
+
+    async def resume(self, entry: RunEntry, model: str) -> RunResult:
+        """Go on with a run that has not ended, from the last step that is stored."""
+        source = entry.source or "interactive"
+        if self._went_on_elsewhere(entry.run):
+            # What is recorded of it belongs to the branch that was left. Another way to go on is a run of its own.
+            return await self._see_through(Run(token_hex(8), source, model), None)
+        run = Run(entry.run, source, model)
+        entries = [one for one in self.session.path() if isinstance(one, MessageEntry) and one.run == entry.run]
+        run.messages = [one.message for one in entries]
+        run.step = sum(isinstance(message, AssistantMessage) for message in run.messages)
+        return await self._see_through(run, None)
+
+    def _went_on_elsewhere(self, run: str) -> bool:
+        """Whether a run has entries on a branch that the conversation has come back from."""
+        path = {one.id for one in self.session.path()}
+        entries = self.session.tree.entries
+        return any(
+            isinstance(one, (MessageEntry, RunEntry)) and one.run == run and one.id not in path for one in entries
+        )
+
+    async def _see_through(self, run: Run, queued: Queued | None) -> RunResult:
+        status: RunStatus = "completed"
+        error: Exception | None = None
+        handled: str | None = None
+        self.spending.start_clock()
+        self.current = run
+        try:
+            with anyio.CancelScope() as scope:
+                self._scope = scope
+                try:
+                    handled = await self._go(run, queued)
+                except RunParked as raised:
+                    status, error = "parked", raised
+                except Exception as raised:  # noqa: BLE001  the run ends in order, whatever it was; a defect is raised then
+                    status, error = "failed", raised
+            self._scope = None
+            if scope.cancelled_caught or (scope.cancel_called and status == "failed"):
+                # What fails because it was ended is no failure of the run.
+                status, error = "aborted", None
+            self.spending.charge_time()
+            with anyio.CancelScope(shield=True):
+                result = await self._close(run, status, error)
+            if status == "completed" and handled is None:
+                await self._compact_at_end(run)
+        finally:
+            # Whoever cancels from outside gets here too: nothing of this run may be taken for a part of the next one.
+            self._scope = None
+            self.spending.charge_time()
+            self.tools.settle()
+            self.current = None
+        if error is not None and not isinstance(error, SidebandError):
+            raise error
+        return result if handled is None else RunResult("completed", handled, session=self.session.id)
+
+    async def _go(self, run: Run, queued: Queued | None) -> str | None:
+        """Take the input in, if there is one, and run turns. The reply, if a plugin has handled the input."""
+        await self.announcer.tell(AgentStart(run.id, run.source))
+        if queued is not None:
+            given = await self.hooks.update(Input(queued.text, run.source))
+            if isinstance(given, Handled):
+                return given.reply
+            text = given.text if given.text.strip() else queued.text  # no provider takes an empty message
+            text = self.redactor.text(text)
+            run.input = user_message(text, queued.attachments, source=_speaker(queued, run.source))
+        else:
+            run.is_stored = True
+        if not run.messages:  # it is a new one: what an earlier one has left is not its own
+            await settle_calls(self.session, self.tools)
+        await self._prepare(run)
+        await self.turns.go(run)
+        return None
+
+    async def _prepare(self, run: Run) -> None:
+        """The system prompt, what the model sees of the past, and the input, stored once."""
+        coming = () if run.input is None else (run.input,)
+        prompt = run.input.text if run.input else _last_text(self.session.messages())
+        run.system_prompt = await self.prompt.get()
+        changed = await self.hooks.update(BeforeAgentStart(prompt, run.system_prompt))
+        run.system_prompt = changed.system_prompt
+        await self.history.begin(*coming)
+        with anyio.CancelScope(
+            shield=True
+        ):  # it must be known whether it is stored: it may be neither lost nor doubled
+            await self.session.append(*self._beginning(run))
+        await self._begun(run)
+
+    def _beginning(self, run: Run) -> tuple[Entry, ...]:
+        """What is stored when a run begins, or goes on."""
+        started = RunEntry(run=run.id, status="started", source=run.source)
+        return (started,) if run.input is None else (started, MessageEntry(message=run.input, run=run.id, step=""))
+
+    async def _begun(self, run: Run) -> None:
+        """Note that the input is stored, and tell of it."""
+        message, run.input, run.is_stored = run.input, None, True
+        if message is not None:
+            run.messages.append(message)
+            await self.announcer.tell_message(message)
+
+    async def _close(self, run: Run, status: RunStatus, error: Exception | None) -> RunResult:
+        data = (
+            {"code": "agent.aborted", "message": self._aborted, "hint": ""}
+            if status == "aborted"
+            else _as_data(error, self.redactor)
+        )
+        until = error.until if isinstance(error, RunParked) else None
+        ended = RunEntry(run=run.id, status=status, source=run.source, error=data, resume_at=until)
+        # What was going on is answered, so that the conversation is whole and can go on.
+        interrupted = self.tools.interrupted() if status == "aborted" else ()
+        answers = [MessageEntry(message=one, run=run.id) for one in interrupted]
+        if run.input is not None:
+            # It was cut off before the input was stored: what a user has said stays, whatever became of it.
+            await self.session.append(*self._beginning(run), ended)
+            await self._begun(run)
+        elif run.is_stored:
+            await self.session.append(*answers, ended)
+        run.messages.extend(interrupted)
+        if status in ("failed", "parked") and data is not None:
+            await self.announcer.tell(AgentError(run.id, data))
+        messages = [to_data(message) for message in run.messages]
+        await self.announcer.tell(AgentEnd(run.id, _REASONS[status], messages))
+        if run.is_stored:
+            await self.announcer.tell(SavePoint(self.session.id, self.session.leaf or ""))
+        return RunResult(
+            status=status,
+            text=_last_said(run.messages),
+            messages=tuple(run.messages),
+            usage=run.usage,
+            error=data,
+            run=run.id,
+            session=self.session.id,
+            resume_at=until,
+            exit_code=_exit_code(status, error),
+        )
+
+    async def _compact_at_end(self, run: Run) -> None:
+        """Make the conversation shorter if it is due. The run has ended, and whatever happens here can't undo that."""
+        with anyio.CancelScope() as self._scope:
+            try:
+                await self.compactor.compact_if_due(run, at_end=True)
+            except SidebandError as error:
+                _log.warning("the conversation was not compacted: %s", error.message)
+
+
+def _speaker(queued: Queued, source: str) -> str:
+    if queued.source != "user":
+        return queued.source
+    return "agent" if source == "agent" else "user"
+
+
+def _as_data(error: Exception | None, redactor: Redaction) -> dict[str, Any] | None:
+    if error is None:
+        return None
+    if isinstance(error, SidebandError):
+        redactor.error(error)
+        return error.as_dict()
+    message = redactor.text(f"{type(error).__name__}: {error}")
+    return {"code": "agent.defect", "message": message, "hint": "report it"}
+
+
+def _exit_code(status: RunStatus, error: Exception | None) -> ExitCode:
+    if status == "completed":
+        return ExitCode.SUCCESS
+    return error.exit_code if isinstance(error, SidebandError) else ExitCode.FAILURE
+
+
+def _last_text(messages: tuple[Message, ...]) -> str:
+    return next((one.text for one in reversed(messages) if isinstance(one, UserMessage)), "")
+
+
+def _last_said(messages: list[Message]) -> str:
+    return next((one.text for one in reversed(messages) if isinstance(one, AssistantMessage)), "")

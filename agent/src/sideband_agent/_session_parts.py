@@ -1,0 +1,211 @@
+"""What an agent needs for one session, put together: made anew whenever it goes over to another session."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attrs import field, frozen
+from sideband.hooks import HookRegistry
+from sideband.settings import AgentSettings
+from sideband.store import Store
+from sideband.tools import ToolView
+
+from ._announcer import Announcer
+from ._budget import Budget
+from ._compaction import Compactor
+from ._contexts import AgentControls
+from ._history import VisibleHistory
+from ._inherited import Inherited
+from ._model_steps import ModelCalls, ModelSteps
+from ._phase import CurrentPhase
+from ._queues import Queues
+from ._runner import Runner
+from ._spending import Spending
+from ._system_prompt import SystemPrompt
+from ._tools import LongResults, OfferedSkills, ToolApprover, ToolCalls, ToolContexts, ToolEffects
+from ._turn_loop import TurnLoop
+from .sessions import Session
+
+if TYPE_CHECKING:
+    from sideband import Host
+
+__all__ = ["SessionParts", "SessionPartsMaker"]
+
+_log = logging.getLogger("sideband.agent")
+
+
+@frozen
+class SessionParts:
+    """The parts of an agent that belong to one session.
+
+    Attributes:
+        session: open for writing.
+        tools: the tools that may be called.
+        skills: what the model is told about: tools, and the skills that go with them.
+        spending: what was used, and what is left.
+        compactor: makes the conversation shorter.
+        runner: sees runs through.
+    """
+
+    session: Session
+    tools: ToolView = field(repr=False)
+    skills: OfferedSkills = field(repr=False)
+    spending: Spending = field(repr=False)
+    compactor: Compactor = field(repr=False)
+    runner: Runner = field(repr=False)
+
+    @property
+    def system_prompt(self) -> str:
+        """The system prompt of the run; empty between runs."""
+        return self.runner.current.system_prompt if self.runner.current else ""
+
+
+@frozen
+class SessionPartsMaker:
+    """Makes the parts for each session of an agent, of what the agent has whichever session it works on.
+
+    Args:
+        agent: what contexts use of it.
+        host: the host.
+        settings: the table ``[agent]``.
+        store: where its sessions are.
+        hooks: its guards and hooks.
+        announcer: tells them what happens.
+        phase: what it does.
+        queues: what waits for it.
+        approver: answers where a guard asks about a tool call.
+        limit: what a session may use in all.
+        wanted: the tools that may be called; ``None`` for all.
+        folder: its working directory.
+        channel: where its user is.
+        inherited: what it has of a parent.
+    """
+
+    agent: AgentControls = field(repr=False)
+    host: Host = field(repr=False)
+    settings: AgentSettings = field(repr=False)
+    store: Store = field(repr=False)
+    hooks: HookRegistry = field(repr=False)
+    announcer: Announcer = field(repr=False)
+    phase: CurrentPhase = field(repr=False)
+    queues: Queues = field(repr=False)
+    approver: ToolApprover | None
+    limit: Budget
+    wanted: Sequence[str] | None
+    folder: Path
+    channel: str
+    inherited: Inherited | None
+
+    async def make(self, session: Session) -> SessionParts:
+        """The parts for a session that is open for writing."""
+        tools, offered = await self._tools()
+        host, inherited = self.host, self.inherited
+        skills = OfferedSkills(host.tools, offered)
+        spending = Spending.of(session, self.limit, inherited.allowance if inherited else None)
+        results = LongResults(self.store, session.id, session.parent, self.settings.output_tokens)
+        history = VisibleHistory(session, self.hooks)
+        compactor = Compactor(
+            session=session,
+            history=history,
+            tools=offered,
+            settings=self.settings,
+            hooks=self.hooks,
+            announcer=self.announcer,
+            phase=self.phase,
+            host=host.context_for("agent"),
+        )
+        calls = self._tool_calls(tools, skills, results, spending)
+        turns = TurnLoop(
+            session=session,
+            history=history,
+            steps=self._model_steps(session, history, offered, compactor),
+            tools=calls,
+            results=results,
+            compactor=compactor,
+            queues=self.queues,
+            spending=spending,
+            announcer=self.announcer,
+            redactor=host.redactor,
+            most=self.settings.turns,
+        )
+        runner = Runner(
+            session=session,
+            history=history,
+            prompt=self._prompt(session, skills),
+            turns=turns,
+            tools=calls,
+            compactor=compactor,
+            spending=spending,
+            hooks=self.hooks,
+            announcer=self.announcer,
+            redactor=host.redactor,
+        )
+        return SessionParts(session, tools, skills, spending, compactor, runner)
+
+    async def _tools(self) -> tuple[ToolView, ToolView]:
+        """The tools that may be called, and those that the model is told about."""
+        everything = await self.host.tools.view()
+        for name in everything.unknown(self.wanted or ()):
+            _log.warning("there is no tool `%s`", name)
+        known = self.inherited.offered if self.inherited else everything
+        tools = known if self.wanted is None else known.narrow(self.wanted)
+        return tools, known if self.inherited else tools
+
+    def _tool_calls(
+        self, tools: ToolView, skills: OfferedSkills, results: LongResults, spending: Spending
+    ) -> ToolCalls:
+        host = self.host
+        return ToolCalls(
+            hooks=self.hooks,
+            announcer=self.announcer,
+            effects=ToolEffects(host.broker, results, self.settings.tool_seconds),
+            contexts=ToolContexts(
+                agent=self.agent,
+                registry=host.tools,
+                of_skills=host.context_for("agent"),
+                results=results,
+                skills=skills,
+                redactor=host.redactor,
+            ),
+            view=tools,
+            offered=skills.tools,
+            approver=self.approver,
+            parallel=self.settings.parallel,
+            spending=spending,
+            redactor=host.redactor,
+        )
+
+    def _model_steps(
+        self, session: Session, history: VisibleHistory, offered: ToolView, compactor: Compactor
+    ) -> ModelSteps:
+        calls = ModelCalls(
+            broker=self.host.broker,
+            hooks=self.hooks,
+            announcer=self.announcer,
+            settings=self.settings,
+            session=session.id,
+            parent=self.inherited.call if self.inherited else None,
+            history=history,
+            tools=offered,
+        )
+        return ModelSteps(
+            calls=calls,
+            hooks=self.hooks,
+            announcer=self.announcer,
+            fallbacks=self.settings.fallbacks,
+            compactor=compactor,
+        )
+
+    def _prompt(self, session: Session, skills: OfferedSkills) -> SystemPrompt:
+        return SystemPrompt(
+            hooks=self.hooks,
+            home=self.host.home,
+            folder=self.folder,
+            channel=self.channel,
+            session=session.id,
+            skills=skills,
+            text=self.inherited.system_prompt if self.inherited else None,
+        )

@@ -1,0 +1,51 @@
+"""The system prompt: built of what plugins contribute, once for a session, so that the provider's cache holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from attrs import define, field
+from sideband.hooks import HookRegistry, Sections
+from sideband.settings import trusted_project
+
+from ._tools import OfferedSkills
+
+__all__ = ["SystemPrompt"]
+
+
+@define(eq=False)
+class SystemPrompt:
+    """The system prompt of one session and channel.
+
+    Args:
+        hooks: contribute its sections.
+        home: the host's folder.
+        folder: the working directory.
+        channel: where the user is.
+        session: the id of the session.
+        skills: those that it tells of, with the tools that they go with.
+        text: the prompt, if it is there already: a child has its parent's.
+    """
+
+    hooks: HookRegistry = field(repr=False)
+    home: Path
+    folder: Path
+    channel: str
+    session: str
+    skills: OfferedSkills = field(repr=False)
+    text: str | None = field(default=None, repr=False)
+
+    async def get(self) -> str:
+        """The prompt. Built when it is first asked for; the same bytes from then on."""
+        if self.text is None:
+            event = Sections(
+                channel=self.channel,
+                session=self.session,
+                tools=tuple(one.model_name for one in self.skills.tools.tools),
+                skills=await self.skills.all(),
+                folder=self.folder,
+                project=trusted_project(self.home, self.folder),
+            )
+            found = await self.hooks.collect(event)
+            self.text = "\n\n".join(one.value.text for one in found if one.value.text)
+        return self.text

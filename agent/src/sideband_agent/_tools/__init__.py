@@ -1,0 +1,19 @@
+"""The tool calls of a turn: decided, run as effects, and answered."""
+
+from ._long_results import LongResults
+from ._offered_skills import OfferedSkills
+from ._tool_calls import ToolApprover, ToolCalls, TurnAnswers
+from ._tool_context import ToolContexts
+from ._tool_effects import ToolEffects
+from ._unanswered_calls import settle_calls
+
+__all__ = [
+    "LongResults",
+    "OfferedSkills",
+    "ToolApprover",
+    "ToolCalls",
+    "ToolContexts",
+    "ToolEffects",
+    "TurnAnswers",
+    "settle_calls",
+]

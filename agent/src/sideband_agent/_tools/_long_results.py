@@ -1,0 +1,72 @@
+"""Results that are too long for a model: it sees a part, and the whole is kept under a handle."""
+
+from __future__ import annotations
+
+from secrets import token_hex
+
+from attrs import define, field
+from sideband.store import Store
+from sideband.tools import RESULT_LIMITS
+
+from .._history import CHARACTERS_PER_TOKEN
+from ._truncation import cut
+
+__all__ = ["LongResults"]
+
+_LEAST = 300
+
+
+@define(eq=False)
+class LongResults:
+    """The long results of one session.
+
+    Args:
+        store: where they are kept.
+        session: the id of the session; no other session but its forks can read them.
+        parent: the id of the session that it was forked from.
+        tokens: how much of one a model sees.
+    """
+
+    store: Store = field(repr=False)
+    session: str
+    parent: str | None
+    tokens: int
+    _limit: int = field(init=False)
+
+    @_limit.default
+    def _unlimited(self) -> int:
+        return self.tokens
+
+    def limit(self, tokens: int) -> None:
+        """Show less than usual of what comes next, down to a few hundred tokens."""
+        self._limit = min(self.tokens, max(tokens, _LEAST))
+
+    async def shown(self, text: str, *, share: int = 1) -> tuple[str, str | None]:
+        """What a model sees of a text, and the handle of the whole, if that is more.
+
+        Args:
+            text: redacted.
+            share: among how many texts what may be shown is divided.
+        """
+        limit = max(self._limit // share, _LEAST)
+        if len(text) <= limit:  # a token has at least one character
+            return text, None
+        handle = token_hex(8)
+        part = cut(text, limit, handle=handle)
+        if not part.omitted:
+            return part.text, None
+        text = cut(text, RESULT_LIMITS.characters // CHARACTERS_PER_TOKEN).text
+        await self.store.put(f"session/{self.session}/outputs/{handle}", {"text": text})
+        return part.text, handle
+
+    async def read(self, handle: str) -> str:
+        """The whole text.
+
+        Raises:
+            LookupError: this session has no such result.
+        """
+        for session in (self.session, self.parent) if handle.isalnum() else ():
+            found = await self.store.get(f"session/{session}/outputs/{handle}") if session else None
+            if found is not None:
+                return str(found.value["text"])
+        raise LookupError(f"this session has no result with the handle `{handle[:40]}`")

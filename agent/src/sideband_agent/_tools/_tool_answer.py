@@ -1,0 +1,57 @@
+"""What came of a tool call, in one form from the tool to the message.
+
+It is made of what the tool returned, of a record, or of an error; and it becomes the message that the model reads.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+from sideband.messages import ImagePart, TextPart, ToolCallPart, ToolResultMessage
+
+__all__ = ["ToolAnswer"]
+
+
+class ToolAnswer(BaseModel):
+    """What came of a tool call; also the result of its effect, as the record keeps it.
+
+    Attributes:
+        content: message parts.
+        is_error: whether the tool failed, or was not run.
+        terminate: whether the run may end with it.
+        metadata: what is known about it and not sent to the model.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    content: tuple[Annotated[TextPart | ImagePart, Field(discriminator="type")], ...]
+    is_error: bool = False
+    terminate: bool = False
+    metadata: dict[str, Any] = {}
+
+    @classmethod
+    def error(cls, text: str, **metadata: Any) -> ToolAnswer:
+        """An answer that says why there is no result."""
+        return cls(content=(TextPart(text=text),), is_error=True, metadata=metadata)
+
+    def noting(self, **metadata: Any) -> ToolAnswer:
+        """The same with more metadata: ``replayed``, for instance, if the call ran before and its record answers."""
+        return self.model_copy(update={"metadata": {**self.metadata, **metadata}})
+
+    @property
+    def shown(self) -> str | list[dict[str, Any]]:
+        """The content as plugins see it: a text, or parts as data."""
+        if len(self.content) == 1 and isinstance(self.content[0], TextPart):
+            return self.content[0].text
+        return [part.model_dump() for part in self.content]
+
+    def message(self, call: ToolCallPart) -> ToolResultMessage:
+        """The message that answers a call."""
+        return ToolResultMessage(
+            call=call.id,
+            tool=call.name,
+            content=self.content,
+            is_error=self.is_error,
+            metadata={name: value for name, value in self.metadata.items() if value is not None},
+        )

@@ -1,0 +1,341 @@
+"""The tool calls of one turn: checked and decided in order, run side by side, answered in the order of the calls."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from time import perf_counter
+from typing import Any
+
+import anyio
+from attrs import define, evolve, field, frozen
+from sideband.broker import Progress, Redaction, Unserializable, approval_as_data, decisions_as_data
+from sideband.hooks import (
+    HookRegistry,
+    ToolCall,
+    ToolExecutionEnd,
+    ToolExecutionStart,
+    ToolExecutionUpdate,
+    ToolResult,
+    Verdict,
+    thaw,
+)
+from sideband.messages import TextPart, ToolCallPart, ToolResultMessage
+from sideband.ops import OpError
+from sideband.suggestions import did_you_mean
+from sideband.tools import Tool, ToolView
+
+from .._announcer import Announcer
+from .._errors import RunHalted, ToolDenied, ToolRejected
+from .._spending import Spending
+from ._result_parts import as_parts
+from ._tool_answer import ToolAnswer
+from ._tool_context import ToolContexts
+from ._tool_effects import ToolEffects, is_repeatable
+
+__all__ = ["ToolApprover", "ToolCalls", "TurnAnswers"]
+
+ToolApprover = Callable[[str, ToolCall], Awaitable[bool]]
+"""Puts a guard's question about a tool call to a person; whether the person said yes."""
+
+
+@frozen
+class TurnAnswers:
+    """What the calls of one turn came to.
+
+    Attributes:
+        messages: the results, in the order of the calls.
+        terminate: whether every one of them says that the run may end.
+        halt: why the run must end, if a guard says so.
+    """
+
+    messages: tuple[ToolResultMessage, ...]
+    terminate: bool = False
+    halt: RunHalted | None = None
+
+
+_STOPPED = ToolAnswer.error(
+    "This call was stopped while it was under way. It may have done a part of its work.",
+    code="tool.stopped",
+    unknown=True,
+)
+_SKIPPED = ToolAnswer.error("This call was not run, because the run ended.", code="tool.skipped")
+
+
+@define(eq=False)
+class _Planned:
+    """One call on its way: either it has an answer already, or it is to run."""
+
+    part: ToolCallPart
+    step: str
+    tool: Tool | None = None
+    arguments: dict[str, Any] = field(factory=dict)
+    said: list[dict[str, Any]] = field(factory=list)
+    answer: ToolAnswer | None = None
+    begun: bool = False
+
+    @property
+    def message(self) -> ToolResultMessage:
+        """What the model is told, also where the call had to be left."""
+        return (self.answer or (_STOPPED if self.begun else _SKIPPED)).message(self.part)
+
+
+@define(eq=False)
+class ToolCalls:
+    """Runs the tool calls of an agent.
+
+    Args:
+        hooks: decide about calls, and change results.
+        announcer: tells what happens.
+        effects: runs a tool as an effect, and records calls that are not run.
+        contexts: makes the context of one call of a tool.
+        view: the tools that may be called.
+        offered: the tools that the model is told about, which may be more.
+        approver: who answers where a guard asks; ``None`` if nobody can.
+        parallel: how many may run at the same time.
+        spending: counts the calls, and raises if none is left.
+        redactor: takes secrets out of what plugins and everybody else are told.
+    """
+
+    hooks: HookRegistry = field(repr=False)
+    announcer: Announcer = field(repr=False)
+    effects: ToolEffects = field(repr=False)
+    contexts: ToolContexts = field(repr=False)
+    view: ToolView
+    offered: ToolView
+    approver: ToolApprover | None
+    parallel: int
+    spending: Spending = field(repr=False)
+    redactor: Redaction = field(repr=False)
+    _limiter: anyio.CapacityLimiter | None = field(default=None, init=False)
+    _current: list[_Planned] = field(factory=list, init=False)
+
+    async def answer(
+        self, calls: Sequence[tuple[int, ToolCallPart]], step: str, *, asked_before: bool = False
+    ) -> TurnAnswers:
+        """Answer all calls of a turn.
+
+        Args:
+            calls: as the model made them, each with its number in the model's answer.
+            step: the step of the model's answer in its run.
+            asked_before: whether they were being answered before, so that some may have happened.
+
+        Raises:
+            BudgetSpent: no call is left. Nothing of what follows on the last group that ran was begun.
+            LedgerError: a call can't be recorded.
+        """
+        self._current = planned = [_Planned(part, f"{step}.{index}") for index, part in calls]
+        halt: RunHalted | None = None
+        for group in self._groups(planned):
+            for one in group:
+                if not (asked_before and await self._recall(one)):
+                    halt = await self._plan(one)
+                if halt is not None:
+                    break
+            if halt is not None:
+                break
+            await self._run_group([one for one in group if one.answer is None])
+        terminate = all(one.answer is not None and one.answer.terminate for one in planned)
+        return TurnAnswers(tuple(one.message for one in planned), terminate=terminate, halt=halt)
+
+    def settle(self) -> None:
+        """Note that the results of the last calls are stored."""
+        self._current = []
+
+    def interrupted(self) -> tuple[ToolResultMessage, ...]:
+        """The results of the calls that were being answered when the run was ended, in the order of the calls."""
+        return tuple(one.message for one in self._current)
+
+    def _groups(self, planned: Iterable[_Planned]) -> Iterator[list[_Planned]]:
+        """Calls that may run side by side; one of a tool that asks for it stands alone."""
+        group: list[_Planned] = []
+        for one in planned:
+            tool = self.view.get(one.part.name)
+            if tool is None or not tool.exclusive:
+                group.append(one)
+                continue
+            if group:
+                yield group
+            yield [one]
+            group = []
+        if group:
+            yield group
+
+    async def recalled(self, part: ToolCallPart, answer: ToolAnswer) -> ToolResultMessage:
+        """The result of a call that is not made any more: what is recorded of it, as plugins leave it."""
+        one = _Planned(part, "", self.view.get(part.name))
+        one.answer = await self._after(one, answer)
+        return one.message
+
+    async def _recall(self, one: _Planned) -> bool:
+        """Whether the call has happened, and is answered by its record: nobody can decide about it any more."""
+        tool = self.view.get(one.part.name)
+        key = self.contexts.make(tool, one.part.id, one.step).key
+        answer = await self.effects.recall(key, one.part.name)
+        if answer is None or ("unknown" in answer.metadata and tool is not None and is_repeatable(tool)):
+            return False
+        one.tool = tool
+        one.answer = await self._after(one, answer)
+        return True
+
+    async def _plan(self, one: _Planned) -> RunHalted | None:
+        """Find the tool, check the arguments, and ask whether it may run."""
+        problem = self._look_up(one)
+        if problem is not None:
+            one.answer = await self._after(one, await self._refuse(one, ToolRejected(problem)))
+            return None
+        assert one.tool is not None  # noqa: S101  it was just looked up
+        tool = one.tool
+        event = ToolCall(one.part.id, tool.name, one.arguments, level=tool.level, read_only=tool.read_only)
+        decision = await self.hooks.decide(event, validate=tool.validate)
+        if decision.replaced_by and decision.arguments is not None:
+            one.arguments = thaw(decision.arguments)
+        one.said = decisions_as_data(decision)
+        if decision.verdict is Verdict.DENY:
+            one.answer = await self._refuse(one, ToolDenied(tool.name, decision))
+            return RunHalted(decision.reason, decision.plugin) if decision.halt else None
+        if decision.verdict is Verdict.ASK:
+            approved = await self._approved(decision.question, event, one)
+            one.said.append(approval_as_data(approved=approved))
+            if not approved:
+                one.answer = await self._refuse(one, ToolDenied(tool.name, decision, asked=approved is not None))
+        return None
+
+    async def _refuse(self, one: _Planned, error: OpError) -> ToolAnswer:
+        """The answer to a call that is not run, which is recorded like those that are."""
+        tool, part = one.tool, one.part
+        ctx = self.contexts.make(tool, part.id, one.step)
+        name = tool.name if tool else part.name
+        return await self.effects.refuse(name, one.arguments or part.arguments, ctx, error, one.said)
+
+    def _look_up(self, one: _Planned) -> str | None:
+        """Why the call can't be run as the model wrote it, or ``None``."""
+        part = one.part
+        one.tool = self.view.get(part.name)
+        if part.problem is not None:
+            return f"This call of {part.name} was not run: {part.problem}. Write arguments as one JSON object."
+        if one.tool is None:
+            if self.offered.get(part.name) is not None:
+                return (
+                    f"The tool {part.name} may not be called here. Allowed are: {', '.join(self._known()) or 'none'}."
+                )
+            return f"There is no tool {part.name}{did_you_mean(part.name, self._known())}."
+        try:
+            one.arguments = one.tool.validate(part.arguments)
+        except ValueError as error:
+            return f"The arguments of {part.name} don't fit: {error}. Nothing was run; correct them and call it again."
+        except Exception as error:  # noqa: BLE001  a tool that can't even look at arguments is not run with them
+            return f"{part.name} can't check its arguments ({type(error).__name__}). Nothing was run."
+        return None
+
+    def _known(self) -> list[str]:
+        return [tool.model_name for tool in self.view.tools]
+
+    async def _approved(self, question: str, event: ToolCall, one: _Planned) -> bool | None:
+        """What the person said who was asked; ``None`` if nobody can be."""
+        if self.approver is None:
+            return None
+        return await self.approver(question, evolve(event, arguments=one.arguments))
+
+    async def _run_group(self, group: Sequence[_Planned]) -> None:
+        for _ in group:
+            self.spending.charge_tool_call()
+        if len(group) == 1:
+            await self._run(group[0])
+            return
+        if self._limiter is None:
+            self._limiter = anyio.CapacityLimiter(self.parallel)
+        failures: list[Exception] = []
+        async with anyio.create_task_group() as tasks:
+            for one in group:
+                tasks.start_soon(self._run_limited, one, failures)
+        if failures:
+            raise failures[0]
+
+    async def _run_limited(self, one: _Planned, failures: list[Exception]) -> None:
+        assert self._limiter is not None  # noqa: S101  made by the only caller
+        async with self._limiter:
+            try:
+                await self._run(one)
+            except Exception as error:  # noqa: BLE001  raised again when the others have ended: what they did counts
+                failures.append(error)
+
+    async def _run(self, one: _Planned) -> None:
+        assert one.tool is not None  # noqa: S101  only planned calls get here
+        tool, part = one.tool, one.part
+        started = perf_counter()
+        await self.announcer.tell(ToolExecutionStart(part.id, tool.name, self._told(one.arguments)))
+        updates = _Updates(part.id, tool.name)
+        ctx = self.contexts.make(tool, part.id, one.step, updates.take)
+        answer, failure = _SKIPPED, None
+        one.begun = True
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(updates.deliver, self.announcer)
+            try:
+                answer = await self.effects.run(tool, one.arguments, ctx, one.said)
+            except Exception as error:  # noqa: BLE001  raised again outside of the group, which would wrap it
+                failure = error
+            finally:
+                ctx.end()
+                updates.close()
+        if failure is not None:
+            raise failure
+        ms = round((perf_counter() - started) * 1000, 3)
+        one.answer = (await self._after(one, answer)).noting(ms=ms)
+        await self.announcer.tell(
+            ToolExecutionEnd(part.id, tool.name, one.answer.shown, is_error=one.answer.is_error, ms=ms)
+        )
+
+    def _told(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Arguments as everybody may see them: a guard may have put something secret in their place."""
+        try:
+            told: Mapping[str, Any] = self.redactor.data(arguments, sensitive_keys=False)
+        except Unserializable:
+            return {}
+        return told
+
+    async def _after(self, one: _Planned, answer: ToolAnswer) -> ToolAnswer:
+        """The answer as plugins have left it, their notes at its end."""
+        before = answer.shown
+        name = one.tool.name if one.tool else one.part.name
+        arguments = one.arguments or one.part.arguments
+        event = ToolResult(one.part.id, name, arguments, before, is_error=answer.is_error, terminate=answer.terminate)
+        after = await self.hooks.update(event)
+        parts = as_parts(thaw(after.content)) if after.content != before else answer.content
+        content = (*parts, *(TextPart(text=f"[{note.plugin}] {note.text}") for note in after.notes))
+        if content != answer.content:  # plugins know things that the answer did not say
+            content = (*as_parts(self.redactor.data([part.model_dump() for part in content], sensitive_keys=False)),)
+        metadata = {**answer.metadata, **({"withheld_by": after.withheld_by} if after.withheld_by else {})}
+        return ToolAnswer(content=content, is_error=after.is_error, terminate=after.terminate, metadata=metadata)
+
+
+class _Updates:
+    """Progress of one call on its way to those who watch: only the newest waits, so a quick tool waits for nobody."""
+
+    def __init__(self, call: str, tool: str) -> None:
+        self._call = call
+        self._tool = tool
+        self._newest: Progress | None = None
+        self._changed = anyio.Event()
+        self._closed = False
+
+    def take(self, progress: Progress) -> None:
+        self._newest = progress
+        self._changed.set()
+
+    def close(self) -> None:
+        self._closed = True
+        self._changed.set()
+
+    async def deliver(self, announcer: Announcer) -> None:
+        while True:
+            await self._changed.wait()
+            self._changed = anyio.Event()
+            newest, self._newest = self._newest, None
+            if newest is not None:
+                await announcer.tell(
+                    ToolExecutionUpdate(self._call, self._tool, newest.current, newest.total, newest.message)
+                )
+            elif self._closed:
+                return
+            if self._closed:
+                self._changed.set()

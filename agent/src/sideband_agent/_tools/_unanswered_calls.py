@@ -1,0 +1,52 @@
+"""Tool calls that a run which was given up has left without results: what is recorded of them is told to the model."""
+
+from __future__ import annotations
+
+from sideband.messages import AssistantMessage
+
+from .._history import unanswered
+from ..sessions import MessageEntry, Session
+from ._tool_answer import ToolAnswer
+from ._tool_calls import ToolCalls
+
+__all__ = ["settle_calls"]
+
+
+async def settle_calls(session: Session, tools: ToolCalls) -> None:
+    """Store a result for each call that the last answer of the session still waits for.
+
+    A record is told as plugins leave it, like the result of a call that is made now.
+    """
+    pending = unanswered(session.messages())
+    if pending is None:
+        return
+    message, calls = pending
+    asked = _asked(session, message)
+    results = []
+    for call in calls:
+        step = f"{asked.step}.{message.tool_calls.index(call)}"
+        answer = await _recorded(session, asked, step, tools, call.name)
+        results.append(MessageEntry(message=await tools.recalled(call, answer), run=asked.run, step=step))
+    await session.append(*results)
+
+
+# What a file says of a run finds no record here, whatever names it gives: that could be another session's.
+_ELSEWHERE = ToolAnswer.error(
+    "This call was made in another session, from which this one was copied. Whether it did its work is not known here: "
+    "find out how things stand before you decide what to do.",
+    code="effect.unknown",
+    unknown=True,
+)
+
+
+def _asked(session: Session, message: AssistantMessage) -> MessageEntry:
+    found = (one for one in reversed(session.path()) if isinstance(one, MessageEntry) and one.message == message)
+    return next(found)
+
+
+async def _recorded(session: Session, asked: MessageEntry, step: str, tools: ToolCalls, name: str) -> ToolAnswer:
+    """What became of a call."""
+    if session.tree.is_copied(asked.id):
+        return _ELSEWHERE
+    answer = await tools.effects.recall(f"{session.id}:{asked.run}:{step}", name)
+    return answer or ToolAnswer.error("This call was not run, because its run ended before.", code="tool.skipped")

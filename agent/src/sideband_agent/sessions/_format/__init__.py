@@ -1,0 +1,65 @@
+"""The format in which sessions are stored, and its version.
+
+A session is a list of records, each a JSON object, to which records are only added:
+
+- The first one is the header (``_header``): ``type`` is ``session``, ``version`` is ``VERSION``.
+- Each of the others is an entry (``_entries``). ``type`` says which, ``id`` and ``parent`` make the tree.
+
+``entry_of`` and ``header_of`` read records, ``record_of`` and ``SessionHeader.record`` write them. A header of a newer
+version is refused with ``SessionTooNew``; what is damaged is mended in memory, and said (``_mending``).
+
+In a store the records are one stream (``sessions/_session_store``), in a file each is one line
+(``sessions/_session_files``). Other programs' formats come from other packages (``sessions/_foreign_formats``).
+"""
+
+from ._entries import (
+    BranchSummaryEntry,
+    ChannelEntry,
+    CompactionEntry,
+    CustomEntry,
+    CustomMessageEntry,
+    Entry,
+    ForeignEntry,
+    LabelEntry,
+    LeafEntry,
+    MessageEntry,
+    ModelEntry,
+    NameEntry,
+    RunEntry,
+    RunState,
+    ThinkingEntry,
+    entry_of,
+    new_id,
+    now,
+    record_of,
+)
+from ._header import VERSION, SessionHeader, header_of, is_session_id
+from ._mending import EntryReader, mended
+
+__all__ = [
+    "VERSION",
+    "BranchSummaryEntry",
+    "ChannelEntry",
+    "CompactionEntry",
+    "CustomEntry",
+    "CustomMessageEntry",
+    "Entry",
+    "EntryReader",
+    "ForeignEntry",
+    "LabelEntry",
+    "LeafEntry",
+    "MessageEntry",
+    "ModelEntry",
+    "NameEntry",
+    "RunEntry",
+    "RunState",
+    "SessionHeader",
+    "ThinkingEntry",
+    "entry_of",
+    "header_of",
+    "is_session_id",
+    "mended",
+    "new_id",
+    "now",
+    "record_of",
+]

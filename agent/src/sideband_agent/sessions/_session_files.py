@@ -1,0 +1,110 @@
+"""Sessions as files: a JSON object a line, the header first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from attrs import frozen
+
+from ._copies import Copy
+from ._errors import SessionUnreadable
+from ._foreign_formats import OUR_FORMAT, SessionFormat, foreign_format, format_of_header
+from ._format import EntryReader, SessionHeader, header_of, is_session_id, mended, new_id
+from ._jsonl import Line, dump_line, parse_lines
+from ._tree import SessionTree
+
+__all__ = ["copy_of_lines", "export_lines"]
+
+
+def copy_of_lines(lines: Iterable[bytes | str]) -> Copy:
+    """The session that a file holds, in ours or an installed format.
+
+    Raises:
+        SessionUnreadable: it holds none.
+        SessionFormatMissing: it is in another program's format, and no installed package knows that.
+    """
+    parsed = parse_lines(lines)
+    first = next(parsed, None)
+    if first is None:
+        raise SessionUnreadable("it is empty")
+    if first.value is None:
+        raise SessionUnreadable(f"its first line is no header: {first.problem}")
+    notices: list[str] = []
+    found = _intact(parsed, notices)
+    foreign = format_of_header(first.value)
+    if foreign is not None:
+        header = foreign.read_header(first.value, new_id())
+        return _copy(header, _converted(foreign, first.value, found, notices), notices)
+    return _copy(_our_header(first.value), ((line.value, line.place) for line in found), notices)
+
+
+def export_lines(tree: SessionTree, records: Iterable[Mapping[str, Any]], format_: str) -> Iterator[str]:
+    """A session as lines, each with its end.
+
+    Args:
+        tree: the session.
+        records: its entries as they are stored.
+        format_: ``sideband``, or the name of an installed format.
+
+    Raises:
+        SessionFormatMissing: no installed package has that format.
+    """
+    if format_ == OUR_FORMAT:
+        return (dump_line(line) for line in (tree.header.exported(), *records))
+    return (dump_line(line) for line in foreign_format(format_).write(tree))
+
+
+def _copy(header: SessionHeader, found: Iterable[tuple[Mapping[str, Any], str]], notices: list[str]) -> Copy:
+    reader = EntryReader(notices=notices)
+    records = []
+    for record, where in found:
+        entry = reader.take(record, where)
+        if entry is not None:
+            records.append(mended(record, entry))
+    return Copy(header.model_copy(update={"copied": len(records)}), records, tuple(notices))
+
+
+@frozen
+class _Intact:
+    """A line that holds an object."""
+
+    number: int
+    value: dict[str, Any]
+
+    @property
+    def place(self) -> str:
+        """How notices call its place."""
+        return f"line {self.number}"
+
+
+def _intact(parsed: Iterable[Line], notices: list[str]) -> Iterator[_Intact]:
+    for line in parsed:
+        if line.value is None:
+            notices.append(f"line {line.number} is left out: {line.problem}")
+        else:
+            if line.problem:
+                notices.append(f"line {line.number}: {line.problem}")
+            yield _Intact(line.number, line.value)
+
+
+def _converted(
+    foreign: SessionFormat, header: Mapping[str, Any], found: Iterable[_Intact], notices: list[str]
+) -> Iterator[tuple[dict[str, Any], str]]:
+    for number, line in enumerate(found, start=1):
+        record, problem = foreign.read_line(header, line.value, number)
+        if problem:
+            notices.append(f"{line.place} is kept, but models do not see it: {problem}")
+        yield record, line.place
+
+
+def _our_header(told: Mapping[str, Any]) -> SessionHeader:
+    if told.get("type") != "session" or not isinstance(told.get("version"), int):
+        raise SessionUnreadable("its first line is no header of a session")
+    usable = dict(told)
+    if not is_session_id(told.get("id")):
+        usable["id"] = new_id()
+    header = header_of(usable)
+    if header is None:
+        raise SessionUnreadable("its header is damaged")
+    return header

@@ -1,0 +1,174 @@
+"""Where sessions lie in a store: one stream and one document each.
+
+The stream is the session: its header, then its entries. The document, which lists read, is a sum over the first
+``records`` of the stream, and can always be made anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from attrs import field, frozen
+from sideband.store import Store
+
+from ._errors import SessionTooNew
+from ._format import Entry, SessionHeader, entry_of, header_of, record_of
+from ._info import SessionInfo, info_of, read_info, texts_of, update_info
+from ._tree import SessionTree
+
+__all__ = ["SessionRecords", "StoredSession"]
+
+_KEYS = "sessions/"
+_IMAGE = {"type", "media_type", "data"}
+
+
+@frozen
+class StoredSession:
+    """A session as it was read.
+
+    Attributes:
+        tree: its entries.
+        records: how many records its stream has.
+        info: what lists say of it.
+    """
+
+    tree: SessionTree
+    records: int
+    info: SessionInfo
+
+
+@frozen
+class SessionRecords:
+    """Reads and writes the streams and documents of sessions.
+
+    Args:
+        store: where they are.
+        redact: takes what is secret out of a text; ``None`` if nothing is known to be.
+    """
+
+    store: Store = field(repr=False)
+    redact: Callable[[str], str] | None = field(default=None, repr=False)
+
+    async def create(self, header: SessionHeader, entries: Sequence[Mapping[str, Any]]) -> StoredSession:
+        """Store a new session, all or nothing."""
+        tree = SessionTree.of(header, entries)
+        info = update_info(info_of(header), entries)
+        async with self.store.transaction() as transaction:
+            await transaction.put(_KEYS + header.id, _document(info, 1 + len(entries), settled=False), version=0)
+            await transaction.append(self._stream(header.id), [header.record(), *entries])
+        return StoredSession(tree, 1 + len(entries), info)
+
+    async def read(self, session: str) -> StoredSession | None:
+        """The session with this id; ``None`` if there is none.
+
+        Raises:
+            SessionTooNew: it has a newer version of the format.
+        """
+        records = [record.value for record in await self.store.read(self._stream(session))]
+        if not records:
+            return None
+        header = header_of(records[0])
+        if header is not None and header.id == session:
+            tree = SessionTree.of(header, records[1:])
+        else:
+            # It is not known either which runs came from elsewhere.
+            tree = SessionTree.of(SessionHeader(id=session, copied=len(records)), records[1:])
+            tree.notices.insert(0, "the header is damaged: the working directory and the parent are not known")
+        return StoredSession(tree, len(records), update_info(info_of(tree.header), records[1:]))
+
+    async def since(self, session: str, start: int) -> list[Mapping[str, Any]]:
+        """The records of a session from a position on, as they are stored; the header is at 0."""
+        return [record.value for record in await self.store.read(self._stream(session), start=start)]
+
+    def redacted(self, entry: Entry) -> Entry:
+        """The entry without what is secret in its texts, as it is to be stored, and as models are to see it.
+
+        Images stay as they are.
+        """
+        if self.redact is None:
+            return entry
+        record = record_of(entry)
+        clean = _redacted(record, self.redact)
+        return entry if clean == record else entry_of(clean)[0]
+
+    async def append(self, session: str, records: Sequence[Mapping[str, Any]]) -> None:
+        """Add to the end, all or nothing; durable when it returns."""
+        await self.store.append(self._stream(session), records)
+
+    async def describe(self, info: SessionInfo, records: int, *, settled: bool) -> None:
+        """Write the document.
+
+        Args:
+            info: what it says.
+            records: how many records it sums up.
+            settled: whether these are all, and nobody writes the session.
+        """
+        await self.store.put(_KEYS + info.id, _document(info, records, settled=settled))
+
+    async def delete(self, session: str) -> None:
+        """Remove a session, and the documents that were stored for it under ``session/ID/``."""
+        async with self.store.transaction() as transaction:
+            for key in await transaction.keys(f"{self._stream(session)}/"):
+                await transaction.delete(key)
+            await transaction.delete(_KEYS + session)
+            await transaction.delete_stream(self._stream(session))
+
+    async def exists(self, session: str) -> bool:
+        """Whether there is a session with this id."""
+        return bool(await self.store.read(self._stream(session), limit=1))
+
+    async def infos(self) -> list[SessionInfo]:
+        """What lists say of all sessions."""
+        keys = await self.store.keys(_KEYS)
+        found = [await self._info(key.removeprefix(_KEYS)) for key in keys]
+        return [info for info in found if info is not None]
+
+    async def contains(self, info: SessionInfo, text: str) -> bool:
+        """Whether a text occurs in the name or the messages of a session.
+
+        Args:
+            info: the session.
+            text: the text, case-folded.
+        """
+        if text in (info.name or "").casefold():
+            return True
+        return any(text in said.casefold() for record in await self.since(info.id, 1) for said in _texts(record))
+
+    async def _info(self, session: str) -> SessionInfo | None:
+        document = await self.store.get(_KEYS + session)
+        if document is None:  # removed since
+            return None
+        records, told = document.value.get("records"), document.value.get("info")
+        info = read_info(told) if isinstance(told, Mapping) else None
+        if info is None or info.id != session or not isinstance(records, int):
+            try:
+                stored = await self.read(session)
+            except SessionTooNew:
+                return SessionInfo(session)  # opening it says why; lists go on
+            return stored.info if stored else None
+        if document.value.get("settled") is True:
+            return info
+        return update_info(info, await self.since(session, records))
+
+    def _stream(self, session: str) -> str:
+        return f"session/{session}"
+
+
+def _texts(record: Mapping[str, Any]) -> list[str]:
+    message = record.get("message")
+    return texts_of(message) if isinstance(message, Mapping) else []
+
+
+def _redacted(value: Any, redact: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, list):
+        return [_redacted(one, redact) for one in value]
+    if isinstance(value, dict) and value.keys() != _IMAGE:
+        return {redact(name): _redacted(one, redact) for name, one in value.items()}
+    return value
+
+
+def _document(info: SessionInfo, records: int, *, settled: bool) -> dict[str, Any]:
+    return {"info": info.as_dict(), "records": records, "settled": settled}

@@ -1,0 +1,68 @@
+"""pi's session files, as the agent asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from attrs import frozen
+from sideband_agent.sessions import SessionHeader, SessionTree, SessionUnreadable
+
+from ._pi_entries import FORMAT, entry_from_pi, entry_to_pi, upgraded
+
+__all__ = ["PI_VERSION", "PiFormat"]
+
+PI_VERSION = 3
+
+
+@frozen
+class PiFormat:
+    """``sideband_agent.sessions.SessionFormat`` for pi: reads versions 1 to 3, writes version 3."""
+
+    def is_header(self, line: Mapping[str, Any]) -> bool:
+        """Whether a file that begins so is one of pi's."""
+        return line.get("type") == "session" and "timestamp" in line
+
+    def read_header(self, line: Mapping[str, Any], session: str) -> SessionHeader:
+        """Our header for a session of pi's."""
+        _version(line)
+        time, folder = line.get("timestamp"), line.get("cwd")
+        return SessionHeader(
+            id=session,
+            time=time if isinstance(time, str) else "",
+            folder=folder if isinstance(folder, str) and folder else None,
+            foreign={FORMAT: {**line, "version": PI_VERSION}},
+        )
+
+    def read_line(self, header: Mapping[str, Any], line: Mapping[str, Any], number: int) -> tuple[dict[str, Any], str]:
+        """Our record for a line of pi's, and why models do not see what it says; empty if they do."""
+        return entry_from_pi(upgraded(_version(header), line, number))
+
+    def write(self, tree: SessionTree) -> Iterator[Mapping[str, Any]]:
+        """A session as pi writes it."""
+        yield _header_to_pi(tree.header)
+        yield from (entry_to_pi(entry) for entry in tree.entries)
+
+
+def _version(header: Mapping[str, Any]) -> int:
+    version = header.get("version", 1)
+    if version not in range(1, PI_VERSION + 1):
+        raise SessionUnreadable(
+            f"it has version {version} of pi's format, and this is known up to {PI_VERSION}",
+            hint="upgrade sideband-pi-sessions, or export it with the pi that wrote it in an older version",
+        )
+    return int(version)
+
+
+def _header_to_pi(header: SessionHeader) -> dict[str, Any]:
+    told = (header.foreign or {}).get(FORMAT)
+    if isinstance(told, dict):
+        return told
+    return {
+        "type": "session",
+        "version": PI_VERSION,
+        "id": header.id,
+        "timestamp": header.time,
+        "cwd": header.folder or "",
+        **({"parentSession": header.parent} if header.parent else {}),
+    }
