@@ -142,43 +142,40 @@ class Hooks:
                     now = perf_counter()
                     error = _blame(hook, current, raised, seconds, late=now >= latest)
                     ended = fold.reject(current, error)
-                    self._tell(hook, current, now - began, error=error)
                     if isinstance(error, HookTimeout):
-                        self._tell_the_rest(hook, fold, error)
+                        self._tell_timeout(hook, current, fold, now - began, error)
                         return
+                    self._tell(hook, current, HookOutcome.FAILED, now - began, error=error)
                 else:
                     if self.trace:
-                        self._tell(hook, current, now - began, answer=answer)
+                        self._tell(hook, current, HookOutcome.DONE, now - began, answer=answer)
                 if ended:
                     break
                 began = now
         if scope.cancelled_caught and current is not None:
             timeout = HookTimeout(hook, current.plugin, seconds)
             fold.reject(current, timeout)
-            self._tell(hook, current, perf_counter() - began, error=timeout)
-            self._tell_the_rest(hook, fold, timeout)
+            self._tell_timeout(hook, current, fold, perf_counter() - began, timeout)
 
     def _tell(
-        self, hook: str, one: Implementation, seconds: float, *, answer: object = None, error: HookError | None = None
+        self,
+        hook: str,
+        one: Implementation,
+        outcome: HookOutcome,
+        seconds: float = 0.0,
+        *,
+        answer: object = None,
+        error: HookError | None = None,
     ) -> None:
-        outcome = HookOutcome.DONE
-        if error is not None:
-            outcome = HookOutcome.TIMEOUT if isinstance(error, HookTimeout) else HookOutcome.FAILED
-        deliver(
-            self._report,
-            HookReport(
-                hook=hook,
-                plugin=one.plugin,
-                outcome=outcome,
-                ms=seconds * 1000,
-                answer="" if answer is None else type(answer).__name__,
-                error=error,
-            ),
-        )
+        kind = "" if answer is None else type(answer).__name__
+        deliver(self._report, HookReport(hook, one.plugin, outcome, seconds * 1000, kind, error))
 
-    def _tell_the_rest(self, hook: str, fold: Fold[Any], timeout: HookTimeout) -> None:
+    def _tell_timeout(
+        self, hook: str, current: Implementation, fold: Fold[Any], seconds: float, timeout: HookTimeout
+    ) -> None:
+        self._tell(hook, current, HookOutcome.TIMEOUT, seconds, error=timeout)
         for one in fold.waiting():
-            deliver(self._report, HookReport(hook, one.plugin, HookOutcome.NOT_REACHED, error=timeout))
+            self._tell(hook, one, HookOutcome.NOT_REACHED, error=timeout)
 
 
 def _blame(hook: str, one: Implementation, raised: Exception, seconds: float, *, late: bool) -> HookError:
