@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
 from operator import attrgetter
 from typing import Any
 
@@ -63,11 +62,6 @@ def read_fields(kind: type[attrs.AttrsInstance], said: Mapping[str, Any]) -> dic
     """The values of those fields of the attrs class ``kind`` that a line has."""
     return {
         name: said[name] if (read := _READ.get(name)) is None else read(said[name])
-        for name in _names(kind)
+        for name in attrs.fields_dict(kind)
         if name in said
     }
-
-
-@cache
-def _names(kind: type[attrs.AttrsInstance]) -> tuple[str, ...]:
-    return tuple(one.name for one in attrs.fields(kind))

@@ -123,39 +123,40 @@ def _rows_with(index: Index, wanted: Filter, text: str) -> Iterator[Row]:
     needle = json.dumps(text)[1:-1].encode("ascii")
     seen = set()
     for raw in lines_backwards(index.folder, needle):
-        effect = _effect(raw)
-        if effect and effect not in seen and wanted.exact["effect"] in {None, effect}:
+        entry = _entry(raw)
+        effect = entry.fields.get("effect") if entry else None
+        if not isinstance(effect, str) or not effect or effect in seen:
+            continue
+        if wanted.exact["effect"] in {None, effect}:
             seen.add(effect)
             yield from index.rows(evolve(wanted, exact={**wanted.exact, "effect": effect}), 1)
 
 
-def _effect(raw: bytes) -> str | None:
-    try:
-        effect = parse(raw).fields.get("effect")
-    except LineInvalid:
-        return None
-    return effect if isinstance(effect, str) else None
-
-
 def _record(folder: Path, row: Row) -> EffectRecord:
-    entries = []
-    for segment, start in row.places:
-        raw = line_at(folder, segment, start)
-        if raw is None or _effect(raw) != row.effect:
-            raise sqlite3.DatabaseError("it says something else than the ledger")
-        entries.append(LedgerEntry.from_line(parse(raw)))
-    return EffectRecord.from_entries(tuple(entries))
+    found = [_entry(line_at(folder, segment, start) or b"") for segment, start in row.places]
+    entries = tuple(entry for entry in found if entry and entry.fields.get("effect") == row.effect)
+    if len(entries) < len(found):
+        raise sqlite3.DatabaseError("it says something else than the ledger")
+    return EffectRecord.from_entries(entries)
 
 
 def _tail(folder: Path, count: int, after: int) -> tuple[LedgerEntry, ...]:
     found: list[LedgerEntry] = []
     for raw in lines_backwards(folder):
-        with suppress(LineInvalid):
-            entry = LedgerEntry.from_line(parse(raw))
-            if len(found) == count or entry.seq <= after:
-                break
-            found.append(entry)
+        entry = _entry(raw)
+        if entry is None:
+            continue
+        if len(found) == count or entry.seq <= after:
+            break
+        found.append(entry)
     return tuple(reversed(found))
+
+
+def _entry(raw: bytes) -> LedgerEntry | None:
+    """The entry that these bytes are, if they are one."""
+    with suppress(LineInvalid):
+        return LedgerEntry.from_line(parse(raw))
+    return None
 
 
 def _utc(moment: datetime | None) -> str | None:

@@ -151,8 +151,6 @@ def _segment_backwards(folder: Path, number: int, needle: bytes) -> Iterator[byt
             # What comes before the first newline is the end of a line that began further up.
             cut = data.find(b"\n") + 1 if start else 0
             rest, whole = data[:cut], data[cut:]
-            if start and not whole:
-                continue
             if needle in whole:
                 yield from (line for line in reversed(whole.split(b"\n")[:-1]) if needle in line)
     finally:
