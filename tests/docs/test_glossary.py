@@ -43,6 +43,14 @@ def test_the_glossary_is_sorted_and_has_the_words_of_the_design(rows):
     )
 
 
+def test_the_table_of_where_to_look_names_places_that_are_there(root):
+    page = (root / "docs" / "architecture.md").read_text()
+    table = page.partition("### Where to look")[2].partition("## ")[0]
+    places = re.findall(r"`((?:core|agent|libs|plugins)/[\w./-]+)`", table)
+    assert len(places) >= 13
+    assert [place for place in places if not (root / place).exists()] == []
+
+
 def test_each_word_lists_the_public_classes_whose_names_have_it(rows):
     wrong = {}
     for word, names in rows.items():
