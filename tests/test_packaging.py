@@ -128,7 +128,13 @@ def without_agent(wheels, index, tmp_path_factory):
 
     installed = json.loads(uv("pip", "list", "--python", python, "--format", "json").stdout)
     names = {one["name"] for one in installed if one["name"].startswith("sideband")}
-    assert names == {"sideband-core", "sideband-cli", "sideband-crypto", "sideband-store-sqlite"}
+    assert names == {
+        "sideband-core",
+        "sideband-cli",
+        "sideband-crypto",
+        "sideband-skill-packages",
+        "sideband-store-sqlite",
+    }
     assert sideband("op", "crypto.hash", "data=abc").returncode == 0
     return sideband
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from pydantic import BaseModel
 from sideband import CallRequest, Host, Plugin
-from sideband.calls import _skill_calls as _calls
+from sideband.calls import _running_call as _calls
 from sideband.ops import OpContext, OpFamily, op
 from sideband.workers import SkillFailed
 
@@ -66,8 +66,8 @@ async def test_it_is_closed_when_the_call_fails_too(make_host, room):
 
 
 async def test_a_result_keeps_only_so_many_effects_and_lines_and_a_listener_gets_all(make_host, room, monkeypatch):
-    monkeypatch.setattr(_calls, "_LONGEST_EFFECTS", 1)
-    monkeypatch.setattr(_calls, "_LONGEST_LOGS", 1)
+    monkeypatch.setattr(_calls, "_MOST_EFFECTS", 1)
+    monkeypatch.setattr(_calls, "_MOST_LOGS", 1)
     effects, lines = [], []
     async with make_host(room[0]) as host:
         result = await host.run(CallRequest("guest.enter", grants=(), on_effect=effects.append, on_log=lines.append))

@@ -274,7 +274,7 @@ def test_a_terminal_that_can_not_be_edited_is_read_line_by_line(terminal, turns)
 
 def test_no_prompt_follows_who_leaves_a_terminal_that_can_not_be_edited(terminal, turns):
     chat = terminal("chat", *turns("one"), TERM="dumb")
-    chat.wait_for("/help")
+    chat.wait_for("leaves\n>")  # what is typed before the prompt would stand in front of it
     chat.type("/quit\n")
     assert chat.wait() == 0
     assert chat.text.count("> ") == 1
