@@ -52,6 +52,7 @@ class _Shared:
     users: list[PluginRecord] = field(factory=list)
 
 
+@define(eq=False, repr=False)
 class PluginLoader:
     """Imports, validates and activates the plugins of one plugin host.
 
@@ -63,22 +64,13 @@ class PluginLoader:
         lifespan_seconds: how long entering, and leaving, a lifespan may take.
     """
 
-    def __init__(
-        self,
-        policy: PluginPolicy,
-        hooks: HookRegistry,
-        context_factory: ContextFactory,
-        *,
-        import_seconds: float,
-        lifespan_seconds: float,
-    ) -> None:
-        self._policy = policy
-        self._hooks = hooks
-        self._context_factory = context_factory
-        self._import_seconds = import_seconds
-        self._lifespan_seconds = lifespan_seconds
-        self._shared: dict[tuple[str, int], _Shared] = {}
-        self._entered: list[Lifespan] = []
+    _policy: PluginPolicy
+    _hooks: HookRegistry
+    _context_factory: ContextFactory
+    _import_seconds: float = field(kw_only=True)
+    _lifespan_seconds: float = field(kw_only=True)
+    _shared: dict[tuple[str, int], _Shared] = field(factory=dict, init=False)
+    _entered: list[Lifespan] = field(factory=list, init=False)
 
     async def examine(self, record: PluginRecord, inline: Plugin | None, *, alone: bool) -> LoadedPlugin:
         """Import a plugin and check all that it says about itself. Nothing of it is entered or registered yet.
@@ -92,7 +84,8 @@ class PluginLoader:
             PluginError: it can't be used; the record says why.
         """
         try:
-            value = await self._value(record, inline)
+            value = inline.value if inline is not None else await import_value(record, seconds=self._import_seconds)
+            record.move(State.IMPORTED)
             validate = partial(self._validate, record, value, _running_backend(), alone=alone)
             contribution, config, lifespan = await guarded(
                 record, validate, PluginInvalid, seconds=self._import_seconds
@@ -148,11 +141,6 @@ class PluginLoader:
     def failure(self, plugin: LoadedPlugin) -> LifespanFailed | None:
         """Why an active plugin is no longer active, or ``None`` if it is."""
         return self._shared[plugin.record.name, id(plugin.value)].failure
-
-    async def _value(self, record: PluginRecord, inline: Plugin | None) -> Any:
-        value = inline.value if inline is not None else await import_value(record, seconds=self._import_seconds)
-        record.move(State.IMPORTED)
-        return value
 
     def _validate(
         self, record: PluginRecord, value: Any, backend: str, *, alone: bool
