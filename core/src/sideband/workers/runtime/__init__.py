@@ -4,7 +4,7 @@ from ._codec import MAX_FRAME, MAX_NESTING, MAX_VALUES, BadFrame, LineBuffer, Un
 from ._context import current_call
 from ._errors import NoWorker, OpError
 from ._output import MAX_LINE, OutputAllowance, left_out
-from ._runtime import PROTOCOL, running, serve
+from ._runtime import PROTOCOL, Runtime, running
 
 __all__ = [
     "MAX_FRAME",
@@ -17,11 +17,11 @@ __all__ = [
     "NoWorker",
     "OpError",
     "OutputAllowance",
+    "Runtime",
     "Unsendable",
     "current_call",
     "decode",
     "encode",
     "left_out",
     "running",
-    "serve",
 ]
