@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
@@ -86,7 +86,8 @@ class PluginLoader:
         try:
             value = inline.value if inline is not None else await import_value(record, seconds=self._import_seconds)
             record.move(State.IMPORTED)
-            validate = partial(self._validate, record, value, _running_backend(), alone=alone)
+            backend = "asyncio" if anyio.get_cancelled_exc_class() is asyncio.CancelledError else "trio"
+            validate = partial(self._validate, record, value, backend, alone=alone)
             contribution, config, lifespan = await guarded(
                 record, validate, PluginInvalid, seconds=self._import_seconds
             )
@@ -228,15 +229,3 @@ class PluginLoader:
             if record.kind in _PHASES:
                 # Not unregistered: a guard that is gone would let everything pass.
                 self._hooks.break_off(record.name, error.reason)
-
-
-def _running_backend() -> str:
-    """The event loop that this runs on. What runs on asyncio has imported it."""
-    asyncio = sys.modules.get("asyncio")
-    if asyncio is None:
-        return "trio"
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return "trio"
-    return "asyncio"

@@ -2,7 +2,7 @@
 
 from ._codec import MAX_FRAME, MAX_NESTING, MAX_VALUES, BadFrame, LineBuffer, Unsendable, decode, encode
 from ._context import current_call
-from ._errors import NoWorker, OpError
+from ._errors import OpError
 from ._output import MAX_LINE, OutputAllowance, left_out
 from ._runtime import PROTOCOL, Runtime, running
 
@@ -14,7 +14,6 @@ __all__ = [
     "PROTOCOL",
     "BadFrame",
     "LineBuffer",
-    "NoWorker",
     "OpError",
     "OutputAllowance",
     "Runtime",
