@@ -9,8 +9,7 @@ from sideband.settings import AgentSettings, Policy
 from sideband.tools import RESULT_LIMITS, SCHEMA_LIMIT
 from sideband.workers import WorkerLimits, WorkerPool
 from sideband.workers._dispatching import _MAX_HELD, _MAX_IN_FLIGHT, _MAX_UNREAD
-from sideband.workers._logs import MAX_LINES, MAX_TEXT
-from sideband.workers._pending import MAX_DISPATCHES, MAX_IN_FLIGHT
+from sideband.workers._pending import MAX_DISPATCHES, MAX_IN_FLIGHT, MAX_LINES, MAX_TEXT
 from sideband.workers._snapshots import _MAXIMUM_BYTES
 from sideband.workers._watchdog import _IDLE_SECONDS
 from sideband.workers._worker import _WATCH_SECONDS

@@ -5,8 +5,7 @@ Names are imported when they are first used, so that ``import sideband`` costs n
 
 from __future__ import annotations
 
-from importlib import import_module
-
+from ._lazy import lazy
 from ._version import __version__
 
 # As type checkers know it. `typing` itself takes longer to import than `sideband --version` takes otherwise.
@@ -42,28 +41,12 @@ __all__ = [
     "op",
 ]
 
-_HOMES = {
-    ".errors": ("ConfigurationError", "SidebandError", "StoreConflict", "StoreError", "UsageError"),
-    ".host": ("CallRequest", "CallResult", "Host"),
-    ".broker": ("EffectReport", "Progress"),
-    ".hooks": ("hookimpl",),
-    ".ops": ("Level", "OpContext", "OpFamily", "Scope", "op"),
-    ".plugins": ("Plugin",),
-}
 _IN_AGENT = ("Agent", "Budget", "RunResult")
-_MODULE_OF = {name: module for module, names in _HOMES.items() for name in names}
+_find, __dir__ = lazy(__name__, ".errors", ".ops", ".hooks", ".plugins", ".broker", ".host")
 
 
 def __getattr__(name: str) -> Any:
     if name in _IN_AGENT:
         # An AttributeError would be replaced by Python's own message where `from sideband import …` asks.
         raise ImportError(f"`{name}` is in the package `sideband-agent`: use `from sideband_agent import {name}`")
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module `sideband` has no attribute `{name}`")
-    value = getattr(import_module(_MODULE_OF[name], __name__), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+    return _find(name)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar, overload
 
-from .workers.runtime import NoWorker, OpError, current_call, running
+from .workers.runtime import OpError, current_call, running
 
 __all__ = ["OpError", "capabilities", "dispatch", "tool"]
 
@@ -71,10 +71,7 @@ async def dispatch(op: str, params: Mapping[str, Any] | None = None, *, answer: 
     Example:
         >>> page = await dispatch("http.get", {"url": "https://example.org"})
     """
-    try:
-        runtime, call = running()
-    except NoWorker:
-        raise NoWorker(op) from None
+    runtime, call = running(op)
     if answer and op not in _WITHOUT_ANSWER:
         return await runtime.dispatches.run(call, op, params or {})
     runtime.dispatches.tell(call, op, params or {})

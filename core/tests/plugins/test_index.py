@@ -9,7 +9,7 @@ import importlib_metadata
 import packaging.requirements
 import pytest
 from sideband.plugins import find_entry_points
-from sideband.plugins._index import index_file
+from sideband.plugins._metadata import index_file
 
 PRELOADED = (importlib_metadata, packaging.requirements)  # these tests leave nothing else on the path
 

@@ -4,7 +4,7 @@ from collections import Counter
 
 from hypothesis import given
 from hypothesis import strategies as st
-from sideband.workers._permits import Permits
+from sideband.workers._slots import Permits
 
 # A letter asks for a permit for that domain; a number gives one back, or waits for it no longer.
 steps = st.lists(st.sampled_from("abcd") | st.integers(0, 30), max_size=60)

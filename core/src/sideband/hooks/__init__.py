@@ -9,9 +9,8 @@ from ._errors import *
 from ._event import *
 from ._folds import Collected, Validate
 from ._frozen import thaw
-from ._markers import hookimpl
 from ._observed import *
-from ._order import OrderedImplementation, Phase
+from ._order import OrderedImplementation, Phase, hookimpl
 from ._registry import HookRegistry
 from ._reports import HookOutcome, HookReport, Report
 from ._results import *

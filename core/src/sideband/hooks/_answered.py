@@ -10,18 +10,7 @@ from attrs import field, frozen
 
 from ._event import CollectEvent, FirstEvent, Message
 from ._frozen import as_tuple, freeze
-from ._results import (
-    Cancel,
-    ChatCommand,
-    Compact,
-    Compacted,
-    GiveUp,
-    Park,
-    Redactor,
-    Retry,
-    Route,
-    Section,
-)
+from ._results import Cancel, ChatCommand, Compact, Compacted, GiveUp, Park, Redactor, Retry, Route, Section
 
 __all__ = [
     "ChatCommands",

@@ -12,7 +12,7 @@ from anyio import move_on_after
 from ._decision import Decision
 from ._errors import HookError, HookFailed, HookNotFound, HookTimeout
 from ._event import CollectEvent, DecideEvent, FirstEvent, ObserveEvent, UpdateEvent
-from ._folds import Collected, CollectFold, DecideFold, FirstFold, Fold, ObserveFold, UpdateFold, Validate
+from ._folds import Collected, CollectFold, DecideFold, FirstFold, Fold, UpdateFold, Validate
 from ._implementations import Implementation
 from ._reports import HookOutcome, HookReport, Report, deliver, log_report
 from ._spec import HOOK_SPECS
@@ -115,7 +115,7 @@ class Hooks:
         """Tell everybody, in order. Nothing that they raise comes back."""
         implementations = self._implementations[event.hook]
         if implementations:
-            await self._drive(ObserveFold(HOOK_SPECS[event.hook], implementations, event))
+            await self._drive(Fold(HOOK_SPECS[event.hook], implementations, event))
 
     async def _drive(self, fold: Fold[Any]) -> None:
         hook = fold.event.hook

@@ -6,7 +6,6 @@ The dispatcher does everything else: calling, awaiting, the deadline, blame and 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Generic, Literal, TypeVar
@@ -16,14 +15,14 @@ import attrs
 from ._changed import ToolResult
 from ._decision import Decision, Note, Said, Verdict
 from ._errors import HookError, HookResultInvalid
-from ._event import CollectEvent, DecideEvent, Event, Failure, FirstEvent, ObserveEvent, UpdateEvent
+from ._event import CollectEvent, DecideEvent, Event, Failure, FirstEvent, UpdateEvent
 from ._frozen import freeze, same
 from ._implementations import Implementation
 from ._order import Phase
 from ._results import Allow, Ask, Cancel, Deny, Replace
 from ._spec import HookSpec
 
-__all__ = ["CollectFold", "Collected", "DecideFold", "FirstFold", "Fold", "ObserveFold", "UpdateFold", "Validate"]
+__all__ = ["CollectFold", "Collected", "DecideFold", "FirstFold", "Fold", "UpdateFold", "Validate"]
 
 E = TypeVar("E", bound=Event)
 T = TypeVar("T")
@@ -42,8 +41,8 @@ class Collected(Generic[T]):
     value: T
 
 
-class Fold(ABC, Generic[E]):
-    """The progress of one dispatch: asks each implementation once, in order.
+class Fold(Generic[E]):
+    """The progress of one dispatch: asks each implementation once, in order. This one takes no answers: it observes.
 
     Args:
         spec: the hook.
@@ -87,9 +86,9 @@ class Fold(ABC, Generic[E]):
             if not isinstance(item, spec.items or object):
                 raise HookResultInvalid(spec.name, plugin, item, allowed=spec.returns)
 
-    @abstractmethod
-    def accept(self, implementation: Implementation, answer: Any) -> bool:
-        """Take in a checked answer, which is never ``None``; ``True`` ends the dispatch."""
+    def accept(self, implementation: Implementation, answer: Any) -> bool:  # noqa: ARG002  for folds that want answers
+        """Take in a checked answer, which is never ``None``; ``True`` ends the dispatch. Here: ask the next one."""
+        return False
 
     def reject(self, implementation: Implementation, error: HookError) -> bool:  # noqa: ARG002  for folds that end with it
         """Do what the failure policy says; ``True`` ends the dispatch. Here: ask the next one."""
@@ -137,16 +136,6 @@ class FirstFold(Fold[FirstEvent[Any]]):
         """End with the first answer."""
         self.outcome = attrs.evolve(answer, plugin=implementation.plugin)
         return True
-
-
-class ObserveFold(Fold[ObserveEvent]):
-    """Everybody is told."""
-
-    __slots__ = ()
-
-    def accept(self, implementation: Implementation, answer: Any) -> bool:  # noqa: ARG002  the base's signature
-        """Tell the next one."""
-        return False
 
 
 class DecideFold(Fold[DecideEvent]):

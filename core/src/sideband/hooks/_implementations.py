@@ -11,8 +11,7 @@ from attrs import frozen
 
 from ..suggestions import did_you_mean
 from ._errors import HookInvalid
-from ._markers import PROJECT, wishes_of
-from ._order import Placed
+from ._order import PROJECT, Placed, wishes_of
 from ._spec import HookSpec
 
 __all__ = ["Implementation", "bundle"]

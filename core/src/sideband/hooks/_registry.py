@@ -14,8 +14,7 @@ from ._dispatch import Hooks
 from ._errors import HookFailed, HookInvalid, HookNotFound, HookOrderCycle
 from ._event import Event
 from ._implementations import Implementation, bundle
-from ._markers import PROJECT, wishes_of
-from ._order import OrderedImplementation, Phase, solve
+from ._order import PROJECT, OrderedImplementation, Phase, solve, wishes_of
 from ._reports import Report, log_report
 from ._spec import HOOK_SPECS, PLUGGY_SPECS
 

@@ -12,7 +12,7 @@ import pluggy
 
 from . import _answered, _changed, _decided, _observed
 from ._event import Event, Failure, Kind
-from ._markers import PROJECT
+from ._order import PROJECT
 
 __all__ = ["HOOK_SPECS", "PLUGGY_SPECS", "HookSpec"]
 

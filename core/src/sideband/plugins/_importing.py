@@ -45,29 +45,21 @@ async def guarded(
     thread is then left behind, since nothing can interrupt it.
     """
     with anyio.move_on_after(seconds):
-        outcome = await run_sync(partial(_contained, work), abandon_on_cancel=True)
-        if not isinstance(outcome, _Raised):
-            return outcome
-        if isinstance(outcome.error, SidebandError):
-            raise outcome.error
-        raise failure(record, _in_words(outcome.error)) from outcome.error
+        value, error = await run_sync(partial(_contained, work), abandon_on_cancel=True)
+        if error is None:
+            return value  # type: ignore[no-any-return]  # what `work` returned
+        if isinstance(error, SidebandError):
+            raise error
+        raise failure(record, _in_words(error)) from error
     raise failure(record, f"it did not end within {seconds:g} s")
 
 
-class _Raised:
-    """What came out of a plugin's code other than a value. Anything may: it must not get to the thread's owner."""
-
-    __slots__ = ("error",)
-
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
-
-
-def _contained(work: Callable[[], T]) -> T | _Raised:
+def _contained(work: Callable[[], Any]) -> tuple[Any, BaseException | None]:
+    """What ``work`` returned, and what it raised. That may be anything: it must not get to the thread's owner."""
     try:
-        return work()
+        return work(), None
     except BaseException as error:  # noqa: BLE001  a thread is never cancelled, so what is raised here is the plugin's
-        return _Raised(error)
+        return None, error
 
 
 def _resolve(value: str) -> Any:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
+from attrs import define, field
 
 from ..contexts import OwnContext, PluginContext
 from ._errors import LifespanFailed
@@ -16,6 +18,7 @@ from ._records import PluginRecord
 __all__ = ["Lifespan"]
 
 
+@define(eq=False, repr=False)
 class Lifespan:
     """One entered ``lifespan``.
 
@@ -29,22 +32,15 @@ class Lifespan:
         ended: called with the error if it ends by itself while the host is running.
     """
 
-    def __init__(
-        self,
-        record: PluginRecord,
-        open: Callable[[PluginContext], AbstractAsyncContextManager[Any]],  # noqa: A002  it is what it does
-        context: OwnContext,
-        ended: Callable[[LifespanFailed], None],
-    ) -> None:
-        self.record = record
-        self._open = open
-        self._context = context
-        self._ended = ended
-        self._scope = anyio.CancelScope(shield=True)
-        self._entered = anyio.Event()
-        self._leaving = anyio.Event()
-        self._left = anyio.Event()
-        self._error: BaseException | None = None
+    record: PluginRecord
+    _open: Callable[[PluginContext], AbstractAsyncContextManager[Any]]
+    _context: OwnContext
+    _ended: Callable[[LifespanFailed], None]
+    _scope: anyio.CancelScope = field(factory=partial(anyio.CancelScope, shield=True), init=False)
+    _entered: anyio.Event = field(factory=anyio.Event, init=False)
+    _leaving: anyio.Event = field(factory=anyio.Event, init=False)
+    _left: anyio.Event = field(factory=anyio.Event, init=False)
+    _error: BaseException | None = field(default=None, init=False)
 
     async def enter(self, tasks: TaskGroup, *, seconds: float) -> None:
         """Enter it in a task of ``tasks``.
@@ -93,9 +89,6 @@ class Lifespan:
             except (Exception, SystemExit) as error:  # noqa: BLE001  raised again by `enter` or `leave`, or reported
                 self._error = error
         self._left.set()
-        self._settle(entered=entered)
-
-    def _settle(self, *, entered: bool) -> None:
         self._entered.set()
         if entered and not self._leaving.is_set():
             how = f"raised {_in_words(self._error)}" if self._error is not None else "ended"

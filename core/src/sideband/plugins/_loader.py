@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
@@ -52,6 +52,7 @@ class _Shared:
     users: list[PluginRecord] = field(factory=list)
 
 
+@define(eq=False, repr=False)
 class PluginLoader:
     """Imports, validates and activates the plugins of one plugin host.
 
@@ -63,22 +64,13 @@ class PluginLoader:
         lifespan_seconds: how long entering, and leaving, a lifespan may take.
     """
 
-    def __init__(
-        self,
-        policy: PluginPolicy,
-        hooks: HookRegistry,
-        context_factory: ContextFactory,
-        *,
-        import_seconds: float,
-        lifespan_seconds: float,
-    ) -> None:
-        self._policy = policy
-        self._hooks = hooks
-        self._context_factory = context_factory
-        self._import_seconds = import_seconds
-        self._lifespan_seconds = lifespan_seconds
-        self._shared: dict[tuple[str, int], _Shared] = {}
-        self._entered: list[Lifespan] = []
+    _policy: PluginPolicy
+    _hooks: HookRegistry
+    _context_factory: ContextFactory
+    _import_seconds: float = field(kw_only=True)
+    _lifespan_seconds: float = field(kw_only=True)
+    _shared: dict[tuple[str, int], _Shared] = field(factory=dict, init=False)
+    _entered: list[Lifespan] = field(factory=list, init=False)
 
     async def examine(self, record: PluginRecord, inline: Plugin | None, *, alone: bool) -> LoadedPlugin:
         """Import a plugin and check all that it says about itself. Nothing of it is entered or registered yet.
@@ -92,8 +84,10 @@ class PluginLoader:
             PluginError: it can't be used; the record says why.
         """
         try:
-            value = await self._value(record, inline)
-            validate = partial(self._validate, record, value, _running_backend(), alone=alone)
+            value = inline.value if inline is not None else await import_value(record, seconds=self._import_seconds)
+            record.move(State.IMPORTED)
+            backend = "asyncio" if anyio.get_cancelled_exc_class() is asyncio.CancelledError else "trio"
+            validate = partial(self._validate, record, value, backend, alone=alone)
             contribution, config, lifespan = await guarded(
                 record, validate, PluginInvalid, seconds=self._import_seconds
             )
@@ -148,11 +142,6 @@ class PluginLoader:
     def failure(self, plugin: LoadedPlugin) -> LifespanFailed | None:
         """Why an active plugin is no longer active, or ``None`` if it is."""
         return self._shared[plugin.record.name, id(plugin.value)].failure
-
-    async def _value(self, record: PluginRecord, inline: Plugin | None) -> Any:
-        value = inline.value if inline is not None else await import_value(record, seconds=self._import_seconds)
-        record.move(State.IMPORTED)
-        return value
 
     def _validate(
         self, record: PluginRecord, value: Any, backend: str, *, alone: bool
@@ -240,15 +229,3 @@ class PluginLoader:
             if record.kind in _PHASES:
                 # Not unregistered: a guard that is gone would let everything pass.
                 self._hooks.break_off(record.name, error.reason)
-
-
-def _running_backend() -> str:
-    """The event loop that this runs on. What runs on asyncio has imported it."""
-    asyncio = sys.modules.get("asyncio")
-    if asyncio is None:
-        return "trio"
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return "trio"
-    return "asyncio"

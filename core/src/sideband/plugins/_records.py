@@ -39,12 +39,6 @@ class Transition(NamedTuple):
     decided_by: str
 
 
-_SHOWN = (
-    "kind", "name", "state", "reason", "decided_by", "distribution", "version", "api", "value", "editable",
-    "installer", "location", "hashed", "load_ms",
-)  # fmt: skip
-
-
 class PluginRecord:
     """One plugin as the host sees it. Everything but its state comes from metadata, so it is there before any import.
 
@@ -63,11 +57,6 @@ class PluginRecord:
         trail: its states in order, each with its reason. The last one is where it is.
     """
 
-    __slots__ = (
-        "api", "distribution", "editable", "hashed", "installer", "kind", "load_ms", "location", "name", "trail",
-        "value", "version",
-    )  # fmt: skip
-
     def __init__(
         self,
         kind: str,
@@ -84,10 +73,10 @@ class PluginRecord:
     ) -> None:
         self.kind = kind
         self.name = name
-        self.value = value
         self.distribution = distribution
         self.version = version
         self.api = api
+        self.value = value
         self.editable = editable
         self.installer = installer
         self.location = location
@@ -125,4 +114,4 @@ class PluginRecord:
     def as_dict(self) -> dict[str, Any]:
         """The record as data, for ``plugins list --json`` and ``plugins why --json``."""
         trail = [{**step._asdict(), "state": step.state.value} for step in self.trail]
-        return {name: getattr(self, name) for name in _SHOWN} | trail[-1] | {"trail": trail}
+        return {"kind": self.kind, "name": self.name, **trail[-1], **vars(self), "trail": trail}

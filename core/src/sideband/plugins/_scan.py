@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 from collections.abc import Iterable, Iterator
 
 import importlib_metadata
@@ -55,7 +56,7 @@ def _name(distribution: importlib_metadata.Distribution) -> str:
 
 
 def _read(name: str, distribution: importlib_metadata.Distribution) -> Iterator[EntryPoint]:
-    requires = tuple(line for line in distribution.requires or () if canonicalize_name(_project(line)) == _CORE)
+    requires = tuple(line for line in distribution.requires or () if _project(line) == _CORE)
     editable = _is_editable(distribution)
     for entry_point in distribution.entry_points:
         if not entry_point.group.startswith(_PREFIX):
@@ -120,7 +121,4 @@ def _unmet(requires: Iterable[str]) -> str:
 
 def _project(requirement: str) -> str:
     """The project that a requirement names: all up to the first character that can't be part of a name."""
-    for position, character in enumerate(requirement):
-        if not (character.isalnum() or character in "-_."):
-            return requirement[:position]
-    return requirement
+    return canonicalize_name(re.split(r"[^\w.-]", requirement, maxsplit=1)[0])

@@ -4,8 +4,9 @@ Plugins use it for files of their own. Everything here blocks, except ``FileLock
 a thread. Names are imported when they are first used, so that a fast start pays for the home folder alone.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from .._lazy import lazy
 
 if TYPE_CHECKING:
     from ._folders import FolderFailed, StoredFile, folder_digest, publish_folder
@@ -35,24 +36,4 @@ __all__ = [
     "write_state_file",
 ]
 
-_HOMES = {
-    "_folders": ("FolderFailed", "StoredFile", "folder_digest", "publish_folder"),
-    "_home": ("default_home", "make_home"),
-    "_locks": ("FileLock", "locked_folders", "try_lock"),
-    "_opening": ("open_beneath",),
-    "_temporary_folders": ("TemporaryFolder", "remove_temporary_folders"),
-    "_writing": ("PartialFile", "remove_partial_files", "replace_file", "sync_folder", "write_state_file"),
-}
-_MODULE_OF = {name: module for module, names in _HOMES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f".{_MODULE_OF[name]}", __name__), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = lazy(__name__, "._home", "._opening", "._writing", "._locks", "._temporary_folders", "._folders")

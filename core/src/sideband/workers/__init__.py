@@ -6,7 +6,9 @@ here, and needs nothing of it.
 
 # ruff: noqa: F403, F405  the modules below say what they offer, and `__all__` what of it is public
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from .._lazy import lazy
 
 if TYPE_CHECKING:
     from ..sandboxing import *
@@ -67,8 +69,8 @@ __all__ = [
     "worker_command",
 ]
 
-# Those that are quick to import come first.
-_MODULES = (
+__getattr__, __dir__ = lazy(
+    __name__,
     "..sandboxing",
     "._sdk_files",
     "._errors",
@@ -80,14 +82,3 @@ _MODULES = (
     "._launcher",
     "._pool",
 )
-
-
-def __getattr__(name: str) -> Any:
-    from importlib import import_module  # noqa: PLC0415  only when a name is asked for
-
-    if name in __all__:
-        for module in _MODULES:
-            found = import_module(module, __name__)
-            if name in found.__all__:
-                return globals().setdefault(name, getattr(found, name))
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

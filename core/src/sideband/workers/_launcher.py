@@ -127,9 +127,8 @@ def worker_command(
     Neither site-packages nor ``.pth`` files nor the user's environment take part (``-I -S``), and nothing is written
     next to the modules that it imports (``-B``).
     """
-    sdk = str(request.sdk)
     command = [str(python), "-I", "-S", "-B", str(request.sdk / WORKER_FILE), "--fd", str(descriptor)]
-    command += ["--sdk", sdk]
+    command += ["--sdk", str(request.sdk)]
     if request.packages is not None:
         command += ["--packages", str(request.packages)]
     if lockdown is not None:

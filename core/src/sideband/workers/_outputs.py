@@ -13,15 +13,51 @@ from attrs import define, field
 from ..sandboxing import WorkerProcess
 from ._errors import WorkerError, WorkerOverLimit
 from ._host_time import TimeShare
-from ._logs import LineSplitter
 from ._pending import PendingCall, PendingCalls
 from ._watchdog import mebibytes
+from .runtime import MAX_LINE, left_out
 
 __all__ = ["WorkerOutputs"]
 
 _CHUNK = 65_536
 _BURST = 4 << 20
 _BYTES_A_SECOND = 10 << 20
+
+
+class _LineSplitter:
+    """Cuts the bytes of a descriptor into lines of text."""
+
+    __slots__ = ("_length", "_rest")
+
+    def __init__(self) -> None:
+        self._rest = bytearray()
+        self._length = 0
+
+    def feed(self, data: bytes) -> list[str]:
+        """The lines that are whole now."""
+        *ends, rest = data.split(b"\n")
+        lines = [self._end(end) for end in ends]
+        self._continue(rest)
+        return lines
+
+    def close(self) -> list[str]:
+        """The line that was left open, if one was."""
+        return [self._end(b"")] if self._length else []
+
+    def _continue(self, piece: bytes) -> None:
+        self._length += len(piece)
+        if self._length <= MAX_LINE:
+            self._rest += piece
+        else:
+            # Not even its beginning is kept: it may end with half a secret.
+            self._rest.clear()
+
+    def _end(self, piece: bytes) -> str:
+        self._continue(piece)
+        text = self._rest.decode("utf-8", "replace") if self._length <= MAX_LINE else left_out(self._length)
+        self._rest.clear()
+        self._length = 0
+        return text
 
 
 @define(eq=False, repr=False)
@@ -78,7 +114,7 @@ class WorkerOutputs:
         self.done.set()
 
     async def _read(self, descriptor: int, stream: str) -> None:
-        splitter = LineSplitter()
+        splitter = _LineSplitter()
         while data := await _read_some(descriptor):
             self._count(len(data))
             await self._take_lines(stream, splitter.feed(data))

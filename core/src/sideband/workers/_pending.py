@@ -1,4 +1,4 @@
-"""The host's record of the calls in a worker, and of the dispatches that each waits for."""
+"""The host's record of the calls in a worker: the dispatches that each waits for, and what each may print."""
 
 from __future__ import annotations
 
@@ -11,16 +11,57 @@ import anyio
 from attrs import define, field
 
 from ..ops import LimitExceeded, OpError
-from ._calls import WorkerCall
+from ._calls import LogLine, WorkerCall
 from ._errors import CallCancelled, CallError, ProtocolViolation, SkillFailed, SkillRefused
-from ._logs import CallLog
 from ._wire import DispatchMessage, ResultMessage
+from .runtime import MAX_LINE, OutputAllowance, left_out
 
-__all__ = ["MAX_DISPATCHES", "MAX_IN_FLIGHT", "PendingCall", "PendingCalls", "PendingDispatch"]
+__all__ = [
+    "MAX_DISPATCHES",
+    "MAX_IN_FLIGHT",
+    "MAX_LINES",
+    "MAX_TEXT",
+    "PendingCall",
+    "PendingCalls",
+    "PendingDispatch",
+]
 
 MAX_IN_FLIGHT = 32
 MAX_DISPATCHES = 5_000
+MAX_LINES = 10_000
+MAX_TEXT = 4 * 1024 * 1024
 _MAX_FINISHED = 4_096
+
+
+class CallLog:
+    """The log of one call: passes on 10,000 lines and 4 MiB at most, then counts.
+
+    Args:
+        emit: takes each line.
+    """
+
+    __slots__ = ("_allowance", "_emit")
+
+    def __init__(self, emit: Callable[[LogLine], None]) -> None:
+        self._emit = emit
+        self._allowance = OutputAllowance(MAX_LINES, MAX_TEXT)
+
+    def add(self, stream: str, text: str) -> bool:
+        """Pass a line on, or count it. Whether all of it was passed on."""
+        is_whole = len(text) <= MAX_LINE
+        if not is_whole:
+            text = left_out(len(text))
+        if not self._allowance.take(text):
+            self._allowance.dropped += 1
+            return False
+        self._emit(LogLine(stream, text))
+        return is_whole
+
+    def close(self) -> None:
+        """Declare what was dropped."""
+        if self._allowance.dropped:
+            self._emit(LogLine("note", f"{self._allowance.dropped:,} more lines were dropped"))
+            self._allowance.dropped = 0
 
 
 @define(eq=False, repr=False)

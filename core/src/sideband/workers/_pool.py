@@ -16,8 +16,7 @@ from ..sandboxing import LaunchRequest, Sandbox
 from ._calls import CallAnswer, WorkerCall, WorkerReport
 from ._errors import CallTimeout, WorkerStartFailed
 from ._host_time import HostTime
-from ._permits import Permits
-from ._slots import Slot, make_way
+from ._slots import Permits, Slot, make_way
 from ._worker import Worker
 
 __all__ = ["WorkerPool"]

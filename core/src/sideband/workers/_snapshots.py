@@ -103,13 +103,10 @@ def _identity(status: os.stat_result) -> tuple[int, ...]:
 
 def _identity_now(spec: SkillSpec, root: int, name: str) -> tuple[int, ...]:
     try:
-        descriptor = _open_inside(spec, root, name)
+        with open(_open_inside(spec, root, name), "rb") as stream:
+            return _identity(os.fstat(stream.fileno()))
     except OSError as error:
         raise _changed(spec, name) from error
-    try:
-        return _identity(os.fstat(descriptor))
-    finally:
-        os.close(descriptor)
 
 
 def _read_file(spec: SkillSpec, root: int, name: str, *, room: int) -> tuple[StoredFile, tuple[int, ...]]:

@@ -2,9 +2,9 @@
 
 from ._codec import MAX_FRAME, MAX_NESTING, MAX_VALUES, BadFrame, LineBuffer, Unsendable, decode, encode
 from ._context import current_call
-from ._errors import NoWorker, OpError
+from ._errors import OpError
 from ._output import MAX_LINE, OutputAllowance, left_out
-from ._runtime import PROTOCOL, running, serve
+from ._runtime import PROTOCOL, Runtime, running
 
 __all__ = [
     "MAX_FRAME",
@@ -14,14 +14,13 @@ __all__ = [
     "PROTOCOL",
     "BadFrame",
     "LineBuffer",
-    "NoWorker",
     "OpError",
     "OutputAllowance",
+    "Runtime",
     "Unsendable",
     "current_call",
     "decode",
     "encode",
     "left_out",
     "running",
-    "serve",
 ]

@@ -19,7 +19,7 @@ from ._errors import NoWorker, SkillRefusal, describe, failure
 from ._modules import Modules
 from ._output import Output, OutputAllowance
 
-__all__ = ["PROTOCOL", "Runtime", "running", "serve"]
+__all__ = ["PROTOCOL", "Runtime", "running"]
 
 PROTOCOL = 1
 """The version of the wire that this runtime speaks."""
@@ -32,8 +32,11 @@ _CANCELLED = {"code": "call.cancelled", "message": "the call was cancelled"}
 _active: Runtime | None = None
 
 
-def running() -> tuple[Runtime, CurrentCall]:
+def running(op: str = "an op") -> tuple[Runtime, CurrentCall]:
     """The runtime and the call that the caller belongs to.
+
+    Args:
+        op: what it is wanted for, for the message.
 
     Raises:
         NoWorker: this process is no worker.
@@ -41,16 +44,14 @@ def running() -> tuple[Runtime, CurrentCall]:
     """
     call = current_call.get()
     if _active is None:
-        raise NoWorker("an op")
+        raise NoWorker(op)
     if call is None:
         raise RuntimeError("this code belongs to no call, so it can't use ops; start it from within a tool")
     return _active, call
 
 
-def serve(
-    read: int, write: int, *, lockdown: Mapping[str, Any] | None = None, packages: str = "", ceiling: float = 1800.0
-) -> None:
-    """Serve the host at the other end until it is gone; the process ends with it.
+class Runtime:
+    """Serves the host at the other end. One per process.
 
     Args:
         read: the descriptor of the host's messages.
@@ -59,11 +60,6 @@ def serve(
         packages: the folder of the packages that the skill depends on.
         ceiling: seconds after which an unanswered dispatch fails inside the skill.
     """
-    Runtime(read, write, lockdown=lockdown, packages=packages, ceiling=ceiling).run()
-
-
-class Runtime:
-    """One per process. See ``serve`` for the arguments."""
 
     def __init__(
         self, read: int, write: int, *, lockdown: Mapping[str, Any] | None, packages: str, ceiling: float
@@ -80,7 +76,7 @@ class Runtime:
         self._outputs = (Output("stdout", 1, self._log), Output("stderr", 2, self._log))
 
     def run(self) -> None:
-        """Run until the host is gone. Never returns."""
+        """Run until the host is gone. The process ends with it, so this never returns."""
         global _active  # noqa: PLW0603  the SDK that skills import finds its process's runtime here
         _active = self
         inherit_context()
