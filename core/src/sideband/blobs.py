@@ -321,8 +321,6 @@ class BlobStore:
         """Raise as ``BlobStorage`` what the file system raises inside."""
         try:
             yield
-        except BlobError:
-            raise
         except OSError as error:
             raise BlobStorage(self.folder, error) from error
 
@@ -366,9 +364,7 @@ class BlobStore:
             return tuple(islice(self._all(), limit))
 
     def _all(self) -> Iterator[Blob]:
-        if not self.folder.is_dir():
-            return
-        for folder in sorted(path for path in self.folder.iterdir() if len(path.name) == 2):
+        for folder in sorted(self.folder.glob("??")):
             for path in sorted(folder.iterdir()):
                 digest = folder.name + path.name
                 with suppress(FileNotFoundError):
