@@ -61,23 +61,23 @@ class ToolRegistry:
 
         What is left out is named in ``problems``.
         """
+        found = [*await self._of_plugins(), *await self._of_skills()]
         by_name: dict[str, list[Tool]] = {}
-        for one in [*await self._of_plugins(), *await self._of_skills()]:
+        for one in found:
             by_name.setdefault(one.model_name, []).append(one)
-        usable: list[Tool] = []
-        problems: list[str] = []
-        for name, (first, *others) in sorted(by_name.items()):
-            if others:
-                rivals = " and ".join(one.source for one in (first, *others))
-                problems.append(f"the tool `{name}` is left out: {rivals} have it")
-            elif fault := _fault(first):
-                problems.append(f"the tool `{first.name}` is left out: {fault}")
-            else:
-                usable.append(first)
-        for problem in problems:
+        faults = {one.name: fault for one in found if (fault := _fault(one))}
+        clashes = {name: rivals for name, rivals in by_name.items() if len(rivals) > 1}
+        self.problems = (
+            *(
+                f"the tool `{name}` is left out: {' and '.join(one.source for one in rivals)} have it"
+                for name, rivals in sorted(clashes.items())
+            ),
+            *(f"the tool `{name}` is left out: {fault}" for name, fault in sorted(faults.items())),
+        )
+        for problem in self.problems:
             _log.warning("%s", problem)
-        self.problems = tuple(problems)
-        return ToolView.of(usable)
+        alone = (rivals[0] for rivals in by_name.values() if len(rivals) == 1)
+        return ToolView.of(one for one in alone if one.name not in faults)
 
     def forget_skills(self) -> None:
         """Look for skills anew when they are asked for next."""
