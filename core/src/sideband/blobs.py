@@ -166,11 +166,9 @@ class NewBlob:
 
     def _flush(self) -> None:
         self._digest.update(self._pending)
-        view = memoryview(bytes(self._pending))
+        with self._store.failures(), os.fdopen(self._file.descriptor, "wb", closefd=False) as file:
+            file.write(self._pending)
         self._pending.clear()
-        with self._store.failures():
-            while view:
-                view = view[os.write(self._file.descriptor, view) :]
 
     def _commit(self) -> Blob:
         self._flush()
