@@ -166,11 +166,9 @@ class NewBlob:
 
     def _flush(self) -> None:
         self._digest.update(self._pending)
-        view = memoryview(bytes(self._pending))
+        with self._store.failures(), os.fdopen(self._file.descriptor, "wb", closefd=False) as file:
+            file.write(self._pending)
         self._pending.clear()
-        with self._store.failures():
-            while view:
-                view = view[os.write(self._file.descriptor, view) :]
 
     def _commit(self) -> Blob:
         self._flush()
@@ -321,8 +319,6 @@ class BlobStore:
         """Raise as ``BlobStorage`` what the file system raises inside."""
         try:
             yield
-        except BlobError:
-            raise
         except OSError as error:
             raise BlobStorage(self.folder, error) from error
 
@@ -366,9 +362,7 @@ class BlobStore:
             return tuple(islice(self._all(), limit))
 
     def _all(self) -> Iterator[Blob]:
-        if not self.folder.is_dir():
-            return
-        for folder in sorted(path for path in self.folder.iterdir() if len(path.name) == 2):
+        for folder in sorted(self.folder.glob("??")):
             for path in sorted(folder.iterdir()):
                 digest = folder.name + path.name
                 with suppress(FileNotFoundError):

@@ -157,7 +157,9 @@ def tool(
             try:
                 return model.model_validate(dict(arguments)).model_dump(mode="json", exclude_unset=True)
             except ValidationError as error:
-                raise ValueError(_problems(error)) from None
+                found = error.errors(include_url=False, include_context=False, include_input=False)[:10]
+                told = (f"`{'.'.join(map(str, one['loc'])) or 'arguments'}`: {one['msg']}" for one in found)
+                raise ValueError("; ".join(told)) from None
 
         async def run(arguments: dict[str, Any], ctx: ToolContext) -> Any:
             return await function(model.model_validate(arguments), ctx)
@@ -185,11 +187,6 @@ def is_tool_name(name: str) -> bool:
         (True, False, False)
     """
     return bool(_NAME.match(name)) and len(name.replace(".", "__")) <= _LONGEST_NAME
-
-
-def _problems(error: ValidationError) -> str:
-    found = error.errors(include_url=False, include_context=False, include_input=False)
-    return "; ".join(f"`{'.'.join(map(str, one['loc'])) or 'arguments'}`: {one['msg']}" for one in found[:10])
 
 
 @frozen

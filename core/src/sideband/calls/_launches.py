@@ -49,39 +49,32 @@ class SkillLaunches:
             SnapshotFailed: it can't be copied as it is.
         """
         if skill.key not in self._known:
-            self._known[skill.key] = await self._find_out(skill)
+            limits = WorkerLimits(memory=worker_memory(self._policy, skill))
+            packages = await to_thread.run_sync(self._environments.require, skill)
+            copy = await to_thread.run_sync(snapshot, skill, self._home)
+            self._known[skill.key] = LaunchRequest(
+                snapshot=copy.path,
+                sdk=await self._sdk(skill),
+                packages=packages,
+                environment=_environment(),
+                limits=limits,
+            )
         return self._known[skill.key]
-
-    async def _find_out(self, skill: SkillSpec) -> LaunchRequest:
-        limits = WorkerLimits(memory=worker_memory(self._policy, skill))
-        packages = await to_thread.run_sync(self._environments.require, skill)
-        copy = await to_thread.run_sync(snapshot, skill, self._home)
-        return LaunchRequest(
-            snapshot=copy.path,
-            sdk=await self._sdk(skill),
-            packages=packages,
-            environment=_environment(),
-            limits=limits,
-        )
 
     async def _sdk(self, skill: SkillSpec) -> Path:
         """The folder with the SDK for the families that the skill names."""
         names = tuple(sorted(self._plugins.names("op") if skill.families is None else skill.families))
         if names not in self._sdks:
-            families, reasons = await self._families(names)
+            families: list[OpFamily] = []
+            reasons: dict[str, str] = {}
+            for name in names:
+                try:
+                    families.append((await self._ops.plugin(name)).contribution)
+                except PluginError as error:
+                    reasons[name] = error.message
             write = partial(write_sdk, self._home / "sdk", families, runtime_files(), reasons=reasons)
             self._sdks[names] = await to_thread.run_sync(write)
         return self._sdks[names]
-
-    async def _families(self, names: tuple[str, ...]) -> tuple[list[OpFamily], dict[str, str]]:
-        families: list[OpFamily] = []
-        reasons: dict[str, str] = {}
-        for name in names:
-            try:
-                families.append((await self._ops.plugin(name)).contribution)
-            except PluginError as error:
-                reasons[name] = error.message
-        return families, reasons
 
 
 def _environment() -> dict[str, str]:

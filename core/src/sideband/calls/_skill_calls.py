@@ -19,7 +19,7 @@ from ..errors import SidebandError
 from ..loading import ToolSpec
 from ..ops import Grant, OpDenied, OpError, Origin
 from ..settings import Policy
-from ..workers import ArgumentsInvalid, CallAnswer, LaunchRequest, WorkerCall, WorkerPool
+from ..workers import ArgumentsInvalid, LaunchRequest, WorkerCall, WorkerPool
 from ._catalog import SkillCatalog
 from ._isolation import ChosenSandbox
 from ._launches import SkillLaunches
@@ -103,14 +103,15 @@ class SkillCalls:
             answer = await self._pool.call(worker_call)
         except SidebandError as error:
             _blame_refusal(error, running.effects)
-            await self._redact_error(error)
+            size = len(error.message) + len(getattr(error, "traceback", ""))
+            await self._redact(self._broker.redactor.error, error, size)
             raise
         finally:
             await call.end(self._report)
             self._running.remove(call.id)
             self._quiet.set()
         return CallResult(
-            output=await self._redacted(answer),
+            output=await self._redact(self._broker.redactor.data, answer.value, answer.size),
             tool=worker_call.tool,
             call=call.id,
             isolation=answer.isolation.label,
@@ -127,17 +128,9 @@ class SkillCalls:
                 self._quiet = anyio.Event()
                 await self._quiet.wait()
 
-    async def _redacted(self, answer: CallAnswer) -> Any:
-        """What the tool returned, redacted; in a thread where that takes long, as others wait for the event loop."""
-        if answer.size <= _LARGE:
-            return self._broker.redactor.data(answer.value)
-        return await to_thread.run_sync(self._broker.redactor.data, answer.value)
-
-    async def _redact_error(self, error: SidebandError) -> None:
-        if len(error.message) + len(getattr(error, "traceback", "")) <= _LARGE:
-            self._broker.redactor.error(error)
-        else:
-            await to_thread.run_sync(self._broker.redactor.error, error)
+    async def _redact(self, redact: Callable[[Any], Any], what: Any, size: int) -> Any:
+        """What ``redact`` makes of it; in a thread where that takes long, as others wait for the event loop."""
+        return redact(what) if size <= _LARGE else await to_thread.run_sync(redact, what)
 
 
 def _blame_refusal(error: SidebandError, effects: Sequence[EffectReport]) -> None:

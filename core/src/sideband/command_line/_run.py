@@ -33,24 +33,17 @@ def run(arguments: list[str]) -> int:
     """Run the command that ``arguments`` name."""
     open_streams()
     try:
-        return _report(arguments)
-    except BrokenPipeError:
-        return ExitCode.SUCCESS  # whoever read the output has had enough
-    finally:
-        flush_output()
-
-
-def _report(arguments: list[str]) -> int:
-    try:
         code = _run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
-        raise
+        return ExitCode.SUCCESS  # whoever read the output has had enough
     except (Exception, KeyboardInterrupt, BaseExceptionGroup) as error:  # noqa: BLE001  each is reported
         known = known_error(error)
         with suppress(OSError):
             print_error(known, error, as_json="--json" in arguments)
         return known.exit_code
+    finally:
+        flush_output()
     return code
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # a context carries these, and needs none of them
     from ..ops._scope import Scope
     from ..sandboxing import ProgramProcess, ProgramRequest
 
-__all__ = ["Credential", "CredentialResolver", "OpContext", "Origin"]
+__all__ = ["Credential", "CredentialResolver", "EffectContext", "OpContext", "Origin"]
 
 
 @frozen
@@ -69,8 +69,58 @@ class CredentialResolver(Protocol):
         """
 
 
-class OpContext(Protocol):
-    """The context of one dispatch. Valid until the handler returns, except ``state`` and ``config``."""
+class EffectContext(Protocol):
+    """What every context offers: to cause effects, with the rights of what it was made for."""
+
+    @property
+    def config(self) -> Any:
+        """The plugin's validated ``Config``, or ``None`` if it has none."""
+
+    @property
+    def state(self) -> Any:
+        """What the plugin's ``lifespan`` yielded, or ``None``."""
+
+    @property
+    def principal(self) -> str:
+        """On whose behalf."""
+
+    @property
+    def home(self) -> Path:
+        """The host's folder for state (``SIDEBAND_HOME``)."""
+
+    async def dispatch(
+        self,
+        op: str,
+        params: Mapping[str, Any],
+        *,
+        capabilities: Iterable[str] | None = None,
+        key: str | None = None,
+    ) -> Any:
+        """Run an op through the broker, with the context's rights narrowed to ``capabilities`` (``None``: not)."""
+
+    async def credential(self, handle: str, audience: str) -> Credential:
+        """Resolve a handle for one audience, an origin such as ``https://api.github.com``.
+
+        Raises:
+            OpDenied: the context's rights have no ``secrets:name=HANDLE``.
+            OpFailed: there is no such credential, or it is bound to other origins.
+        """
+
+    def protect(self, value: str | bytes, name: str = "secret", *, origins: Iterable[str] = ()) -> None:
+        """Make a value known to the redactor, for the rest of the host's life.
+
+        Args:
+            value: the secret.
+            name: what stands in its place.
+            origins: where it may be sent to (``check_egress``); none: nowhere.
+        """
+
+
+class OpContext(EffectContext, Protocol):
+    """The context of one dispatch. Valid until the handler returns, except ``state`` and ``config``.
+
+    What it dispatches are child effects. Its rights are the call's grant.
+    """
 
     @property
     def op(self) -> str:
@@ -89,28 +139,12 @@ class OpContext(Protocol):
         """Who may share what the call leaves behind (a session, a handle): names skill, grant and principal."""
 
     @property
-    def principal(self) -> str:
-        """On whose behalf."""
-
-    @property
     def origin(self) -> Origin:
         """Who caused it."""
 
     @property
-    def config(self) -> Any:
-        """The plugin's validated ``Config``, or ``None`` if it has none."""
-
-    @property
-    def state(self) -> Any:
-        """What the plugin's ``lifespan`` yielded, or ``None``."""
-
-    @property
     def deadline(self) -> float:
         """When the dispatch must have ended, on ``anyio.current_time()``'s clock."""
-
-    @property
-    def home(self) -> Path:
-        """The host's folder for state (``SIDEBAND_HOME``)."""
 
     @property
     def blobs(self) -> BlobStore:
@@ -155,33 +189,6 @@ class OpContext(Protocol):
         Raises:
             IsolationUnavailable: it can't be had here for commands.
             WorkerStartFailed: the system refused.
-        """
-
-    async def dispatch(
-        self,
-        op: str,
-        params: Mapping[str, Any],
-        *,
-        capabilities: Iterable[str] | None = None,
-        key: str | None = None,
-    ) -> Any:
-        """Run another op as a child effect, with the call's grant narrowed to ``capabilities`` (``None``: not)."""
-
-    async def credential(self, handle: str, audience: str) -> Credential:
-        """Resolve a handle for one audience. Needs ``secrets:name=HANDLE`` in the call's grant.
-
-        Raises:
-            OpDenied: the grant does not have it.
-            OpFailed: there is no such credential, or it is bound to other origins.
-        """
-
-    def protect(self, value: str | bytes, name: str = "secret", *, origins: Iterable[str] = ()) -> None:
-        """Make a value known to the redactor, for the rest of the host's life.
-
-        Args:
-            value: the secret.
-            name: what stands in its place.
-            origins: where it may be sent to (``check_egress``); none: nowhere.
         """
 
     def check_egress(self, audience: str | None, parts: Mapping[str, str | bytes]) -> None:

@@ -91,7 +91,18 @@ class Environments:
             SkillError: see ``path``.
         """
         _check_python(skill)
-        return _normalised(skill)
+        try:
+            requirements = [Requirement(text) for text in skill.requirements]
+        except (InvalidRequirement, RecursionError) as error:
+            raise SkillError(f"the skill `{skill.name}`: {error}", hint='write for instance "numpy>=2"') from error
+        for requirement in requirements:
+            # whatever loader it came from: a place could be any file or program of this machine
+            if requirement.url is not None:
+                raise SkillError(
+                    f"the skill `{skill.name}` depends on `{requirement}`, which names a place and not a package",
+                    hint="name a package and its versions; `--wheels DIR` can supply it",
+                )
+        return tuple(sorted({str(requirement) for requirement in requirements}))
 
     def require(self, skill: SkillSpec) -> Path | None:
         """The folder of the skill's environment; ``None`` if it needs none.
@@ -127,21 +138,6 @@ def _check_python(skill: SkillSpec) -> None:
             f"the skill `{skill.name}` runs on Python {skill.requires_python}, and this is {_PYTHON}",
             hint="run the host with a version of Python that fits",
         )
-
-
-def _normalised(skill: SkillSpec) -> tuple[str, ...]:
-    try:
-        requirements = [Requirement(text) for text in skill.requirements]
-    except (InvalidRequirement, RecursionError) as error:
-        raise SkillError(f"the skill `{skill.name}`: {error}", hint='write for instance "numpy>=2"') from error
-    for requirement in requirements:
-        # whatever loader it came from: a place could be any file or program of this machine
-        if requirement.url is not None:
-            raise SkillError(
-                f"the skill `{skill.name}` depends on `{requirement}`, which names a place and not a package",
-                hint="name a package and its versions; `--wheels DIR` can supply it",
-            )
-    return tuple(sorted({str(requirement) for requirement in requirements}))
 
 
 def _digest(requirements: tuple[str, ...]) -> str:

@@ -45,7 +45,7 @@ from ..hooks import HookRegistry, HookReport, Redactors
 from ..ledger import Ledger
 from ..loading import LoadedSkills
 from ..ops import Capability, Grant, Origin
-from ..plugins import Plugin, PluginError, PluginHost, PluginRecord
+from ..plugins import Plugin, PluginError, PluginHost
 from ..plugins._exits import enter
 from ..settings import LoadedSettings, load_settings
 from ..state import default_home, make_home, remove_temporary_folders
@@ -126,7 +126,7 @@ class Host:
                 hooks=self.hooks,
                 inline=self._inline,
                 autoload=self._autoload,
-                context_factory=self._plugin_context,
+                context_factory=lambda record, config: self.context_for(record.name, config),
             ),
         )
         for found in await self.hooks.collect(Redactors()):
@@ -284,13 +284,10 @@ class Host:
         # what other ops keep as blobs can be put back where there is no plugin for blobs
         return Grant.of(Capability(name) for name in {*self.plugins.names("op"), BlobScope.family})
 
-    def context_for(self, plugin: str) -> HostPluginContext:
-        """The context of something that is no installed plugin: a part of the core, or a guard of a program's own."""
-        return HostPluginContext(plugin, None, self.home, lambda: self.broker, self._all_rights, self.redactor)
-
-    def _plugin_context(self, record: PluginRecord, config: Any) -> HostPluginContext:
-        broker = partial(self._open_broker, record.name)
-        return HostPluginContext(record.name, config, self.home, broker, self._all_rights, self.redactor)
+    def context_for(self, plugin: str, config: Any = None) -> HostPluginContext:
+        """The context of a plugin, or of what is none: a part of the core, or a guard of a program's own."""
+        broker = partial(self._open_broker, plugin)
+        return HostPluginContext(plugin, config, self.home, broker, self._all_rights, self.redactor)
 
     def _open_broker(self, plugin: str) -> Broker:
         if self._broker is None:

@@ -117,14 +117,11 @@ class Usage(_MessageModel):
 
     def __add__(self, other: Usage) -> Usage:
         costs = [cost for cost in (self.cost, other.cost) if cost is not None]
-        return Usage(
-            input=min(self.input + other.input, _MOST),
-            output=min(self.output + other.output, _MOST),
-            cache_read=min(self.cache_read + other.cache_read, _MOST),
-            cache_write=min(self.cache_write + other.cache_write, _MOST),
-            reasoning=min(self.reasoning + other.reasoning, _MOST),
-            cost=min(sum(costs), _MOST) if costs else None,
-        )
+        sums = {name: min(getattr(self, name) + getattr(other, name), _MOST) for name in _COUNTS}
+        return Usage(**sums, cost=min(sum(costs), _MOST) if costs else None)
+
+
+_COUNTS = Usage.model_fields.keys() - {"cost"}
 
 
 def _as_parts(content: Any) -> Any:

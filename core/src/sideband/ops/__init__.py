@@ -1,28 +1,13 @@
 """Op specs, capabilities and the context of a dispatch: what an author of an op family imports."""
 
 from ..contexts import Credential, CredentialResolver, OpContext, Origin
-from ._capability import Capability, Grant
-from ._errors import (
-    CapabilityInvalid,
-    EffectInFlight,
-    EffectUnknown,
-    EgressRefused,
-    LimitExceeded,
-    OpCancelled,
-    OpDenied,
-    OpError,
-    OpFailed,
-    OpNotFound,
-    OpParamsInvalid,
-    OpResultInvalid,
-    OpTimeout,
-    OpUnavailable,
-)
-from ._levels import Level
-from ._params import OpParams
-from ._recorded import Reconciled, Recorded, Undo, UndoStep
-from ._scope import Scope
-from ._sdk import render_family, write_sdk
+from ._capability import *
+from ._errors import *
+from ._levels import *
+from ._params import *
+from ._recorded import *
+from ._scope import *
+from ._sdk import *
 from ._sdk_render import SdkInvalid
 from ._spec import OpFamily, OpSpec, op
 

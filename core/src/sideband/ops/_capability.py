@@ -30,15 +30,14 @@ class _Pattern:
 
     @classmethod
     def parse(cls, raw: str, whole: str) -> _Pattern:
-        prefix = raw.endswith("*")
-        body = raw[:-1] if prefix else raw
+        body = raw.removesuffix("*")
         if not raw:
             raise CapabilityInvalid(whole, "a value is empty")
         if "*" in body or "=" in body or any(character.isspace() for character in body):
             raise CapabilityInvalid(whole, f"the value `{raw}` has a `*`, `=` or space inside; percent-encode it")
         if _PERCENT.search(body):
             raise CapabilityInvalid(whole, f"the value `{raw}` has a `%` that encodes nothing; write `%25`")
-        return cls(unquote(body, errors="strict"), prefix)
+        return cls(unquote(body, errors="strict"), prefix=body != raw)
 
     def __str__(self) -> str:
         return quote(self.text, safe=_PLAIN) + ("*" if self.prefix else "")
@@ -154,15 +153,11 @@ class Capability:
         if self.family != other.family:
             return None
         mine, theirs = dict(self.fields), dict(other.fields)
-        fields: dict[str, tuple[_Pattern, ...]] = {}
-        for name in mine.keys() | theirs.keys():
-            if name not in mine or name not in theirs:
-                fields[name] = mine.get(name) or theirs[name]
-                continue
-            both = _minimal(found for a in mine[name] for b in theirs[name] if (found := a.meet(b)))
-            if not both:
+        fields = {**mine, **theirs}
+        for name in mine.keys() & theirs.keys():
+            fields[name] = _minimal(found for a in mine[name] for b in theirs[name] if (found := a.meet(b)))
+            if not fields[name]:
                 return None
-            fields[name] = both
         return Capability(self.family, tuple(sorted(fields.items())))
 
 

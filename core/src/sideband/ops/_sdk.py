@@ -56,7 +56,6 @@ PACKAGE_SOURCE = '''\
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 
@@ -70,12 +69,10 @@ class Default:
         return self.text
 
 
-def default(*value: Any) -> Any:
-    """A `Default` that any annotation accepts."""
-    return Default(*value)
+default: Any = Default  # any annotation accepts it
 
 
-def given(arguments: Mapping[str, Any]) -> dict[str, Any]:
+def given(arguments: dict[str, Any]) -> dict[str, Any]:
     """The arguments that were given."""
     return {name: value for name, value in arguments.items() if not isinstance(value, Default)}
 '''

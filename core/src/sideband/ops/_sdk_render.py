@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import inspect
 import keyword
 import re
 from collections.abc import Mapping, Sequence
@@ -91,15 +90,9 @@ class _Parameter:
 
     name: str
     wire: str
-    annotation: str
+    declaration: str
     required: bool
-    default: str
     description: str
-
-    def render(self) -> str:
-        if self.required:
-            return f"{self.name}: {self.annotation}"
-        return f"{self.name}: {self.annotation} = _default({self.default})"
 
 
 def _function_name(spec: OpSpec) -> str:
@@ -111,8 +104,8 @@ def _function(spec: OpSpec, shadowed: frozenset[str]) -> str:
     parameters = _parameters(spec, shadowed)
     result = _result_schema(spec)
     returns = Annotator(result.get("$defs", {}), shadowed).write(result)
-    arguments = [parameter.render() for parameter in parameters if parameter.required]
-    optional = [parameter.render() for parameter in parameters if not parameter.required]
+    arguments = [parameter.declaration for parameter in parameters if parameter.required]
+    optional = [parameter.declaration for parameter in parameters if not parameter.required]
     if optional:
         arguments += ["*", *optional]
     signature = f"async def {_function_name(spec)}({', '.join(arguments)}) -> {returns}:"
@@ -147,26 +140,16 @@ def _parameters(spec: OpSpec, shadowed: frozenset[str]) -> tuple[_Parameter, ...
     for wire, field in schema.get("properties", {}).items():
         name = _identifier(wire, used)
         used.add(name)
-        parameters.append(
-            _Parameter(
-                name=name,
-                wire=wire,
-                annotation=annotator.write(field),
-                required=wire in required,
-                default=_literal(field["default"]) if "default" in field else "",
-                description=str(field.get("description", "")),
-            )
-        )
+        declaration = f"{name}: {annotator.write(field)}"
+        if wire not in required:
+            declaration += f" = _default({_literal(field['default']) if 'default' in field else ''})"
+        parameters.append(_Parameter(name, wire, declaration, wire in required, str(field.get("description", ""))))
     return tuple(parameters)
 
 
 class _QuietJsonSchema(GenerateJsonSchema):
-    # a default without a JSON form is shown as `...`; the op's author can do nothing about it
-    ignored_warning_kinds: set[JsonSchemaWarningKind] = {  # noqa: RUF012  the base class has it like this
-        "skipped-choice",
-        "non-serializable-default",
-        "skipped-discriminator",
-    }
+    def emit_warning(self, kind: JsonSchemaWarningKind, detail: str) -> None:
+        """Say nothing: a default without a JSON form is shown as `...`, and the op's author can't change that."""
 
 
 def _params_schema(spec: OpSpec) -> Mapping[str, Any]:
@@ -213,18 +196,11 @@ def _literal(value: Any) -> str:
 
 def _docstring(doc: str, indent: str) -> str:
     """A docstring that reads well, and is never more than a docstring, whatever the text."""
+    if not doc.replace("\n", "").isprintable() or "\\" in doc or '"""' in doc or doc.endswith('"'):
+        return f"{indent}{doc!r}"  # it would end early, or say something else
     lines = [f"{indent}{line}".rstrip() for line in doc.splitlines()]
     closing = f"\n{indent}" if len(lines) > 1 else ""
-    quoted = indent + '"""' + "\n".join(lines).strip() + closing + '"""'
-    try:
-        body = ast.parse(quoted.strip()).body
-    except (SyntaxError, ValueError):
-        body = []
-    match body:
-        case [ast.Expr(ast.Constant(str(text)))] if inspect.cleandoc(text) == inspect.cleandoc(doc):
-            return quoted
-        case _:
-            return f"{indent}{doc!r}"
+    return indent + '"""' + "\n".join(lines).strip() + closing + '"""'
 
 
 def _extra_names(family: str, path: Path) -> tuple[str, ...]:
@@ -236,7 +212,7 @@ def _extra_names(family: str, path: Path) -> tuple[str, ...]:
     defined: list[str] = []
     for node in tree.body:
         match node:
-            case ast.Assign([ast.Name("__all__")], value) | ast.AnnAssign(ast.Name("__all__"), _, value):
+            case ast.Assign([ast.Name("__all__")], value) | ast.AnnAssign(ast.Name("__all__"), _, ast.expr() as value):
                 return _literal_names(family, path, value)
             case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name):
                 defined.append(name)
@@ -245,9 +221,9 @@ def _extra_names(family: str, path: Path) -> tuple[str, ...]:
     return tuple(sorted({name for name in defined if not name.startswith("_")}))
 
 
-def _literal_names(family: str, path: Path, value: ast.expr | None) -> tuple[str, ...]:
+def _literal_names(family: str, path: Path, value: ast.expr) -> tuple[str, ...]:
     try:
-        names = ast.literal_eval(value) if value is not None else ()
+        names = ast.literal_eval(value)
     except ValueError:
         names = None
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) and name.isidentifier() for name in names):

@@ -136,7 +136,12 @@ def op(
     """
 
     def declare(handler: Handler) -> OpSpec:
-        params, result = _models(name, handler)
+        if not _OP_NAME.match(name):
+            raise TypeError(f"op `{name}`: a name is family.verb, each of lower-case words joined with `_`")
+        params = params_model(f"op `{name}`", "handler", handler)
+        hints = get_type_hints(handler)
+        if "return" not in hints:
+            raise TypeError(f"op `{name}`: annotate what it returns (`None` for nothing)")
         unknown = sorted(set(record) - set(params.model_fields))
         if unknown:
             raise TypeError(f"op `{name}`: record names {', '.join(unknown)}, which {params.__name__} does not have")
@@ -144,7 +149,7 @@ def op(
             name=name,
             handler=handler,
             params=params,
-            result=result,
+            result=hints["return"],
             requires=requires,
             scope=scope,
             level=level,
@@ -160,16 +165,6 @@ def op(
         )
 
     return declare
-
-
-def _models(name: str, handler: Handler) -> tuple[type[BaseModel], Any]:
-    if not _OP_NAME.match(name):
-        raise TypeError(f"op `{name}`: a name is family.verb, each of lower-case words joined with `_`")
-    params = params_model(f"op `{name}`", "handler", handler)
-    hints = get_type_hints(handler)
-    if "return" not in hints:
-        raise TypeError(f"op `{name}`: annotate what it returns (`None` for nothing)")
-    return params, hints["return"]
 
 
 def params_model(declared: str, kind: str, function: Callable[..., Any]) -> type[BaseModel]:

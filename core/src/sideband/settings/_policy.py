@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationInfo, field_validator
 
+from ..sandboxing import Isolation
 from ..suggestions import did_you_mean
 from ._byte_counts import format_bytes, parse_bytes
-
-if TYPE_CHECKING:
-    from ..workers import Isolation
 
 __all__ = ["Policy"]
 
@@ -105,8 +103,6 @@ class Policy(BaseModel):
 
 def _parts(isolation: str) -> tuple[Isolation, bool]:
     """The tier of an isolation as it is written, and whether each call gets a worker of its own."""
-    from ..workers import Isolation  # noqa: PLC0415  settings are read before there are workers
-
     words = [word.strip() for word in isolation.split(",")]
     tiers = [word for word in words if word != _CALL]
     if len(tiers) > 1 or len(words) - len(tiers) > 1:
