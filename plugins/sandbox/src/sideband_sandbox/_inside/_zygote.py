@@ -149,10 +149,10 @@ class _Zygote:
             _enter(order["sdk"], order["environment"])
         except BaseException as error:  # noqa: BLE001 - whatever it was, nothing may run without the lock-down
             _stop(self._lockdown.EXIT_CODE, f"sideband: the lock-down failed: {type(error).__name__}: {error}\n")
-        from sideband.workers.runtime import Runtime  # noqa: PLC0415 - found only once it has been preloaded
+        from sideband.workers.runtime import serve  # noqa: PLC0415 - found only once it has been preloaded
 
         try:
-            Runtime(_CONTROL, _CONTROL, lockdown=lockdown, packages=order["packages"]).run()
+            serve(_CONTROL, _CONTROL, lockdown=lockdown, packages=order["packages"])
         except BaseException:  # noqa: BLE001 - whatever it was, this process must not go on as a zygote
             _stop(1, traceback.format_exc())
 
