@@ -62,10 +62,15 @@ def main(arguments: "list[str]") -> None:
     if "--sdk" in options:
         sys.path.insert(0, options["--sdk"])
     # Only now: an import reads files, and the lock-down decides which may be read.
-    from sideband.workers.runtime import Runtime  # noqa: PLC0415
+    from sideband.workers.runtime import serve  # noqa: PLC0415
 
-    packages, ceiling = options.get("--packages", ""), float(options.get("--ceiling", "1800"))
-    Runtime(read, write, lockdown=lockdown, packages=packages, ceiling=ceiling).run()
+    serve(
+        read,
+        write,
+        lockdown=lockdown,
+        packages=options.get("--packages", ""),
+        ceiling=float(options.get("--ceiling", "1800")),
+    )
 
 
 def _parse(arguments: "list[str]") -> "dict[str, str]":

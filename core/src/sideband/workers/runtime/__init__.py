@@ -4,7 +4,7 @@ from ._codec import MAX_FRAME, MAX_NESTING, MAX_VALUES, BadFrame, LineBuffer, Un
 from ._context import current_call
 from ._errors import OpError
 from ._output import MAX_LINE, OutputAllowance, left_out
-from ._runtime import PROTOCOL, Runtime, running
+from ._runtime import PROTOCOL, running, serve
 
 __all__ = [
     "MAX_FRAME",
@@ -16,11 +16,11 @@ __all__ = [
     "LineBuffer",
     "OpError",
     "OutputAllowance",
-    "Runtime",
     "Unsendable",
     "current_call",
     "decode",
     "encode",
     "left_out",
     "running",
+    "serve",
 ]

@@ -19,7 +19,7 @@ from ._errors import NoWorker, SkillRefusal, describe, failure
 from ._modules import Modules
 from ._output import Output, OutputAllowance
 
-__all__ = ["PROTOCOL", "Runtime", "running"]
+__all__ = ["PROTOCOL", "Runtime", "running", "serve"]
 
 PROTOCOL = 1
 """The version of the wire that this runtime speaks."""
@@ -50,8 +50,10 @@ def running(op: str = "an op") -> tuple[Runtime, CurrentCall]:
     return _active, call
 
 
-class Runtime:
-    """Serves the host at the other end. One per process.
+def serve(
+    read: int, write: int, *, lockdown: Mapping[str, Any] | None = None, packages: str = "", ceiling: float = 1800.0
+) -> None:
+    """Serve the host at the other end until it is gone; the process ends with it.
 
     Args:
         read: the descriptor of the host's messages.
@@ -60,6 +62,11 @@ class Runtime:
         packages: the folder of the packages that the skill depends on.
         ceiling: seconds after which an unanswered dispatch fails inside the skill.
     """
+    Runtime(read, write, lockdown=lockdown, packages=packages, ceiling=ceiling).run()
+
+
+class Runtime:
+    """One per process. See ``serve`` for the arguments."""
 
     def __init__(
         self, read: int, write: int, *, lockdown: Mapping[str, Any] | None, packages: str, ceiling: float
@@ -76,7 +83,7 @@ class Runtime:
         self._outputs = (Output("stdout", 1, self._log), Output("stderr", 2, self._log))
 
     def run(self) -> None:
-        """Run until the host is gone. The process ends with it, so this never returns."""
+        """Run until the host is gone. Never returns."""
         global _active  # noqa: PLW0603  the SDK that skills import finds its process's runtime here
         _active = self
         inherit_context()
