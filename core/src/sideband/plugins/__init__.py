@@ -52,15 +52,16 @@ __all__ = [
     "find_entry_points",
 ]
 
+# A fast start decides about plugins with those up to `_discovery`, which import light modules alone.
 __getattr__, __dir__ = lazy(
     __name__,
-    "..contexts",
     "._entry_point",
     "._metadata",
     "._policy",
     "._records",
-    "._deprecations",
     "._discovery",
+    "._deprecations",
+    "..contexts",
     "._errors",
     "._plugin",
     "._host",
