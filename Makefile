@@ -7,7 +7,6 @@ UV := $(VENV)/uv/bin/uv
 PACKAGES := $(patsubst %/pyproject.toml,%,$(wildcard core/pyproject.toml agent/pyproject.toml libs/*/pyproject.toml plugins/*/pyproject.toml))
 CONTRIB := $(patsubst %/pyproject.toml,%,$(wildcard contrib/*/pyproject.toml))
 MANIFESTS := pyproject.toml $(foreach package,$(PACKAGES) $(CONTRIB),$(package)/pyproject.toml)
-SOURCES := core/src plugins benchmarks docs tests
 
 # Somebody without a home, a service's user for instance, keeps the cache here too.
 ifneq ($(shell test -w "$$HOME" && echo writable),writable)

@@ -122,13 +122,6 @@ def test_what_runs_in_a_worker_imports_the_standard_library_only():
         assert foreign <= {"sideband", "sideband.workers", "sideband_sdk"}, name
 
 
-def test_nothing_in_the_core_imports_the_agent():
-    for name, path in modules(CORE):
-        # The package itself offers the agent's names, and imports them when they are first used.
-        if not name.startswith("sideband_agent") and name != "sideband":
-            assert not [one for one in imports(name, path) if re.match(r"sideband\.agent(\.|$)", one)], name
-
-
 def test_contrib_is_imported_by_nobody():
     contrib = {top for source in ROOT.glob("contrib/*/src") for top in tops(source)}
     for source, name, path in ALL:

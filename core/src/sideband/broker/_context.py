@@ -14,7 +14,7 @@ from ..blobs import BlobStore
 from ..ops import Credential, CredentialResolver, EgressRefused, Grant, OpDenied, Origin, Scope
 from ..plugins import PluginContext
 from ..providers import Provider
-from ..workers import ProgramProcess, ProgramRequest
+from ..sandboxing import ProgramProcess, ProgramRequest
 from ._call import Call, Progress
 from ._gate import check_scope
 from ._lookup import Ops

@@ -1,4 +1,4 @@
-"""What the host hands to op handlers, plugins, hooks and tools: protocols, without any code behind them."""
+"""What the host hands to op handlers, plugins, hooks and tools: protocols, and the data that they carry."""
 
 from ._agent import AgentContext, AgentSession, ChildResult
 from ._model import ModelContext
