@@ -237,7 +237,7 @@ if os.fork() == 0:
 
 @pytest.mark.parametrize("what", LEAVES)
 async def test_nothing_is_left_when_it_has_ended(run_python, tmp_path, what):
-    marker = f"MARKER={tmp_path.name}-{what.replace(' ', '-')}"
+    marker = f"MARKER={tmp_path.name}-{os.getpid()}-{what.replace(' ', '-')}"
     # It says so once all of them are there; the marker shows a process of the interpreter only.
     code = LEAVES[what] + "\nelse: print('left', flush=True)"
     environment = dict([marker.split("=")])
@@ -258,7 +258,7 @@ while True:
 
 
 async def test_a_fork_bomb_is_limited_and_ended_with_all_of_it(commands, python_places, tmp_path, until):
-    marker = f"BOMB={tmp_path.name}"
+    marker = f"BOMB={tmp_path.name}-{os.getpid()}"
     request = ProgramRequest(
         arguments=(PYTHON, "-I", "-S", "-B", "-c", BOMB),
         folder=Path("/tmp"),
@@ -298,7 +298,7 @@ async def test_the_kernel_says_that_it_has_no_rights_and_can_get_none(commands, 
 
 @BACKENDS
 async def test_a_killed_command_is_gone_with_all_that_it_has_started(commands, python_places, tmp_path):
-    marker = f"KILLED={tmp_path.name}"
+    marker = f"KILLED={tmp_path.name}-{os.getpid()}"
     code = LEAVES["many"] + "\nimport signal; print('x', flush=True); signal.pause()"
     request = ProgramRequest(
         arguments=(PYTHON, "-I", "-S", "-B", "-c", code),
@@ -348,7 +348,7 @@ anyio.run(main)
 
 @BACKENDS
 async def test_a_command_ends_with_its_host(tier, python_places, tmp_path, until):
-    marker = f"ORPHAN={tmp_path.name}"
+    marker = f"ORPHAN={tmp_path.name}-{os.getpid()}"
     code = LEAVES["a daemon"] + "\nimport signal; print('x', flush=True); signal.pause()"
     orders = {
         "tier": tier,
@@ -424,7 +424,7 @@ async def test_cancelling_the_start_leaves_nothing(commands, tmp_path, monkeypat
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(folder))
-    marker = f"CANCELLED={tmp_path.name}"
+    marker = f"CANCELLED={tmp_path.name}-{os.getpid()}"
     request = ProgramRequest(("/bin/sleep", "1000"), Path("/tmp"), dict([marker.split("=")]))
     descriptors = open_descriptors()
     for delay in (0, 0.01, 0.03):
