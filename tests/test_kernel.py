@@ -19,9 +19,8 @@ MODULES = {
 }
 
 # Lines of code without docstrings, comments and blank lines. Raise it only with a reason, in the commit that does.
-# The aim was 13,000. It stands at 13,100 for what became public when packages stopped copying it: `exit_codes`,
-# `suggestions`, `OpParams`, and the locks and atomic writes of `state`.
-MOST_LINES = 13_100
+# The bound that the kernel has to reach is 13,000; it is not reached yet. Until then this may only be lowered.
+MOST_LINES = 13_083
 
 _LAYOUT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
