@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-__all__ = ["MISSING", "model_server", "peer"]
-
 HERE = Path(__file__).parent / "peers"
 PYTHON = Path(os.environ.get("SIDEBAND_BENCH_PYTHON") or Path(sys.prefix) / "peers" / "bin" / "python")
 MISSING = "its peer is not installed: `make bench` does that"

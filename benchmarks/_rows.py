@@ -10,8 +10,6 @@ from typing import Any
 
 from attrs import asdict, frozen
 
-__all__ = ["Row", "ratio_of", "report", "seconds", "table"]
-
 
 @frozen
 class Row:

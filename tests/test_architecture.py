@@ -207,6 +207,20 @@ def test_public_names_are_sorted_and_there(name):
         assert getattr(module, public) is not None
 
 
+def test_a_private_module_lists_its_names_only_where_another_module_takes_all_of_them():
+    """Elsewhere the underscore says what is private, and a list of the rest would have no reader."""
+    taken = {module for _, name, path in ALL for module, names in import_statements(name, path) if "*" in names}
+    listing = {
+        name
+        for _, name, path in ALL
+        if path.name.startswith("_")
+        and not path.name.startswith("__")
+        and re.search(r"^__all__ =", path.read_text(), re.MULTILINE)
+    }
+    # `_sdk.py` is copied into the SDK of skills, whose generator reads the list.
+    assert {name for name in listing if not name.endswith("._sdk")} <= taken
+
+
 def _as_ruff_sorts(name):
     """Constants, then classes, then the rest."""
     return (0 if name.isupper() else 1 if name[0].isupper() else 2, name)

@@ -19,8 +19,7 @@ MODULES = {
 }
 
 # Lines of code without docstrings, comments and blank lines. Raise it only with a reason, in the commit that does.
-# The bound that the kernel has to reach is 13,000; it is not reached yet. Until then this may only be lowered.
-MOST_LINES = 13_083
+MOST_LINES = 13_000
 
 _LAYOUT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)

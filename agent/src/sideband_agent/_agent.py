@@ -31,8 +31,6 @@ from .sessions import ModelEntry, Session, Sessions
 if TYPE_CHECKING:
     from sideband import Host
 
-__all__ = ["Agent"]
-
 
 class Agent:
     """Talks with a model, runs the tools that it asks for, and keeps what was said. Used as ``async with``.

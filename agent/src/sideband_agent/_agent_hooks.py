@@ -14,8 +14,6 @@ from ._contexts import AgentControls, AgentPluginContext, host_context
 if TYPE_CHECKING:
     from sideband import Host
 
-__all__ = ["Listener", "agent_hooks"]
-
 Listener = Callable[[ObserveEvent], object]
 """Gets every event that is only told, effects included, right after the plugins. It must not block."""
 

@@ -6,8 +6,6 @@ from attrs import define, field
 from sideband.hooks import HookRegistry, MessageEnd, MessageStart, ObserveEvent
 from sideband.messages import Message, to_data
 
-__all__ = ["Announcer"]
-
 
 @define(eq=False)
 class Announcer:

@@ -11,8 +11,6 @@ from sideband.broker import Call
 from sideband.hooks import HookRegistry
 from sideband.ops import Grant, Origin
 
-__all__ = ["LONGEST_CALL", "new_call"]
-
 LONGEST_CALL = 86_400.0
 """Seconds for a call of an agent whose end something else decides."""
 

@@ -11,8 +11,6 @@ from sideband.messages import Usage
 
 from ._errors import BudgetSpent, CostUnknown
 
-__all__ = ["Allowance", "Budget"]
-
 _NAMES = {"money": "US dollars", "tokens": "tokens", "calls": "tool calls", "seconds": "seconds"}
 
 

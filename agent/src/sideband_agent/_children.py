@@ -14,8 +14,6 @@ from ._inherited import Inherited
 from ._run import RunResult
 from ._session_parts import SessionParts
 
-__all__ = ["MOST_CHILDREN", "ChildAgent", "Children"]
-
 MOST_CHILDREN = 16
 """How many children of one agent work at the same time. Others wait for their turn."""
 

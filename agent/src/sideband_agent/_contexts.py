@@ -17,8 +17,6 @@ from ._inherited import Inherited
 from ._run import Run, RunResult
 from .sessions import Session
 
-__all__ = ["AgentControls", "AgentPluginContext", "host_context"]
-
 
 class AgentControls(Protocol):
     """What contexts use of the agent that they belong to. ``Agent`` has all of it, and says more."""

@@ -32,25 +32,6 @@ from sideband.exit_codes import ExitCode
 from sideband.hooks import Decision, Verdict
 from sideband.ops import OpDenied, OpError
 
-__all__ = [
-    "AgentBusy",
-    "AgentClosed",
-    "AgentFailed",
-    "BudgetSpent",
-    "CallEnded",
-    "CostUnknown",
-    "DepthReached",
-    "InputEmpty",
-    "ModelFailed",
-    "ModelMissing",
-    "RunHalted",
-    "RunParked",
-    "StructureRefused",
-    "ToolDenied",
-    "ToolRejected",
-    "ToolsUnknown",
-]
-
 
 class AgentFailed(SidebandError):
     """Something that was asked of an agent can't be done, or was not."""

@@ -7,8 +7,6 @@ from sideband.tools import ToolView
 
 from ._budget import Allowance
 
-__all__ = ["Inherited"]
-
 
 @frozen
 class Inherited:

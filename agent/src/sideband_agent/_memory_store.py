@@ -11,8 +11,6 @@ from attrs import define, field
 from sideband.errors import StoreConflict
 from sideband.store import Document, Record, Transaction
 
-__all__ = ["MemoryStore"]
-
 
 @define(eq=False)
 class MemoryStore:

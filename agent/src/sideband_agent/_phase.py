@@ -11,8 +11,6 @@ from attrs import define, field
 
 from ._errors import AgentBusy
 
-__all__ = ["AgentPhase", "CurrentPhase"]
-
 
 class AgentPhase(StrEnum):
     """What an agent does."""

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from attrs import define, field, frozen
 from sideband.messages import ImagePart, TextPart, UserMessage
 
-__all__ = ["Queued", "Queues", "user_message"]
-
 
 @frozen
 class Queued:

@@ -8,8 +8,6 @@ from attrs import define, field, frozen
 from sideband.exit_codes import ExitCode
 from sideband.messages import Message, Usage, UserMessage
 
-__all__ = ["Run", "RunResult", "RunStatus"]
-
 RunStatus = Literal["completed", "aborted", "failed", "parked"]
 
 

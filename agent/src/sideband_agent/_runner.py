@@ -35,8 +35,6 @@ from ._tools import ToolCalls, settle_calls
 from ._turn_loop import TurnLoop
 from .sessions import Entry, MessageEntry, RunEntry, Session
 
-__all__ = ["Runner"]
-
 _log = logging.getLogger("sideband.agent")
 _REASONS = {"completed": "completed", "aborted": "aborted", "failed": "error", "parked": "parked"}
 

@@ -32,8 +32,6 @@ from .sessions import Session
 if TYPE_CHECKING:
     from sideband import Host
 
-__all__ = ["SessionParts", "SessionPartsMaker"]
-
 _log = logging.getLogger("sideband.agent")
 
 

@@ -14,8 +14,6 @@ from ._errors import AgentClosed, StructureRefused
 from ._session_parts import SessionParts, SessionPartsMaker
 from .sessions import Session, Sessions
 
-__all__ = ["SessionSwitcher"]
-
 
 @define(eq=False)
 class SessionSwitcher:

@@ -12,8 +12,6 @@ from sideband.messages import AssistantMessage, ToolResultMessage, Usage
 from ._budget import Allowance, Budget
 from .sessions import CustomEntry, MessageEntry, RunEntry, Session
 
-__all__ = ["Spending"]
-
 _RAN = ("ms", "replayed", "unknown")
 """What stands in the metadata of a result only if its tool was run."""
 

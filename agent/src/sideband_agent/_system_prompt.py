@@ -10,8 +10,6 @@ from sideband.settings import trusted_project
 
 from ._tools import OfferedSkills
 
-__all__ = ["SystemPrompt"]
-
 
 @define(eq=False)
 class SystemPrompt:

@@ -22,8 +22,6 @@ from ._spending import Spending
 from ._tools import LongResults, ToolCalls, TurnAnswers
 from .sessions import MessageEntry, Session
 
-__all__ = ["TurnLoop"]
-
 
 @define(eq=False)
 class TurnLoop:

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["lazy"]
-
 
 def lazy(package: str, *modules: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Make the ``__getattr__`` and the ``__dir__`` of a package that has an ``__all__``.
@@ -27,7 +25,7 @@ def lazy(package: str, *modules: str) -> tuple[Callable[[str], Any], Callable[[]
     def get(name: str) -> Any:
         for module in modules if name in names else ():
             found = import_module(module, package)
-            if name in found.__all__:
+            if hasattr(found, name):
                 return namespace.setdefault(name, getattr(found, name))
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 

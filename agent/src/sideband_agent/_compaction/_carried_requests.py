@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from sideband.messages import Message, UserMessage
 
-__all__ = ["carried_indexes"]
-
 _ASKING = ("user", "agent")
 _STANDING_FOR_OTHERS = ("summary", "branch")
 

@@ -18,8 +18,6 @@ from .._run import Run
 from ..sessions import CompactionEntry, Session
 from ._preparation import Preparation, carried_requests, fresh_messages, is_due, prepare, sliding_window
 
-__all__ = ["Compactor"]
-
 _log = logging.getLogger("sideband.agent")
 _USUAL_WINDOW = 200_000
 """What is assumed of a model whose provider does not say; pi assumes the same."""

@@ -9,8 +9,6 @@ from typing import Any, Final
 from attrs import frozen
 from sideband.messages import AssistantMessage, Message, ToolResultMessage
 
-__all__ = ["NO_FILES", "FileLists", "files_of", "with_file_lists", "without_file_lists"]
-
 _NAMES = frozenset(
     {"path", "paths", "file", "files", "file_path", "file_paths", "filename", "filenames", "source", "target"}
 )

@@ -16,8 +16,6 @@ from ..sessions import BranchSummaryEntry, CompactionEntry, CustomMessageEntry, 
 from ._carried_requests import carried_indexes
 from ._file_lists import NO_FILES, FileLists, files_of, with_file_lists, without_file_lists
 
-__all__ = ["Preparation", "carried_requests", "fresh_messages", "is_due", "prepare", "sliding_window"]
-
 _WORTHWHILE = 100
 _LEFT_OUT = re.compile(r"\n*<left-out>.*?</left-out>", re.DOTALL)
 

@@ -11,8 +11,6 @@ from collections.abc import Iterable, Sequence
 from attrs import define, field
 from sideband.messages import AssistantMessage, Message, TextPart, ToolCallPart, ToolResultMessage, UserMessage
 
-__all__ = ["repair"]
-
 
 @define
 class _Turn:

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from sideband.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart
 
-__all__ = ["CHARACTERS_PER_TOKEN", "context_tokens", "estimate"]
-
 CHARACTERS_PER_TOKEN = 4
 _IMAGE_TOKENS = 1_200
 

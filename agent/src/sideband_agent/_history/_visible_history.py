@@ -11,8 +11,6 @@ from sideband.messages import AssistantMessage, Message, ToolCallPart, ToolResul
 
 from ..sessions import Session
 
-__all__ = ["VisibleHistory", "unanswered"]
-
 _log = logging.getLogger("sideband.agent")
 
 

@@ -12,8 +12,6 @@ from attrs import define, field
 from sideband.messages import AssistantMessage, Message, ToolCallPart
 from sideband.providers import ANSWER_LIMITS
 
-__all__ = ["fitted", "with_plain_names"]
-
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _ID = re.compile(r"[!-~]+")
 _LONGEST_PROBLEM = 500

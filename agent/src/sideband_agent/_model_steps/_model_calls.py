@@ -30,8 +30,6 @@ from .._history import VisibleHistory, repair
 from .._run import Run
 from ._fitting import fitted, with_plain_names
 
-__all__ = ["ModelCalls"]
-
 _log = logging.getLogger("sideband.agent")
 _OP = "llm.generate"
 _GRANT = Grant.of([Capability("llm")])

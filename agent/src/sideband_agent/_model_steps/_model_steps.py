@@ -18,8 +18,6 @@ from .._errors import ModelFailed, RunParked
 from .._run import Run
 from ._model_calls import ModelCalls
 
-__all__ = ["ModelSteps"]
-
 _MOST_CALLS = 100
 """How often one model may be asked in one step, whatever plugins say."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 
-__all__ = ["nearest_boundary"]
-
 _ZERO_WIDTH_JOINER = "\u200d"
 _LONGEST_CLUSTER = 32
 _MOST_FLAGS = 10_000

@@ -10,8 +10,6 @@ from attrs import define, field
 
 from ._graphemes import nearest_boundary
 
-__all__ = ["cut_json"]
-
 _SHORTEST = 40  # what remains of a value that is cut: enough for a note
 
 

@@ -11,8 +11,6 @@ from sideband.tools import RESULT_LIMITS
 from .._history import CHARACTERS_PER_TOKEN
 from ._truncation import cut
 
-__all__ = ["LongResults"]
-
 _LEAST = 300
 
 

@@ -9,8 +9,6 @@ from attrs import field, frozen
 from sideband.host import ToolRegistry
 from sideband.tools import ToolView
 
-__all__ = ["OfferedSkills"]
-
 
 @frozen
 class OfferedSkills:

@@ -10,8 +10,6 @@ from typing import Any
 from sideband.messages import ImagePart, TextPart
 from sideband.tools import RESULT_LIMITS
 
-__all__ = ["as_parts", "fitted_metadata", "fitted_parts", "whole_characters"]
-
 _OURS = frozenset({"code", "effect", "ms", "output", "plugin", "repaired", "replayed", "unknown", "withheld_by"})
 _OF_SKILLS = frozenset({"effects", "isolation"})
 _SIGNATURES = {

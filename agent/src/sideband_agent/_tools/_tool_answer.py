@@ -10,8 +10,6 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 from sideband.messages import ImagePart, TextPart, ToolCallPart, ToolResultMessage
 
-__all__ = ["ToolAnswer"]
-
 
 class ToolAnswer(BaseModel):
     """What came of a tool call; also the result of its effect, as the record keeps it.

@@ -32,8 +32,6 @@ from ._tool_answer import ToolAnswer
 from ._tool_context import ToolContexts
 from ._tool_effects import ToolEffects, is_repeatable
 
-__all__ = ["ToolApprover", "ToolCalls", "TurnAnswers"]
-
 ToolApprover = Callable[[str, ToolCall], Awaitable[bool]]
 """Puts a guard's question about a tool call to a person; whether the person said yes."""
 

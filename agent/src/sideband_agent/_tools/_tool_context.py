@@ -19,8 +19,6 @@ from .._run import RunResult
 from ._long_results import LongResults
 from ._offered_skills import OfferedSkills
 
-__all__ = ["ToolCallContext", "ToolContexts"]
-
 
 @frozen
 class ToolContexts:

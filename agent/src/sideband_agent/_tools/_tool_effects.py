@@ -20,8 +20,6 @@ from ._result_parts import fitted_metadata, fitted_parts
 from ._tool_answer import ToolAnswer
 from ._tool_context import ToolCallContext
 
-__all__ = ["PLUGIN_TOOL_SECONDS", "Decisions", "ToolEffects", "is_repeatable"]
-
 PLUGIN_TOOL_SECONDS = 600.0
 """For a tool of a plugin that names no limit of its own, as long as no setting does."""
 

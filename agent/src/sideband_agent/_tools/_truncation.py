@@ -8,8 +8,6 @@ from .._history import CHARACTERS_PER_TOKEN
 from ._graphemes import nearest_boundary
 from ._json_truncation import cut_json
 
-__all__ = ["Cut", "cut"]
-
 
 @frozen
 class Cut:

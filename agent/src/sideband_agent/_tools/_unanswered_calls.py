@@ -9,8 +9,6 @@ from ..sessions import MessageEntry, Session
 from ._tool_answer import ToolAnswer
 from ._tool_calls import ToolCalls
 
-__all__ = ["settle_calls"]
-
 
 async def settle_calls(session: Session, tools: ToolCalls) -> None:
     """Store a result for each call that the last answer of the session still waits for.

@@ -10,8 +10,6 @@ from attrs import frozen
 from ._format import Entry, EntryReader, LabelEntry, NameEntry, SessionHeader, mended, new_id, now, record_of
 from ._tree import SessionTree
 
-__all__ = ["Copy", "Position", "copy_of_path"]
-
 Position = Literal["at", "before"]
 """Up to an entry, or up to the one that it follows."""
 

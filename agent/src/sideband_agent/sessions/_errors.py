@@ -22,20 +22,6 @@ from sideband.errors import SidebandError
 from sideband.exit_codes import ExitCode
 from sideband.suggestions import closest
 
-__all__ = [
-    "EntryAmbiguous",
-    "EntryNotFound",
-    "SessionAmbiguous",
-    "SessionClosed",
-    "SessionError",
-    "SessionFileExists",
-    "SessionFormatMissing",
-    "SessionLocked",
-    "SessionNotFound",
-    "SessionTooNew",
-    "SessionUnreadable",
-]
-
 _LIST = "`sideband sessions list` shows what there is"
 _SHOWN = 5
 

@@ -15,8 +15,6 @@ from ._errors import SessionFormatMissing
 from ._format import SessionHeader
 from ._tree import SessionTree
 
-__all__ = ["OUR_FORMAT", "SessionFormat", "foreign_format", "format_of_header"]
-
 OUR_FORMAT = "sideband"
 _GROUP = "sideband_agent.session_formats"
 _PACKAGES = {"pi": "sideband-pi-sessions"}

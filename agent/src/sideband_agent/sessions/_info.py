@@ -11,8 +11,6 @@ from attrs import asdict, evolve, frozen
 
 from ._format import SessionHeader
 
-__all__ = ["SessionInfo", "info_of", "read_info", "texts_of", "update_info"]
-
 _FIRST_CHARACTERS = 200
 
 

@@ -14,8 +14,6 @@ from sideband.state import replace_file
 
 from ._errors import SessionFileExists, SessionUnreadable
 
-__all__ = ["Line", "dump_line", "parse_lines", "read_file", "write_file"]
-
 _LINE_BYTES = 64 << 20
 _DEPTH = 100
 _TOO_DEEP = f"it is nested deeper than {_DEPTH} levels"

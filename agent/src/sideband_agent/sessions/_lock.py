@@ -11,8 +11,6 @@ from sideband.state import FileLock, make_home
 
 from ._errors import SessionLocked
 
-__all__ = ["SessionLock"]
-
 
 @define
 class SessionLock:

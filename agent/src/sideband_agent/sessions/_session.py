@@ -32,8 +32,6 @@ from ._lock import SessionLock
 from ._session_store import SessionRecords, StoredSession
 from ._tree import SessionContext, SessionTree
 
-__all__ = ["Session"]
-
 # After a crash, lists read at most so many records of a session to say what it has.
 _DESCRIBED_EVERY = 256
 _CLOSE_SECONDS = 2.0

@@ -14,8 +14,6 @@ from ._format import EntryReader, SessionHeader, header_of, is_session_id, mende
 from ._jsonl import Line, dump_line, parse_lines
 from ._tree import SessionTree
 
-__all__ = ["copy_of_lines", "export_lines"]
-
 
 def copy_of_lines(lines: Iterable[bytes | str]) -> Copy:
     """The session that a file holds, in ours or an installed format.

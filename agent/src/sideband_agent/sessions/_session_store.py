@@ -17,8 +17,6 @@ from ._format import Entry, SessionHeader, entry_of, header_of, record_of
 from ._info import SessionInfo, info_of, read_info, texts_of, update_info
 from ._tree import SessionTree
 
-__all__ = ["SessionRecords", "StoredSession"]
-
 _KEYS = "sessions/"
 _IMAGE = {"type", "media_type", "data"}
 

@@ -20,8 +20,6 @@ from ._session_files import copy_of_lines, export_lines
 from ._session_store import SessionRecords, StoredSession
 from ._tree import SessionTree
 
-__all__ = ["Sessions"]
-
 
 @define(init=False, eq=False)
 class Sessions:

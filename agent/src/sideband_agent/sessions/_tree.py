@@ -27,8 +27,6 @@ from ._format import (
     ThinkingEntry,
 )
 
-__all__ = ["SessionContext", "SessionTree"]
-
 _SUMMARY = "What was said before is replaced by this summary of it:\n\n{}"
 _BRANCH = "Before it came back to this point, the conversation went another way. A summary of that:\n\n{}"
 

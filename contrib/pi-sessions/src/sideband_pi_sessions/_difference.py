@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from copy import deepcopy
 from typing import Any
 
-__all__ = ["apply", "differences"]
-
 
 def differences(base: Any, wanted: Any) -> list[dict[str, Any]]:
     """The changes that make ``wanted`` of ``base``.

@@ -30,8 +30,6 @@ from sideband_agent.sessions import (
 from ._difference import apply, differences
 from ._pi_messages import message_from_pi, message_to_pi, user_from_pi
 
-__all__ = ["FORMAT", "entry_from_pi", "entry_to_pi", "upgraded"]
-
 FORMAT = "pi"
 _OUR_ROLES = {"user", "assistant", "toolResult"}
 # What our entries take as a time.

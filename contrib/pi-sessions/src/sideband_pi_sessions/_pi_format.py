@@ -10,8 +10,6 @@ from sideband_agent.sessions import SessionHeader, SessionTree, SessionUnreadabl
 
 from ._pi_entries import FORMAT, entry_from_pi, entry_to_pi, upgraded
 
-__all__ = ["PI_VERSION", "PiFormat"]
-
 PI_VERSION = 3
 
 

@@ -19,8 +19,6 @@ from sideband.messages import (
     UserMessage,
 )
 
-__all__ = ["message_from_pi", "message_to_pi", "user_from_pi"]
-
 _STOPS: dict[str, StopReason] = {
     "stop": "end",
     "toolUse": "tool_calls",

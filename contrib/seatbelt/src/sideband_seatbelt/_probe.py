@@ -22,8 +22,6 @@ from sideband.workers import Isolation, Probe
 
 from ._profile import SANDBOX_EXEC, SeatbeltInterpreter, seatbelt_profile, seatbelt_wrapper
 
-__all__ = ["claim_nothing", "prove_seatbelt"]
-
 _ATTEMPTS = Path(__file__).with_name("_attempts.py")
 _SECONDS = 20.0
 

@@ -12,8 +12,6 @@ from pathlib import Path
 
 from attrs import frozen
 
-__all__ = ["SANDBOX_EXEC", "SeatbeltInterpreter", "seatbelt_profile", "seatbelt_wrapper"]
-
 SANDBOX_EXEC = Path("/usr/bin/sandbox-exec")
 
 # What the dynamic linker maps into every program, and the public facts that the standard library reads. The linker ends

@@ -13,8 +13,6 @@ from sideband.workers import Isolation, LaunchRequest, Probe, WorkerProcess, lau
 from ._probe import claim_nothing, prove_seatbelt
 from ._profile import SANDBOX_EXEC, SeatbeltInterpreter, seatbelt_profile, seatbelt_wrapper
 
-__all__ = ["SeatbeltSandbox"]
-
 
 class SeatbeltSandbox:
     """Starts each worker under a profile of its own, if a throw-away worker has proved that profiles hold.

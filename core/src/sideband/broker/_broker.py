@@ -44,8 +44,6 @@ from ._recorder import EffectRecorder
 from ._redaction import Redaction, Unserializable
 from ._values import PLAIN, has_at_most
 
-__all__ = ["Broker"]
-
 _log = logging.getLogger("sideband.broker")
 
 _DEFAULT_TIMEOUT = 60.0

@@ -12,8 +12,6 @@ from attrs import define, field, frozen
 from ..hooks import HookRegistry
 from ..ops import Grant, Origin
 
-__all__ = ["Call", "EffectReport", "Progress"]
-
 
 @frozen
 class Progress:

@@ -14,8 +14,6 @@ from ..ops import EffectInFlight, EffectUnknown
 from ..store import Store
 from ._errors import KeyReused
 
-__all__ = ["Claims", "Replay"]
-
 
 @frozen
 class Replay:

@@ -21,8 +21,6 @@ from ._lookup import Ops
 from ._redaction import Redaction
 from ._streams import PartRedaction
 
-__all__ = ["CredentialScope", "DispatchContext", "StartProgram"]
-
 StartProgram = Callable[[ProgramRequest], Awaitable[ProgramProcess]]
 """Starts a program in the isolation that the host demands."""
 

@@ -10,8 +10,6 @@ from attrs import evolve
 from ..hooks import Decision, HookRegistry, OpCall, Validate, Verdict
 from ..ops import OpDenied
 
-__all__ = ["Approver", "approval_as_data", "decide", "decisions_as_data", "disapproval"]
-
 _LONGEST_SHOWN = 2_000
 
 Approver = Callable[[str, OpCall], Awaitable[bool]]

@@ -13,8 +13,6 @@ from ._call import Call
 from ._errors import as_op_error
 from ._lookup import BoundOp
 
-__all__ = ["Dispatch"]
-
 
 @define(eq=False)
 class Dispatch:

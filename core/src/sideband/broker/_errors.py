@@ -17,8 +17,6 @@ from ..exit_codes import ExitCode
 from ..ops import OpError, OpFailed
 from ..suggestions import did_you_mean
 
-__all__ = ["EffectMissing", "KeyReused", "as_op_error", "safe_text", "validation_problems"]
-
 # Each one that pydantic lists costs microseconds and half a kilobyte, and a skill can cause millions of them.
 _MOST_LISTED, _MOST_TOLD = 1_000, 10
 _LONGEST_VALUE = 1_000

@@ -8,8 +8,6 @@ from typing import Any
 from ..ops import Capability, Grant, OpDenied, OpSpec, Scope
 from ..ops._errors import granting
 
-__all__ = ["check_op", "check_scope"]
-
 # Percent-encoding works byte by byte: with the megabytes that a skill can send it would hold up all others.
 _LONGEST_QUOTED = 4_096
 

@@ -14,8 +14,6 @@ from ..ops import OpCancelled, OpError, OpTimeout
 from ._context import DispatchContext
 from ._dispatch import Dispatch
 
-__all__ = ["run_handler"]
-
 
 async def run_handler(dispatch: Dispatch, context: DispatchContext, limit: float) -> tuple[Any, OpError | None]:
     """Run the handler of a dispatch.

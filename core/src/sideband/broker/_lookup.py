@@ -13,8 +13,6 @@ from ..plugins import LoadedPlugin, PluginContext, PluginError, PluginHost, Plug
 from ..plugins._bare_context import BareContext
 from ..providers import Provider
 
-__all__ = ["OWN_OPS", "BoundOp", "Ops"]
-
 OWN_OPS = frozenset({"tool.call"})
 """The ops of the host itself, which nobody can look up: what becomes of a lost one can't be asked."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["placeholder"]
-
 
 def placeholder(name: str = "") -> str:
     """Return what is written in the place of a secret value.

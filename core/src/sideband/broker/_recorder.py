@@ -21,8 +21,6 @@ from ._errors import safe_text
 from ._redaction import Redaction, Unserializable
 from ._values import digest_of, shortened
 
-__all__ = ["EffectRecorder"]
-
 _log = logging.getLogger("sideband.broker")
 
 

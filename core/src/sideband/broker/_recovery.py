@@ -16,8 +16,6 @@ from ._call import Call
 from ._claims import Claims
 from ._lookup import OWN_OPS
 
-__all__ = ["Recovered", "recover"]
-
 _log = logging.getLogger("sideband.broker")
 _RECONCILE_SECONDS = 30.0
 

@@ -18,8 +18,6 @@ from pydantic_core import to_jsonable_python
 from ..errors import SidebandError
 from ._placeholder import placeholder
 
-__all__ = ["SHORTEST", "FormIndex", "Redaction", "Unserializable"]
-
 _HIDDEN = placeholder()
 
 SHORTEST = 4

@@ -10,8 +10,6 @@ from attrs import define, field
 from ._placeholder import placeholder
 from ._redaction import SHORTEST, FormIndex, Redaction
 
-__all__ = ["PartRedaction", "TextRedaction"]
-
 _PIECE = 16_384
 _LONGEST_HELD = 65_536
 _LONGEST_MATCH = 256

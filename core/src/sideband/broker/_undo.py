@@ -15,8 +15,6 @@ from ._call import Call
 from ._errors import EffectMissing, as_op_error
 from ._lookup import OWN_OPS
 
-__all__ = ["PlannedStep", "UndoPlan", "UndoneStep", "carry_out", "plan_undo"]
-
 _MOST_EFFECTS = 1_000
 
 

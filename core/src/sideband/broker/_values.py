@@ -12,8 +12,6 @@ from pydantic_core import to_jsonable_python
 
 from ._redaction import Redaction
 
-__all__ = ["PLAIN", "digest_of", "has_at_most", "shortened"]
-
 PLAIN = Redaction()
 """Knows no secret: makes plain data of results whose purpose is to reveal one to their caller."""
 

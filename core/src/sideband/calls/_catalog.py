@@ -11,8 +11,6 @@ from ..loading import LoadedSkills, SkillProblem, SkillSources, SkillSpec, ToolS
 from ..plugins import PluginError, PluginHost
 from ..workers import ToolNotFound
 
-__all__ = ["SkillCatalog"]
-
 
 class SkillCatalog:
     """Loads skills when they are first asked for, and keeps them until they are to be forgotten."""

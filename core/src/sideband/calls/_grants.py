@@ -13,8 +13,6 @@ from ..errors import ConfigurationError
 from ..ops import Grant
 from ..state import write_state_file
 
-__all__ = ["RememberedGrants"]
-
 
 class RememberedGrants:
     """The file ``grants.toml``. A skill that changes has another digest, and has to be granted again."""

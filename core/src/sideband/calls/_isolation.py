@@ -23,9 +23,6 @@ from ..workers import (
     WorkerProcess,
 )
 
-__all__ = ["ChosenSandbox"]
-
-
 _Process = TypeVar("_Process", WorkerProcess, ProgramProcess)
 
 

@@ -17,8 +17,6 @@ from ..settings import Policy
 from ..workers import LaunchRequest, WorkerLimits, runtime_files, snapshot
 from ._limits import worker_memory
 
-__all__ = ["SkillLaunches"]
-
 
 class SkillLaunches:
     """Finds it out at the first call of a skill; a host that runs on goes on with the skill as it was then.

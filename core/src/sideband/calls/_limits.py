@@ -7,8 +7,6 @@ from ..loading import SkillSpec, ToolSpec
 from ..settings import Policy, format_bytes
 from ..workers import AboveMaximum
 
-__all__ = ["call_timeout", "worker_memory"]
-
 
 def call_timeout(policy: Policy, skill: SkillSpec, tool: ToolSpec, asked: float | None) -> float:
     """Seconds for a call: the caller's, else the tool's, the skill's or the policy's.

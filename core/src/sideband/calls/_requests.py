@@ -12,8 +12,6 @@ from ..hooks import HookRegistry
 from ..ops import Origin
 from ..workers import LogLine
 
-__all__ = ["CallRequest", "CallResult"]
-
 
 @frozen
 class CallRequest:

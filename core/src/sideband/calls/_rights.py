@@ -15,8 +15,6 @@ from ..settings import LoadedSettings
 from ..workers import GrantRequired
 from ._grants import RememberedGrants
 
-__all__ = ["GrantAsker", "Rights"]
-
 GrantAsker = Callable[[SkillSpec, Grant], Awaitable[bool]]
 """Asks a person whether a skill may have these capabilities; whether the person said yes."""
 

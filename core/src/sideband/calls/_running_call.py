@@ -10,8 +10,6 @@ from attrs import define, field
 from ..broker import Broker, Call, EffectReport
 from ..workers import CallHandler, Isolation, LogLine
 
-__all__ = ["RunningCall"]
-
 _MOST_EFFECTS = 5_000
 _MOST_LOGS = 10_000
 

@@ -28,8 +28,6 @@ from ._requests import CallRequest, CallResult
 from ._rights import Rights
 from ._running_call import RunningCall
 
-__all__ = ["SkillCalls"]
-
 # What is longer takes so long to redact that others would notice.
 _LARGE = 65_536
 _CLOSING_SECONDS = 5.0

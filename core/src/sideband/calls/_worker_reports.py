@@ -15,8 +15,6 @@ from ..ledger import LedgerError
 from ..ops import Origin
 from ..workers import WorkerReport
 
-__all__ = ["WorkerReports"]
-
 _log = logging.getLogger("sideband.workers")
 _LONGEST_QUEUE = 1_000
 

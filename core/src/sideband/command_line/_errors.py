@@ -13,8 +13,6 @@ from ..errors import SidebandError
 from ..exit_codes import ExitCode
 from ..state import default_home
 
-__all__ = ["flush_output", "known_error", "open_streams", "print_error"]
-
 DEBUG = "SIDEBAND_DEBUG"
 
 # Beside the control characters those that turn the direction of a line, and so can show it as another.

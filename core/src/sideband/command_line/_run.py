@@ -19,8 +19,6 @@ from ..plugins._records import PluginRecord, State
 from ..state import default_home
 from ._errors import flush_output, known_error, open_streams, print_error
 
-__all__ = ["run"]
-
 
 class _Parser(ArgumentParser):
     """Says what is wrong in the way that every other error is said."""

@@ -8,8 +8,6 @@ from typing import Any, Literal, Protocol
 from ..models._messages import Message, Usage
 from ._plugin import PluginContext
 
-__all__ = ["AgentContext", "AgentSession", "ChildResult"]
-
 
 class AgentSession(Protocol):
     """The session of an agent, as plugins see it.

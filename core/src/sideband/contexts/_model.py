@@ -11,8 +11,6 @@ from ._plugin import PluginContext
 if TYPE_CHECKING:  # providers are called with a context, and import this package
     from ..models._providers import Provider
 
-__all__ = ["ModelContext"]
-
 
 class ModelContext(OpContext, Protocol):
     """What a handler gets that calls models: the context of every op, and the providers.

@@ -13,8 +13,6 @@ if TYPE_CHECKING:  # a context carries these, and needs none of them
     from ..ops._scope import Scope
     from ..sandboxing import ProgramProcess, ProgramRequest
 
-__all__ = ["Credential", "CredentialResolver", "EffectContext", "OpContext", "Origin"]
-
 
 @frozen
 class Origin:

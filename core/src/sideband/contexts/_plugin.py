@@ -6,8 +6,6 @@ from typing import Any, Protocol
 
 from ._op import EffectContext
 
-__all__ = ["OwnContext", "PluginContext"]
-
 
 class PluginContext(EffectContext, Protocol):
     """What a ``lifespan`` and a hook implementation get.

@@ -7,8 +7,6 @@ from typing import Any, Protocol
 
 from ._agent import AgentContext
 
-__all__ = ["ToolContext"]
-
 
 class ToolContext(AgentContext, Protocol):
     """What a tool gets besides its arguments. ``dispatch`` makes effects of the call, recorded under it.

@@ -16,8 +16,6 @@ from packaging.specifiers import SpecifierSet
 from ..loading import SkillError, SkillSpec
 from ._errors import EnvironmentMissing
 
-__all__ = ["Environment", "Environments"]
-
 _PYTHON = ".".join(map(str, sys.version_info[:3]))
 _LONGEST_QUOTED = 200
 _RECORD = "sideband-environment.json"

@@ -9,8 +9,6 @@ from __future__ import annotations
 from ..errors import SidebandError
 from ..exit_codes import ExitCode
 
-__all__ = ["EnvironmentMissing"]
-
 
 class EnvironmentMissing(SidebandError, LookupError):
     """A skill depends on packages that have not been installed for it. Nothing has run."""

@@ -17,8 +17,6 @@ from ._implementations import Implementation
 from ._reports import HookOutcome, HookReport, Report, deliver, log_report
 from ._spec import HOOK_SPECS
 
-__all__ = ["Hooks"]
-
 R = TypeVar("R")
 
 

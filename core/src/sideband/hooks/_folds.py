@@ -22,8 +22,6 @@ from ._order import Phase
 from ._results import Allow, Ask, Cancel, Deny, Replace
 from ._spec import HookSpec
 
-__all__ = ["CollectFold", "Collected", "DecideFold", "FirstFold", "Fold", "UpdateFold", "Validate"]
-
 E = TypeVar("E", bound=Event)
 T = TypeVar("T")
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
-__all__ = ["as_tuple", "freeze", "same", "thaw"]
-
 
 class FrozenDict(dict[str, Any]):
     """A dict that refuses changes. ``{**frozen, "key": value}`` makes a changed, plain copy."""

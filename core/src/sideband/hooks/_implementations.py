@@ -14,8 +14,6 @@ from ._errors import HookInvalid
 from ._order import PROJECT, Placed, wishes_of
 from ._spec import HookSpec
 
-__all__ = ["Implementation", "bundle"]
-
 _PLUGGY_MARK = f"{PROJECT}_impl"
 _SIGNATURES = (["event"], ["event", "ctx"])
 

@@ -19,8 +19,6 @@ from attrs import frozen
 
 from ._errors import HookOrderCycle
 
-__all__ = ["PROJECT", "OrderedImplementation", "Phase", "Placed", "Wishes", "hookimpl", "solve", "wishes_of"]
-
 PROJECT = "sideband"
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -18,9 +18,6 @@ from ._order import PROJECT, OrderedImplementation, Phase, solve, wishes_of
 from ._reports import Report, log_report
 from ._spec import HOOK_SPECS, PLUGGY_SPECS
 
-__all__ = ["HookRegistry"]
-
-
 ContextOf = Callable[[Event], PluginContext | None]
 
 

@@ -10,8 +10,6 @@ from attrs import frozen
 
 from ._errors import HookError
 
-__all__ = ["HookOutcome", "HookReport", "Report", "deliver", "log_report"]
-
 _log = logging.getLogger("sideband.hooks")
 
 

@@ -14,8 +14,6 @@ from . import _answered, _changed, _decided, _observed
 from ._event import Event, Failure, Kind
 from ._order import PROJECT
 
-__all__ = ["HOOK_SPECS", "PLUGGY_SPECS", "HookSpec"]
-
 
 @attrs.frozen
 class HookSpec:

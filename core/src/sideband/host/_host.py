@@ -55,8 +55,6 @@ from ._own_calls import own_call
 from ._plugin_context import HostPluginContext
 from ._tool_registry import ToolRegistry
 
-__all__ = ["Host"]
-
 _log = logging.getLogger("sideband")
 
 

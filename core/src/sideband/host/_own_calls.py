@@ -11,8 +11,6 @@ import anyio
 from ..broker import Call
 from ..ops import Grant, Origin
 
-__all__ = ["own_call"]
-
 _LONGEST = 3_600.0
 
 

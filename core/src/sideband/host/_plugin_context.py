@@ -14,8 +14,6 @@ from ..hooks import HookRegistry
 from ..ops import Credential, Grant, Origin
 from ._own_calls import own_call
 
-__all__ = ["HostPluginContext"]
-
 _NOBODY = Origin()
 
 

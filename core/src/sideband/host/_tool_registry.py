@@ -17,8 +17,6 @@ from ..ops import Capability, Level, Origin
 from ..plugins import PluginContext, PluginError, PluginHost
 from ..tools import SCHEMA_LIMIT, Tool, ToolContext, ToolOutput, ToolView, is_tool_name
 
-__all__ = ["HostToolContext", "ToolRegistry"]
-
 _log = logging.getLogger("sideband")
 _NOT_FOR_MODELS = "disable-model-invocation"
 """The key of SKILL.md that others use too."""

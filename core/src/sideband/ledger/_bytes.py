@@ -5,8 +5,6 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from typing import Any
 
-__all__ = ["bytes_as_json", "revive"]
-
 
 def bytes_as_json(value: Any) -> Any:
     """What a JSON encoder asks about a value that it does not know.

@@ -22,8 +22,6 @@ from ._lines import GENESIS, VERSION, Head, LedgerLine, LineInvalid, parse, seal
 from ._lock import folder_lock
 from ._segments import Tail, contains, make_folder, open_segment, read_tail, segment_numbers, segment_path
 
-__all__ = ["Chain", "sync_data"]
-
 _log = logging.getLogger("sideband.ledger")
 # macOS has no fdatasync.
 sync_data = getattr(os, "fdatasync", os.fsync)

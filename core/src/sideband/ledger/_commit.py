@@ -11,8 +11,6 @@ from attrs import define, field
 from ._chain import Chain, sync_data
 from ._errors import LedgerUnwritable
 
-__all__ = ["GroupCommit"]
-
 
 @define
 class _Round:

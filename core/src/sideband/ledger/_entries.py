@@ -11,8 +11,6 @@ from ..ops import Level, Origin
 from ._fields import line_fields, read_fields
 from ._lines import LedgerLine
 
-__all__ = ["EffectRecord", "Intent", "LedgerEntry", "Outcome", "Status"]
-
 Status = Literal["done", "failed", "denied", "cancelled", "unknown"]
 
 

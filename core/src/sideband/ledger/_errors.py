@@ -15,8 +15,6 @@ from pathlib import Path
 
 from ..errors import SidebandError
 
-__all__ = ["LedgerBusy", "LedgerClosed", "LedgerDamaged", "LedgerError", "LedgerIndexFailed", "LedgerUnwritable"]
-
 _HINTS = {
     errno.ENOSPC: "free some space on that disk; the next effect is recorded again as soon as there is room",
     errno.EDQUOT: "free some space within the quota; the next effect is recorded again as soon as there is room",

@@ -11,8 +11,6 @@ import attrs
 from ..ops import Level, Origin
 from ._bytes import revive
 
-__all__ = ["line_fields", "read_fields"]
-
 _ORIGIN = tuple(one.name for one in attrs.fields(Origin))
 _origin_values = attrgetter(*_ORIGIN)
 

@@ -6,8 +6,6 @@ from ..errors import StoreConflict
 from ..store import Document, Store
 from ._lines import Head
 
-__all__ = ["load_head", "save_head"]
-
 _KEY = "ledger/head"
 
 

@@ -23,8 +23,6 @@ from ._entries import EffectRecord, LedgerEntry
 from ._lines import LineInvalid, parse
 from ._segments import lines_from, make_folder
 
-__all__ = ["DeadHost", "HostFile", "adopt_dead_hosts", "is_alive", "new_host_id"]
-
 _WIDTH = 64
 
 

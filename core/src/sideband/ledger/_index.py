@@ -17,8 +17,6 @@ from attrs import define, field, frozen
 
 from ._segments import line_at, lines_from
 
-__all__ = ["Filter", "Index", "Row"]
-
 _LINES_A_STEP = 10_000
 _FORMAT = 2
 _BUSY_SECONDS = 10.0

@@ -23,8 +23,6 @@ from ._hosts import DeadHost, HostFile, Mark, adopt_dead_hosts, find_unsettled, 
 from ._lines import Head
 from ._lock import held
 
-__all__ = ["Ledger"]
-
 _log = logging.getLogger("sideband.ledger")
 _MEBIBYTE = 1024 * 1024
 _LONGEST_CLOSE = 5.0

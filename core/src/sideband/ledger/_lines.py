@@ -17,8 +17,6 @@ from attrs import frozen
 
 from ._bytes import bytes_as_json
 
-__all__ = ["GENESIS", "VERSION", "Head", "LedgerLine", "LineInvalid", "parse", "seal"]
-
 VERSION = 1
 GENESIS = "0" * 64
 _OPENING = b'{"hash":"'

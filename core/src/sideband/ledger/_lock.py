@@ -9,8 +9,6 @@ from pathlib import Path
 from ..state import FileLock
 from ._errors import LedgerBusy, LedgerError, LedgerUnwritable
 
-__all__ = ["folder_lock", "held"]
-
 
 def folder_lock(folder: Path) -> FileLock:
     """A lock between processes, and between the hosts of one process."""

@@ -20,8 +20,6 @@ from ._index import Filter, Index, Row
 from ._lines import LineInvalid, parse
 from ._segments import line_at, lines_backwards, segment_numbers
 
-__all__ = ["find", "query", "tail"]
-
 
 async def tail(folder: Path, count: int = 20, *, after: int = 0) -> tuple[LedgerEntry, ...]:
     """The last entries, oldest first. Needs no index.

@@ -12,20 +12,6 @@ from attrs import frozen
 
 from ._lines import Head, LineInvalid, parse
 
-__all__ = [
-    "Tail",
-    "contains",
-    "line_at",
-    "lines",
-    "lines_backwards",
-    "lines_from",
-    "make_folder",
-    "open_segment",
-    "read_tail",
-    "segment_numbers",
-    "segment_path",
-]
-
 _SUFFIX = ".jsonl"
 _BLOCK = 64 * 1024
 _LONG_BLOCK = 1024 * 1024

@@ -14,8 +14,6 @@ from ._lines import GENESIS, VERSION, Head, LedgerLine, LineInvalid, parse
 from ._lock import folder_lock, held
 from ._segments import lines, segment_numbers, segment_path
 
-__all__ = ["Problem", "Verification", "verify"]
-
 _LINES_A_STEP = 5_000
 _MOST_PROBLEMS = 100
 _LOCK_PATIENCE = 10.0

@@ -20,8 +20,6 @@ from ..exit_codes import ExitCode
 from ._sdk_types import Annotator
 from ._spec import OpFamily, OpSpec
 
-__all__ = ["FAILED", "PACKAGE", "SdkInvalid", "extra_module", "render_family"]
-
 PACKAGE = "sideband_sdk"
 FAILED = '"""Generated: the plugin of this family could not be loaded."""\n\nraise ImportError({message})\n'
 

@@ -7,8 +7,6 @@ from typing import Any
 
 from attrs import frozen
 
-__all__ = ["Annotator"]
-
 _SIMPLE = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
 _BINARY = ("binary", "base64", "base64url")
 _MAXIMUM_DEPTH = 8

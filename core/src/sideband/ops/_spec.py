@@ -16,8 +16,6 @@ from ._levels import Level
 from ._recorded import Reconciled, Recorded, Undo
 from ._scope import Scope
 
-__all__ = ["OpFamily", "OpSpec", "op", "params_model"]
-
 _OP_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\.[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
 
 # A handler names the context that it needs; what the host hands over has everything that any of them may name.

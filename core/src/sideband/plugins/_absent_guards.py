@@ -8,8 +8,6 @@ from ..hooks import Deny, OpCall, ToolCall, hookimpl
 from ._errors import described
 from ._records import PluginRecord, State
 
-__all__ = ["AbsentGuard", "is_absent_guard"]
-
 
 def is_absent_guard(record: PluginRecord) -> bool:
     """Whether it is a guard that somebody installed, that no policy denies, and that can't do its work."""

@@ -11,8 +11,6 @@ from attrs import define, field
 from ..ops import Credential
 from ._errors import PluginError
 
-__all__ = ["BareContext"]
-
 
 @define
 class BareContext:

@@ -12,8 +12,6 @@ from ..suggestions import did_you_mean
 from ._errors import PluginInvalid, PluginMisconfigured
 from ._records import PluginRecord
 
-__all__ = ["config_model", "validate_config"]
-
 _SENSITIVE = re.compile(r"secret|token|passw|passphrase|credential|authorization|api_?key|private", re.IGNORECASE)
 _SHOWN = 80
 

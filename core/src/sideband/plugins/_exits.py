@@ -6,8 +6,6 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from types import TracebackType
 from typing import TypeVar
 
-__all__ = ["enter"]
-
 T = TypeVar("T")
 
 

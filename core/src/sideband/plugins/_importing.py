@@ -15,8 +15,6 @@ from ..errors import SidebandError
 from ._errors import PluginImportFailed, PluginInvalid
 from ._records import PluginRecord
 
-__all__ = ["guarded", "import_value"]
-
 T = TypeVar("T")
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
-__all__ = ["API", "KINDS", "PluginKind", "When"]
-
 API = 1
 """The version of the plugin API, as in ``sideband.v1.op``."""
 

@@ -15,8 +15,6 @@ from ..contexts import OwnContext, PluginContext
 from ._errors import LifespanFailed
 from ._records import PluginRecord
 
-__all__ = ["Lifespan"]
-
 
 @define(eq=False, repr=False)
 class Lifespan:

@@ -31,8 +31,6 @@ from ._policy import PluginPolicy
 from ._records import PluginRecord, State
 from ._registration import declared_backends, read_contribution
 
-__all__ = ["ContextFactory", "PluginLoader"]
-
 ContextFactory = Callable[[PluginRecord, Any], OwnContext]
 """Makes the context of a plugin from its record and its validated configuration. The loader sets its ``state``."""
 

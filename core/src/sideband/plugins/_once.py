@@ -8,8 +8,6 @@ from typing import Generic, TypeVar
 import anyio
 from anyio.abc import TaskGroup
 
-__all__ = ["Once"]
-
 T = TypeVar("T")
 
 

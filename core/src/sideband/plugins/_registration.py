@@ -14,8 +14,6 @@ from ._errors import PluginInvalid
 from ._kinds import KINDS
 from ._records import PluginRecord
 
-__all__ = ["declared_backends", "read_contribution"]
-
 _BACKENDS = ("asyncio", "trio")
 
 T = TypeVar("T", OpFamily, Command, StoreSpec)

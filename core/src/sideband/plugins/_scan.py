@@ -14,8 +14,6 @@ from packaging.utils import canonicalize_name
 from .._version import __version__
 from ._entry_point import EntryPoint, Installed
 
-__all__ = ["scan"]
-
 _PREFIX = "sideband."
 _CORE = "sideband-core"
 

@@ -8,8 +8,6 @@ from pathlib import Path
 from ..loading import SkillPackage
 from ._records import PluginRecord, State
 
-__all__ = ["locate_skill"]
-
 
 def locate_skill(record: PluginRecord) -> SkillPackage | None:
     """The folder of a skill's package; ``None`` if there is none, and then the record says why."""

@@ -6,8 +6,6 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["AgentSettings", "BudgetSettings", "CompactionSettings"]
-
 _Amount = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 

@@ -11,8 +11,6 @@ from ..sandboxing import Isolation
 from ..suggestions import did_you_mean
 from ._byte_counts import format_bytes, parse_bytes
 
-__all__ = ["Policy"]
-
 _CALL = "call"
 _LEAST_MEMORY = 32 << 20
 _MOST_MEMORY = 16 << 40

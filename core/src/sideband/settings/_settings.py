@@ -20,16 +20,6 @@ from ..suggestions import did_you_mean
 from ._agent import AgentSettings
 from ._policy import Policy
 
-__all__ = [
-    "LoadedSettings",
-    "Settings",
-    "load_settings",
-    "merge",
-    "setting",
-    "trust_project",
-    "trusted_project",
-]
-
 _Path = tuple[str, ...]
 
 _FILE = "sideband.toml"

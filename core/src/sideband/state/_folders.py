@@ -17,8 +17,6 @@ from attrs import frozen
 from ..errors import SidebandError
 from ._temporary_folders import TemporaryFolder
 
-__all__ = ["FolderFailed", "StoredFile", "folder_digest", "publish_folder"]
-
 
 class FolderFailed(SidebandError, OSError):
     """A content-addressed folder can't be written, or is not what its name says (``folder.tampered``)."""

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from ..errors import ConfigurationError, StateUnwritable
 
-__all__ = ["default_home", "make_home"]
-
 
 def default_home() -> Path:
     """The folder for all state: ``$SIDEBAND_HOME``, or ``~/.sideband``."""

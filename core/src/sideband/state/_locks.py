@@ -16,8 +16,6 @@ import anyio
 from anyio import from_thread
 from attrs import define, field
 
-__all__ = ["FileLock", "locked_folders", "try_lock", "wait_for_lock"]
-
 # A lock is polled for: waiting in the system call could not be cancelled.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.000_05, 0.005
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["open_beneath"]
-
 # a folder may be passed through without the right to list it
 _STEP = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 

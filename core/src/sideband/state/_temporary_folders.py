@@ -14,8 +14,6 @@ from attrs import frozen
 from ._locks import locked_folders, try_lock, wait_for_lock
 from ._writing import sync_folder
 
-__all__ = ["TemporaryFolder", "remove_temporary_folders"]
-
 _PREFIX = ".new-"
 
 

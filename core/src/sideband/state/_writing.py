@@ -13,8 +13,6 @@ from attrs import frozen
 from ..errors import StateUnwritable
 from ._home import make_home
 
-__all__ = ["PartialFile", "remove_partial_files", "replace_file", "sync_folder", "write_state_file"]
-
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _SUFFIX = ".sideband-new"
 

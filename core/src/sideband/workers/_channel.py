@@ -14,8 +14,6 @@ from socket import socket
 
 import anyio
 
-__all__ = ["Later", "WorkerChannel", "WriteTimeout", "open_channel"]
-
 _CHUNK = 65_536
 
 

@@ -17,8 +17,6 @@ from ._pending import PendingCall, PendingDispatch
 from ._turns import Turns
 from .runtime import Unsendable
 
-__all__ = ["Dispatching"]
-
 _MAX_IN_FLIGHT = 256
 _MAX_HELD = 32 << 20
 _MAX_UNREAD = 128 << 20

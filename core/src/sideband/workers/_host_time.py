@@ -9,8 +9,6 @@ from typing import TypeVar, TypeVarTuple
 import anyio
 from anyio.lowlevel import checkpoint
 
-__all__ = ["HostTime", "TimeShare"]
-
 _SLICE = 0.002
 _PART = 0.25
 _RECENT = 0.1

@@ -17,8 +17,6 @@ from ._outputs import WorkerOutputs
 from ._pending import PendingCalls
 from .runtime import BadFrame, LineBuffer
 
-__all__ = ["Intake"]
-
 _LARGE_LINE = 65_536
 
 

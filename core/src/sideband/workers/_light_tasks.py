@@ -13,8 +13,6 @@ from typing import Any
 import anyio
 from anyio.abc import TaskGroup
 
-__all__ = ["LightTasks"]
-
 
 class LightTasks:
     """Runs coroutines side by side, as long as the group does.

@@ -17,8 +17,6 @@ from ._pending import PendingCall, PendingCalls
 from ._watchdog import mebibytes
 from .runtime import MAX_LINE, left_out
 
-__all__ = ["WorkerOutputs"]
-
 _CHUNK = 65_536
 _BURST = 4 << 20
 _BYTES_A_SECOND = 10 << 20

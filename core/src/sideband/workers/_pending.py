@@ -16,16 +16,6 @@ from ._errors import CallCancelled, CallError, ProtocolViolation, SkillFailed, S
 from ._wire import DispatchMessage, ResultMessage
 from .runtime import MAX_LINE, OutputAllowance, left_out
 
-__all__ = [
-    "MAX_DISPATCHES",
-    "MAX_IN_FLIGHT",
-    "MAX_LINES",
-    "MAX_TEXT",
-    "PendingCall",
-    "PendingCalls",
-    "PendingDispatch",
-]
-
 MAX_IN_FLIGHT = 32
 MAX_DISPATCHES = 5_000
 MAX_LINES = 10_000

@@ -17,8 +17,6 @@ from attrs import define, field
 
 from ._worker import Worker
 
-__all__ = ["Permit", "Permits", "Slot", "make_way"]
-
 # A worker that may be busy for longer than this is not relied on to give way.
 _SOON = 60.0
 

@@ -13,8 +13,6 @@ import anyio
 
 from ._host_time import TimeShare
 
-__all__ = ["Turns"]
-
 # How long a worker's steps may take together, and how often the loop then goes round before its next one. It goes round
 # fast where others have nothing to do, and slowly where they have.
 _SECONDS = 0.0001

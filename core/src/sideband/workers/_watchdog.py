@@ -8,8 +8,6 @@ from functools import partial
 from ..sandboxing import WorkerLimits, WorkerProcess
 from ._errors import WorkerError, WorkerOverLimit
 
-__all__ = ["Watchdog", "mebibytes"]
-
 _IDLE_SECONDS = 1.0
 _MORE_MEMORY = "give it more with `sideband.memory` in its SKILL.md, as far as the policy allows"
 

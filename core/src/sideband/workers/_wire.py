@@ -15,23 +15,6 @@ from ._calls import WorkerCall
 from ._errors import ProtocolViolation
 from .runtime import PROTOCOL, BadFrame, decode, encode
 
-__all__ = [
-    "CancelMessage",
-    "DispatchMessage",
-    "LogMessage",
-    "Message",
-    "ProgressMessage",
-    "ReadyMessage",
-    "ResultMessage",
-    "call",
-    "cancel",
-    "dispatch_error",
-    "dispatch_result",
-    "hello",
-    "is_large",
-    "parse",
-]
-
 _MAX_ID = 128
 _MAX_OP = 128
 _MAX_CAPABILITIES = 1_024

@@ -23,8 +23,6 @@ from ._pending import PendingCall, PendingCalls
 from ._watchdog import Watchdog
 from .runtime import PROTOCOL, Unsendable
 
-__all__ = ["Worker"]
-
 # How long what nobody waits for, progress above all, may go on after its call has ended.
 _SILENT_SECONDS = 2.0
 _END_GRACE = 1.0

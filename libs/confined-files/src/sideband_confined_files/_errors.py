@@ -16,8 +16,6 @@ from __future__ import annotations
 
 from sideband.ops import OpFailed
 
-__all__ = ["FileChanged", "FileError", "FileFailed", "FileMissing", "FileRefused", "FileTaken", "FileTooLarge"]
-
 _SHOWN = 200
 
 

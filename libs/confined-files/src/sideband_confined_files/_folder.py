@@ -21,8 +21,6 @@ from ._reading import FileReader
 from ._steps import PIECE, digest_of, entered, opened, ordinary, settle, translating
 from ._writing import NewFile, check_expected, open_new
 
-__all__ = ["ConfinedFolder"]
-
 T = TypeVar("T")
 
 

@@ -12,8 +12,6 @@ from typing import Literal
 from anyio import from_thread
 from attrs import frozen
 
-__all__ = ["EntryKind", "FolderEntry", "Listing", "entry_of", "list_folder"]
-
 _LOOK_AFTER = 1_000
 
 EntryKind = Literal["file", "folder", "link", "other"]

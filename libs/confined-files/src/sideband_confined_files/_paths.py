@@ -8,8 +8,6 @@ import unicodedata
 
 from ._errors import FileRefused
 
-__all__ = ["normal_path", "parts_of", "resolved_path"]
-
 _DEEPEST = 16
 _DEEPEST_ELSEWHERE = 64
 _LONGEST_PART = 200

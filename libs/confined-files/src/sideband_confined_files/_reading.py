@@ -10,8 +10,6 @@ from attrs import define, field
 from ._listing import FolderEntry
 from ._steps import PIECE, digest_of, translating
 
-__all__ = ["FileReader"]
-
 
 @define
 class FileReader:

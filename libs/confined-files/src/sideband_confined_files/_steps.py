@@ -21,8 +21,6 @@ from sideband.state import open_beneath
 
 from ._errors import FileError, FileFailed, FileMissing, FileRefused, FileTaken
 
-__all__ = ["PIECE", "digest_of", "entered", "opened", "ordinary", "settle", "translating"]
-
 PIECE = 1024 * 1024
 # without O_NONBLOCK, opening a pipe waits for its other end
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC

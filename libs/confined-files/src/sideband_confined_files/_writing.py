@@ -21,8 +21,6 @@ from sideband.state import locked_folders
 from ._errors import FileChanged, FileRefused, FileTaken, FileTooLarge
 from ._steps import PIECE, digest_of, opened, ordinary, settle, translating
 
-__all__ = ["NewFile", "check_expected", "open_new"]
-
 _NAMED = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _NAMELESS = getattr(os, "O_TMPFILE", 0) | os.O_WRONLY | os.O_CLOEXEC
 _DESCRIPTORS = Path("/proc/self/fd")

@@ -9,8 +9,6 @@ from attrs import field, frozen
 from ._address import ServiceAddress
 from ._service import ModelService
 
-__all__ = ["ServiceAccess"]
-
 _SHORTEST_SECRET = 4
 
 

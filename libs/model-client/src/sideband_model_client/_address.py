@@ -7,8 +7,6 @@ from ipaddress import IPv6Address, ip_address
 
 from attrs import frozen
 
-__all__ = ["ServiceAddress"]
-
 _PORTS = {"http": 80, "https": 443}
 # Strict enough that no two readers can see different hosts in it.
 _AUTHORITY = re.compile(

@@ -20,8 +20,6 @@ from ._requests import ServiceRequest
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["ServiceConnections", "ServiceTransportFactory"]
-
 _CLOSE_SECONDS = 5.0
 _MOST_IDLE = 32
 _KEEP_SECONDS = 30.0

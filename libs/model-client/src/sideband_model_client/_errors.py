@@ -28,20 +28,6 @@ from sideband.providers import (
 from ._access import ServiceAccess
 from ._strict_json import compact, parse_json, whole_characters
 
-__all__ = [
-    "address_unusable",
-    "broken",
-    "insecure",
-    "is_about_tls",
-    "key_missing",
-    "key_unusable",
-    "not_a_model",
-    "refused",
-    "refused_inside",
-    "silent",
-    "unreachable",
-]
-
 _RETRYABLE = frozenset({408, 409, 425, 429})
 # What servers call the errors that they put into an answer which began well, and the status that says the same.
 _STATUS_OF = {

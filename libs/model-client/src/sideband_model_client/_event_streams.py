@@ -10,8 +10,6 @@ from collections.abc import AsyncGenerator, AsyncIterable
 
 from attrs import frozen
 
-__all__ = ["EventStreamCut", "EventStreamError", "ServerSentEvent", "read_events"]
-
 _LONGEST_EVENT = 16 << 20
 
 

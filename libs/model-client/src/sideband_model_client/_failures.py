@@ -7,8 +7,6 @@ from sideband.providers import ProviderError
 from ._errors import broken, insecure, is_about_tls, silent, unreachable
 from ._requests import ServiceRequest
 
-__all__ = ["exchange_failure"]
-
 
 def exchange_failure(request: ServiceRequest, error: Exception, *, begun: bool) -> ProviderError | None:
     """Return the error of providers for an exception of the transport; ``None`` if it is not one of those.

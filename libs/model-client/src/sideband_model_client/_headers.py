@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-__all__ = ["checked_headers"]
-
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[ -~]*")
 _KEYS = frozenset({"authorization", "api-key", "x-api-key", "cookie", "proxy-authorization"})

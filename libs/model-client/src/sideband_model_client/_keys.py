@@ -14,8 +14,6 @@ from ._address import ServiceAddress
 from ._errors import address_unusable, key_missing, key_unusable
 from ._service import KeyForm, ModelService
 
-__all__ = ["find_access"]
-
 # The store has no key for this address, or there is no store that this plugin may use.
 _NOT_STORED = frozenset({"secrets.missing", "secrets.audience", "plugin.unknown", "plugin.denied", "op.denied"})
 # Of these, the ones that say nothing else.

@@ -18,8 +18,6 @@ from ._requests import ServiceRequest
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["ReplyBody", "ServiceReply"]
-
 _CLOSE_SECONDS = 5.0
 _DRAIN_SECONDS = 0.2
 _LONGEST_ERROR = 64 << 10

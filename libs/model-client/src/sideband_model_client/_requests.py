@@ -13,8 +13,6 @@ from ._strict_json import compact, whole_characters
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["ServiceRequest"]
-
 
 @frozen
 class ServiceRequest:

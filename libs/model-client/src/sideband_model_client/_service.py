@@ -8,8 +8,6 @@ from attrs import evolve, field, frozen
 
 from ._address import ServiceAddress
 
-__all__ = ["KeyForm", "ModelService"]
-
 
 @frozen
 class KeyForm:

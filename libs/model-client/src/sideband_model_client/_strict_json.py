@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any, NoReturn
 
-__all__ = ["compact", "parse_json", "parse_object", "whole_characters"]
-
 _DEEPEST = 64
 
 

@@ -6,8 +6,6 @@ from collections.abc import Callable
 
 from ._strict_json import whole_characters
 
-__all__ = ["TextPieces"]
-
 
 class TextPieces:
     r"""Puts text together from pieces. JSON can escape half of a character, so a piece may end with one.

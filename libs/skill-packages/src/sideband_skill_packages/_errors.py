@@ -14,8 +14,6 @@ from __future__ import annotations
 from sideband import SidebandError
 from sideband.exit_codes import ExitCode
 
-__all__ = ["EnvironmentFailed", "InstallerMissing"]
-
 # What uv says, and the kind of failure that it is; the first that fits counts.
 _SIGNS = (
     ("No space left on device", "disk"),

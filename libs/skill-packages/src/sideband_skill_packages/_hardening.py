@@ -13,8 +13,6 @@ from sideband.environments import Environment
 
 from ._errors import EnvironmentFailed
 
-__all__ = ["harden"]
-
 _READABLE = 0o444
 
 

@@ -14,8 +14,6 @@ from ._errors import EnvironmentFailed
 from ._hardening import harden
 from ._uv import PackageSource, install_packages
 
-__all__ = ["install"]
-
 
 async def install(
     environments: Environments, skill: SkillSpec, source: PackageSource | None = None

@@ -20,8 +20,6 @@ from attrs import field, frozen
 
 from ._errors import EnvironmentFailed, InstallerMissing
 
-__all__ = ["PackageSource", "install_packages"]
-
 _KEPT_LINES = 200
 _LONGEST_LINE = 4_000
 # A host that is killed ends nothing any more; then the kernel ends uv, which may be running code of packages.

@@ -10,8 +10,6 @@ from sideband_model_client import checked_headers
 
 from ._service import ANTHROPIC
 
-__all__ = ["Config"]
-
 _SETTINGS_OF_THEIR_OWN = frozenset({"anthropic-version", "anthropic-beta"})
 _Token = Annotated[str, Field(pattern=r"^[0-9A-Za-z._-]+$")]
 

@@ -13,8 +13,6 @@ from attrs import evolve, frozen
 from sideband.messages import Usage
 from sideband.providers import ModelInfo, Prices
 
-__all__ = ["Model", "described", "known_model", "known_models", "with_aliases"]
-
 _DATA = Path(__file__).with_name("models.toml")
 _VARIANT = re.compile(r"(-\d{8}|-latest|@.*)\Z")
 _PRICES = frozenset({"prices", "long_prices"})

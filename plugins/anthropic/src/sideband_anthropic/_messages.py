@@ -17,8 +17,6 @@ from sideband.messages import (
     ToolResultMessage,
 )
 
-__all__ = ["conversation", "has_thoughts"]
-
 _STRANGE = re.compile(r"[^a-zA-Z0-9_-]")
 _LONGEST_ID = 64
 _LEFT_OUT = "(What came before is left out.)"

@@ -30,8 +30,6 @@ from ._request import request_body
 from ._service import ANTHROPIC
 from ._stream import MessagesReader
 
-__all__ = ["Anthropic"]
-
 _LARGEST_LIST = 4 << 20
 _LONGEST_ERROR = 64 << 10
 _MOST_PAGES = 20

@@ -9,8 +9,6 @@ from sideband.providers import ModelRequest, ToolSchema
 from ._known_models import Model
 from ._messages import conversation, has_thoughts
 
-__all__ = ["request_body"]
-
 _LONGEST_ANSWER = 32_000
 _LONGEST_ANSWER_OF_UNKNOWN = 8_192
 _BUDGETS = {"low": 4_096, "medium": 8_192, "high": 16_384}

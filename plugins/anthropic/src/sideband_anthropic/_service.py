@@ -6,8 +6,6 @@ from sideband_model_client import KeyForm, ModelService
 
 from ._version import __version__
 
-__all__ = ["ANTHROPIC"]
-
 _KEY = KeyForm("x-api-key")
 
 ANTHROPIC = ModelService(

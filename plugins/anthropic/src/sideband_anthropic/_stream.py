@@ -21,8 +21,6 @@ from sideband_model_client import (
     whole_characters,
 )
 
-__all__ = ["MessagesReader"]
-
 _STOPS: dict[str, StopReason] = {
     "end_turn": "end",
     "stop_sequence": "end",

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from sideband.ops import OpFailed
 
-__all__ = ["BlobsError", "BlobsFull", "BlobsNotText"]
-
 
 class BlobsError(OpFailed):
     """An op on blobs failed; nothing was changed."""

@@ -8,18 +8,6 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, Field, StringConstraints, model_validator
 from sideband.ops import OpParams
 
-__all__ = [
-    "BlobDeleteParams",
-    "BlobDeleteResult",
-    "BlobGetParams",
-    "BlobGetResult",
-    "BlobInfo",
-    "BlobListParams",
-    "BlobListResult",
-    "BlobPutParams",
-    "BlobStatParams",
-]
-
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 

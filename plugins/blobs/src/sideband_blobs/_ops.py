@@ -25,8 +25,6 @@ from ._reading import read_part
 from ._state import Blobs
 from ._undo import reconcile_delete, reconcile_put, undo_delete, undo_put
 
-__all__ = ["delete", "get", "list_", "put", "stat"]
-
 
 def _reading(params: BlobGetParams | BlobStatParams) -> BlobScope:  # noqa: ARG001  as the broker calls it
     return BlobScope(mode="read")

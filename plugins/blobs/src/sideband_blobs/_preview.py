@@ -6,8 +6,6 @@ from sideband.ops import OpContext
 
 from ._models import BlobDeleteParams, BlobPutParams
 
-__all__ = ["preview_delete", "preview_put"]
-
 
 async def preview_put(params: BlobPutParams, ctx: OpContext) -> str:  # noqa: ARG001  as the broker calls it
     """What `blobs.put` would do."""

@@ -11,8 +11,6 @@ from ._errors import BlobsNotText
 from ._models import BlobGetParams, BlobGetResult
 from ._state import Blobs
 
-__all__ = ["read_part"]
-
 # How much on either side of a part is searched for a secret that its beginning or end would divide.
 _AROUND = 64 * 1024
 

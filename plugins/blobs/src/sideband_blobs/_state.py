@@ -8,8 +8,6 @@ from sideband.ops import OpContext
 
 from ._config import Config
 
-__all__ = ["Blobs"]
-
 _ALL = 2**62
 
 

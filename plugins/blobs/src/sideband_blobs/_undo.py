@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from sideband.ops import OpContext, Reconciled, Recorded, Undo, UndoStep
 
-__all__ = ["reconcile_delete", "reconcile_put", "undo_delete", "undo_put"]
-
 
 async def reconcile_put(recorded: Recorded, ctx: OpContext) -> Reconciled | None:
     """Look whether it is there: it has the name of its content."""

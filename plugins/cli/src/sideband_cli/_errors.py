@@ -16,8 +16,6 @@ from sideband import SidebandError
 from sideband.exit_codes import ExitCode
 from sideband.suggestions import did_you_mean
 
-__all__ = ["AgentMissing", "ChatCommandUnknown", "ModelUnconfigured", "UndoDeclined", "UndoImpossible"]
-
 _MOST_SHOWN = 8
 _WAYS = (
     "1. a key: export OPENAI_API_KEY=… or ANTHROPIC_API_KEY=… (or `sideband secrets set`),",

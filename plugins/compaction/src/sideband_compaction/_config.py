@@ -6,8 +6,6 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["Config"]
-
 
 class Config(BaseModel):
     """How a long conversation is made shorter.

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from sideband import SidebandError
 
-__all__ = ["CompactionError", "SummaryUnusable"]
-
 
 class CompactionError(SidebandError, RuntimeError):
     """A conversation could not be summarised."""

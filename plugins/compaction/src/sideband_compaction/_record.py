@@ -7,8 +7,6 @@ from collections.abc import Iterable
 
 from sideband.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart, ToolResultMessage, UserMessage
 
-__all__ = ["newest_half", "quote", "record", "weight"]
-
 _QUOTE = "| "
 _DROPPED = "[What came before this was left out: it was too long.]"
 

@@ -16,8 +16,6 @@ from ._record import record, weight
 from ._summary_prompts import history_prompt, turn_prompt
 from ._writer import Writer
 
-__all__ = ["summarise"]
-
 _DIVIDER = "\n\n---\n\nThe beginning of what is being worked on:\n\n"
 
 

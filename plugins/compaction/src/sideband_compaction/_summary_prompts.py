@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ._record import quote
 
-__all__ = ["SYSTEM", "history_prompt", "turn_prompt"]
-
 SYSTEM = """\
 You keep the memory of a long conversation between a user and an agent that works with tools. You get the record of a \
 part of it, and write the summary that stands in its place from now on: the agent goes on with your summary and the \

@@ -17,8 +17,6 @@ from ._errors import SummaryUnusable
 from ._record import newest_half
 from ._summary_prompts import SYSTEM
 
-__all__ = ["Writer"]
-
 _PAUSES = (0.5, 2.0, 8.0)
 _LONGEST_PAUSE = 30.0
 _HALVINGS = 6

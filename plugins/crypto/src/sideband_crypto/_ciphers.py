@@ -26,8 +26,6 @@ from ._state import Work, is_quick
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.padding import OAEP
 
-__all__ = ["decrypt_cbc", "decrypt_gcm", "decrypt_oaep", "encrypt_cbc", "encrypt_gcm", "encrypt_oaep"]
-
 _BLOCK = 16
 _NONCE = 12
 _LONGEST_NONCE = 16

@@ -6,8 +6,6 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["Config"]
-
 _MEBIBYTE = 1024 * 1024
 
 

@@ -13,8 +13,6 @@ from ._limits import check_derivation, check_pbkdf2, check_scrypt
 from ._models import HkdfParams, Pbkdf2Params, ScryptParams
 from ._state import Work
 
-__all__ = ["derive_hkdf", "derive_pbkdf2", "derive_scrypt"]
-
 
 async def derive_pbkdf2(params: Pbkdf2Params, ctx: OpContext) -> bytes:
     """Make a key of a password with PBKDF2."""

@@ -17,8 +17,6 @@ from ._state import Work, is_quick
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.hashes import HashAlgorithm
 
-__all__ = ["authenticate", "digest_data", "library_digest"]
-
 _LEGACY = ("md5", "sha1")
 
 

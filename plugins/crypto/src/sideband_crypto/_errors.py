@@ -16,16 +16,6 @@ from __future__ import annotations
 
 from sideband.ops import OpFailed
 
-__all__ = [
-    "CryptoDecryption",
-    "CryptoError",
-    "CryptoKey",
-    "CryptoLegacy",
-    "CryptoTooLarge",
-    "CryptoUnavailable",
-    "CryptoValue",
-]
-
 
 class CryptoError(OpFailed):
     """An op of the family could not do what it was asked."""

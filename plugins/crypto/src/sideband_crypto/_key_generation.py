@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     Private = ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey | rsa.RSAPrivateKey
 
-__all__ = ["generate", "store_new_key"]
-
 _SIGNING = ("sign", "verify")
 _USES = {
     "bytes": (

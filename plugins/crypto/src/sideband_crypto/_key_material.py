@@ -9,8 +9,6 @@ from sideband.ops import OpContext
 
 from ._errors import CryptoKey
 
-__all__ = ["audience_of", "key_bytes"]
-
 
 def audience_of(op: str) -> str:
     """What a secret must be bound to for the op to use it as its key.

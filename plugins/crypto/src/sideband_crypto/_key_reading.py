@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     Private = ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey | rsa.RSAPrivateKey
     Public = ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey | rsa.RSAPublicKey
 
-__all__ = ["aes_key", "private_key", "public_key"]
-
 _PEM = b"-----BEGIN"
 _RAW_ED25519 = 32
 _RSA_BITS = (2048, 8192)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from ._config import Config
 from ._errors import CryptoTooLarge, CryptoValue
 
-__all__ = ["check_derivation", "check_length", "check_pbkdf2", "check_scrypt", "check_size"]
-
 _SIZES = {"sha1": 20, "sha256": 32, "sha384": 48, "sha512": 64}
 
 

@@ -16,31 +16,6 @@ from pydantic import (
 )
 from sideband.ops import OpParams
 
-__all__ = [
-    "AesCbcDecryptParams",
-    "AesCbcEncryptParams",
-    "AesCbcText",
-    "AesGcmDecryptParams",
-    "AesGcmEncryptParams",
-    "AesGcmText",
-    "CompareParams",
-    "CreateKeyParams",
-    "CreatedKey",
-    "GenerateKeyParams",
-    "GeneratedKey",
-    "HashParams",
-    "HkdfParams",
-    "HmacParams",
-    "HmacVerifyParams",
-    "KeyKind",
-    "OaepParams",
-    "Pbkdf2Params",
-    "RandomParams",
-    "ScryptParams",
-    "SignParams",
-    "VerifyParams",
-]
-
 _HANDLE = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}\Z")
 _LONGEST_KEY = 16 * 1024
 _LONGEST_SALT = 64 * 1024

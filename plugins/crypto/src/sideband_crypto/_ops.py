@@ -40,8 +40,6 @@ from ._scope import scope_of
 from ._signatures import sign, verify
 from ._state import Work
 
-__all__ = ["OPS"]
-
 # All but one only calculate; `create_key` also stores a secret.
 _op = partial(op, requires="crypto", level=Level.SAFE)
 

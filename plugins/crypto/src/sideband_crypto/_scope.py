@@ -8,8 +8,6 @@ from typing import Any
 import attrs
 from sideband.ops import Scope
 
-__all__ = ["CryptoScope", "scope_of"]
-
 _NO_SECRET = "-"  # noqa: S105  no name of a secret: those begin with a letter or digit
 """What `key` is in a request that uses no stored key."""
 

@@ -17,8 +17,6 @@ from ._state import Work
 if TYPE_CHECKING:
     from ._key_reading import Private, Public
 
-__all__ = ["sign", "verify"]
-
 _CURVE_DIGESTS = {256: "sha256", 384: "sha384"}
 
 

@@ -14,8 +14,6 @@ from sideband.ops import OpContext
 
 from ._config import Config
 
-__all__ = ["Work", "is_quick"]
-
 T = TypeVar("T")
 
 _QUICK = 64 * 1024

@@ -13,8 +13,6 @@ from ._kept import Before, look
 from ._state import Files
 from ._targets import FileTarget
 
-__all__ = ["Change", "look_first", "put", "remove"]
-
 
 @frozen
 class Change:

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from sideband.ops import OpFailed
 
-__all__ = ["FilesError", "FilesNotText", "FilesTooMany"]
-
 
 class FilesError(OpFailed):
     """An op on files failed; nothing was changed."""

@@ -12,8 +12,6 @@ from sideband_confined_files import ConfinedFolder, FileMissing, FileReader, Fil
 from ._config import Config
 from ._targets import FileTarget
 
-__all__ = ["Before", "look"]
-
 
 @frozen
 class Before:

@@ -8,29 +8,6 @@ from pydantic import BaseModel, Field, StringConstraints, model_validator
 from sideband.ops import OpParams
 from sideband_confined_files import EntryKind
 
-__all__ = [
-    "FileCopyParams",
-    "FileDeleteParams",
-    "FileDeleteResult",
-    "FileFindParams",
-    "FileFindResult",
-    "FileListEntry",
-    "FileListParams",
-    "FileListResult",
-    "FileMoveParams",
-    "FileMoveResult",
-    "FileReadParams",
-    "FileReadResult",
-    "FileRestoreParams",
-    "FileRestoreResult",
-    "FileStatParams",
-    "FileStatus",
-    "FileWriteParams",
-    "FileWriteResult",
-    "FolderMakeParams",
-    "FolderMakeResult",
-]
-
 PathText = Annotated[str, StringConstraints(max_length=4_096)]
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Pattern = Annotated[str, StringConstraints(min_length=1, max_length=200)]

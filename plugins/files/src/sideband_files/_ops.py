@@ -34,8 +34,6 @@ from ._targets import locate
 from ._undo import reconcile_change, reconcile_folder, reconcile_move, undo_change, undo_folder, undo_move
 from ._writing import copy_file, create_folder, delete_path, move_file, restore_file, write_file
 
-__all__ = ["copy", "delete", "find", "list_", "make_folder", "move", "read", "restore", "stat", "write"]
-
 
 def _reading(params: FileReadParams) -> Iterable[Scope]:
     yield locate(params.path).scope("read")

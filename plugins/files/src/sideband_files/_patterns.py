@@ -10,8 +10,6 @@ from sideband_confined_files import ConfinedFolder, FileMissing, FileRefused, Fo
 from ._errors import FilesTooMany
 from ._targets import FileTarget
 
-__all__ = ["matches", "search"]
-
 _DEEPEST = 64
 _LOOK_AFTER = 100
 

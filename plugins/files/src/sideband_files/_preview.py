@@ -19,8 +19,6 @@ from ._sizes import size_text
 from ._state import Files
 from ._targets import FileTarget, Mode
 
-__all__ = ["preview_copy", "preview_delete", "preview_folder", "preview_move", "preview_restore", "preview_write"]
-
 # What is compared line by line at most.
 _COMPARED = 1024 * 1024
 

@@ -23,8 +23,6 @@ from ._patterns import search
 from ._state import Files
 from ._targets import FileTarget
 
-__all__ = ["file_status", "find_entries", "list_entries", "read_file"]
-
 _PIECE = 1024 * 1024
 # How much on either side of a cut is searched for a secret that it would divide.
 _AROUND = 64 * 1024

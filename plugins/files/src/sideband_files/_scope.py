@@ -7,8 +7,6 @@ from collections.abc import Mapping
 import attrs
 from sideband.ops import Scope
 
-__all__ = ["FilesScope"]
-
 
 @attrs.frozen
 class FilesScope(Scope, family="files"):

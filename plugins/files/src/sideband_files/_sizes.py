@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["size_text"]
-
 
 def size_text(size: int) -> str:
     """A number of bytes, rounded.

@@ -16,8 +16,6 @@ from sideband_confined_files import ConfinedFolder
 from ._config import Config
 from ._targets import FileTarget, Mode, check_not_the_hosts, locate
 
-__all__ = ["Files"]
-
 _FILES = "files"
 
 

@@ -16,8 +16,6 @@ from sideband_confined_files import FileRefused, normal_path, resolved_path
 
 from ._scope import FilesScope
 
-__all__ = ["FileTarget", "Mode", "locate"]
-
 Mode = Literal["read", "write"]
 
 

@@ -11,15 +11,6 @@ from sideband_confined_files import FileMissing
 from ._sizes import size_text
 from ._state import Files
 
-__all__ = [
-    "reconcile_change",
-    "reconcile_folder",
-    "reconcile_move",
-    "undo_change",
-    "undo_folder",
-    "undo_move",
-]
-
 
 async def _digest_now(ctx: OpContext, name: str) -> str | None:
     """The digest of what is at a path now; ``None`` for nothing.

@@ -26,8 +26,6 @@ from ._models import (
 from ._state import Files
 from ._targets import FileTarget
 
-__all__ = ["copy_file", "create_folder", "delete_path", "move_file", "restore_file", "write_file"]
-
 # A window over two pieces: a secret that is cut in two by them is found too.
 _OVERLAP = 64 * 1024
 

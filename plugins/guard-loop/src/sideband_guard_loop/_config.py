@@ -6,8 +6,6 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["Config"]
-
 _Threshold = Annotated[int, Field(ge=0, le=1_000)]
 
 

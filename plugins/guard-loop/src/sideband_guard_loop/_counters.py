@@ -12,8 +12,6 @@ from sideband.hooks import thaw
 
 from ._recent import Recent
 
-__all__ = ["Counters", "Seen", "fingerprint"]
-
 _MOST_CALLS = 2_048
 _MOST_TOOLS = 512
 

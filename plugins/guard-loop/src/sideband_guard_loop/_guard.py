@@ -11,8 +11,6 @@ from ._config import Config
 from ._counters import Counters
 from ._recent import Recent
 
-__all__ = ["LoopGuard"]
-
 _MOST_CALLS = 1_024
 
 

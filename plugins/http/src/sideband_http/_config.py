@@ -14,8 +14,6 @@ from ._transport._proxies import Bypass, ProxyRules, proxy_from
 from ._transport._trust import ClientCertificate
 from ._version import __version__
 
-__all__ = ["ClientCertificateConfig", "Config", "ProxyConfig"]
-
 
 def _check_proxy(text: str) -> str:
     return proxy_from(text).origin

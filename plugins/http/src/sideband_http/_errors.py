@@ -24,27 +24,6 @@ from __future__ import annotations
 
 from sideband.ops import OpDenied, OpFailed
 
-__all__ = [
-    "AddressDenied",
-    "AddressRefused",
-    "AuthoritiesInvalid",
-    "ClientCertificateInvalid",
-    "ConnectFailed",
-    "ContentInvalid",
-    "HeaderRefused",
-    "HttpError",
-    "HttpSessionNotFound",
-    "HttpTimeout",
-    "ProtocolFailed",
-    "ProxyFailed",
-    "RedirectRefused",
-    "ResponseTooLarge",
-    "SecretReturned",
-    "TlsFailed",
-    "TransportUnavailable",
-    "UrlInvalid",
-]
-
 
 def quoted(text: str) -> str:
     """``text`` as it may stand in a message: on one line, without what can't be seen.

@@ -8,25 +8,6 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from typing_extensions import TypedDict
 
-__all__ = [
-    "BodyParams",
-    "Download",
-    "DownloadParams",
-    "Fetch",
-    "FetchBlobParams",
-    "FetchedBlob",
-    "HttpSession",
-    "HttpSessionClosed",
-    "Redirect",
-    "RequestParams",
-    "Response",
-    "SendParams",
-    "SessionCloseParams",
-    "SessionOpenParams",
-    "SessionRequestParams",
-    "UrlParams",
-]
-
 MEBIBYTE = 1024 * 1024
 LONGEST_REQUEST = 600.0
 LONGEST_DOWNLOAD = 6 * 3600.0

@@ -52,8 +52,6 @@ from ._undo import (
     undo_request,
 )
 
-__all__ = ["OPS"]
-
 _RECORDED = ("url", "auth", "body_blob", "idempotency_key")
 # The op ends after its own `timeout`; these only have to be longer.
 _REQUEST_LIMIT = LONGEST_REQUEST + 5

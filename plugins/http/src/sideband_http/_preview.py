@@ -14,8 +14,6 @@ from ._request._content import body_of, target_of
 from ._request._plan import RequestPlan
 from ._state import HttpState
 
-__all__ = ["preview_download", "preview_fetch_blob", "preview_request", "preview_session_request"]
-
 _KINDS = {
     "application/json": "JSON",
     "application/x-www-form-urlencoded": "a form",

@@ -11,8 +11,6 @@ from sideband.ops import Scope
 from ._addresses._classes import AddressClass, network_of
 from ._addresses._url import RequestTarget
 
-__all__ = ["HttpScope", "scope_of"]
-
 
 @attrs.frozen
 class HttpScope(Scope, family="http"):

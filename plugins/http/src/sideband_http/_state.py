@@ -10,8 +10,6 @@ from attrs import define, field
 from ._exchange._sessions import HttpSessions
 from ._transport._connections import HttpConnections
 
-__all__ = ["HttpState"]
-
 
 @define
 class HttpState:

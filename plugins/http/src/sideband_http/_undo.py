@@ -19,18 +19,6 @@ from ._request._plan import RequestPlan
 from ._response._arrival import reading
 from ._state import HttpState
 
-__all__ = [
-    "note_change",
-    "note_download",
-    "reconcile_download",
-    "reconcile_reading",
-    "reconcile_request",
-    "undo_download",
-    "undo_fetch_blob",
-    "undo_reading",
-    "undo_request",
-]
-
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _NOTED = frozenset({"PUT", "DELETE"})
 _GONE = frozenset({404, 410})

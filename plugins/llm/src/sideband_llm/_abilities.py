@@ -8,8 +8,6 @@ from sideband.providers import ModelInfo, ModelRequest
 from ._errors import ModelUnable
 from ._model_names import ModelName
 
-__all__ = ["ability", "check_abilities"]
-
 
 def ability(info: ModelInfo, name: str) -> bool | None:
     """Whether a model can deal with ``images``, ``thinking`` or ``tools``; ``None`` if its provider doesn't say."""

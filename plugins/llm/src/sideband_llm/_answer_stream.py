@@ -21,8 +21,6 @@ from sideband.providers import (
 
 from ._foreign import provider_errors
 
-__all__ = ["read_answer"]
-
 _DELTAS = (TextDelta, ThinkingDelta, ToolCallDelta)
 _ANSWERED = ("end", "tool_calls", "length", "refusal")
 # Arguments may be streamed with more characters than they have as data, and an empty delta costs something too.

@@ -7,8 +7,6 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from sideband.providers import Prices
 
-__all__ = ["Config"]
-
 _Alias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 _FullName = Annotated[str, StringConstraints(pattern=r"^[^:\s]+:\S+$")]
 

@@ -14,8 +14,6 @@ from sideband.exit_codes import ExitCode
 from sideband.ops import OpFailed
 from sideband.suggestions import did_you_mean
 
-__all__ = ["SETUP", "LlmError", "ModelUnable", "ModelUnclear", "ProviderUnknown"]
-
 SETUP = (
     "a key: `export ANTHROPIC_API_KEY=…` for `anthropic:MODEL`, or `export OPENAI_API_KEY=…` for `openai:MODEL`",
     "a server on this machine: `ollama pull MODEL` for `openai-ollama:MODEL`; vLLM, llama.cpp and LM Studio work too",

@@ -9,8 +9,6 @@ from anyio import get_cancelled_exc_class
 from sideband import SidebandError
 from sideband.providers import ProviderError
 
-__all__ = ["provider_errors"]
-
 
 @contextmanager
 def provider_errors(provider: str) -> Iterator[None]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple, Self
 
-__all__ = ["ModelName"]
-
 
 class ModelName(NamedTuple):
     """A provider, and the model's name there.

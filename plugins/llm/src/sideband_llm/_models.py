@@ -8,8 +8,6 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from sideband.messages import Message
 from sideband.providers import ModelRequest, Prices, ToolSchema
 
-__all__ = ["GenerateParams", "ListedModel", "ModelList", "ModelsParams", "ProviderProblem"]
-
 
 class GenerateParams(ModelRequest):
     """What a model is asked: a ``ModelRequest`` whose model names its provider too."""

@@ -17,8 +17,6 @@ from ._state import ModelCatalog
 from ._survey import Surveyed, open_provider, survey
 from ._undo import reconcile_generate
 
-__all__ = ["OPS"]
-
 _CALL_SECONDS = 1_800.0
 
 

@@ -7,8 +7,6 @@ from sideband.ops import Scope
 
 from ._models import GenerateParams
 
-__all__ = ["LlmScope", "scope_of"]
-
 
 @attrs.frozen
 class LlmScope(Scope, family="llm"):

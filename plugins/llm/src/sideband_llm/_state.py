@@ -13,8 +13,6 @@ from sideband.providers import ModelInfo, Prices, Provider, ProviderError, Provi
 from ._foreign import provider_errors
 from ._model_names import ModelName
 
-__all__ = ["ModelCatalog"]
-
 _KEPT_SECONDS = 3_600.0
 # A provider that could not be asked is asked again soon, but not before each model call.
 _FAILURE_KEPT_SECONDS = 60.0

@@ -15,8 +15,6 @@ from sideband.providers import ModelInfo, Provider
 from ._errors import ProviderUnknown
 from ._state import ModelCatalog
 
-__all__ = ["Surveyed", "open_provider", "survey"]
-
 _SECONDS = 15.0
 
 

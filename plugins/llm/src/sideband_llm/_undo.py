@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from sideband.ops import OpContext, Reconciled, Recorded
 
-__all__ = ["reconcile_generate"]
-
 
 async def reconcile_generate(recorded: Recorded, ctx: OpContext) -> Reconciled:  # noqa: ARG001  the signature of `reconcile`
     """A lost model call changed nothing but the bill, so it may be repeated."""

@@ -11,18 +11,6 @@ from sideband.messages import Message, ToolCallPart, Usage
 from sideband.providers import ModelRequest
 from sideband_model_client import ServerSentEvent, parse_json, parse_object, whole_characters
 
-__all__ = [
-    "CallIds",
-    "ErrorInside",
-    "Malformed",
-    "Room",
-    "as_text",
-    "event_data",
-    "offered",
-    "tool_call",
-    "usage_of",
-]
-
 _MOST_CHARACTERS = 16 << 20
 _LONGEST_NAME = 256
 _LONGEST_ID = 256

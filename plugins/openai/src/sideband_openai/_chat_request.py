@@ -19,8 +19,6 @@ from sideband.providers import ModelRequest
 from ._known_models import known
 from ._messages import arguments_text, call_id, data_url, is_strict, sendable
 
-__all__ = ["chat_body"]
-
 
 def chat_body(request: ModelRequest, *, official: bool) -> dict[str, Any]:
     """The body.

@@ -18,8 +18,6 @@ from sideband_model_client import ServerSentEvent, TextPieces, compact, whole_ch
 from ._answer import CallIds, ErrorInside, Malformed, Room, as_text, event_data, offered, tool_call, usage_of
 from ._tool_text import find_calls
 
-__all__ = ["ChatReader"]
-
 _MOST_CALLS = 256
 _STOPS: dict[str, StopReason] = {
     "stop": "end",

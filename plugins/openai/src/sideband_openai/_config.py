@@ -8,8 +8,6 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from sideband_model_client import ServiceAddress, checked_headers
 
-__all__ = ["Config", "OpenAIService"]
-
 
 def _checked_address(text: str) -> str:
     return ServiceAddress.parse(text).url

@@ -10,8 +10,6 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 from sideband.providers import ModelInfo
 
-__all__ = ["KnownModel", "known"]
-
 _FILE = Path(__file__).with_name("_models.json")
 _DATED = re.compile(r"-\d{4}-\d{2}-\d{2}$")
 

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from ._config import OpenAIService
 from ._provider import OpenAIProvider
 
-__all__ = ["guessed_providers"]
-
 _PORTS = {"ollama": 11_434, "vllm": 8_000, "llamacpp": 8_080, "lmstudio": 1_234}
 _CONNECT_SECONDS = 0.5
 

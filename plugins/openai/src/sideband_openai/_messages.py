@@ -11,8 +11,6 @@ from sideband.messages import AssistantMessage, ImagePart, Message
 from sideband.providers import ModelRequest
 from sideband_model_client import compact
 
-__all__ = ["arguments_text", "call_id", "data_url", "is_strict", "sendable"]
-
 _ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
 
 

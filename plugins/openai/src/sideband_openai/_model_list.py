@@ -10,8 +10,6 @@ from sideband.providers import ModelInfo, Prices
 
 from ._known_models import known
 
-__all__ = ["listed_models"]
-
 _MOST = 10_000
 _LONGEST_NAME = 256
 _WINDOWS = ("context_length", "context_window", "max_model_len", "max_context_length")

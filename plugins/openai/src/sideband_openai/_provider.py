@@ -36,8 +36,6 @@ from ._responses_request import responses_body
 from ._responses_stream import ResponsesReader
 from ._service import is_official, model_service
 
-__all__ = ["OpenAIProvider"]
-
 _LONGEST_ERROR = 64 << 10
 _LONGEST_ANSWER = 16 << 20
 # A few characters of text come in an event of some hundred bytes.

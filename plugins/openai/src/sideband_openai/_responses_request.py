@@ -12,8 +12,6 @@ from sideband_model_client import parse_json
 from ._known_models import known
 from ._messages import arguments_text, call_id, data_url, is_strict, sendable
 
-__all__ = ["responses_body"]
-
 _ENCRYPTED = "reasoning.encrypted_content"
 
 

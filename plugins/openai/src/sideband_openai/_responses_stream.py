@@ -13,8 +13,6 @@ from sideband_model_client import ServerSentEvent, TextPieces, compact, whole_ch
 from ._answer import CallIds, ErrorInside, Malformed, Room, as_text, event_data, offered, tool_call, usage_of
 from ._tool_text import find_calls
 
-__all__ = ["ResponsesReader"]
-
 _MOST_ITEMS = 1_024
 _ENDS = frozenset({"response.completed", "response.incomplete"})
 _THOUGHTS = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})

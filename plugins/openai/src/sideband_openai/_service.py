@@ -8,8 +8,6 @@ from sideband_model_client import KeyForm, ModelService, ServiceAddress
 from ._config import OpenAIService
 from ._version import __version__
 
-__all__ = ["is_official", "model_service"]
-
 _BEARER = KeyForm("authorization", "Bearer ")
 _AZURE = KeyForm("api-key")
 _OPENAI = ModelService(

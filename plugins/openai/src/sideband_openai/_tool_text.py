@@ -14,8 +14,6 @@ from typing import Any, NoReturn
 from attrs import frozen
 from sideband_model_client import compact, parse_object
 
-__all__ = ["FoundCall", "find_calls"]
-
 _LONGEST = 256 * 1024
 _MOST_TRIES = 100
 _MOST_CALLS = 64

@@ -18,8 +18,6 @@ from ._config import Config
 from ._errors import PlistRefused, PlistSyntax, PlistTooLarge, PlistValue
 from ._values import UID, date_value, integer_value, object_value, real_value
 
-__all__ = ["MAGIC", "read_binary"]
-
 MAGIC = b"bplist00"
 _TRAILER = struct.Struct(">6xBBQQQ")
 _EPOCH = datetime(2001, 1, 1)  # noqa: DTZ001  dates of this form have no zone

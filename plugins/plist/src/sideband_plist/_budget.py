@@ -9,8 +9,6 @@ from attrs import define, field
 from ._config import Config
 from ._errors import PlistTooLarge
 
-__all__ = ["PlistBudget", "Pulse"]
-
 _PULSE = 1024
 
 Pulse = Callable[[], None]

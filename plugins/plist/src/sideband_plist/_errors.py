@@ -15,8 +15,6 @@ from __future__ import annotations
 
 from sideband.ops import OpFailed
 
-__all__ = ["PlistError", "PlistMissing", "PlistRefused", "PlistSyntax", "PlistTooLarge", "PlistValue"]
-
 
 class PlistError(OpFailed):
     """A property list could not be read or written."""

@@ -7,8 +7,6 @@ from typing import Any
 
 from ._errors import PlistMissing
 
-__all__ = ["extract"]
-
 _OBJECTS = "$objects"
 
 

@@ -7,8 +7,6 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, WithJsonSchema
 from sideband.ops import OpParams
 
-__all__ = ["DumpParams", "ParseParams"]
-
 Step = Annotated[int, Field(ge=0)] | Annotated[str, Field(max_length=1024)]
 Path = Annotated[int, Field(ge=0)] | Annotated[list[Step], Field(max_length=64)]
 

@@ -19,8 +19,6 @@ from ._models import DumpParams, ParseParams
 from ._writing import write
 from ._xml import read_xml
 
-__all__ = ["Readers", "dump", "parse"]
-
 T = TypeVar("T")
 
 _SHORT = 32 * 1024

@@ -8,8 +8,6 @@ from typing import Any
 
 from ._errors import PlistSyntax, PlistValue
 
-__all__ = ["BYTES", "DATE", "UID", "date_value", "integer_value", "object_value", "real_value"]
-
 BYTES, DATE, UID = "__bytes__", "__date__", "CF$UID"
 _LEAST, _MOST = -(1 << 63), (1 << 64) - 1
 

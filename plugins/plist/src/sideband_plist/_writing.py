@@ -14,8 +14,6 @@ from ._config import Config
 from ._errors import PlistTooLarge, PlistValue
 from ._values import DATE, UID, integer_value, real_value
 
-__all__ = ["write"]
-
 _FORMS = {"xml": plistlib.FMT_XML, "binary": plistlib.FMT_BINARY}
 # what XML can't hold, whichever way it is written
 _NOT_IN_XML = {*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF}

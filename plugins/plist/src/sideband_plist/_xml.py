@@ -15,8 +15,6 @@ from ._config import Config
 from ._errors import PlistError, PlistRefused, PlistSyntax
 from ._values import date_value, integer_value, object_value, real_value
 
-__all__ = ["read_xml"]
-
 _VALUES = {"array", "data", "date", "dict", "false", "integer", "real", "string", "true"}
 _TEXTS = {"data", "date", "integer", "key", "real", "string"}
 # what an element holds: `k` for a key, `v` for a value

@@ -6,8 +6,6 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-__all__ = ["ProgressReportParams"]
-
 _LONGEST_MESSAGE = 500
 
 _Number = Annotated[float, Field(allow_inf_nan=False)]

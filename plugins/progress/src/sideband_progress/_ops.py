@@ -6,8 +6,6 @@ from sideband.ops import Level, OpContext, op
 
 from ._models import ProgressReportParams
 
-__all__ = ["report"]
-
 
 @op("progress.report", level=Level.SAFE, fire_and_forget=True, record=["current", "total"])
 async def report(params: ProgressReportParams, ctx: OpContext) -> None:

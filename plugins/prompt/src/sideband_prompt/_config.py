@@ -6,8 +6,6 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["Config", "SectionName"]
-
 SectionName = Literal[
     "identity", "documentation", "append", "knowledge", "memory", "user", "skills", "platform", "footer"
 ]

@@ -11,8 +11,6 @@ from sideband.hooks import Sections
 from ._prompt_places import own_folder
 from ._text import one_line, quoted
 
-__all__ = ["footer", "platform"]
-
 _PLATFORMS = {
     "cli": "Your answers are shown in a terminal that may be 80 columns wide. Markdown is not rendered: write plain "
     "text with short paragraphs and lists, commands and code on lines of their own, no wide tables and no images.",

@@ -23,19 +23,6 @@ from pathlib import Path
 from sideband import SidebandError
 from sideband.suggestions import did_you_mean
 
-__all__ = [
-    "KnowledgeMissing",
-    "KnowledgeUnreadable",
-    "MemoryBusy",
-    "MemoryDuplicate",
-    "MemoryEntryAmbiguous",
-    "MemoryEntryMissing",
-    "MemoryFull",
-    "MemoryUnreadable",
-    "MemoryUnwritable",
-    "PromptError",
-]
-
 _SHOWN = 5
 
 

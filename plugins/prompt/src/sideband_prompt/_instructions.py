@@ -9,8 +9,6 @@ from ._prompt_places import PromptPlace
 from ._reading import read_text
 from ._text import one_line
 
-__all__ = ["append", "documentation", "identity"]
-
 _IDENTITY = """\
 You are an assistant that gets work done with tools.
 

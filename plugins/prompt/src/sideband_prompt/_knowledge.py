@@ -14,8 +14,6 @@ from ._prompt_places import PromptPlace
 from ._reading import Reading, is_inside
 from ._text import one_line
 
-__all__ = ["KnowledgeDocument", "Library", "find_documents"]
-
 Priority = Literal["high", "normal", "low"]
 
 _FOLDER = "knowledge"

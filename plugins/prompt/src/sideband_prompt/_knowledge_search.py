@@ -11,8 +11,6 @@ from attrs import frozen
 from ._knowledge import KnowledgeDocument, Library
 from ._text import one_line
 
-__all__ = ["KnowledgeMatch", "search"]
-
 _WORD = re.compile(r"\w+")
 _MOST_WORDS = 20
 _MOST_CHARACTERS = 16 << 20

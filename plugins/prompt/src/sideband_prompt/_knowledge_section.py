@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from ._knowledge import KnowledgeDocument, Library
 from ._text import attribute, one_line, quoted
 
-__all__ = ["knowledge_section"]
-
 _TOOL = "prompt__knowledge"
 _MOST_TITLES = 200
 _MOST_NOTICES = 10

@@ -15,8 +15,6 @@ from ._knowledge_search import search
 from ._models import KnowledgeParams
 from ._prompt_places import find_places
 
-__all__ = ["knowledge"]
-
 _LARGEST_DOCUMENT = 4 << 20
 _PAGE = 20_000
 _MOST_FOUND = 10

@@ -16,8 +16,6 @@ from ._errors import MemoryBusy, MemoryFull, MemoryUnreadable, MemoryUnwritable
 from ._reading import read_text
 from ._text import attribute, one_line, quoted, visible
 
-__all__ = ["MemoryFile", "MemoryTarget", "as_entry", "length", "memory_section"]
-
 MemoryTarget = Literal["memory", "user"]
 
 _BULLETS = re.compile(r"(?:[-*+•]\s+)+")

@@ -16,8 +16,6 @@ from ._memory import MemoryFile, length
 from ._models import MemoryParams
 from ._prompt_places import own_folder
 
-__all__ = ["memory"]
-
 _LATER = "It is in the system prompt from the next session on, or after a reload."
 
 

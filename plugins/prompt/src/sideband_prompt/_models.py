@@ -8,8 +8,6 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from ._memory import MemoryTarget, as_entry
 
-__all__ = ["KnowledgeParams", "MemoryParams"]
-
 _Entry = Annotated[str, AfterValidator(as_entry)]
 
 

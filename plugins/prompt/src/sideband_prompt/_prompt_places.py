@@ -8,8 +8,6 @@ from attrs import frozen
 
 from ._reading import Reading, list_names, read_text
 
-__all__ = ["PromptPlace", "find_places", "own_folder"]
-
 
 @frozen
 class PromptPlace:

@@ -11,8 +11,6 @@ from sideband.state import open_beneath
 
 from ._text import visible
 
-__all__ = ["Reading", "is_inside", "list_names", "open_resolved", "read_text"]
-
 _MOST_NAMES = 10_000
 
 

@@ -17,8 +17,6 @@ from ._memory import memory_section
 from ._prompt_places import find_places, own_folder
 from ._skills_section import skills
 
-__all__ = ["build_sections"]
-
 
 def build_sections(event: Sections, config: Config, home: Path, today: date) -> list[Section]:
     """The sections that are wanted and have something to say. The same files and arguments give the same bytes.

@@ -8,8 +8,6 @@ from typing import Any
 
 from ._text import one_line, quoted
 
-__all__ = ["skills"]
-
 _READERS = ("skill", "read", "files__read")
 _LONGEST_DESCRIPTION = 1_024
 _LONGEST_NAME = 100

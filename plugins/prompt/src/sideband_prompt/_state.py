@@ -6,8 +6,6 @@ from pathlib import Path
 
 from attrs import Factory, define
 
-__all__ = ["Projects"]
-
 _MOST = 10_000
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import html
 
-__all__ = ["attribute", "one_line", "quoted", "visible"]
-
 _KEPT = frozenset("\n\t\u200c\u200d")  # the joiners belong to scripts and to emoji
 
 

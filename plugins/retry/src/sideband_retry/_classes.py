@@ -20,8 +20,6 @@ from ._phrases import (
     TIMEOUT,
 )
 
-__all__ = ["CLASSES", "PHRASE_ORDER", "ErrorClass", "ErrorKind", "Follows"]
-
 
 class ErrorKind(StrEnum):
     """What a failure is."""

@@ -16,8 +16,6 @@ from ._classes import CLASSES, PHRASE_ORDER, ErrorKind
 from ._failed_call import FailedCall
 from ._phrases import NEVER_FITS
 
-__all__ = ["Classification", "classify"]
-
 # What the answer to a status may mean besides what the status says, in the order in which it is looked for.
 _MEANINGS: dict[int, tuple[ErrorKind, ...]] = {
     400: (

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["Config"]
-
 
 class Config(BaseModel):
     """The table ``[plugins.retry]``.

@@ -8,8 +8,6 @@ from typing import Any, Self
 
 from attrs import field, frozen
 
-__all__ = ["FailedCall"]
-
 # Servers escape what is no ASCII; some put an escaped answer of another server into their own.
 _ESCAPED = re.compile(r"\\{1,4}u([0-9a-fA-F]{4})")
 _ESCAPED_QUOTE = re.compile(r'\\{1,8}"')

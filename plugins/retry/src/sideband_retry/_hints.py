@@ -8,8 +8,6 @@ from ._classes import ErrorKind
 from ._failed_call import FailedCall
 from ._phrases import CERTIFICATE, REFUSED
 
-__all__ = ["hint_of", "parked_hint"]
-
 _LATER = "resume the session later, or name other models under `[agent] fallbacks`"
 _ADDRESS_STATUSES = frozenset({200, 301, 302, 303, 307, 308, 404, 405})
 _ADDRESS_PHRASES = ("unexpected endpoint or method", "invalid url")

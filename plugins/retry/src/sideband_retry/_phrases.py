@@ -5,23 +5,6 @@ None is part of another one of its class, which would make it useless.
 
 from __future__ import annotations
 
-__all__ = [
-    "AUTH",
-    "AUTH_PERMANENT",
-    "BILLING",
-    "CERTIFICATE",
-    "CONTENT_BLOCKED",
-    "CONTEXT_OVERFLOW",
-    "FORMAT_ERROR",
-    "MODEL_NOT_FOUND",
-    "NEVER_FITS",
-    "OVERLOADED",
-    "RATE_LIMIT",
-    "REFUSED",
-    "SERVER_ERROR",
-    "TIMEOUT",
-]
-
 CONTENT_BLOCKED = (
     "content_filter",  # Azure, and others after it
     "content filter",

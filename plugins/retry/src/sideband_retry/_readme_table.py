@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ._classes import CLASSES
 
-__all__ = ["render"]
-
 
 def render() -> str:
     """The table, in Markdown."""

@@ -8,8 +8,6 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from email.utils import parsedate_to_datetime
 from math import isfinite
 
-__all__ = ["LONGEST", "named_wait", "wait_of"]
-
 LONGEST = 366 * 86_400.0
 """Seconds; whatever is named beyond that is taken for this."""
 

@@ -16,8 +16,6 @@ from ._phrases import CERTIFICATE, REFUSED
 from ._resets import named_wait
 from ._schedule import Schedule
 
-__all__ = ["RetryRules"]
-
 Answer = Retry | Compact | Park | GiveUp
 
 _OURS = ("provider.", "llm.", "plugin.", "config.", "op.failed", "op.timeout")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import SystemRandom
 
-__all__ = ["Schedule"]
-
 _MOST_DOUBLINGS = 32
 _RANDOM = SystemRandom()
 

@@ -9,8 +9,6 @@ Neither leaves this package: a caller gets an error of ``sideband.workers``, or 
 
 from __future__ import annotations
 
-__all__ = ["ProgramNotStarted", "ZygoteFailed"]
-
 
 class ZygoteFailed(Exception):
     """A zygote could not be started, or has ended. The message says why, as far as it is known."""

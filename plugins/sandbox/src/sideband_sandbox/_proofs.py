@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["PREFIX", "kernel_status", "problem_of", "proofs_of"]
-
 # Of the folders that throw-away processes try to break out of.
 PREFIX = "sideband-probe-"
 

@@ -36,8 +36,6 @@ from ._workers._forks import ForkedWorker, Zygote
 from ._workers._plan import Ground, Variant, open_to_everyone, own_folders, unconfined_plan, worker_orders
 from ._workers._probe import proved_zygote
 
-__all__ = ["SystemSandbox"]
-
 _TRIES = 2
 
 

@@ -9,8 +9,6 @@ from sideband.providers import ModelRequest
 
 from ._errors import ScriptEnded
 
-__all__ = ["spoken", "turn_at"]
-
 _SHOWN = 60
 _Turn = TypeVar("_Turn")
 

@@ -6,8 +6,6 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["Config"]
-
 
 class Config(BaseModel):
     """The table ``[plugins.scripted]``."""

@@ -16,8 +16,6 @@ from pathlib import Path
 
 from sideband.providers import ProviderRefused, ProviderUnconfigured
 
-__all__ = ["ScriptEnded", "ScriptInvalid", "ScriptMissing", "ScriptUnknown"]
-
 
 class ScriptEnded(ProviderRefused):
     """The script has no turn for this request."""

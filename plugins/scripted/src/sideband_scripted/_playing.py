@@ -22,8 +22,6 @@ from sideband.providers import (
 
 from ._turns import Broken, Hang, ScriptedTurn, Turn
 
-__all__ = ["play"]
-
 _DELTAS = 8
 _CHARACTERS_PER_TOKEN = 4
 

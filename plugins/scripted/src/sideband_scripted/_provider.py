@@ -17,8 +17,6 @@ from ._errors import ScriptMissing, ScriptUnknown
 from ._playing import play
 from ._script_files import ModelScript, TurnScript, read_scripts
 
-__all__ = ["FileScripts"]
-
 
 @define(eq=False)
 class FileScripts:

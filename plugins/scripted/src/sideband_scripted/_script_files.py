@@ -22,8 +22,6 @@ from sideband.providers import (
 from ._errors import ScriptInvalid
 from ._turns import Broken, Hang, Turn
 
-__all__ = ["ModelScript", "read_scripts"]
-
 _LARGEST = 16 << 20
 _PASSING = frozenset({408, 409, 425, 429})
 _FAILURES: dict[str, type[ProviderError]] = {

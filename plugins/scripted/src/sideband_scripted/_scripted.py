@@ -13,8 +13,6 @@ from ._choosing import spoken, turn_at
 from ._playing import play
 from ._turns import ScriptedTurn
 
-__all__ = ["Scripted"]
-
 _FREE = Prices(input=0, output=0)
 
 

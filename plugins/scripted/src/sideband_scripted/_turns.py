@@ -10,8 +10,6 @@ from attrs import field, frozen
 from sideband.messages import StopReason, ToolCallPart, Usage
 from sideband.providers import ModelRequest
 
-__all__ = ["Broken", "Hang", "ScriptedTurn", "Turn"]
-
 
 @frozen
 class Turn:

@@ -9,8 +9,6 @@ from typing import Any, Protocol
 
 from attrs import define, evolve, field, frozen
 
-__all__ = ["Backend", "MemoryBackend", "Previous", "Step", "StoredSecret", "Summary", "is_text", "now"]
-
 
 def now() -> str:
     """The time, UTC, ISO 8601, to the second."""

@@ -17,8 +17,6 @@ from ._keyring import KeyringBackend, find_keyring
 from ._keys import Keys
 from ._threads import BlockingBackend
 
-__all__ = ["PASSPHRASE_VARIABLE", "choose_backend"]
-
 PASSPHRASE_VARIABLE = "SIDEBAND_SECRETS_PASSPHRASE"  # noqa: S105  the name of it
 _MARK = "in-keyring"
 

@@ -13,8 +13,6 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validat
 from ._models import Headers, Name, Origins
 from ._origins import normal_origin
 
-__all__ = ["Config", "EnvironmentSecret", "VaultConfig", "VaultSecret", "VaultToken"]
-
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}\Z")
 _SEGMENT = re.compile(r"(?!\.\.?\Z)[A-Za-z0-9_.-]{1,100}\Z")
 _WEEK = 7 * 24 * 3600.0

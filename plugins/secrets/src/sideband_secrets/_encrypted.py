@@ -24,8 +24,6 @@ from ._files import (
 from ._keys import Keys
 from ._sealing import Sealed, new_key_header, seal
 
-__all__ = ["EncryptedBackend"]
-
 _LARGEST = 256 * 1024 * 1024
 
 

@@ -11,8 +11,6 @@ from ._backends import Step, StoredSecret, Summary, is_text
 from ._config import EnvironmentSecret
 from ._errors import SecretReadOnly
 
-__all__ = ["EnvironmentBackend"]
-
 
 @define
 class EnvironmentBackend:

@@ -37,34 +37,6 @@ from pathlib import Path
 
 from sideband.ops import OpFailed
 
-__all__ = [
-    "SecretAudience",
-    "SecretBinary",
-    "SecretMissing",
-    "SecretReadOnly",
-    "SecretUnrotated",
-    "SecretUnusable",
-    "SecretsDamaged",
-    "SecretsError",
-    "SecretsExposed",
-    "SecretsKeyMissing",
-    "SecretsLocked",
-    "SecretsNewer",
-    "SecretsRekeyRefused",
-    "SecretsStorage",
-    "SecretsUnavailable",
-    "SecretsWrongKey",
-    "VaultDenied",
-    "VaultError",
-    "VaultLimited",
-    "VaultMalformed",
-    "VaultMount",
-    "VaultSealed",
-    "VaultTokenMissing",
-    "VaultUnreachable",
-    "VaultUntrusted",
-]
-
 
 class SecretsError(OpFailed):
     """A secret could not be stored, found, or used."""

@@ -12,17 +12,6 @@ from sideband.state import FileLock, remove_partial_files, replace_file, sync_fo
 
 from ._errors import SecretsExposed, SecretsLocked, SecretsStorage
 
-__all__ = [
-    "create_private",
-    "locked",
-    "move_private",
-    "private_folder",
-    "read_private",
-    "remove_left_overs",
-    "remove_private",
-    "replace_private",
-]
-
 _SECONDS_FOR_LOCK = 10.0
 _FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
 

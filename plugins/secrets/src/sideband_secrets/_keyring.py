@@ -20,8 +20,6 @@ from ._files import locked, private_folder, read_private, replace_private
 if TYPE_CHECKING:
     from keyring.backend import KeyringBackend as OsKeyring
 
-__all__ = ["KeyringBackend", "find_keyring"]
-
 # can't be a secret's name
 _INDEX = ":index"
 _REAL = ("SecretService", "kwallet", "libsecret", "macOS", "Windows")

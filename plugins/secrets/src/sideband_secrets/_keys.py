@@ -15,8 +15,6 @@ from ._errors import SecretsDamaged, SecretsKeyMissing, SecretsWrongKey
 from ._files import create_private, move_private, private_folder, read_private, remove_private
 from ._sealing import KEY_BYTES, Sealed, derive, new_key_header, new_salt, passphrase_header
 
-__all__ = ["KeySource", "Keys"]
-
 KeySource = Literal["auto", "file", "passphrase"]
 
 _MAX_KEY_FILE = 4096

@@ -11,24 +11,6 @@ from sideband.ops import OpParams
 
 from ._origins import normal_origin
 
-__all__ = [
-    "LONGEST_VALUE",
-    "Headers",
-    "Name",
-    "Origins",
-    "Passphrase",
-    "Rekeyed",
-    "SecretInfo",
-    "SecretList",
-    "SecretListParams",
-    "SecretNameParams",
-    "SecretReadParams",
-    "SecretRekeyParams",
-    "SecretRotateParams",
-    "SecretSetParams",
-    "check_value",
-]
-
 LONGEST_VALUE = 64 * 1024
 _SHORTEST_PASSPHRASE = 8
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}\Z")

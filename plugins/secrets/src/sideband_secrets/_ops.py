@@ -24,17 +24,6 @@ from ._scope import SecretsScope
 from ._state import secrets_of
 from ._undo import plan_undo, reconcile_change, reconcile_delete
 
-__all__ = [
-    "delete_secret",
-    "list_secrets",
-    "read_binary_secret",
-    "read_secret",
-    "rekey_secrets",
-    "roll_back_secret",
-    "rotate_secret",
-    "set_secret",
-]
-
 _MODES = ("use", "reveal", "write")
 
 

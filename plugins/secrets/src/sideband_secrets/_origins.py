@@ -6,8 +6,6 @@ import ipaddress
 import re
 from urllib.parse import urlsplit
 
-__all__ = ["normal_origin"]
-
 # `op://crypto.sign` is no place in a network but an op of this host, which has no port
 _DEFAULT_PORTS = {"http": 80, "https": 443, "op": None, "ws": 80, "wss": 443}
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*\Z")

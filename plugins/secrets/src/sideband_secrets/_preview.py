@@ -8,8 +8,6 @@ from ._backends import StoredSecret
 from ._models import SecretNameParams, SecretRekeyParams, SecretRotateParams, SecretSetParams
 from ._state import secrets_of
 
-__all__ = ["preview_delete", "preview_rekey", "preview_rollback", "preview_rotate", "preview_set"]
-
 
 async def preview_set(params: SecretSetParams, ctx: OpContext) -> str:
     """What storing would do."""

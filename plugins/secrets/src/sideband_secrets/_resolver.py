@@ -12,8 +12,6 @@ from ._errors import SecretAudience, SecretBinary, SecretUnusable
 from ._origins import normal_origin
 from ._state import secrets_of
 
-__all__ = ["SecretResolver"]
-
 _PLACEHOLDER = re.compile(r"\{(value|base64)\}")
 
 

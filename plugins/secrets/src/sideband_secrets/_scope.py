@@ -8,8 +8,6 @@ from typing import ClassVar
 import attrs
 from sideband.ops import Scope
 
-__all__ = ["SecretsScope"]
-
 
 @attrs.frozen
 class SecretsScope(Scope, family="secrets"):

@@ -23,8 +23,6 @@ from attrs import field, frozen
 
 from ._errors import SecretsDamaged, SecretsNewer, SecretsWrongKey
 
-__all__ = ["KEY_BYTES", "Sealed", "derive", "new_key_header", "new_salt", "passphrase_header", "seal"]
-
 KEY_BYTES = 32
 _FORMAT = "sideband-secrets"
 _VERSION = 1

@@ -23,8 +23,6 @@ from ._threads import ThreadedBackend, run_unattended
 from ._vault import VaultBackend, find_token
 from ._vault_client import VaultClient
 
-__all__ = ["Protector", "Secrets", "secrets_of"]
-
 
 class Protector(Protocol):
     """Who makes values known to the redactor: a dispatch, or the plugin itself."""

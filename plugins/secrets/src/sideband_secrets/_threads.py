@@ -15,8 +15,6 @@ from attrs import define, field
 
 from ._backends import Step, StoredSecret, Summary
 
-__all__ = ["BlockingBackend", "ThreadedBackend", "run_unattended"]
-
 T = TypeVar("T")
 
 # a keyring that waits for a person must not take threads from others

@@ -6,8 +6,6 @@ from sideband.ops import OpContext, Reconciled, Recorded, Undo, UndoStep
 
 from ._state import secrets_of
 
-__all__ = ["plan_undo", "reconcile_change", "reconcile_delete"]
-
 
 async def reconcile_change(recorded: Recorded, ctx: OpContext) -> Reconciled | None:
     """Whether a secret was stored: it says itself which effect stored it."""

@@ -30,8 +30,6 @@ from ._files import read_private
 from ._models import SecretSetParams
 from ._vault_client import VaultClient
 
-__all__ = ["VaultBackend", "find_token"]
-
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}\Z")
 _MOST_LISTED = 1000
 _LARGEST_TOKEN_FILE = 64 * 1024

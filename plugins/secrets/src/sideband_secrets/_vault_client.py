@@ -26,8 +26,6 @@ from ._errors import (
 if TYPE_CHECKING:
     from httpx import AsyncClient
 
-__all__ = ["VaultClient"]
-
 _LARGEST_ANSWER = 1024 * 1024
 _NO_ROUTE = "no handler for route"
 

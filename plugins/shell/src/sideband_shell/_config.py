@@ -8,8 +8,6 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from ._variables import check_variable
 
-__all__ = ["Config"]
-
 _KIBIBYTE = 1024
 _MEBIBYTE = 1024 * _KIBIBYTE
 _PATH = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin")

@@ -22,21 +22,6 @@ from __future__ import annotations
 from sideband.exit_codes import ExitCode
 from sideband.ops import OpFailed
 
-__all__ = [
-    "ShellArguments",
-    "ShellDenied",
-    "ShellEnvironment",
-    "ShellError",
-    "ShellFolder",
-    "ShellIsolation",
-    "ShellMissing",
-    "ShellNotExecutable",
-    "ShellOutput",
-    "ShellPlace",
-    "ShellStart",
-    "ShellTimeout",
-]
-
 
 class ShellError(OpFailed):
     """A command was not run, or did not end well."""

@@ -7,8 +7,6 @@ from collections.abc import Callable
 
 from attrs import define, field
 
-__all__ = ["KeptOutput", "Printed"]
-
 # What is left out next to what is kept, so that a secret that lies across is found. No longer one is.
 _MARGIN = 4_096
 

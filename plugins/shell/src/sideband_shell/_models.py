@@ -13,8 +13,6 @@ from ._programs import check_binary
 from ._scope import ShellScope, scopes_of
 from ._variables import check_variable
 
-__all__ = ["ShellRunParams", "ShellRunResult"]
-
 _MOST_ARGUMENTS = 10_000
 _LONGEST_INPUT = 8 * 1024 * 1024
 

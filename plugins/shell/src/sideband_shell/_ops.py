@@ -12,8 +12,6 @@ from ._running import run_program
 from ._scope import ShellScope
 from ._undo import undo_run
 
-__all__ = ["run"]
-
 # The longest time of a command, and what it takes to start and end it.
 _MOST_SECONDS = 86_400.0 + 60.0
 

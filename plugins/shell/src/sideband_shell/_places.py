@@ -16,8 +16,6 @@ from attrs import frozen
 
 from ._errors import ShellFolder, ShellPlace
 
-__all__ = ["PRIVATE", "Grounds", "check_place", "find_places", "places_of"]
-
 PRIVATE = Path("/tmp")  # noqa: S108  the command's own, whatever is there outside
 _LONGEST = 4_096
 _LOGICAL = re.compile(r"(?!\.\.?(/|\Z))[^/\x00]+(/(?!\.\.?(/|\Z))[^/\x00]+)*\Z")

@@ -11,8 +11,6 @@ from ._models import ShellRunParams
 from ._places import PRIVATE
 from ._program_request import resolve_program, seconds_of
 
-__all__ = ["preview_run"]
-
 
 async def preview_run(params: ShellRunParams, ctx: OpContext) -> str:
     """What `shell.run` would do."""

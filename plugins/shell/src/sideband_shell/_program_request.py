@@ -15,8 +15,6 @@ from ._places import Grounds, find_places
 from ._programs import ShellProgram, find_program, safe_folders
 from ._variables import environment_of
 
-__all__ = ["check_egress", "check_size", "program_request", "resolve_program", "seconds_of"]
-
 # The kernel takes 128 KiB as one argument, and a quarter of the stack for all of them and the environment.
 _LONGEST_ARGUMENT = 128 * 1024 - 1
 _LONGEST_VECTOR = 1024 * 1024

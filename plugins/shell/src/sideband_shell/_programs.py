@@ -13,8 +13,6 @@ from attrs import frozen
 from ._errors import ShellDenied, ShellMissing, ShellNotExecutable
 from ._scope import runs_code
 
-__all__ = ["ShellProgram", "check_binary", "find_program", "safe_folders"]
-
 _NAME = re.compile(r"[A-Za-z0-9_\[][A-Za-z0-9_.+@\[-]{0,127}\Z")
 # The system takes no longer path, and resolving one takes time by the square of its length.
 _LONGEST = 4_096

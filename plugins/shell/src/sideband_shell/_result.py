@@ -10,8 +10,6 @@ from sideband.ops import EgressRefused, OpContext
 from ._kept_output import KeptOutput
 from ._models import ShellRunResult
 
-__all__ = ["result_of"]
-
 
 def result_of(
     stdout: KeptOutput, stderr: KeptOutput, code: int | None, duration: float, ctx: OpContext

@@ -21,8 +21,6 @@ from ._program_request import check_egress, check_size, program_request, resolve
 from ._result import result_of
 from ._variables import refuse_variables
 
-__all__ = ["run_program"]
-
 _PIECE = 65_536
 _SECONDS_BETWEEN_PROGRESS = 0.25
 # What is still in the pipes when all has ended is read, but nobody is waited for who holds them open elsewhere.

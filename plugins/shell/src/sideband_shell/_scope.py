@@ -13,8 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 import attrs
 from sideband.ops import CapabilityInvalid, Scope
 
-__all__ = ["NO_OPTIONS", "ShellScope", "runs_code", "scopes_of"]
-
 NO_OPTIONS = "none"
 _NOTHING = "none/"  # no place and no variable is called so
 

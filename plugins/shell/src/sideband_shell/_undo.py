@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from sideband.ops import OpContext, Recorded, Undo
 
-__all__ = ["undo_run"]
-
 
 async def undo_run(recorded: Recorded, ctx: OpContext) -> Undo:  # noqa: ARG001  nothing of it helps
     """Say that nothing of it can be taken back."""

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 
 from ._errors import ShellEnvironment
 
-__all__ = ["check_variable", "environment_of", "refuse_variables"]
-
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}\Z")
 
 # They decide which code runs or where a program looks for its own settings; whatever the grant says, they are ours.

@@ -26,8 +26,6 @@ from ._shape_factories import (
     union,
 )
 
-__all__ = ["AnnotationReader", "literal_value"]
-
 _MAXIMUM_DEPTH = 24
 _MAXIMUM_NODES = 400
 _MAXIMUM_QUOTED = 2_000

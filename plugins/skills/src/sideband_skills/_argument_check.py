@@ -13,8 +13,6 @@ from sideband.suggestions import did_you_mean
 from ._problems import shown
 from ._shape import Shape
 
-__all__ = ["ArgumentCheck"]
-
 
 @define
 class ArgumentCheck:

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 
 from attrs import Factory, frozen
 
-__all__ = ["Docstring", "read_docstring"]
-
 _PARAMETERS = frozenset({"args", "arguments", "keyword arguments", "parameters", "params"})
 _SECTIONS = _PARAMETERS | {"example", "examples", "note", "notes", "raises", "return", "returns", "yields"}
 _GOOGLE_HEAD = re.compile(r"(?P<name>[A-Za-z ]+):\s*\Z")

@@ -21,8 +21,6 @@ from ._tool_discovery import Module, find_tools, read_modules
 if TYPE_CHECKING:
     from sideband.ops import OpFamily
 
-__all__ = ["FolderLoader"]
-
 _MAXIMUM_DEPTH = 4
 _NO_SKILLS = frozenset({"__pycache__", "node_modules"})
 

@@ -10,8 +10,6 @@ from attrs import Factory, define, frozen
 from ._problems import Problems, shown
 from ._yaml import NotYaml, read_yaml
 
-__all__ = ["SkillDocument", "read_document", "read_mapping"]
-
 _MAXIMUM_FRONTMATTER = 64 << 10
 _FENCE = re.compile(r"-{3,}[ \t]*\Z")
 _END = re.compile(r"(-{3,}|\.{3})[ \t]*\Z")

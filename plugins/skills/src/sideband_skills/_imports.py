@@ -10,8 +10,6 @@ from attrs import Factory, define
 
 from ._skill_names import NAME_PART
 
-__all__ = ["DISPATCH", "SDK_MODULE", "SDK_NAMES", "Names", "parse_module", "read_names"]
-
 SDK_MODULE = "sideband.skill"
 # what the module `sideband.skill` has besides op families
 SDK_NAMES = frozenset({"OpError", "annotations", "capabilities", "dispatch", "tool"})

@@ -20,8 +20,6 @@ from ._tool_discovery import Module
 if TYPE_CHECKING:
     from sideband.ops import OpFamily, OpSpec
 
-__all__ = ["lint"]
-
 _HTTP, _SHELL = "`http`", "`shell`"
 _CLOSED: Mapping[str, str] = {
     "aiohttp": _HTTP,

@@ -18,8 +18,6 @@ from ._problems import Problems, shown
 from ._skill_files import read_text
 from ._skill_names import FORMAT_NAME, MAXIMUM_MODEL_NAME, key_of
 
-__all__ = ["Manifest", "manifest_file", "read_manifest"]
-
 _FORMAT_KEYS = frozenset({"name", "description", "license", "compatibility", "metadata", "allowed-tools"})
 _OWN_KEYS = frozenset({"capabilities", "connections", "isolation", "memory", "timeout"})
 _AGENTOS_KEYS = frozenset(

@@ -7,8 +7,6 @@ from reprlib import Repr
 from attrs import Factory, define
 from sideband.loading import SkillProblem
 
-__all__ = ["Problems", "shown"]
-
 
 @define
 class Problems:

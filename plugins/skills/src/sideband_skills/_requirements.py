@@ -17,8 +17,6 @@ from ._problems import Problems, shown
 from ._script_blocks import ScriptBlock, find_blocks
 from ._tool_discovery import Module
 
-__all__ = ["Requirements", "read_requirements"]
-
 _KEYS = ("dependencies", "requires-python", "tool")
 # The parser takes time by the cube of the length for keys of thousands of parts: a second here, a minute at four times.
 _MAXIMUM_BLOCK = 16 << 10

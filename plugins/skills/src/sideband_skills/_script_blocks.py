@@ -7,8 +7,6 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
-__all__ = ["ScriptBlock", "find_blocks"]
-
 _OPENING = re.compile(r"# /// (?P<kind>[a-zA-Z0-9-]+)")
 _CLOSING = "# ///"
 

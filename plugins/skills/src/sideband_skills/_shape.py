@@ -7,8 +7,6 @@ from typing import Any
 
 from attrs import field, frozen
 
-__all__ = ["Member", "Shape"]
-
 
 @frozen
 class Shape:

@@ -31,22 +31,6 @@ from ._value_types import (
     union_type,
 )
 
-__all__ = [
-    "ANYTHING",
-    "KNOWN",
-    "NOTHING",
-    "OBJECT",
-    "SAME",
-    "array",
-    "choice",
-    "described",
-    "distinct",
-    "fixed",
-    "mapping",
-    "structure",
-    "union",
-]
-
 
 def _simple(schema: Mapping[str, Any], known: Any, plain: str = "") -> Shape:
     return Shape(schema, lambda: known, plain)

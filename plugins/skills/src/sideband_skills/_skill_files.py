@@ -11,8 +11,6 @@ from attrs import frozen
 
 from ._problems import Problems, shown
 
-__all__ = ["SkillFiles", "list_files", "read_text"]
-
 _MAXIMUM_FILE = 16 << 20
 _MAXIMUM_TOTAL = 64 << 20
 _MAXIMUM_FILES = 5_000

@@ -6,8 +6,6 @@ import hashlib
 import re
 import unicodedata
 
-__all__ = ["FORMAT_NAME", "MAXIMUM_MODEL_NAME", "NAME_PART", "key_of"]
-
 MAXIMUM_MODEL_NAME = 64
 NAME_PART = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
 FORMAT_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*\Z")

@@ -21,8 +21,6 @@ from ._shape_factories import described, structure
 from ._skill_files import read_text
 from ._skill_names import MAXIMUM_MODEL_NAME, NAME_PART
 
-__all__ = ["Module", "Tools", "find_tools", "read_modules"]
-
 _AGENTOS_MARKS = frozenset({"connection", "provides", "returns", "timeout"})
 _AGENTOS_TIMEOUT = 30.0
 _MAXIMUM_SIGNATURE = 400

@@ -16,30 +16,6 @@ from typing_extensions import TypedDict  # pydantic needs this one before Python
 
 from ._shape import Member, Shape
 
-__all__ = [
-    "Anything",
-    "Array",
-    "Binary",
-    "Boolean",
-    "Date",
-    "DateTime",
-    "DecimalText",
-    "Integer",
-    "Nothing",
-    "Number",
-    "Object",
-    "Text",
-    "Time",
-    "UuidText",
-    "array_type",
-    "choice_type",
-    "distinct_type",
-    "fixed_type",
-    "mapping_type",
-    "structure_type",
-    "union_type",
-]
-
 _MAXIMUM_DEPTH = 64
 
 

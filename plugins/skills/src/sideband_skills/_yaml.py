@@ -10,8 +10,6 @@ from typing import Any
 
 from attrs import Factory, define
 
-__all__ = ["NotYaml", "read_yaml"]
-
 _MAXIMUM_NODES = 10_000
 _MAXIMUM_DEPTH = 16
 

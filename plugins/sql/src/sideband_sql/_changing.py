@@ -12,8 +12,6 @@ from ._models import (
 )
 from ._protocols import Bindings, DatabaseSession
 
-__all__ = ["execute_in", "execute_many_in", "rows_text", "transaction_in"]
-
 
 def execute_in(session: DatabaseSession, *, params: ExecuteParams) -> ExecuteResult:
     """One statement."""

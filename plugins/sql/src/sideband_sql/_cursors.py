@@ -12,8 +12,6 @@ from ._errors import SqlCursorMissing
 from ._limits import Taker
 from ._protocols import DatabaseSession
 
-__all__ = ["Cursor", "Cursors"]
-
 
 @define(eq=False)
 class Cursor:

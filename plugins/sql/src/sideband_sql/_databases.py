@@ -20,8 +20,6 @@ from ._models import SqlScope
 from ._paths import DatabaseTarget, locate
 from ._protocols import DatabaseSession, Inverse
 
-__all__ = ["Databases"]
-
 T = TypeVar("T")
 
 _SECONDS_BETWEEN_INTERRUPTS = 0.02

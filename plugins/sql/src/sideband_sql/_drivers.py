@@ -9,8 +9,6 @@ from ._errors import SqlDriver, SqlEngineOff
 from ._paths import DatabaseTarget
 from ._protocols import DatabaseDriver
 
-__all__ = ["driver_for"]
-
 
 def driver_for(target: DatabaseTarget, config: Config) -> DatabaseDriver:
     """Return the driver of the target's engine: by the name of the file, never by what is in it.

@@ -25,25 +25,6 @@ from __future__ import annotations
 
 from sideband.ops import OpFailed
 
-__all__ = [
-    "SqlBusy",
-    "SqlConflict",
-    "SqlConstraint",
-    "SqlCorrupt",
-    "SqlCursorMissing",
-    "SqlDenied",
-    "SqlDriver",
-    "SqlEngineOff",
-    "SqlError",
-    "SqlMissing",
-    "SqlReadonly",
-    "SqlStorage",
-    "SqlSyntax",
-    "SqlTimeout",
-    "SqlTooLarge",
-    "SqlValue",
-]
-
 
 class SqlError(OpFailed):
     """A statement failed, or its database could not be opened."""

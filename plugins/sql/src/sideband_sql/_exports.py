@@ -12,8 +12,6 @@ from typing import Any, Literal
 from ._limits import size_of
 from ._protocols import QueryAnswer
 
-__all__ = ["write_rows"]
-
 _PIECE = 256 * 1024
 
 

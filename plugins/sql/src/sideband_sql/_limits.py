@@ -12,8 +12,6 @@ from ._config import Config
 from ._errors import SqlSyntax, SqlTooLarge, SqlValue
 from ._protocols import QueryAnswer
 
-__all__ = ["Taker", "check_columns", "size_of", "take_all"]
-
 _BYTES_OF_A_NUMBER = 8
 
 Row = dict[str, Any]

@@ -12,29 +12,6 @@ from sideband.ops import OpParams, Scope
 
 from ._paths import check_database_name, scope_path
 
-__all__ = [
-    "CloseParams",
-    "ExecuteManyParams",
-    "ExecuteManyResult",
-    "ExecuteParams",
-    "ExecuteResult",
-    "ExportParams",
-    "ExportResult",
-    "FetchParams",
-    "FetchResult",
-    "OpenParams",
-    "OpenResult",
-    "QueryParams",
-    "QueryResult",
-    "RevertParams",
-    "RevertResult",
-    "SqlScope",
-    "Statement",
-    "TransactionParams",
-    "TransactionResult",
-    "Value",
-]
-
 _ALIAS = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}\Z")
 
 Value = None | bool | int | FiniteFloat | str | bytes

@@ -39,8 +39,6 @@ from ._preview import preview
 from ._protocols import DatabaseSession
 from ._undo import reconcile, undo
 
-__all__ = ["close", "execute", "executemany", "export", "fetch", "open_", "query", "revert", "transaction"]
-
 _LARGEST_CHANGES = 128 * 1024 * 1024
 
 

@@ -19,8 +19,6 @@ from sideband.state import open_beneath
 
 from ._errors import SqlDenied, SqlMissing, SqlStorage
 
-__all__ = ["DatabaseTarget", "check_database_name", "check_plain", "locate", "pinned", "scope_path"]
-
 _LOGICAL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}\Z")
 # The system takes no longer path, and resolving one takes time by the square of its length.
 _LONGEST = 4_096

@@ -10,8 +10,6 @@ from ._errors import SqlError, SqlMissing
 from ._models import ExecuteManyParams, ExecuteParams, TransactionParams
 from ._protocols import DatabaseSession
 
-__all__ = ["preview"]
-
 
 async def preview(params: ExecuteParams | ExecuteManyParams | TransactionParams, ctx: OpContext) -> str:
     """Make the change in a transaction that is rolled back, and say how many rows it would affect.

@@ -15,8 +15,6 @@ from attrs import frozen
 from ._config import Config
 from ._paths import DatabaseTarget
 
-__all__ = ["Bindings", "Changed", "DatabaseDriver", "DatabaseSession", "Inverse", "QueryAnswer"]
-
 Bindings = Mapping[str, Any] | Sequence[Any]
 
 

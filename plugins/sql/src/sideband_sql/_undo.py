@@ -8,8 +8,6 @@ from ._changing import rows_text
 from ._databases import Databases
 from ._errors import SqlMissing
 
-__all__ = ["reconcile", "undo"]
-
 
 async def reconcile(recorded: Recorded, ctx: OpContext) -> Reconciled | None:
     """Look for the note that is committed with each change, in databases that are the host's own."""

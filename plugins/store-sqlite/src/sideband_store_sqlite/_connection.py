@@ -15,8 +15,6 @@ from typing import TypeVar, TypeVarTuple
 from attrs import define, field
 from sideband import StoreError
 
-__all__ = ["Connection", "TransactionState"]
-
 _Result = TypeVar("_Result")
 _Arguments = TypeVarTuple("_Arguments")
 

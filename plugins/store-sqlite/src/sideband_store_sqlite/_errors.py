@@ -15,8 +15,6 @@ from pathlib import Path
 
 from sideband import StoreError
 
-__all__ = ["StoreBusy", "StoreDamaged", "StoreForeign", "StoreUnwritable", "ValueNotStorable"]
-
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _UNWRITABLE = {
     sqlite3.SQLITE_FULL: "free some space on that disk, and try again",

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from ._errors import StoreForeign, StoreUnwritable
 
-__all__ = ["connect"]
-
 # "SBST" as four bytes: what `file` and SQLite call the application id.
 _APPLICATION = 0x53425354
 _VERSION = 1

@@ -12,16 +12,6 @@ from sideband.store import Document, Record
 
 from ._errors import ValueNotStorable
 
-__all__ = [
-    "append_records",
-    "delete_document",
-    "delete_stream",
-    "get_document",
-    "list_keys",
-    "put_document",
-    "read_records",
-]
-
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 _LAST_CHARACTER = "\U0010ffff"
 

@@ -27,8 +27,6 @@ from ._statements import (
     read_records,
 )
 
-__all__ = ["SqliteStore", "open_sqlite"]
-
 _Result = TypeVar("_Result")
 _Arguments = TypeVarTuple("_Arguments")
 # How long a thread may wait inside SQLite, where it can't be cancelled. Longer waits are made of such short ones.

@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from sideband import SidebandError
 from sideband.suggestions import did_you_mean
 
-__all__ = ["SkillFileUnreadable", "SkillUnknown", "ToolsError"]
-
 _MOST_NAMED = 20
 
 

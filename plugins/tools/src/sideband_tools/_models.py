@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["OutputParams", "SkillParams", "SubagentParams"]
-
 _MOST_CHARACTERS = 16_000
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-__all__ = ["Match", "excerpt", "search"]
-
 _AROUND = 100
 _LONGEST = 400
 _LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}

@@ -11,8 +11,6 @@ from sideband.tools import ToolContext, tool
 from ._models import OutputParams
 from ._output_search import excerpt, search
 
-__all__ = ["output"]
-
 _MOST_MATCHES = 30
 
 

@@ -12,8 +12,6 @@ from sideband.state import open_beneath
 
 from ._errors import SkillFileUnreadable
 
-__all__ = ["list_files", "read_text"]
-
 _LARGEST = 100_000
 _MOST_FILES = 200
 _MOST_LOOKED_AT = 2_000

@@ -14,8 +14,6 @@ from ._errors import SkillUnknown
 from ._models import SkillParams
 from ._skill_files import list_files, read_text
 
-__all__ = ["skill"]
-
 
 @tool("skill", level=Level.SAFE, read_only=True)
 async def skill(params: SkillParams, ctx: ToolContext) -> str:

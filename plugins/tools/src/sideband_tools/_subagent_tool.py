@@ -7,8 +7,6 @@ from sideband.tools import ToolContext, ToolOutput, tool
 
 from ._models import SubagentParams
 
-__all__ = ["subagent"]
-
 _SECONDS = 3_600.0
 
 

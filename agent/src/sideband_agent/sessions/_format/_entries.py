@@ -13,29 +13,6 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 from sideband.messages import Message, UserMessage
 
-__all__ = [
-    "TIME",
-    "BranchSummaryEntry",
-    "ChannelEntry",
-    "CompactionEntry",
-    "CustomEntry",
-    "CustomMessageEntry",
-    "Entry",
-    "ForeignEntry",
-    "LabelEntry",
-    "LeafEntry",
-    "MessageEntry",
-    "ModelEntry",
-    "NameEntry",
-    "RunEntry",
-    "RunState",
-    "ThinkingEntry",
-    "entry_of",
-    "new_id",
-    "now",
-    "record_of",
-]
-
 RunState = Literal["started", "completed", "aborted", "failed", "parked"]
 """What an entry says of a run: it has begun, or how it ended."""
 

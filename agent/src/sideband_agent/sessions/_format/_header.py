@@ -11,8 +11,6 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from .._errors import SessionTooNew
 
-__all__ = ["VERSION", "SessionHeader", "header_of", "is_session_id"]
-
 VERSION: Final = 1
 """Of the format. A change that this version could not read makes it 2; what is only new is kept as it is."""
 

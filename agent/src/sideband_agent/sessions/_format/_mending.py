@@ -10,8 +10,6 @@ from attrs import define, field
 
 from ._entries import CompactionEntry, Entry, LabelEntry, LeafEntry, entry_of
 
-__all__ = ["EntryReader", "mended"]
-
 _REFERENCES = ("id", "parent", "target", "first_kept")
 
 

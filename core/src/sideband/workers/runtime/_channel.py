@@ -9,8 +9,6 @@ from collections.abc import Callable
 
 from ._codec import LineBuffer
 
-__all__ = ["HostChannel"]
-
 _CHUNK = 65_536
 _CROWDED = 1 << 20
 

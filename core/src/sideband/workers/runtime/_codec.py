@@ -12,8 +12,6 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-__all__ = ["MAX_FRAME", "MAX_NESTING", "MAX_VALUES", "BadFrame", "LineBuffer", "Unsendable", "decode", "encode"]
-
 MAX_FRAME = 16 * 1024 * 1024
 """Bytes of one line, with its line feed."""
 

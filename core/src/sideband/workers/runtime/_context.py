@@ -11,8 +11,6 @@ from concurrent.futures.thread import ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
 from typing import Any
 
-__all__ = ["MAX_IN_FLIGHT", "CurrentCall", "Slots", "current_call", "inherit_context"]
-
 MAX_IN_FLIGHT = 32
 """Dispatches of one call that wait for an answer at once; the host refuses more, so further ones wait here."""
 

@@ -12,8 +12,6 @@ from ._codec import Unsendable, encode
 from ._context import CurrentCall
 from ._errors import OpError
 
-__all__ = ["Dispatches"]
-
 
 class Dispatches:
     """All dispatches of one worker. Skills may use it from any thread that runs an event loop.

@@ -13,8 +13,6 @@ import reprlib
 from types import TracebackType
 from typing import Any
 
-__all__ = ["NoWorker", "OpError", "SkillRefusal", "describe", "failure"]
-
 _MAX_MESSAGE = 4_000
 _FIRST_FRAMES = 5
 _LAST_FRAMES = 25

@@ -13,8 +13,6 @@ from typing import Any
 
 from ._errors import SkillRefusal
 
-__all__ = ["Modules"]
-
 Function = Callable[..., Coroutine[Any, Any, Any]]
 
 

@@ -8,8 +8,6 @@ from collections.abc import Callable
 
 from ._context import current_call
 
-__all__ = ["MAX_LINE", "Output", "OutputAllowance", "left_out"]
-
 MAX_LINE = 65_536
 """Characters of one log line. A longer one is left out, whole: in a part of it, half a secret would go unrecognised."""
 

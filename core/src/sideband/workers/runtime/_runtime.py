@@ -19,8 +19,6 @@ from ._errors import NoWorker, SkillRefusal, describe, failure
 from ._modules import Modules
 from ._output import Output, OutputAllowance
 
-__all__ = ["PROTOCOL", "Runtime", "running", "serve"]
-
 PROTOCOL = 1
 """The version of the wire that this runtime speaks."""
 

@@ -12,9 +12,6 @@ from .._terminal._words import describe_arguments, describe_duration, fitted, on
 if TYPE_CHECKING:
     from sideband import hooks
 
-__all__ = ["Activity", "Sink"]
-
-
 _LONGEST_OUTCOME = 400
 _NOT_RUN = {
     "effect.unknown": "not known",

@@ -12,8 +12,6 @@ from .._errors import AgentMissing, ModelUnconfigured
 if TYPE_CHECKING:
     from sideband import Host
 
-__all__ = ["has_agent", "require_agent", "unconfigured"]
-
 _PATIENCE = 5.0
 
 

@@ -19,8 +19,6 @@ from .._terminal._printing import notice
 if TYPE_CHECKING:
     from sideband.messages import ImagePart
 
-__all__ = ["read_files", "read_prompt"]
-
 _LARGEST_TEXT = 1 << 20
 _LARGEST_IMAGE = 10 << 20
 _PATIENCE = 2.0

@@ -12,8 +12,6 @@ from attrs import define
 if TYPE_CHECKING:
     from sideband_agent import Agent
 
-__all__ = ["Interrupts", "aborting_on_interrupt"]
-
 
 @define
 class Interrupts:

@@ -13,8 +13,6 @@ from .._terminal._clean import escape_controls
 if TYPE_CHECKING:
     from sideband.hooks import ObserveEvent
 
-__all__ = ["event_data", "print_event", "print_line"]
-
 
 def event_data(event: ObserveEvent) -> dict[str, Any]:
     """An event as data: ``event`` is the name of its hook, the rest are its attributes.

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from .._terminal._questions import Questions
 
-__all__ = ["add_agent_options", "open_agent"]
-
 _SHOWN_PROBLEMS = 5
 
 

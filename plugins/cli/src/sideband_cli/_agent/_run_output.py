@@ -13,8 +13,6 @@ from .._terminal._style import dim
 if TYPE_CHECKING:
     from sideband_agent import RunResult
 
-__all__ = ["RunOutput"]
-
 
 class RunOutput:
     """A ``Sink`` over the standard streams.

@@ -12,8 +12,6 @@ from .._terminal._words import describe_moment, describe_usage
 if TYPE_CHECKING:
     from sideband_agent import Agent, RunResult
 
-__all__ = ["describe_problem", "exit_code", "result_line", "tell_end"]
-
 
 def exit_code(result: RunResult) -> ExitCode:
     """What the command ends with: also where the run only waits, who made it wait is told."""

@@ -10,8 +10,6 @@ from typing import Any
 
 from sideband import UsageError
 
-__all__ = ["read_values"]
-
 
 def read_values(words: Iterable[str], file: str | None = None) -> dict[str, Any]:
     """The arguments that ``words`` and the JSON object in ``file`` (``-``: standard input) give; words win.

@@ -6,8 +6,6 @@ import math
 from argparse import ArgumentTypeError
 from datetime import datetime
 
-__all__ = ["count", "moment", "seconds"]
-
 
 def seconds(text: str) -> float:
     """A duration that can be waited for: more than nothing, and not for ever."""

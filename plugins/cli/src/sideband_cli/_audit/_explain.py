@@ -15,8 +15,6 @@ from ._why import RunStep, Why
 if TYPE_CHECKING:
     from ._history import SessionHistory
 
-__all__ = ["MOST_EFFECTS", "explain"]
-
 MOST_EFFECTS = 200
 """How many effects of one tool call are listed."""
 _MOST_TRIES = 100

@@ -11,8 +11,6 @@ from sideband_agent.sessions import MessageEntry, RunEntry, SessionError, Sessio
 
 from ._why import RunStep, Why
 
-__all__ = ["SessionHistory"]
-
 _MOST_SESSIONS = 50
 
 

@@ -14,19 +14,6 @@ if TYPE_CHECKING:
 
     from sideband.ledger import EffectRecord, LedgerEntry, Verification
 
-__all__ = [
-    "describe_decision",
-    "describe_effect",
-    "describe_verdict",
-    "effect_label",
-    "effects_table",
-    "entries_table",
-    "labelled",
-    "local_time",
-    "record_data",
-    "verdict_data",
-]
-
 _INDENT = 14
 _GIVERS = {
     "call": "granted by whoever made the call",

@@ -12,8 +12,6 @@ from sideband.messages import AssistantMessage, ToolCallPart, ToolResultMessage
 if TYPE_CHECKING:
     from sideband_agent.sessions import MessageEntry, RunEntry, SessionTree
 
-__all__ = ["RunStep", "Why"]
-
 
 @frozen
 class RunStep:

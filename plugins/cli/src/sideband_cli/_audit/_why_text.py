@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from ._why import Why
 
-__all__ = ["describe_why", "why_data"]
-
 _MOST_LINES = 12
 _LONGEST_TEXT = 1_200
 _MOST_ROWS = 50

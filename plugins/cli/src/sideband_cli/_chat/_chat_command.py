@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from ._frontend import ChatFrontend
 
-__all__ = ["ChatControl", "RegisteredChatCommand"]
-
 
 class ChatControl(Protocol):
     """The chat, as its chat commands see it."""

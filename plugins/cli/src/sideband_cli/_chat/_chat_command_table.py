@@ -14,8 +14,6 @@ from ._chat_command import ChatControl, RegisteredChatCommand
 if TYPE_CHECKING:
     from sideband_agent import Agent
 
-__all__ = ["ChatCommandTable", "plugin_chat_commands"]
-
 
 class ChatCommandTable:
     """Chat commands by their names. The chat's own can't be replaced; of two plugins with one name, neither gets it.

@@ -9,8 +9,6 @@ from sideband import UsageError
 if TYPE_CHECKING:
     from sideband_agent import Agent
 
-__all__ = ["entry_id"]
-
 
 def entry_id(agent: Agent, text: str) -> str:
     """Return the id of the entry that a label, or the beginning of an id, means.

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from .._terminal._questions import Ask
 
-__all__ = ["ChatFrontend"]
-
 
 class ChatFrontend(Sink, Protocol):
     """Reads what the user types, and shows what the chat says."""

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from ._frontend import ChatFrontend
 
-__all__ = ["Chat"]
-
 # Where an error's own hint speaks of a call or an option that can't be typed here.
 _HINTS = {
     "agent.busy": "wait until the agent is done, or end its run with Ctrl-C",

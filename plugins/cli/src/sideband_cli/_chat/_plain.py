@@ -15,8 +15,6 @@ from .._terminal._clean import clean
 from .._terminal._progressbar import Progressbar
 from .._terminal._questions import ask_at_terminal
 
-__all__ = ["PlainFrontend"]
-
 _PIECE = 65_536
 _LONGEST = 1 << 20
 

@@ -9,8 +9,6 @@ from .._terminal._words import describe_tokens, describe_usage_cost
 if TYPE_CHECKING:
     from sideband_agent import Agent
 
-__all__ = ["describe_context", "status_line"]
-
 
 def status_line(agent: Agent) -> str:
     """Such as ``[openai:gpt-5 · 12 % of 200k · $0.0123]``."""

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from prompt_toolkit.formatted_text import StyleAndTextTuples
     from prompt_toolkit.key_binding import KeyPressEvent
 
-__all__ = ["TerminalFrontend"]
-
 _ASKED = object()
 """What the prompt ends with when it gives way to a question."""
 _MARGIN = 1

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from sideband import Host
     from sideband.settings import LoadedSettings
 
-__all__ = ["add_host_options", "add_json_option", "load", "make_host"]
-
 
 def add_json_option(parser: ArgumentParser) -> None:
     """``--json``."""

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from sideband import Host
     from sideband.ops import OpFamily
 
-__all__ = ["load_plugins", "op_families"]
-
 
 async def load_plugins(host: Host) -> None:
     """Import and validate all plugins; the record of one that can't be used says why."""

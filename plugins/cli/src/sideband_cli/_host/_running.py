@@ -7,8 +7,6 @@ from typing import TypeVar
 
 from .._terminal._printing import notice
 
-__all__ = ["run"]
-
 T = TypeVar("T")
 
 

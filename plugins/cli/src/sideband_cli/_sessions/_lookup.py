@@ -10,8 +10,6 @@ from sideband import UsageError
 if TYPE_CHECKING:
     from sideband_agent.sessions import Sessions
 
-__all__ = ["session_meant"]
-
 
 async def session_meant(sessions: Sessions, wanted: str) -> str:
     """The session that is meant: `last` is the one that was used last in this folder, or else anywhere."""

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from sideband.messages import Message
     from sideband_agent.sessions import Entry, SessionInfo, SessionTree
 
-__all__ = ["info_data", "sessions_table", "show_session", "tree_data"]
-
 _RESULT_LINES = 10
 
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from sideband.messages import Message
     from sideband_agent.sessions import Entry, SessionTree
 
-__all__ = ["described", "tree_lines"]
-
 _SHORT = 8
 _DEEPEST = 12
 

@@ -7,8 +7,6 @@ from argparse import ArgumentParser
 from pathlib import Path
 from shlex import quote
 
-__all__ = ["add_skill_dirs", "skill_hint"]
-
 
 def add_skill_dirs(parser: ArgumentParser) -> None:
     """``--skill-dir``, as often as one likes."""

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from sideband.loading import LoadedSkills, SkillSpec
     from sideband_skill_packages import PackageSource
 
-__all__ = ["describe_packages", "find_environment", "install", "packages_data"]
-
 
 def install(arguments: Namespace) -> ExitCode:
     """Install what the named skills depend on; those that fail keep no other from being installed."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from base64 import b64encode
 from typing import Any
 
-__all__ = ["clean", "escape_controls", "json_default"]
-
 # Beside the control characters those that turn the direction of a line, and so can show it as another.
 _CONTROL = {
     code: "�"

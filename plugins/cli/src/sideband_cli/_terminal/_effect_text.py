@@ -9,8 +9,6 @@ from ._tables import format_table
 if TYPE_CHECKING:
     from sideband import CallResult, EffectReport
 
-__all__ = ["describe_effects", "effect_data", "result_data"]
-
 
 def describe_effects(effects: tuple[EffectReport, ...]) -> str:
     """The effects of a call as a table."""

@@ -10,8 +10,6 @@ from typing import Any
 from ._clean import clean, escape_controls, json_default
 from ._tables import format_table
 
-__all__ = ["notice", "print_data", "print_json", "print_result"]
-
 
 def notice(text: str) -> None:
     """Tell something beside the result."""

@@ -9,8 +9,6 @@ from typing import Any
 from ._clean import clean
 from ._printing import notice
 
-__all__ = ["Progressbar", "how_far"]
-
 
 def how_far(current: float, total: float | None) -> str:
     """``2,159,620/3,000,000``: in full, also what counts bytes."""

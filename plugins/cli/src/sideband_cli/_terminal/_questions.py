@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from sideband.loading import SkillSpec
     from sideband.ops import Grant
 
-__all__ = ["Ask", "Questions", "ask_at_terminal", "grant_all"]
-
 Ask = Callable[[str, str], Awaitable[bool]]
 """Shows a reason, asks a question below it, and tells whether the person said yes."""
 

@@ -6,8 +6,6 @@ from collections.abc import Callable
 
 from ._clean import clean
 
-__all__ = ["LineBreaker", "StreamCleaner"]
-
 
 class StreamCleaner:
     r"""Cleans text piece by piece.

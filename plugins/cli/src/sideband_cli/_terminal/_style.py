@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from typing import TextIO
 
-__all__ = ["dim", "has_colours"]
-
 
 def has_colours(stream: TextIO) -> bool:
     """Whether escape sequences mean something to whoever reads ``stream``, and are wanted."""

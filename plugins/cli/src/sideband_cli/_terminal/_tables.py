@@ -10,8 +10,6 @@ from typing import Any
 
 from ._clean import clean, json_default
 
-__all__ = ["first_sentence", "format_table", "paragraph", "terminal_width"]
-
 _NARROWEST = 8
 
 

@@ -13,18 +13,6 @@ from ._tables import terminal_width
 if TYPE_CHECKING:
     from sideband.messages import Usage
 
-__all__ = [
-    "describe_arguments",
-    "describe_cost",
-    "describe_duration",
-    "describe_moment",
-    "describe_tokens",
-    "describe_usage",
-    "describe_usage_cost",
-    "fitted",
-    "one_line",
-]
-
 _LONGEST_VALUE = 60
 
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from sideband import EffectReport
     from sideband.broker import PlannedStep, UndoneStep, UndoPlan
 
-__all__ = ["describe_chain", "describe_gone", "describe_plan", "undo_data"]
-
 _STATES = {
     None: "",
     "done": " (done already)",

@@ -6,8 +6,6 @@ from pathlib import Path
 
 from sideband.ledger import EffectRecord, query
 
-__all__ = ["chain_of", "takers_back", "takes_back"]
-
 _MOST_STEPS = 200
 _MOST_TRIES = 20
 _LONGEST_CHAIN = 100

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from sideband.ops import OpFailed
 
-__all__ = ["ServiceFailed"]
-
 
 class ServiceFailed(OpFailed, ConnectionError):
     """The demo's service ended before it said where it is."""

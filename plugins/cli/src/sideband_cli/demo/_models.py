@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["DemoAddress", "ServiceParams"]
-
 
 class ServiceParams(BaseModel):
     """Parameters of ``demo.service``: none."""

@@ -7,8 +7,6 @@ from sideband.ops import Level, OpContext, op
 from ._models import DemoAddress, ServiceParams
 from ._state import CREDENTIAL
 
-__all__ = ["service"]
-
 
 @op("demo.service", requires="demo", level=Level.MONITORED)
 async def service(params: ServiceParams, ctx: OpContext) -> DemoAddress:  # noqa: ARG001  it takes none

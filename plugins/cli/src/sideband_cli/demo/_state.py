@@ -16,8 +16,6 @@ from sideband.plugins import PluginContext
 
 from ._errors import ServiceFailed
 
-__all__ = ["CREDENTIAL", "DemoService"]
-
 CREDENTIAL = "sideband-demo"
 _SERVICE = Path(__file__).with_name("_service.py")
 

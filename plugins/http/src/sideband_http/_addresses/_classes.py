@@ -13,19 +13,6 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 
 from attrs import frozen
 
-__all__ = [
-    "BLOCKS",
-    "FORBIDDEN",
-    "METADATA",
-    "Address",
-    "AddressClass",
-    "Block",
-    "classify",
-    "is_this_machine",
-    "literal",
-    "network_of",
-]
-
 Address = IPv4Address | IPv6Address
 
 

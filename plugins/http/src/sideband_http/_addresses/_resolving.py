@@ -14,8 +14,6 @@ from attrs import define, field, frozen
 
 from ._classes import Address, is_this_machine, literal
 
-__all__ = ["AddressResolver", "Lookup", "NameUnresolved", "SystemResolver"]
-
 Lookup = Callable[[str], Sequence[Any]]
 
 _SECONDS = 10.0

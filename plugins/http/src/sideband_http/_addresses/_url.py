@@ -11,8 +11,6 @@ from attrs import evolve, frozen
 
 from .._errors import UrlInvalid
 
-__all__ = ["RequestTarget", "parse_url"]
-
 _LONGEST = 16_384
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 

@@ -14,8 +14,6 @@ from .._models import MEBIBYTE
 from .._request._egress import BodySearch
 from .._response._arrival import Arrival, reading
 
-__all__ = ["download_folder", "save_body"]
-
 _FILES = "files"
 
 

@@ -26,8 +26,6 @@ from ._sending import send
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["exchange", "time_limit"]
-
 _LARGEST_HEADERS = 65_536
 # What is left of a redirect's body is read up to here, so that its connection can be used again.
 _DRAINED = 16_384

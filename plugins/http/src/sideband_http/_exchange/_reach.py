@@ -13,8 +13,6 @@ from .._scope import scope_of
 from .._transport._connections import HttpConnections
 from .._transport._interface import Peer
 
-__all__ = ["peers_of"]
-
 # More would only be tried if all of these did not answer.
 _MOST_PEERS = 8
 

@@ -7,8 +7,6 @@ from attrs import evolve
 from .._errors import RedirectRefused
 from .._request._plan import Hop
 
-__all__ = ["next_hop"]
-
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _ABOUT_THE_BODY = ("content-type", "content-encoding", "content-language", "content-location")
 

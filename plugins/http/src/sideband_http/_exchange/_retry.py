@@ -16,8 +16,6 @@ from .._errors import HttpError, HttpTimeout, ProtocolFailed
 from .._models import Response, SessionRequestParams, UrlParams
 from .._request._plan import IDEMPOTENT
 
-__all__ = ["RequestRetry", "is_repeatable", "retry_after"]
-
 _BUSY = frozenset({429, 502, 503, 504})
 _LONGEST_DELAY = 120.0
 

@@ -13,8 +13,6 @@ from .._transport._interface import Peer
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["send"]
-
 # Seconds until the next address of a name is tried, where there is one.
 _NEXT_PEER = 3.0
 

@@ -15,8 +15,6 @@ from .._request._plan import RequestPlan
 from .._transport._connections import HttpConnections
 from ._retry import RequestRetry
 
-__all__ = ["HttpSessions", "OpenSession"]
-
 
 @define(eq=False)
 class OpenSession:

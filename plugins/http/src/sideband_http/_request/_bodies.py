@@ -8,8 +8,6 @@ from contextlib import asynccontextmanager
 from attrs import frozen
 from sideband.blobs import Blob, BlobStore
 
-__all__ = ["BlobBody", "Body", "size_of"]
-
 
 @frozen
 class BlobBody:

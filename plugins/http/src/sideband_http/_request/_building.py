@@ -16,8 +16,6 @@ from ._plan import Hop, RequestPlan
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["build_request", "first_hop"]
-
 
 async def first_hop(plan: RequestPlan, ctx: OpContext) -> Hop:
     """The request before any redirect, with its headers checked and its credential resolved.

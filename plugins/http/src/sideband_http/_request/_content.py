@@ -14,8 +14,6 @@ from .._addresses._url import RequestTarget
 from .._models import BodyParams, Fetch, Scalar, SessionRequestParams
 from ._bodies import BlobBody, Body
 
-__all__ = ["body_of", "pairs_of", "target_of"]
-
 
 def target_of(target: RequestTarget, params: Fetch, ctx: OpContext) -> RequestTarget:
     """Where a request goes, with the pairs for its query.

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["CookieJar", "cookie_header", "parse_cookie_header"]
-
 _MOST = 300
 _MOST_AT_ONCE = 100
 _LARGEST = 4_096

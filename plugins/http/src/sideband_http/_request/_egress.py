@@ -13,8 +13,6 @@ from sideband.ops import EgressRefused, OpContext
 from .._addresses._url import RequestTarget
 from ._bodies import BlobBody, Body
 
-__all__ = ["BodySearch", "check_body", "check_headers_leaving", "check_stream", "check_url"]
-
 # Searching this much takes less time than handing it to a thread.
 _SEARCHED_AT_ONCE = 262_144
 # The longest secret has 64 KiB, and three times that percent-encoded.

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping
 
 from .._errors import HeaderRefused
 
-__all__ = ["check_cookies", "check_credential_headers", "check_headers"]
-
 _MOST = 100
 _LARGEST = 32_768
 

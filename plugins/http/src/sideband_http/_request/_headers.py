@@ -11,8 +11,6 @@ from .._errors import HeaderRefused
 from .._response._decoding import ACCEPTED_ENCODINGS
 from ._header_rules import check_credential_headers
 
-__all__ = ["credential_headers", "headers_of", "with_idempotency_key"]
-
 _KEY_HEADER = "idempotency-key"
 
 

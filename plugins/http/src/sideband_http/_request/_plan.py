@@ -13,8 +13,6 @@ from ._bodies import Body
 from ._content import body_of, target_of
 from ._headers import with_idempotency_key
 
-__all__ = ["IDEMPOTENT", "Hop", "RequestPlan", "plan_of"]
-
 IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE"})
 
 

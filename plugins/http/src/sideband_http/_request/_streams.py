@@ -12,8 +12,6 @@ from sideband.blobs import BlobDamaged
 
 from ._bodies import BlobBody, Body
 
-__all__ = ["BytesStream", "stream_of"]
-
 _PIECE = 65_536
 
 

@@ -16,8 +16,6 @@ from ._arrival import Arrival, reading
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["blob_answer", "download_answer", "response_answer"]
-
 # A JSON text is handed out as data and as text, unless that would double something large.
 _LARGEST_JSON_TWICE = 4 * 1024 * 1024
 # Readers of the answer (the wire to a worker) take 64 levels, of which the answer itself is some.

@@ -17,8 +17,6 @@ from ._decoding import decoded
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["Arrival", "reading"]
-
 
 @frozen
 class Arrival:

@@ -7,8 +7,6 @@ from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator
 
 from .._errors import ContentInvalid, ResponseTooLarge
 
-__all__ = ["ACCEPTED_ENCODINGS", "decoded", "is_decodable"]
-
 ACCEPTED_ENCODINGS = "gzip, deflate"
 
 _GZIP = frozenset({"gzip", "x-gzip"})

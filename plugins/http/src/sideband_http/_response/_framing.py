@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["framing_problem"]
-
 _VERSIONS = frozenset({"HTTP/1.0", "HTTP/1.1", "HTTP/2"})
 _NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _LOWER_NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9a-z-]+\Z")

@@ -20,8 +20,6 @@ from yarl import URL
 from .._request._streams import BytesStream
 from ._interface import TransportOptions, peer_of
 
-__all__ = ["AiohttpTransport"]
-
 _KEPT_ALIVE_SECONDS = 15.0
 _LONGEST_LINE = 16_384
 _LARGEST_FIELD = 32_768

@@ -12,8 +12,6 @@ from ._interface import HttpTransportFactory, TransportOptions
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["TransportName", "aiohttp_transport", "httpx_transport", "transport_named"]
-
 TransportName = Literal["auto", "httpx", "aiohttp"]
 
 

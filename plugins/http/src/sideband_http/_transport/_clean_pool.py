@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import httpcore
 
-__all__ = ["CleanPool"]
-
 
 class CleanPool(httpcore.AsyncConnectionPool):
     """As httpcore's, with clean connections."""

@@ -11,8 +11,6 @@ from typing import Any
 import anyio
 import httpcore
 
-__all__ = ["ClosingStream"]
-
 
 class ClosingStream(httpcore.AsyncNetworkStream):
     """Another stream, closed if its handshake fails."""

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from ._tunnels import Tunnels
 
-__all__ = ["HttpConnections"]
-
 _CLOSE_SECONDS = 5.0
 _MOST_REACHED = 1_024
 _TransportKey = tuple[str, bool, str | None, bool]

@@ -10,8 +10,6 @@ from .._addresses._url import RequestTarget
 from .._errors import ConnectFailed, HttpTimeout, ProtocolFailed, ProxyFailed, TlsFailed, UrlInvalid
 from .._request._plan import IDEMPOTENT
 
-__all__ = ["is_about_tls", "translated"]
-
 
 @contextmanager
 def translated(method: str, target: RequestTarget, seconds: float) -> Iterator[None]:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from ._tunnels import Tunnels
 
-__all__ = ["HttpTransportFactory", "Peer", "TransportOptions", "peer_of"]
-
 _PEER = "sideband_peer"
 
 

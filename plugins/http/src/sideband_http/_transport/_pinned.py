@@ -22,8 +22,6 @@ from ._closing_stream import ClosingStream
 from ._interface import Peer, TransportOptions, peer_of
 from ._tunnels import Tunnels
 
-__all__ = ["PinnedTransport"]
-
 _KEPT_ALIVE_SECONDS = 15.0
 _HTTP2 = frozenset({"h2", "hpack", "hyperframe"})
 

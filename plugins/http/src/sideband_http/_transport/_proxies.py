@@ -15,8 +15,6 @@ from attrs import define, field, frozen
 from .._addresses._classes import Address, AddressClass, classify
 from .._addresses._url import RequestTarget, parse_url
 
-__all__ = ["Bypass", "ProxyRules", "proxy_from"]
-
 # To a proxy these are its own machine and its own link, which nobody meant.
 _NEVER_PROXIED = frozenset({AddressClass.LOOPBACK, AddressClass.LINK_LOCAL, AddressClass.METADATA})
 

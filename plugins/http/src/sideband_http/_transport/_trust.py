@@ -15,8 +15,6 @@ from sideband.ops import Credential
 
 from .._errors import AuthoritiesInvalid, ClientCertificateInvalid
 
-__all__ = ["ClientCertificate", "Trust", "Unlock", "no_secrets"]
-
 Unlock = Callable[[str, str], Awaitable[Credential]]
 """Resolves a handle for an origin."""
 

@@ -13,8 +13,6 @@ from .._addresses._resolving import AddressResolver, NameUnresolved
 from .._addresses._url import RequestTarget
 from ._trust import Trust, Unlock
 
-__all__ = ["Tunnels"]
-
 _LARGEST_ANSWER = 16_384
 _STATUS = re.compile(rb"HTTP/1\.[01] ([0-9]{3})(?: [^\r\n]*)?\r\n")
 _HEADER = re.compile(r"[!-~](?:[ -~]*[!-~])?\Z")

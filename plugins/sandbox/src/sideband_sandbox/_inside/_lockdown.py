@@ -21,20 +21,6 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-__all__ = [
-    "EXIT_CODE",
-    "LockdownFailed",
-    "apply",
-    "leave_old_root",
-    "mount",
-    "name_machine",
-    "prctl",
-    "succeed",
-    "system_call",
-    "unshare",
-    "write_file",
-]
-
 EXIT_CODE = 97
 
 _FIRST_UNKEPT_DESCRIPTOR = 4  # 0, 1, 2 and the protocol's 3 stay

@@ -30,8 +30,6 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any, NoReturn
 
-__all__ = ["main"]
-
 _CONTROL = 3
 _LONGEST_MESSAGE = 4_096
 _LONGEST_PROBLEM = 500

@@ -11,8 +11,6 @@ import os
 import struct
 from typing import Any
 
-__all__ = ["build", "mapping", "open_exactly"]
-
 _OPENAT2 = 437
 _OPEN_TREE = 428
 _MOVE_MOUNT = 429

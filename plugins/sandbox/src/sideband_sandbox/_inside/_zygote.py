@@ -26,8 +26,6 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-__all__ = ["main"]
-
 _CONTROL = 3
 _LONGEST_ORDER = 65_536
 

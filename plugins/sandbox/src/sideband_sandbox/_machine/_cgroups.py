@@ -25,8 +25,6 @@ from pathlib import Path
 from attrs import field, frozen
 from sideband.workers import WorkerLimits
 
-__all__ = ["Cgroups", "WorkerCgroup", "find_cgroups"]
-
 _CONTROLLERS = ("memory", "pids")
 _LIMITS_OF_VERSION_2 = ("memory.max", "memory.high", "pids.max", "cpu.max", "cpuset.cpus")
 _NAME = re.compile(r"sideband-([0-9]+)-[0-9a-f]+")

@@ -10,8 +10,6 @@ from attrs import frozen
 from ._landlock import MINIMUM_ABI, Landlock, landlock
 from ._tables import ARCHITECTURES, Architecture
 
-__all__ = ["Machine", "inspect_machine"]
-
 
 @frozen
 class Machine:

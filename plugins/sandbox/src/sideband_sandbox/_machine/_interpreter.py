@@ -16,8 +16,6 @@ from pathlib import Path
 import anyio
 from attrs import evolve, frozen
 
-__all__ = ["Interpreter", "ReadablePath", "inspect_interpreter", "interpreter_paths"]
-
 _SITE_FOLDERS = frozenset({"site-packages", "dist-packages"})
 
 # Libraries that the manylinux rules let a wheel link without carrying a copy, and what the C library loads by itself.

@@ -8,18 +8,6 @@ import struct
 
 from attrs import frozen
 
-__all__ = [
-    "EXECUTE",
-    "FILE_RIGHTS",
-    "MINIMUM_ABI",
-    "READ_DIRECTORY",
-    "READ_FILE",
-    "WRITABLE",
-    "WRITE_FILE",
-    "Landlock",
-    "landlock",
-]
-
 MINIMUM_ABI = 3  # the first that covers truncation; below it a file could be emptied
 
 EXECUTE = 1 << 0

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import anyio
 
-__all__ = ["fresh_uid", "pid_of", "wait_for_end"]
-
 # No known allocator of user ids hands these out (the kernel's range for them ends at 2³² - 2).
 _FIRST_UID = 0x70000000
 _UID_COUNT = 0x0FFFFFFE

@@ -18,8 +18,6 @@ from attrs import frozen
 
 from ._tables import Architecture
 
-__all__ = ["ALLOW", "KILL", "OWN_PID", "Check", "Rule", "SeccompFilter", "assemble", "refuse"]
-
 ALLOW = 0x7FFF0000
 KILL = 0x80000000
 OWN_PID = "own pid"

@@ -9,8 +9,6 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
-__all__ = ["AARCH64", "ARCHITECTURES", "X86_64", "Architecture"]
-
 
 @frozen(eq=False)
 class Architecture:

@@ -8,8 +8,6 @@ import shutil
 import tempfile
 from pathlib import Path
 
-__all__ = ["make_folder", "remove_leftovers"]
-
 
 def make_folder(prefix: str) -> Path:
     """A new folder of this host, that only its user can read."""

@@ -14,8 +14,6 @@ from functools import cache
 from .._machine._seccomp import ALLOW, Check, Rule, SeccompFilter, assemble, refuse
 from .._machine._tables import Architecture
 
-__all__ = ["NUMBERS", "program_filter"]
-
 # Name, number on x86-64, number on aarch64; a dash where there is no such call.
 _TABLE = """
     mount 165 40            umount2 166 39          pivot_root 155 41       chroot 161 51

@@ -18,8 +18,6 @@ from ._plan import ProgramVariant, program_plan
 from ._probe import ProgramGround, prove_programs
 from ._process import PREFIX, IsolatedProgram, start_program, temporary_folder
 
-__all__ = ["ProgramLauncher"]
-
 _TEMPORARY = Path("/tmp")  # noqa: S108 - the command's own, wherever that is
 
 

@@ -16,8 +16,6 @@ from .._machine._inspection import Machine
 from .._machine._landlock import EXECUTE, FILE_RIGHTS, READ_DIRECTORY, READ_FILE, WRITABLE, WRITE_FILE, Landlock
 from ._filter import program_filter
 
-__all__ = ["ProgramVariant", "program_plan"]
-
 _CLONE_NEWNET = 0x40000000
 _CLONE_OTHERS = 0x02000000 | 0x04000000 | 0x08000000 | 0x00020000 | 0x20000000  # cgroup, uts, ipc, mount, process
 

@@ -30,8 +30,6 @@ from ._filter import NUMBERS
 from ._plan import ProgramVariant, program_plan
 from ._process import IsolatedProgram, start_program, temporary_folder
 
-__all__ = ["ProgramGround", "interpreter_places", "prove_programs"]
-
 _SECONDS = 30.0
 _LONGEST_REPORT = 1 << 20
 _PROCESSES = 16

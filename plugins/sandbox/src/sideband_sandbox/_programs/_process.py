@@ -26,8 +26,6 @@ from .._machine._cgroups import Cgroups, WorkerCgroup
 from .._machine._processes import pid_of, wait_for_end
 from .._machine._temporary import make_folder
 
-__all__ = ["PREFIX", "IsolatedProgram", "start_program", "temporary_folder"]
-
 _START_SECONDS = 20.0
 _END_SECONDS = 5.0
 _LONGEST_ANSWER = 4_096

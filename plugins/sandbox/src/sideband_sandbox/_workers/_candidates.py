@@ -10,8 +10,6 @@ from .._machine._inspection import Machine
 from ._plan import Variant
 from ._remedies import error_number, namespace_facts, namespace_remedy
 
-__all__ = ["candidates", "describe", "gaps", "remedy"]
-
 
 def candidates(*, as_root: bool) -> tuple[tuple[Isolation, Variant], ...]:
     """What is tried, strongest first."""

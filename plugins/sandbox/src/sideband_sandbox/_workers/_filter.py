@@ -12,8 +12,6 @@ from functools import cache
 from .._machine._seccomp import ALLOW, OWN_PID, Check, Rule, SeccompFilter, assemble, refuse
 from .._machine._tables import Architecture
 
-__all__ = ["worker_filter"]
-
 _ALWAYS = """
     read readv pread64 preadv write writev pwrite64 pwritev close close_range lseek
     stat lstat fstat newfstatat statx access faccessat faccessat2 readlink readlinkat

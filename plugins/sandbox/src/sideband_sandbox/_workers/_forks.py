@@ -30,8 +30,6 @@ from .._inside import LOCKDOWN, ZYGOTE, Plan
 from .._machine._cgroups import Cgroups, WorkerCgroup
 from .._machine._processes import pid_of, wait_for_end
 
-__all__ = ["ForkedWorker", "Zygote"]
-
 _RUNTIME = Path(runtime_files()["sideband/workers/runtime/__init__.py"]).parent
 
 # Without the first, threads of a C library that makes an arena for each would soon fill the address space.

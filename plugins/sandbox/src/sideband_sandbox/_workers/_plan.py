@@ -19,17 +19,6 @@ from .._machine._landlock import READ_DIRECTORY, READ_FILE, Landlock
 from .._machine._tables import Architecture
 from ._filter import worker_filter
 
-__all__ = [
-    "Ground",
-    "Variant",
-    "open_to_everyone",
-    "own_folders",
-    "unconfined_plan",
-    "worker_orders",
-    "worker_plan",
-    "zygote_plan",
-]
-
 # Paths that programs use for libraries; often links.
 _LIBRARY_LINKS = ("/lib", "/lib32", "/lib64", "/usr/lib64", "/usr/lib32")
 

@@ -23,8 +23,6 @@ from .._proofs import PREFIX, kernel_status, problem_of, proofs_of
 from ._forks import Zygote
 from ._plan import Ground, Variant, worker_orders, worker_plan, zygote_plan
 
-__all__ = ["proved_zygote"]
-
 _FILE = "attempts.py"
 
 _SECONDS = 20.0

@@ -14,8 +14,6 @@ from pathlib import Path
 
 from attrs import Factory, frozen
 
-__all__ = ["NamespaceFacts", "error_number", "namespace_facts", "namespace_remedy"]
-
 _APPARMOR = "kernel.apparmor_restrict_unprivileged_userns"
 _DEBIAN = "kernel.unprivileged_userns_clone"
 _KINDS = ("cgroup", "ipc", "mnt", "net", "pid", "user", "uts")

@@ -25,8 +25,6 @@ from .._paths import DatabaseTarget, check_plain, pinned
 from ._failures import typed_error
 from ._session import DuckdbSession
 
-__all__ = ["DuckdbDriver"]
-
 _SECONDS_BETWEEN_TRIES = 0.01
 _SETTINGS = {
     "autoinstall_known_extensions": "false",

@@ -19,8 +19,6 @@ from .._errors import (
     SqlValue,
 )
 
-__all__ = ["FAILURES", "typed_error"]
-
 # what a call of the library raises when something is wrong with a statement, its values, or the database
 FAILURES = (duckdb.Error, OverflowError, UnicodeError, MemoryError)
 

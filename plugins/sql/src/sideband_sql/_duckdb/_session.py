@@ -21,8 +21,6 @@ from .._paths import DatabaseTarget
 from .._protocols import Bindings, Changed, Inverse
 from ._failures import FAILURES, typed_error
 
-__all__ = ["DuckdbSession"]
-
 _ROWS_AT_ONCE = 256
 _LARGEST = 2**63
 _READING = frozenset({StatementType.SELECT})

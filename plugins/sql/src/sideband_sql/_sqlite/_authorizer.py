@@ -13,8 +13,6 @@ from attrs import define, field
 
 from .._errors import SqlDenied, SqlError, SqlReadonly
 
-__all__ = ["MARKS", "MODULES", "Authorizer"]
-
 # the table in which the host notes which effects were committed, in databases of its own
 MARKS = "_sideband_effects"
 

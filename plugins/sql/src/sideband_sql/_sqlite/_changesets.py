@@ -11,8 +11,6 @@ from .._errors import SqlConflict
 from .._protocols import Inverse
 from ._authorizer import MARKS
 
-__all__ = ["Recording", "revert"]
-
 _REASONS = {
     apsw.SQLITE_CHANGESET_DATA: "a row was changed since",
     apsw.SQLITE_CHANGESET_NOTFOUND: "a row is gone",

@@ -16,8 +16,6 @@ from ._failures import FAILURES, refusal, typed_error
 from ._session import SqliteSession
 from ._system_calls import AllowedDatabase, alone, only
 
-__all__ = ["SqliteDriver"]
-
 _STEPS_BETWEEN_CHECKS = 10_000
 _LIMITS = {
     apsw.SQLITE_LIMIT_SQL_LENGTH: 1024 * 1024,

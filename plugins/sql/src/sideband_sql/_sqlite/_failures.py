@@ -20,8 +20,6 @@ from .._errors import (
     SqlValue,
 )
 
-__all__ = ["FAILURES", "is_interrupted", "refusal", "typed_error"]
-
 _LIMITS = (
     "too many",
     "expression tree is too large",

@@ -15,8 +15,6 @@ import apsw
 
 from .._errors import SqlTooLarge
 
-__all__ = ["install"]
-
 _Value = None | float | str | bytes
 _MAX_DISTINCT = 100
 _HEXADECIMAL = set("0123456789abcdefABCDEF")

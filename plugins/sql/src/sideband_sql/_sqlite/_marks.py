@@ -9,8 +9,6 @@ import apsw
 
 from ._authorizer import MARKS
 
-__all__ = ["is_marked", "mark"]
-
 # a lost outcome is asked for when the host starts again, so that few are ever needed
 _KEPT = 1_000
 

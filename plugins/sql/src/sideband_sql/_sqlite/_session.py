@@ -27,8 +27,6 @@ from ._marks import is_marked, mark
 from ._statement import StatementCheck
 from ._system_calls import AllowedDatabase, alone, only
 
-__all__ = ["SqliteAnswer", "SqliteSession"]
-
 T = TypeVar("T")
 
 _SECONDS_BETWEEN_TRIES = 0.01

@@ -10,8 +10,6 @@ from attrs import define, field
 
 from .._errors import SqlReadonly, SqlSyntax
 
-__all__ = ["StatementCheck", "is_blank"]
-
 # White space as SQLite knows it, comments (the last one may be open), and empty statements. A comment ends at its
 # first end: without the atomic group, it would also match with whatever follows it.
 _BLANK = re.compile(r"(?:[ \t\n\f\r;]|--[^\n]*(?:\n|\Z)|/\*(?=.)(?>.*?(?:\*/|\Z)))*\Z", re.DOTALL)

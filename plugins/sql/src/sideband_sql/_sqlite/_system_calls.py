@@ -30,8 +30,6 @@ from typing import Any
 import apsw
 from attrs import define, field, frozen
 
-__all__ = ["COMPANIONS", "AllowedDatabase", "alone", "only"]
-
 # files that SQLite keeps beside a database
 COMPANIONS = ("-journal", "-wal", "-shm")
 
