@@ -42,6 +42,17 @@ def test_plugins_use_the_same_file_name_for_the_same_concern():
     assert {str(path): OTHER_FILE_NAMES[path.name] for path in plugins if path.name in OTHER_FILE_NAMES} == {}
 
 
+def test_the_scope_of_an_op_family_is_in_a_file_of_that_name():
+    strays = [
+        str(path)
+        for path, tree in trees().items()
+        for node in tree.body
+        if path.parts[0] == "plugins" and path.name != "_scope.py" and isinstance(node, ast.ClassDef)
+        if any(getattr(base, "id", "") == "Scope" for base in node.bases)
+    ]
+    assert strays == []
+
+
 def test_all_ops_of_a_plugin_are_declared_in_one_module():
     strays = [str(path) for path, tree in trees().items() if any(map(_declares_op, _functions(tree)))]
     assert [path for path in strays if path.startswith("plugins/") and not path.endswith("/_ops.py")] == []

@@ -43,7 +43,7 @@ async def test_a_missing_session_is_an_error_that_names_the_closest(sessions, ma
     await make("a", name="stars")
     with pytest.raises(SessionNotFound) as caught:
         await sessions.open("star")
-    assert "`stars`" in caught.value.hint
+    assert "`stars`" in caught.value.message
 
 
 async def test_no_session_has_an_empty_name(sessions, make):

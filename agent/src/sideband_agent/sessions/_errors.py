@@ -20,7 +20,7 @@ from pathlib import Path
 
 from sideband.errors import SidebandError
 from sideband.exit_codes import ExitCode
-from sideband.suggestions import closest
+from sideband.suggestions import did_you_mean
 
 _LIST = "`sideband sessions list` shows what there is"
 _SHOWN = 5
@@ -39,8 +39,7 @@ class SessionNotFound(SessionError, LookupError):
     exit_code = ExitCode.USAGE
 
     def __init__(self, session: str, known: Iterable[str] = ()) -> None:
-        near = closest(session, known)
-        super().__init__(f"there is no session `{session}`", hint=f"did you mean `{near}`? {_LIST}" if near else _LIST)
+        super().__init__(f"there is no session `{session}`{did_you_mean(session, known)}", hint=_LIST)
         self.session = session
 
 

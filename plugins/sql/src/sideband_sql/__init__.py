@@ -22,7 +22,8 @@ from ._errors import (
     SqlTooLarge,
     SqlValue,
 )
-from ._models import ExecuteManyResult, ExecuteResult, QueryResult, SqlScope, TransactionResult
+from ._models import ExecuteManyResult, ExecuteResult, QueryResult, TransactionResult
+from ._scope import SqlScope
 from ._version import __version__
 
 __all__ = [

@@ -16,9 +16,9 @@ from ._config import Config
 from ._cursors import Cursors
 from ._drivers import driver_for
 from ._errors import SqlDenied
-from ._models import SqlScope
 from ._paths import DatabaseTarget, locate
 from ._protocols import DatabaseSession, Inverse
+from ._scope import SqlScope
 
 T = TypeVar("T")
 

@@ -1,4 +1,4 @@
-"""Parameters and results of the ops, and the scope that capabilities of the family use."""
+"""Parameters and results of the ops."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-import attrs
 from pydantic import AfterValidator, BaseModel, Field, FiniteFloat, StringConstraints
-from sideband.ops import OpParams, Scope
+from sideband.ops import OpParams
 
 from ._paths import check_database_name, scope_path
+from ._scope import SqlScope
 
 _ALIAS = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}\Z")
 
@@ -29,19 +29,6 @@ Database = Annotated[str, AfterValidator(check_database_name)]
 Alias = Annotated[str, AfterValidator(_check_alias)]
 CursorId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 Attached = Annotated[dict[Alias, Database], Field(max_length=8)]
-
-
-@attrs.frozen
-class SqlScope(Scope, family="sql"):
-    """What a capability of `sql` may limit: `sql:path=notes.db,mode=read`.
-
-    Attributes:
-        path: the logical name (`notes.db`) or the absolute path without symbolic links.
-        mode: `read` or `write`; a capability that names `write` only does not allow queries.
-    """
-
-    path: str | None = None
-    mode: str | None = None
 
 
 class _WithSql(OpParams):

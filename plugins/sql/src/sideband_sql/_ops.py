@@ -30,13 +30,13 @@ from ._models import (
     QueryResult,
     RevertParams,
     RevertResult,
-    SqlScope,
     TransactionParams,
     TransactionResult,
 )
 from ._paths import scope_path
 from ._preview import preview
 from ._protocols import DatabaseSession
+from ._scope import SqlScope
 from ._undo import reconcile, undo
 
 _LARGEST_CHANGES = 128 * 1024 * 1024

@@ -11,8 +11,8 @@ from sideband.plugins import PluginContext
 
 from ._config import Config
 from ._databases import Databases
-from ._models import SqlScope
 from ._ops import close, execute, executemany, export, fetch, open_, query, revert, transaction
+from ._scope import SqlScope
 
 __all__ = ["Config", "lifespan", "sideband_ops"]
 
