@@ -1,0 +1,124 @@
+"""The words that the project does not use, and the first words of docstrings: see docs/writing.md.
+
+``python tests/test_language.py PATH…`` checks files and folders alone.
+"""
+
+import ast
+import bisect
+import itertools
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+# Each with what to write instead. A space also stands for the end of a line.
+WORDS = {
+    r"(?<![\"'])(no|some|any|every)body(?![\"'])|who(m|so)?ever": "name the actor",
+    r"(?<!/)(he|she|him|his|hers)": "name the actor, or write `they`",
+    r"(what|all) there (is|was|are)": "name it",
+    r"(is|are|was|were|has|have|had|or) none|there('s|'re) none": "write unknown, missing, invalid or `does not exist`",
+    r"(?<!there )(?<!there')(is|are|was|were|'s) no "
+    r"(?!longer|more|less|later|earlier|matter|need|way|other|such|\w+er than)[a-z`]\w*": "write `is not a`",
+    r"told|tells? (it|them|whether|what|of|how|who|which|that|why|the)": "write report, notify or call",
+    r"(is|are|was|were|be) said|sa(ys|id|y) so": "write reported or documented",
+    r"(became|becomes|become|comes|came) of": "write result or outcome",
+    r"anew": "write again",
+    r"(can|can't|can not|cannot|could|to) be had": "write available",
+    r"stands? (in|at|on|once|there|twice|beside|before|after|under|below|above|here|between|as|where|next|with)": (
+        "write is, appears or is stored"
+    ),
+    r"take(s|n)? back|took back|taking back": "write undo or revert",
+    r"under way": "write in progress or running",
+    r"wish(es|ed)?": "write constraint, preference or request",
+    r"asks? for what": "name what is requested",
+}
+FIRST_WORDS = frozenset(
+    "A About All An And As Both Each Either Every For From How If In It Its No None Nothing On One Only Some Something"  # noqa: SIM905  a list takes twenty lines
+    " That The Their These They This Those What When Where Whether Which Who Whose Why With Without".split()
+)
+CHECKED = {".py", ".md", ".toml", ".txt", ".yml"}
+# This file and the page list the words; requirements name packages.
+UNCHECKED = ("tests/test_language.py", "docs/writing.md", "requirements/")
+
+_PATTERNS = [(re.compile(rf"(?<![\w`])(?:{words})(?![\w`])"), remedy) for words, remedy in WORDS.items()]
+_TEST_NAME = re.compile(r"\bdef test_\w+")
+
+
+def problems(path):
+    """Return what to change in a file, as ``line: words: remedy``."""
+    text = path.read_text()
+    found = list(_words(text))
+    if path.suffix == ".py":
+        found += _words(_TEST_NAME.sub(lambda name: name[0].replace("_", " "), text))
+        if "tests" not in path.parts:
+            found += _docstrings(text)
+    return [f"{line}: {words}: {remedy}" for line, words, remedy in sorted(set(found))]
+
+
+def _words(text):
+    lines = [re.sub(r"^\s*(# )?", "", line) for line in text.splitlines()]
+    starts = [0, *itertools.accumulate(len(line) + 1 for line in lines)]
+    prose = " ".join(lines)
+    for pattern, remedy in _PATTERNS:
+        for match in pattern.finditer(prose):
+            yield bisect.bisect(starts, match.start()), match[0], remedy
+
+
+def _docstrings(text):
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not any(map(_is_property, node.decorator_list)):
+            first = (ast.get_docstring(node) or "-").split(maxsplit=1)[0]
+            if first in FIRST_WORDS:
+                yield node.body[0].lineno, first, "begin a function's docstring with a verb in the imperative"
+
+
+def _is_property(decorator):
+    return getattr(decorator, "id", getattr(decorator, "attr", "")) in {"property", "cached_property", "setter"}
+
+
+def _tracked():
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    paths = [path for path in listed.splitlines() if not path.startswith(UNCHECKED)]
+    return [path for path in paths if Path(path).suffix in CHECKED and (ROOT / path).is_file()]
+
+
+@pytest.mark.xfail(strict=True, reason="the rewrite goes package by package")
+def test_project_uses_plain_english():
+    found = {path: some for path in _tracked() if (some := problems(ROOT / path))}
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("# nobody waits", "nobody"),
+        ("# what there\n    # is", "what there is"),
+        ("def test_a_value_is_none(): ...", "is none"),
+        ('raise ValueError(f"`{name}` is no name")', "is no name"),
+        ('def f():\n    """The value."""', "The"),
+    ],
+)
+def test_checker_finds_words_and_docstrings(text, words, tmp_path):
+    path = tmp_path / "example.py"
+    path.write_text(text)
+    assert [problem.split(": ")[1] for problem in problems(path)] == [words]
+
+
+@pytest.mark.parametrize(
+    "text", ["# value is None", "# there is no timeout", '"nobody"', 'def f():\n    """Return it."""']
+)
+def test_checker_accepts_ordinary_english(text, tmp_path):
+    path = tmp_path / "example.py"
+    path.write_text(text)
+    assert problems(path) == []
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        for path in sorted(Path(name).rglob("*")) if Path(name).is_dir() else [Path(name)]:
+            if path.suffix in CHECKED and not str(path).startswith(UNCHECKED):
+                for problem in problems(path):
+                    print(f"{path}:{problem}")
