@@ -1,4 +1,4 @@
-"""Runs every benchmark, each in a process of its own, and sums up which bounds are kept: ``make bench``.
+"""Runs each benchmark in a separate process and prints a summary: ``make bench``.
 
 Run: ``python -m benchmarks [--only NAME]… [--json]``.
 """
@@ -19,10 +19,12 @@ NAMES = tuple(sorted(script.stem for script in HERE.glob("[a-z]*.py")))
 
 
 def main() -> int:
-    """Print what each prints, and the summary."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure, beside a floor or a peer.")
-    parser.add_argument("--only", action="append", choices=NAMES, help="this one; can be given again")
-    parser.add_argument("--json", action="store_true", help="one JSON object with all rows and figures")
+    """Run the selected benchmarks and print their figures and the summary."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="Compare sideband with a floor or a peer."
+    )
+    parser.add_argument("--only", action="append", choices=NAMES, help="run only this benchmark; can be repeated")
+    parser.add_argument("--json", action="store_true", help="print one JSON object with all rows and figures")
     options = parser.parse_args()
     rows: list[dict[str, Any]] = []
     figures: dict[str, list[Any]] = {}
@@ -41,7 +43,7 @@ def main() -> int:
 
 
 def run(name: str) -> tuple[int, list[dict[str, Any]]]:
-    """One script: its exit code, and the objects that it prints."""
+    """Run one benchmark; return its exit code and the JSON objects that it prints."""
     command = [sys.executable, "-m", f"benchmarks.{name}"]
     done = subprocess.run(command, check=False, cwd=HERE.parent, stdout=subprocess.PIPE, text=True)
     return abs(done.returncode), [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]

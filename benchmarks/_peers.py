@@ -1,4 +1,4 @@
-"""The peers, in an environment of their own: nothing of ours depends on them, and CI never installs them."""
+"""Runs the peers in their own environment: sideband does not depend on them, and CI never installs them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Any
 
 HERE = Path(__file__).parent / "peers"
 PYTHON = Path(os.environ.get("SIDEBAND_BENCH_PYTHON") or Path(sys.prefix) / "peers" / "bin" / "python")
-MISSING = "its peer is not installed: `make bench` does that"
+MISSING = "the peer is not installed; run `make bench`"
 
 
 def peer(script: str, *arguments: object) -> dict[str, Any] | None:
-    """What a script of ``peers/`` measures; ``None`` if the peers are not installed."""
+    """Run a script of ``peers/`` and return its figures, or ``None`` if the peers are not installed."""
     if not PYTHON.exists():
         return None
     command = [str(PYTHON), str(HERE / f"{script}.py"), *map(str, arguments)]
@@ -28,7 +28,7 @@ def peer(script: str, *arguments: object) -> dict[str, Any] | None:
 
 @contextmanager
 def model_server() -> Iterator[int]:
-    """The port of a server of models that answers at once, in a process of its own."""
+    """Run the model server in a separate process and yield its port."""
     command = [sys.executable, str(HERE / "model_server.py")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
         assert server.stdin is not None

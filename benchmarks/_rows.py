@@ -1,4 +1,4 @@
-"""A row of the summary: what is ours, the floor or peer of the same run, and whether the bound is kept."""
+"""A row of the summary: our figure, the floor or peer of the same run, and whether the bound is met."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from attrs import asdict, frozen
 
 @frozen
 class Row:
-    """One claim of DESIGN section 16.
+    """One performance claim of the design.
 
     Attributes:
-        name: what is measured.
+        name: the name of the measurement.
         ours: our figure.
-        unit: its unit; ``µs``, ``ms``, ``s`` and ``MB`` are to be small, everything with ``/s`` is to be large.
-        floor: the floor's or peer's figure in the same unit; ``None``: the bound is for ``ours`` itself, or there is
-            no such peer on this machine.
-        bound: of the ratio of ours to the floor, or of ours where ``is_absolute``.
-        is_absolute: whether the bound is for ``ours`` itself.
-        ratio: where it was taken round by round; otherwise that of the two figures.
-        note: what the floor is, or why it is missing.
+        unit: its unit. Figures in ``µs``, ``ms``, ``s`` and ``MB`` should be small, those in ``/s`` large.
+        floor: the figure of the floor or peer in the same unit; ``None`` if ``is_absolute``, or if the peer is not
+            installed.
+        bound: the limit for the ratio of ``ours`` to ``floor``, or for ``ours`` if ``is_absolute``.
+        is_absolute: whether the bound applies to ``ours`` itself.
+        ratio: the ratio, if it was computed per round; otherwise, it is computed from the two figures.
+        note: a description of the floor, or the reason why it is missing.
     """
 
     name: str
@@ -38,49 +38,49 @@ class Row:
 
     @property
     def is_rate(self) -> bool:
-        """Whether more is better."""
+        """Whether higher figures are better."""
         return "/s" in self.unit
 
     @property
     def share(self) -> float | None:
-        """Ours as a multiple of the floor."""
+        """The ratio of ``ours`` to ``floor``."""
         if self.ratio is not None or self.floor is None:
             return self.ratio
         return self.ours / self.floor
 
     @property
     def reached(self) -> bool | None:
-        """Whether the bound is kept; ``None`` if there is nothing to compare."""
+        """Whether the bound is met, or ``None`` if there is nothing to compare."""
         value = self.ours if self.is_absolute else self.share
         if value is None or self.bound is None:
             return None
         return value >= self.bound if self.is_rate else value <= self.bound
 
     def as_dict(self) -> dict[str, Any]:
-        """As it is printed with ``--json``."""
+        """Return the row as printed with ``--json``."""
         return {**asdict(self), "ratio": self.share, "reached": self.reached}
 
 
 def report(rows: Iterable[Row], **details: Any) -> None:
-    """Print one line of JSON: the rows, and the figures beside them."""
+    """Print one line of JSON with the rows and further figures."""
     print(json.dumps({"rows": [row.as_dict() for row in rows], **details}), flush=True)
 
 
 def seconds(call: Callable[[], object]) -> float:
-    """How long one call takes."""
+    """Return the duration of one call."""
     started = perf_counter()
     call()
     return perf_counter() - started
 
 
 def ratio_of(ours: Sequence[float], floor: Sequence[float]) -> float:
-    """The median of the ratios of rounds that were taken in turn, so that other load hits both."""
+    """Return the median ratio of alternating rounds, which are affected equally by other load."""
     return median(one / least for one, least in zip(ours, floor, strict=True))
 
 
 def table(rows: Iterable[Mapping[str, Any]]) -> str:
-    """The summary, for people."""
-    lines = [("what", "ours", "floor or peer", "ratio", "bound", "")]
+    """Format the summary as a text table."""
+    lines = [("benchmark", "sideband", "floor or peer", "ratio", "bound", "")]
     for row in rows:
         row = dict(row)  # noqa: PLW2901  read only
         unit, ratio = row["unit"], row["ratio"]
@@ -93,7 +93,7 @@ def table(rows: Iterable[Mapping[str, Any]]) -> str:
                 "" if row["floor"] is None else f"{_figure(row['floor'])} {unit}",
                 "" if ratio is None else f"{ratio:.2f}",
                 bound,
-                {True: "reached", False: "not yet", None: row["note"] or "no bound"}[row["reached"]],
+                {True: "met", False: "not met", None: row["note"] or "no bound"}[row["reached"]],
             )
         )
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]

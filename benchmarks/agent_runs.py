@@ -1,10 +1,10 @@
-"""Whole runs of an agent beside those of agno, which stores nothing: ours keep session and ledger, durably.
+"""Compares complete agent runs with agno, which stores nothing, while sideband writes sessions and ledger durably.
 
-In the process, a run with ten tool calls; over HTTP, runs with one tool call in 100 sessions at once, against a server
-that answers at once; and the memory of that. Each in a process of its own, in turn with agno's.
+Measures a run with ten tool calls in-process, runs with one tool call over HTTP in 100 concurrent sessions against a
+server that answers immediately, and the peak memory of the latter. Each is a separate process, alternating with agno.
 
-Run: ``python -m benchmarks.agent_runs``. Prints one line of JSON. DESIGN's bounds: a run takes at most as long as
-agno's; over HTTP five times its runs in a second; 70 MB.
+Run: ``python -m benchmarks.agent_runs``. Prints one line of JSON. Bounds: a run takes no longer than agno's; five times
+agno's throughput over HTTP; 70 MB.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ REPEATED = 12
 
 
 class Numbers(BaseModel):
-    """What is added."""
+    """The numbers to add."""
 
     a: int
     b: int
@@ -58,7 +58,7 @@ async def add(params: Numbers, ctx: ToolContext) -> int:  # noqa: ARG001  a tool
 
 
 class QuietModel:
-    """Asks for the tool ten times, and then ends."""
+    """A model that calls the tool ten times, then ends the run."""
 
     name = "quiet"
 
@@ -66,7 +66,7 @@ class QuietModel:
         return (ModelInfo(id="one", context_window=1_000_000),)
 
     async def stream(self, request: ModelRequest, ctx: PluginContext) -> AsyncIterator[StreamEvent]:  # noqa: ARG002
-        # As each run begins a session, what was said before is all of this run.
+        # Each run starts a session, so all earlier messages belong to this run.
         done = sum(isinstance(one, ToolResultMessage) for one in request.messages)
         call = ToolCallPart(id=f"call_{done}", name="add", arguments={"a": done, "b": 1})
         content, stop = ((call,), "tool_calls") if done < TOOLS else ("All is done.", "end")
@@ -89,7 +89,7 @@ def make_host(home: Path, model: str, port: int = 0) -> Host:
 
 
 async def in_process(home: Path) -> dict[str, float]:
-    """Milliseconds of a run with ten tool calls."""
+    """Return the median duration of a run with ten tool calls, in milliseconds."""
     times = []
     async with make_host(home, "quiet:one") as host:
         for _ in range(REPEATED):
@@ -102,7 +102,7 @@ async def in_process(home: Path) -> dict[str, float]:
 
 
 async def over_http(home: Path, port: int, sessions: int, runs: int) -> dict[str, float]:
-    """Runs in a second, with one tool call each, in so many sessions at once."""
+    """Return the runs per second, with one tool call each, in concurrent sessions."""
 
     async def several(host: Host) -> None:
         async with Agent(host) as agent:
@@ -139,7 +139,7 @@ def child(mode: str, *numbers: str) -> None:
 def main() -> None:
     found: dict[str, list[dict[str, float]]] = {"run": [], "run_peer": [], "http": [], "http_peer": []}
     with model_server() as port:
-        for _ in range(ROUNDS):  # interleaved, so that other load on the machine hits all of them
+        for _ in range(ROUNDS):  # interleaved, so that other load affects all of them
             found["run"].append(ours("in_process"))
             found["http"].append(ours("over_http", port, SESSIONS, RUNS))
             found["run_peer"].append(peer("agno_runs", "in_process") or {})
@@ -152,9 +152,9 @@ def main() -> None:
     per_second = "per_second"
     report(
         [
-            Row("run with 10 tool calls, in the process (agno)", figure("run", "run_ms"), "ms",
+            Row("run with 10 tool calls, in-process (agno)", figure("run", "run_ms"), "ms",
                 figure("run_peer", "run_ms"), bound=1, note=MISSING),
-            Row("runs over HTTP, 100 sessions at once (agno)", figure("http", per_second), "runs/s",
+            Row("runs over HTTP, 100 concurrent sessions (agno)", figure("http", per_second), "runs/s",
                 figure("http_peer", per_second), bound=5, note=MISSING),
             Row("peak memory of 100 sessions (agno)", figure("http", "peak_mb"), "MB",
                 figure("http_peer", "peak_mb"), bound=70, is_absolute=True),

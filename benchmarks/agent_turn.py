@@ -1,13 +1,13 @@
-"""What a turn of an agent with one tool call costs, as a ratio to what it can't avoid, and how that grows.
+"""Measures the duration of an agent's turn with one tool call, compared with a floor, and how it scales.
 
-The floor is what the turn must do whoever does it: a model call and a tool call, each a keyed dispatch of an op that
-does nothing, and the message that each leads to, appended durably to the session's store. All through the same broker,
-ledger and store, in the same run; the model and the tool of the turn do nothing either. It is measured with little and
-with much in the session: all of that is sent with each model call, so the cost may grow with it, each message costing
-the same, and no faster. Then: the memory of an open agent, and the time to open a session beside reading its records.
+The floor is the minimum work of such a turn: a model call and a tool call, each a keyed dispatch of a no-op, and two
+messages appended durably to the session's store. Both use the same broker, ledger and store in the same run; the model
+and the tool of the turn do nothing either. Sessions of several sizes are measured. The whole session is sent with each
+model call, so the duration may grow linearly with the number of messages, but no faster. Also measures the memory of an
+open agent, and the time to open a session compared with reading its records.
 
-Run: ``python -m benchmarks.agent_turn [FOLDER]``, with a folder on the disk that is meant. Prints
-one line of JSON.
+Run: ``python -m benchmarks.agent_turn [FOLDER]``, with a folder on the disk to measure. Prints one line of JSON per
+backend.
 """
 
 from __future__ import annotations
@@ -52,25 +52,25 @@ ENTRIES = (1_000, 10_000)
 TURNS = 8
 ROUNDS = 7
 AGENTS = 10
-TEXT = "Some forty words that somebody said in the course of a conversation. " * 4
+TEXT = "About forty words of text, as in a typical message of a conversation. " * 4
 MODEL = "quiet:one"
 
 
 class Nothing(BaseModel):
-    """No parameters."""
+    """Parameters that the op ignores."""
 
     text: str = ""
 
 
 @op("nothing.ask", record=["text"])
 async def ask(params: Nothing, ctx: OpContext) -> str:  # noqa: ARG001  an op's signature
-    """Do nothing, as a model call."""
+    """Do nothing, like a model call."""
     return TEXT
 
 
 @op("nothing.act", idempotent=False, record=["text"])
 async def act(params: Nothing, ctx: OpContext) -> str:  # noqa: ARG001  an op's signature
-    """Do nothing, as a tool call: what might have happened twice is on the disk before it does."""
+    """Do nothing, like a tool call: it is not idempotent, so its intent is on disk first."""
     return TEXT
 
 
@@ -81,7 +81,7 @@ async def quiet(params: Nothing, ctx: ToolContext) -> str:  # noqa: ARG001  a to
 
 
 class QuietModel:
-    """Asks for the tool in each of ``turns`` turns, and then ends."""
+    """A model that calls the tool in each of ``turns`` turns, then ends the run."""
 
     name = "quiet"
 
@@ -108,8 +108,8 @@ PLUGINS = [
 ]
 
 
-def said(messages: int) -> list[MessageEntry]:
-    """A conversation of so many messages: a question, a call, its result, an answer, and again."""
+def conversation(messages: int) -> list[MessageEntry]:
+    """Return a conversation of repeated exchanges: a question, a call, its result and an answer."""
     entries = []
     for number in range(-(-messages // 4)):
         call = ToolCallPart(id=f"old_{number}", name="quiet", arguments={"text": TEXT})
@@ -124,7 +124,7 @@ def said(messages: int) -> list[MessageEntry]:
 
 
 async def floor(host: Host, names: Callable[[], str]) -> None:
-    """Two keyed dispatches, and two durable appends."""
+    """Make two keyed dispatches and two durable appends."""
     for name in ("nothing.ask", "nothing.act"):
         key = names()
         await host.op(name, {"text": TEXT}, key=key)
@@ -139,7 +139,7 @@ async def floor_ms(host: Host, names: Callable[[], str]) -> float:
 
 
 async def turn_ms(host: Host, model: QuietModel, messages: int) -> float:
-    """The median time from the beginning of a turn to that of the next one, in a session of so many messages."""
+    """Return the median time from the start of a turn to the start of the next, in a session of a given size."""
     began: list[float] = []
 
     def note(event: object) -> None:
@@ -147,7 +147,7 @@ async def turn_ms(host: Host, model: QuietModel, messages: int) -> float:
             began.append(perf_counter())
 
     async with await Sessions(host.store, host.home).create() as session:
-        await session.append(*said(messages))
+        await session.append(*conversation(messages))
     async with Agent(host, session=session.id, on_event=note) as agent:
         model.turns = TURNS
         result = await agent.invoke(TEXT)
@@ -156,8 +156,8 @@ async def turn_ms(host: Host, model: QuietModel, messages: int) -> float:
 
 
 def message_us() -> float:
-    """One message made data and JSON, and read back: what sending and receiving it costs at the least."""
-    messages = [entry.message for entry in said(1_000)]
+    """Return the time to serialize and parse a message: the minimum cost of sending and receiving it."""
+    messages = [entry.message for entry in conversation(1_000)]
     started = perf_counter()
     for message in messages:
         parse_message(json.loads(json.dumps(to_data(message))))
@@ -171,7 +171,7 @@ async def measure_turns(host: Host, model: QuietModel) -> dict[str, float]:
         **{f"turn_{size}": lambda size=size: turn_ms(host, model, size) for size in MESSAGES},  # type: ignore[misc]
     }
     rounds: dict[str, list[float]] = {name: [] for name in cases}
-    for _ in range(ROUNDS):  # interleaved, so that other load on the machine hits all of them
+    for _ in range(ROUNDS):  # interleaved, so that other load affects all of them
         for name, measured in cases.items():
             rounds[name].append(await measured())
     found = {f"{name}_ms": round(median(times[1:]), 3) for name, times in rounds.items()}
@@ -184,14 +184,14 @@ async def measure_turns(host: Host, model: QuietModel) -> dict[str, float]:
 
 
 async def agents_kb(host: Host, messages: int) -> float:
-    """What one more open agent keeps in memory, its session of so many messages included."""
+    """Return the memory of an additional open agent with a session of a given size."""
     names = []
     for _ in range(2 * AGENTS):
         async with await Sessions(host.store, host.home).create() as session:
-            await session.append(*said(messages))
+            await session.append(*conversation(messages))
         names.append(session.id)
     async with AsyncExitStack() as stack:
-        for name in names[:AGENTS]:  # not what the first one has to load
+        for name in names[:AGENTS]:  # exclude what is loaded only once
             await stack.enter_async_context(Agent(host, session=name))
         gc.collect()
         tracemalloc.start()
@@ -211,7 +211,7 @@ async def measure_opening(host: Host) -> dict[str, float]:
     sessions, found = Sessions(host.store, host.home), {}
     for size in ENTRIES:
         async with await sessions.create() as session:
-            await session.append(*said(size))
+            await session.append(*conversation(size))
         times: dict[str, list[float]] = {"read": [], "open": []}
         for _ in range(3):
             started = perf_counter()

@@ -1,11 +1,11 @@
-"""Whether a turn, and a line of the ledger, cost the same however much there is already.
+"""Checks that the cost of a turn and of a ledger line does not depend on the amount of existing data.
 
-The floor is the same host with little: a session of 10 entries, no plugin and no tool but the one that is used, an
-empty ledger. Beside it, one after the other in turn: a session of 10,000 entries of which the last are sent, as after
-a compaction; 200 plugins with a hook each for another event; 2,000 tools of which one is sent; a ledger of
-300,000 lines, over several segments (the design says ten million, which take too long to write for a benchmark).
+The floor is the same host with little data: a session of 10 entries, a single tool, no further plugins, and an empty
+ledger. It is compared, in alternating rounds, with a session of 10,000 entries of which only the latest are sent, as
+after a compaction; 200 plugins that each implement a hook for another event; 2,000 tools of which one is sent; and a
+ledger of 300,000 lines in several segments (the design requires ten million, which take too long to write).
 
-Run: ``python -m benchmarks.flat_cost [FOLDER]``, with a folder on the disk that is meant. Prints one line of JSON.
+Run: ``python -m benchmarks.flat_cost [FOLDER]``, with a folder on the disk to measure. Prints one line of JSON.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from sideband_agent import Agent
 from sideband_agent.sessions import CompactionEntry, Sessions
 
 from ._rows import Row, ratio_of, report
-from .agent_turn import MODEL, PLUGINS, TEXT, TURNS, Nothing, QuietModel, said
-from .ledger import SAID, OneDocument
+from .agent_turn import MODEL, PLUGINS, TEXT, TURNS, Nothing, QuietModel, conversation
+from .ledger import INTENT, OneDocument
 
 ENTRIES = 10_000
 MANY_PLUGINS = 200
@@ -37,19 +37,19 @@ MANY_TOOLS = 2_000
 LINES = 300_000
 WRITTEN = 500
 ROUNDS = 7
-BOUND = 1.25  # what other load on the machine leaves of `flat`
+BOUND = 1.25  # 1.0 plus noise from other load
 
 
 class Listener:
-    """A plugin that has nothing to do with turns."""
+    """A plugin that implements no hook of a turn."""
 
     @hookimpl
     async def model_select(self, event: object) -> None:
-        """Be told of another model."""
+        """Ignore the selection of another model."""
 
 
 def one_tool(number: int) -> Plugin:
-    """A tool that nobody asks for."""
+    """Return a plugin with a tool that is never called."""
 
     @tool(f"idle_{number}", read_only=True)
     async def idle(params: Nothing, ctx: ToolContext) -> str:  # noqa: ARG001  a tool's signature
@@ -60,7 +60,7 @@ def one_tool(number: int) -> Plugin:
 
 
 class Case:
-    """A host, and one agent in it."""
+    """A host with one agent."""
 
     def __init__(self, home: Path, plugins: list[Plugin]) -> None:
         self.model = QuietModel()
@@ -71,16 +71,16 @@ class Case:
 
     @asynccontextmanager
     async def opened(self, entries: int) -> AsyncIterator[None]:
-        """Open a session of so many entries, of which the summary is sent."""
+        """Open a session with a number of entries that are replaced by a summary."""
         async with self.host:
             async with await Sessions(self.host.store, self.host.home).create() as session:
-                await session.append(*said(entries), CompactionEntry(summary=TEXT))
+                await session.append(*conversation(entries), CompactionEntry(summary=TEXT))
             async with Agent(self.host, session=session.id, tools=["quiet"]) as self._agent:
                 await self.turn_ms()
                 yield
 
     async def turn_ms(self) -> float:
-        """Processor time of a turn with one tool call. Not the time that passes: most of that the disk takes."""
+        """Return the processor time of a turn with one tool call. Wall-clock time is mostly disk time."""
         self.model.turns = TURNS
         began = process_time()
         result = await self._agent.invoke(TEXT)
@@ -90,7 +90,7 @@ class Case:
 
 async def measure_turns(folder: Path) -> list[Row]:
     cases = {
-        "little": (Case(folder / "little", []), 4),
+        "small": (Case(folder / "small", []), 4),
         f"a session of {ENTRIES:,} entries": (Case(folder / "entries", []), ENTRIES),
         f"{MANY_PLUGINS} plugins": (
             Case(folder / "plugins", [Plugin("hook", f"idle-{number}", Listener()) for number in range(MANY_PLUGINS)]),
@@ -102,28 +102,28 @@ async def measure_turns(folder: Path) -> list[Row]:
     async with AsyncExitStack() as stack:
         for case, entries in cases.values():
             await stack.enter_async_context(case.opened(entries))
-        for _ in range(ROUNDS):  # interleaved; each round makes all sessions longer by as much
+        for _ in range(ROUNDS):  # interleaved; each round adds the same number of messages to all sessions
             for name, (case, _) in cases.items():
                 rounds[name].append(await case.turn_ms())
-    little = rounds.pop("little")
+    small = rounds.pop("small")
     return [
         Row(
             f"processor time of a turn, with {name}",
             median(times),
             "ms",
-            median(little),
+            median(small),
             bound=BOUND,
-            ratio=ratio_of(times, little),
+            ratio=ratio_of(times, small),
         )
         for name, times in rounds.items()
     ]
 
 
 async def line_us(ledger: Ledger) -> float:
-    """A line that is written, and not synced."""
+    """Return the time to write a line without syncing it."""
     started = perf_counter()
     for _ in range(WRITTEN):
-        await ledger.intent(Intent(effect=ledger.new_effect_id(), **SAID), durable=False)
+        await ledger.intent(Intent(effect=ledger.new_effect_id(), **INTENT), durable=False)
     return (perf_counter() - started) / WRITTEN * 1e6
 
 

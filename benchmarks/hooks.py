@@ -1,7 +1,9 @@
-"""What a dispatch costs, as a ratio to the least that keeps one deadline: a loop over a tuple in one cancel scope.
+"""Measures the duration of a hook dispatch, compared with a loop over a tuple in one cancel scope.
 
-Run: ``python -m benchmarks.hooks``. Prints one line of JSON for each backend; DESIGN's bound for
-five async implementations is 1.5 x the floor.
+The loop is the minimum that enforces a single deadline.
+
+Run: ``python -m benchmarks.hooks``. Prints one line of JSON per backend. The bound for five async implementations is
+1.5 x the floor.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ OP_CALL = OpCall("e1", "http.get", {"url": "https://example.org"}, Level.MONITOR
 
 
 async def implementation(event: object) -> None:
-    """Have no opinion."""
+    """Return no result."""
 
 
 async def floor() -> None:
@@ -51,10 +53,10 @@ async def measure() -> dict[str, list[float]]:
         "floor": floor,
         "observe": lambda: hooks.observe(EVENT),
         "decide": lambda: hooks.decide(OP_CALL),
-        "nobody": lambda: empty.observe(EVENT),
+        "empty": lambda: empty.observe(EVENT),
     }
     rounds: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(ROUNDS):  # interleaved, so that other load on the machine hits all of them
+    for _ in range(ROUNDS):  # interleaved, so that other load affects all of them
         for name, call in calls.items():
             rounds[name].append(await microseconds(call))
     return rounds

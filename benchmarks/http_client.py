@@ -1,10 +1,10 @@
-"""What a request of a skill's family `http` costs with 100 at once, beside the bare libraries in the same run.
+"""Measures requests of the op family `http`, 100 concurrently, compared with plain aiohttp and httpx in the same run.
 
-A server in a process of its own answers a small JSON text. The floor is aiohttp as it is, one session; httpx as it is,
-one client, is what most people use. ``transport`` is ours below the family: httpx's interface over each library.
-``host`` is the whole op: grant, guards, address check, redaction and ledger lines of a MONITORED op.
+A server in a separate process answers with a small JSON text. The floor is plain aiohttp with one session; plain httpx
+with one client is the common choice. ``transport`` is the transport below the op family, with httpx's interface over
+each library. ``host`` is the complete op: grant, guards, address check, redaction and ledger lines of a MONITORED op.
 
-Run: ``PYTHONPATH=core/src python benchmarks/http_client.py``. Prints one line of JSON: requests in a second, ratios.
+Run: ``PYTHONPATH=core/src python benchmarks/http_client.py``. Prints one line of JSON: requests per second and ratios.
 """
 
 from __future__ import annotations
@@ -73,11 +73,11 @@ def through(transport: httpx.AsyncBaseTransport, url: str) -> Request:
     peer = Peer("127.0.0.1", ip_address("127.0.0.1"))
 
     async def request() -> None:
-        asked = httpx.Request("GET", url)
-        peer.attach(asked)
-        answer = await transport.handle_async_request(asked)
-        await answer.aread()
-        await answer.aclose()
+        message = httpx.Request("GET", url)
+        peer.attach(message)
+        response = await transport.handle_async_request(message)
+        await response.aread()
+        await response.aclose()
 
     return request
 
@@ -97,8 +97,8 @@ async def measure(url: str, folder: Path) -> dict[str, float]:
     ):
 
         async def bare() -> None:
-            async with session.get(url) as answer:
-                await answer.json()
+            async with session.get(url) as response:
+                await response.json()
 
         async def usual() -> None:
             (await client.get(url)).json()
@@ -108,7 +108,7 @@ async def measure(url: str, folder: Path) -> dict[str, float]:
             requests[f"transport_{name}"] = through(transports[name], url)
             requests[f"host_{name}"] = op_of(hosts[name], url)
         rounds: dict[str, list[float]] = {name: [] for name in requests}
-        for _ in range(ROUNDS):  # interleaved, so that other load on the machine hits all of them
+        for _ in range(ROUNDS):  # interleaved, so that other load affects all of them
             for name, request in requests.items():
                 rounds[name].append(await per_second(request))
         for transport in transports.values():

@@ -1,10 +1,10 @@
-"""What recording costs, as a ratio to the least that does so: the same lines, hashed in a chain, in a group commit.
+"""Measures writing to the ledger, compared with the same lines in a minimal hash chain with group commit.
 
-The floor uses the standard library only, for one process, one file and nothing else: no lock, no recovery, no segments.
+The floor uses only the standard library, a single process and a single file, without locks, recovery or segments.
 
-Run: ``python -m benchmarks.ledger [FOLDER]``, with a folder on the disk that is meant. Prints one
-line of JSON. DESIGN's bounds: a line of a SAFE or MONITORED effect below 30 µs; durable lines at 70 % or more of the
-floor.
+Run: ``python -m benchmarks.ledger [FOLDER]``, with a folder on the disk to measure. Prints one line of JSON per
+backend. Bounds: a line of a SAFE or MONITORED effect takes less than 30 µs; durable lines reach 70 % of the floor's
+rate.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LINES = 4_000
 ROUNDS = 7
 WAITING = (1, 64, 1_000)
 ORIGIN = Origin(session="s1", run="r1", step="1", skill="demo", tool="harvest")
-SAID = {
+INTENT = {
     "op": "http.get",
     "params": {"url": "https://api.github.com/repos/pytest-dev/pluggy"},
     "grant": ("http:host=api.github.com",),
@@ -45,7 +45,7 @@ SAID = {
 
 
 class OneDocument:
-    """The least store that can keep a head."""
+    """A minimal store for the head of the ledger."""
 
     def __init__(self) -> None:
         self.document: Document | None = None
@@ -59,7 +59,7 @@ class OneDocument:
 
 
 class Floor:
-    """A group commit without anything else: one write a line, one sync for all who wait."""
+    """A minimal group commit: one write per line, one sync for all waiting tasks."""
 
     def __init__(self, path: Path, line: bytes) -> None:
         self.descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -105,11 +105,11 @@ async def recorders(folder: Path) -> AsyncIterator[tuple[Floor, Recorder, Record
 
         async def pair() -> None:
             effect = ledger.new_effect_id()
-            await ledger.intent(Intent(effect=effect, **SAID), durable=False)
+            await ledger.intent(Intent(effect=effect, **INTENT), durable=False)
             await ledger.outcome(Outcome(effect=effect, op="http.get", status="done", ms=12.5, bytes=4711))
 
         async def durable() -> None:
-            await ledger.intent(Intent(effect=ledger.new_effect_id(), **SAID), durable=True)
+            await ledger.intent(Intent(effect=ledger.new_effect_id(), **INTENT), durable=True)
 
         await pair()
         line = (folder / "ledger" / "00000001.jsonl").read_bytes().splitlines(keepends=True)[1]
@@ -129,7 +129,7 @@ async def measure(folder: Path) -> dict[str, float]:
                 for suffix, record in (("_floor", floor.write_durably), ("", durable))
             },
         }
-        for _ in range(ROUNDS):  # interleaved, so that other load on the machine hits all of them
+        for _ in range(ROUNDS):  # interleaved, so that other load affects all of them
             for name, (record, waiting, lines, each) in cases.items():
                 rounds.setdefault(name, []).append(await microseconds(record, waiting, lines) / each)
     found = {f"{name}_us": round(median(times), 2) for name, times in rounds.items()}

@@ -1,10 +1,11 @@
-"""What a quiet skill's calls cost beside a hostile skill, as a ratio to what they cost alone in the same run.
+"""Measures the calls of a well-behaved skill next to a hostile skill, compared with the same calls alone.
 
-Each hostile skill goes on for as long as the quiet one is measured; whenever the host ends its worker, it is called
-again. Every gate, redaction and ledger line is there. Isolation is not: what the host has to bear is the same with it.
+Each hostile skill runs for as long as the well-behaved skill is measured, and is called again whenever the host ends
+its worker. All checks, redaction and ledger lines are active. Isolation is off, because it does not change the load on
+the host.
 
-Run: ``python -m benchmarks.neighbours [KIND…]``. Prints one line of JSON a kind of neighbour.
-The bound: ``p50_ratio`` at most 1.5 beside one that burns a core, where there are two.
+Run: ``python -m benchmarks.neighbours [KIND…]``. Prints one line of JSON per kind of hostile skill. Bound: a
+``p50_ratio`` of at most 1.5 next to a skill that uses a full core, on a machine with two cores.
 """
 
 from __future__ import annotations
@@ -49,29 +50,29 @@ def flood(data):
 
 @tool
 async def endless_loop() -> None:
-    """Burns a core."""
+    """Use a full core."""
     while True:
         pass
 
 @tool
 async def output_flood() -> None:
-    """Writes to its own standard output without end."""
+    """Write to standard output endlessly."""
     while True:
         os.write(1, b"x\\n" * 32_768)
 
 @tool
 async def log_flood() -> None:
-    """Says log lines without end, past the runtime."""
+    """Send log lines endlessly, bypassing the runtime."""
     flood(line(__type__="log", stream="stdout", text="x") * 1_000)
 
 @tool
 async def progress_flood() -> None:
-    """Reports progress without end, past the runtime."""
+    """Report progress endlessly, bypassing the runtime."""
     flood(line(__type__="progress", current=1) * 1_000)
 
 @tool
 async def op_flood() -> None:
-    """Asks for ops without end, as many at once as it may."""
+    """Request ops endlessly, with maximum concurrency."""
     await asyncio.gather(*(_ask() for _ in range(32)))
 
 async def _ask():
@@ -83,7 +84,7 @@ async def _ask():
 
 @tool
 async def huge_frames() -> None:
-    """Sends parameters of 15 MiB without end."""
+    """Send parameters of 15 MiB endlessly."""
     text = "x, " * (5 << 20)
     while True:
         try:
@@ -93,7 +94,7 @@ async def huge_frames() -> None:
 
 @tool
 async def many_values() -> None:
-    """Asks for ops with parameters that take long to parse, without end."""
+    """Request ops with parameters that are slow to parse, endlessly."""
     values = [[]] * 249_000
     while True:
         try:
@@ -103,7 +104,7 @@ async def many_values() -> None:
 
 @tool
 async def memory_hog() -> None:
-    """Takes memory until it is ended."""
+    """Allocate memory until the worker is killed."""
     taken = []
     while True:
         taken.append(bytearray(os.urandom(1 << 20)) * 32)
@@ -121,7 +122,7 @@ KINDS = (
 
 
 class EchoParams(BaseModel):
-    """What is echoed."""
+    """The values to return."""
 
     text: str
     n: int
@@ -129,7 +130,7 @@ class EchoParams(BaseModel):
 
 @op("echo.get", record=["n"])
 async def get(params: EchoParams, ctx: OpContext) -> dict[str, Any]:  # noqa: ARG001  an op's signature
-    """Answer at once."""
+    """Return immediately."""
     return {"text": params.text}
 
 
@@ -137,7 +138,7 @@ ECHO = Plugin(kind="op", name="echo", value=SimpleNamespace(sideband_ops=lambda:
 
 
 async def hostile_calls(host: Host, kind: str) -> None:
-    """Call it, again and again."""
+    """Call a hostile tool repeatedly."""
     while True:
         try:
             await host.call(f"hostile.{kind}")
@@ -146,7 +147,7 @@ async def hostile_calls(host: Host, kind: str) -> None:
 
 
 async def quiet_calls(host: Host) -> list[float]:
-    """How long each took, in microseconds."""
+    """Return the duration of each call in microseconds."""
     times = []
     end = perf_counter() + SECONDS
     while (started := perf_counter()) < end:
@@ -156,7 +157,7 @@ async def quiet_calls(host: Host) -> list[float]:
 
 
 async def beside(host: Host, kind: str) -> list[float]:
-    """The quiet skill's calls while the hostile skill goes on."""
+    """Measure the well-behaved skill while a hostile skill runs."""
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(hostile_calls, host, kind)
         await anyio.sleep(0.3)
@@ -166,12 +167,12 @@ async def beside(host: Host, kind: str) -> list[float]:
 
 
 def spread(times: list[float]) -> tuple[float, float]:
-    """The 50th and the 95th percentile."""
+    """Return the 50th and the 95th percentile."""
     return median(times), quantiles(times, n=20)[-1]
 
 
 async def measure(folder: Path, kinds: list[str]) -> None:
-    """Print a line for each kind; the runs alone and beside it take turns."""
+    """Print a line for each kind, from alternating runs with and without the hostile skill."""
     for name, source in (("quiet", QUIET), ("hostile", HOSTILE)):
         (folder / name).mkdir()
         (folder / name / "tools.py").write_text(source)
@@ -199,7 +200,7 @@ async def measure(folder: Path, kinds: list[str]) -> None:
                 "slowest_ms": round(max(together) / 1e3, 1),
             }
             bound = 1.5 if kind == "endless_loop" else None
-            report([Row(f"a call beside {kind}", p50_beside, "µs", p50, bound=bound)], **found)
+            report([Row(f"a call next to {kind}", p50_beside, "µs", p50, bound=bound)], **found)
 
 
 def main() -> None:

@@ -1,12 +1,12 @@
-"""What a skill call with one op costs, as a ratio to a raw blocking pipe that carries the same four messages.
+"""Measures a skill call with one op, compared with a blocking pipe that carries the same four messages.
 
-The floor (A in DESIGN section 16) is two processes, two pipes and the standard library's codec; nothing is looked up,
-checked or recorded. ``worker`` is the conversation of host and worker alone; ``host`` has every gate, redaction and the
-ledger lines of a MONITORED op; ``durable`` has a CONTROLLED op, whose intent is on the disk before it runs. With many
-in flight the peer is the MCP SDK: a tool that asks its client once, which is the same four messages.
+The floor consists of two processes, two pipes and the JSON codec of the standard library, without any lookup, check or
+record. ``worker`` is only the exchange between host and worker. ``host`` includes all checks, redaction and the ledger
+lines of a MONITORED op. ``durable`` runs a CONTROLLED op, whose intent is on disk before it runs. For many calls in
+flight, the peer is the MCP SDK with a tool that calls its client once, which also exchanges four messages.
 
-Run: ``python -m benchmarks.skill_call [FOLDER]``, with a folder on the disk that is meant. Prints one line of JSON.
-DESIGN's bounds: twice the floor; 1.3 times that and an fdatasync; 30 times the calls of the MCP SDK.
+Run: ``python -m benchmarks.skill_call [FOLDER]``, with a folder on the disk to measure. Prints one line of JSON.
+Bounds: twice the floor; durable, 1.3 times a call plus an fdatasync; 30 times the rate of the MCP SDK.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ async def one(n: int) -> dict:
 
 @tool
 async def durable(n: int) -> dict:
-    """One op that is on the disk before it runs."""
+    """One op whose intent is on disk before it runs."""
     return await echo.put(url="{URL}", n=n)
 '''
 MESSAGES = [
@@ -89,7 +89,7 @@ while True:
 
 
 class EchoParams(BaseModel):
-    """What is echoed."""
+    """The parameters to return."""
 
     url: str
     n: int
@@ -97,13 +97,13 @@ class EchoParams(BaseModel):
 
 @op("echo.get", record=["url", "n"])
 async def get(params: EchoParams, ctx: OpContext) -> dict[str, Any]:  # noqa: ARG001  an op's signature
-    """Answer at once."""
+    """Return immediately."""
     return ANSWER
 
 
 @op("echo.put", record=["url", "n"], level=Level.CONTROLLED)
 async def put(params: EchoParams, ctx: OpContext) -> dict[str, Any]:  # noqa: ARG001  an op's signature
-    """Answer at once, after it is on the disk that it was asked for."""
+    """Return immediately, once the intent is on disk."""
     return ANSWER
 
 
@@ -113,7 +113,7 @@ Call = Callable[[], Awaitable[object]]
 
 
 class Floor:
-    """Two processes that send each other the four messages."""
+    """Two processes that exchange the four messages."""
 
     def __init__(self) -> None:
         self._peer = subprocess.Popen(
@@ -170,7 +170,7 @@ async def median_us(call: Call) -> float:
 
 
 async def per_second(call: Call, waiting: int) -> float:
-    """Calls in a second, with so many in flight."""
+    """Return the calls per second with a number of calls in flight."""
     times = TOGETHER[waiting] // waiting
     started = perf_counter()
     async with anyio.create_task_group() as tasks:
@@ -185,7 +185,7 @@ async def _repeat(call: Call, times: int) -> None:
 
 
 class Disk:
-    """One line appended, and brought to disk: what a durable call can't avoid."""
+    """Appends and syncs one line: the minimum disk access of a durable call."""
 
     def __init__(self, path: Path) -> None:
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -218,7 +218,7 @@ async def measure(folder: Path) -> None:
             "disk": disk.call,
         }
         rounds: dict[str, list[float]] = {name: [] for name in calls}
-        for _ in range(ROUNDS):  # interleaved, so that other load on the machine hits all of them
+        for _ in range(ROUNDS):  # interleaved, so that other load affects all of them
             for name, call in calls.items():
                 rounds[name].append(await median_us(call))
         together = {waiting: await per_second(calls["host"], waiting) for waiting in TOGETHER}
@@ -232,9 +232,9 @@ async def measure(folder: Path) -> None:
         [
             Row("skill call with one op", middle["host"], "µs", middle["floor"], bound=2,
                 ratio=ratio_of(rounds["host"][1:], rounds["floor"][1:])),
-            Row("the same, the worker's part of it", middle["worker"], "µs", middle["floor"],
+            Row("the same, only host and worker messages", middle["worker"], "µs", middle["floor"],
                 ratio=ratio_of(rounds["worker"][1:], rounds["floor"][1:])),
-            Row("the same, durable (the call and fdatasync)", middle["durable"], "µs", median(lines), bound=1.3,
+            Row("the same, durable (call plus fdatasync)", middle["durable"], "µs", median(lines), bound=1.3,
                 ratio=ratio_of(rounds["durable"][1:], lines[1:])),
             Row("skill call (the MCP SDK with a callback)", 1e6 / middle["host"], "calls/s",
                 1e6 / sdk["call_us"] if sdk else None, bound=10, note=MISSING),

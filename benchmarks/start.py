@@ -1,7 +1,7 @@
-"""What the command line costs before it does anything, and imports, as a ratio to an interpreter that does nothing.
+"""Measures the startup of the command line and of imports, compared with an interpreter that does nothing.
 
-The floor of ``plugins list`` also reads an index of entry points that it finds to be up to date. There are 30 plugins
-or more: those that are installed, and as many made-up ones as are missing.
+The floor of ``plugins list`` also reads an index of entry points and checks that it is up to date. At least 30 plugins
+are used: the installed ones, and generated ones if necessary.
 
 Run: ``python -m benchmarks.start``. Prints one line of JSON.
 """
@@ -33,7 +33,7 @@ assert all(os.stat(folder).st_mtime_ns == changed for folder, changed in index["
 
 
 def milliseconds(command: list[str], home: Path) -> float:
-    """How long one process takes."""
+    """Return the duration of a process in milliseconds."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(home), "SIDEBAND_HOME": str(home)}
     started = perf_counter()
     subprocess.run(
@@ -43,7 +43,7 @@ def milliseconds(command: list[str], home: Path) -> float:
 
 
 def add_plugins(home: Path) -> int:
-    """Make as many plugins as are missing; returns how many there are then."""
+    """Generate the missing plugins and return the total number of plugins."""
     installed = len(discover(home, PluginPolicy()))
     site = home / "site"
     site.mkdir()
@@ -57,7 +57,7 @@ def add_plugins(home: Path) -> int:
 
 
 def write_index(home: Path) -> Path:
-    """An index as the floor reads it."""
+    """Write the index that the floor reads, and return its path."""
     folders = [(folder, Path(folder).stat().st_mtime_ns) for folder in sys.path if Path(folder).is_dir()]
     plugins = [{"kind": "op", "name": f"made_up_{number}", "value": f"made_up_{number}"} for number in range(PLUGINS)]
     file = home / "index.json"
@@ -66,7 +66,7 @@ def write_index(home: Path) -> Path:
 
 
 def main() -> None:
-    """Print one line of JSON."""
+    """Run the benchmark and print one line of JSON."""
     sideband = str(Path(sys.executable).with_name("sideband"))
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
@@ -93,7 +93,7 @@ def main() -> None:
             Row(f"sideband plugins list, {plugins} plugins", middle["plugins_list"], "ms", middle["indexed"], bound=2,
                 ratio=ratio_of(rounds["plugins_list"], rounds["indexed"][:SLOW_ROUNDS])),
             Row("import sideband", middle["import"] / 1000, "s", bound=0.25, is_absolute=True),
-            Row("import of Host, and all that a host needs", middle["import_host"] / 1000, "s"),
+            Row("import of Host and its dependencies", middle["import_host"] / 1000, "s"),
         ],
         **{f"{name}_ms": round(value, 1) for name, value in middle.items()},
     )  # fmt: skip

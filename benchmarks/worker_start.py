@@ -1,7 +1,7 @@
-"""What an isolated worker costs: from the request to `ready`, and the memory that is its own.
+"""Measures the start of an isolated worker, from the request to ``ready``, and its private memory.
 
-The floor is the least that can be had with the same walls: a process that has only imported what workers need forks,
-the child carries out the same lock-down, and says one byte.
+The floor is the minimum with the same isolation: a process that has imported only the modules of workers forks, and the
+child runs the same lockdown and sends one byte.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ async def _ours(request: LaunchRequest) -> tuple[list[float], float, float]:
 
 
 async def _own_memory(sandbox: SystemSandbox, request: LaunchRequest) -> float:
-    """MB of each of several workers that no other process has."""
+    """Return the median private memory of several workers in MB."""
     workers = [await sandbox.launch(request) for _ in range(TOGETHER)]
     try:
         for worker in workers:
@@ -135,7 +135,7 @@ def _request(folder: Path) -> LaunchRequest:
 
 
 def main() -> None:
-    """Print one line of JSON."""
+    """Run the benchmark and print one line of JSON."""
     with tempfile.TemporaryDirectory() as name:
         request = _request(Path(name))
         floor = median(_floor(request)) * 1000
@@ -144,7 +144,7 @@ def main() -> None:
     report(
         [
             Row("isolated worker, from request to ready", ours, "ms", floor, bound=2),
-            Row("memory of its own of a worker", private, "MB", bound=5, is_absolute=True),
+            Row("private memory of a worker", private, "MB", bound=5, is_absolute=True),
         ],
         first_with_proof_ms=round(proved * 1000),
     )

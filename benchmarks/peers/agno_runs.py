@@ -1,6 +1,6 @@
-"""Runs of an agno agent, which stores nothing: in the process, and over HTTP with many sessions at once.
+"""Runs of an agno agent, which stores nothing: in-process, and over HTTP in many concurrent sessions.
 
-Run by ``agent_runs.py`` with the Python of the peers' environment and a mode. Prints one line of JSON.
+``agent_runs.py`` runs this script with the Python of the peers' environment and a mode. Prints one line of JSON.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ def add(a: int, b: int) -> int:
 
 @dataclass
 class Quiet(Model):
-    """Asks for the tool ten times, and then ends."""
+    """A model that calls the tool ten times, then ends the run."""
 
     id: str = "quiet"
 
     async def ainvoke(self, messages: list[Any], **_: Any) -> ModelResponse:
-        """One answer."""
+        """Return the next answer."""
         done = sum(one.role == "tool" for one in messages)
         if done >= TOOLS:
             return ModelResponse(role="assistant", content="All is done.")
@@ -48,15 +48,15 @@ class Quiet(Model):
         )
 
     def invoke(self, *_: Any, **__: Any) -> ModelResponse:
-        """Not used."""
+        """Raise ``NotImplementedError``."""
         raise NotImplementedError
 
     def invoke_stream(self, *_: Any, **__: Any) -> Any:
-        """Not used."""
+        """Raise ``NotImplementedError``."""
         raise NotImplementedError
 
     def ainvoke_stream(self, *_: Any, **__: Any) -> AsyncIterator[ModelResponse]:
-        """Not used."""
+        """Raise ``NotImplementedError``."""
         raise NotImplementedError
 
     def _parse_provider_response(self, response: Any, **_: Any) -> ModelResponse:
@@ -67,7 +67,7 @@ class Quiet(Model):
 
 
 async def in_process() -> dict[str, float]:
-    """Milliseconds of a run with ten tool calls."""
+    """Return the median duration of a run with ten tool calls, in milliseconds."""
     agent, times = Agent(model=Quiet(), tools=[add], telemetry=False), []
     for _ in range(ROUNDS):
         began = perf_counter()
@@ -78,7 +78,7 @@ async def in_process() -> dict[str, float]:
 
 
 async def over_http(port: int, sessions: int, runs: int) -> dict[str, float]:
-    """Runs in a second, with one tool call each, in so many sessions at once."""
+    """Return the runs per second, with one tool call each, in concurrent sessions."""
     model = OpenAIChat(id="tools-1", base_url=f"http://127.0.0.1:{port}/v1", api_key="none")
     agents = [Agent(model=model, tools=[add], session_id=f"s{number}", telemetry=False) for number in range(sessions)]
 
@@ -94,7 +94,7 @@ async def over_http(port: int, sessions: int, runs: int) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measure what is asked for."""
+    """Measure the selected mode."""
     mode, *numbers = sys.argv[1:]
     found = asyncio.run(in_process() if mode == "in_process" else over_http(*map(int, numbers)))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -1,7 +1,7 @@
-"""The same four messages with the MCP SDK: a tool over standard input and output that asks its client once.
+"""The same four messages with the MCP SDK: a tool over standard input and output that calls its client once.
 
-Run by ``skill_call.py`` with the Python of the peers' environment. Prints one line of JSON: the median of one call in
-microseconds, and the calls in a second with 64 and 1,000 in flight.
+``skill_call.py`` runs this script with the Python of the peers' environment. Prints one line of JSON: the median
+duration of a call in microseconds, and the calls per second with 64 and 1,000 calls in flight.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ TOGETHER = {64: 256, 1_000: 1_000}
 
 
 def serve() -> None:
-    """The worker's side."""
+    """Run the server, which corresponds to the worker."""
     server = MCPServer("peer")
 
     @server.tool()
     async def one(n: int, ctx: Context) -> str:
-        """One op."""
-        asked = SamplingMessage(role="user", content=TextContent(type="text", text=f"get {n}"))
-        answer = await ctx.session.create_message([asked], max_tokens=10)
+        """Call the client once."""
+        message = SamplingMessage(role="user", content=TextContent(type="text", text=f"get {n}"))
+        answer = await ctx.session.create_message([message], max_tokens=10)
         return answer.content.text
 
     server.run("stdio")
 
 
 async def answer(*_: object) -> CreateMessageResult:
-    """The host's op."""
+    """Answer the callback, which corresponds to the op."""
     return CreateMessageResult(role="assistant", content=TextContent(type="text", text="ok"), model="peer")
 
 
 async def together(call: Callable[[], Awaitable[object]], waiting: int, calls: int) -> float:
-    """Calls in a second, with so many in flight."""
+    """Return the calls per second with a number of calls in flight."""
 
     async def several() -> None:
         for _ in range(calls // waiting):
@@ -56,7 +56,7 @@ async def together(call: Callable[[], Awaitable[object]], waiting: int, calls: i
 
 
 async def measure() -> dict[str, float]:
-    """All three figures."""
+    """Return all figures."""
     parameters = StdioServerParameters(command=sys.executable, args=[__file__, "serve"])
     async with Client(stdio_client(parameters), sampling_callback=answer, mode="legacy") as client:
 

@@ -1,7 +1,7 @@
-"""A server of models that answers at once, for ours and the peers: Chat Completions, whole or as a stream.
+"""A model server that answers immediately, for sideband and the peers: Chat Completions, streamed or not.
 
-It asks for the tool ``add`` until the conversation has as many results as the model's name says (``tools-2``), and
-then ends. Prints its port. Ends when its standard input does.
+It calls the tool ``add`` until the conversation has as many results as the model's name specifies (``tools-2``), then
+ends the run. Prints its port. Exits when its standard input is closed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
 
 
 def message(request: dict[str, Any]) -> dict[str, Any]:
-    """What the model says."""
+    """Return the message of the model."""
     done = sum(one["role"] == "tool" for one in request["messages"])
     if done >= int(request["model"].rpartition("-")[2]):
         return {"role": "assistant", "content": "All is done."}
@@ -28,20 +28,20 @@ def message(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def whole(request: dict[str, Any]) -> bytes:
-    """The answer in one piece."""
-    said = message(request)
-    choice = {"index": 0, "message": said, "finish_reason": "tool_calls" if "tool_calls" in said else "stop"}
+    """Return the answer as a single response."""
+    answer = message(request)
+    choice = {"index": 0, "message": answer, "finish_reason": "tool_calls" if "tool_calls" in answer else "stop"}
     body = json.dumps({**_head(request, "chat.completion"), "choices": [choice], "usage": USAGE}).encode()
     return b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body)
 
 
 def streamed(request: dict[str, Any]) -> bytes:
-    """The answer as events: one with all of it, one that ends it, one with what it cost."""
-    said = message(request)
-    finish = "tool_calls" if "tool_calls" in said else "stop"
+    """Return the answer as events: the message, the finish reason and the usage."""
+    answer = message(request)
+    finish = "tool_calls" if "tool_calls" in answer else "stop"
     head = _head(request, "chat.completion.chunk")
     events = [
-        {**head, "choices": [{"index": 0, "delta": said, "finish_reason": None}]},
+        {**head, "choices": [{"index": 0, "delta": answer, "finish_reason": None}]},
         {**head, "choices": [{"index": 0, "delta": {}, "finish_reason": finish}]},
         {**head, "choices": [], "usage": USAGE},
     ]
@@ -55,15 +55,15 @@ def _head(request: dict[str, Any], kind: str) -> dict[str, Any]:
 
 
 class Connection(asyncio.Protocol):
-    """Answers one request after the other."""
+    """Answers requests sequentially."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin."""
+        """Store the transport."""
         self._transport = transport
         self._data = b""
 
     def data_received(self, data: bytes) -> None:
-        """Answer each request that is whole."""
+        """Answer each complete request."""
         self._data += data
         while (end := self._data.find(b"\r\n\r\n")) >= 0:
             head = self._data[:end].lower()
@@ -80,7 +80,7 @@ class Connection(asyncio.Protocol):
 
 
 async def main() -> None:
-    """Serve until nobody needs it."""
+    """Serve until standard input is closed."""
     server = await asyncio.get_running_loop().create_server(Connection, "127.0.0.1", 0, backlog=1024)
     print(server.sockets[0].getsockname()[1], flush=True)
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
