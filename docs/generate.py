@@ -1,4 +1,4 @@
-"""Writes ``docs/reference`` from the code, so that it can't say anything else: ``python docs/generate.py``."""
+"""Generate ``docs/reference`` from the code: ``python docs/generate.py``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from _pages.settings import settings_page
 from _pages.wire import wire_page
 
 FOLDER = Path(__file__).parent / "reference"
-NOTE = "<!-- written by docs/generate.py from the code; change it there -->\n\n"
+NOTE = "<!-- generated from the code by docs/generate.py; do not edit -->\n\n"
 PAGES = {
     "capabilities.md": capabilities_page,
     "errors.md": errors_page,
@@ -31,7 +31,7 @@ PAGES = {
 
 
 def pages() -> dict[str, str]:
-    """Each page by its file name."""
+    """Return the text of each page by its file name."""
     return {name: NOTE + "\n".join(page()) + "\n" for name, page in PAGES.items()}
 
 

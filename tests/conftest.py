@@ -1,4 +1,4 @@
-"""What tests over several packages share: folders of skills, the command line, all packages of the workspace."""
+"""Shared fixtures: skill folders, the command line, and the packages of the workspace."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ def anyio_backend(request):
 
 @pytest.fixture(scope="session")
 def packages():
-    """Each package of the workspace: its folder and its pyproject."""
+    """The parsed pyproject.toml of each package of the workspace, by folder."""
     kinds = ("core", "agent", "libs/*", "plugins/*", "contrib/*")
     manifests = [path for kind in kinds for path in sorted(ROOT.glob(f"{kind}/pyproject.toml"))]
     return {path.parent: tomllib.loads(path.read_text()) for path in manifests}
@@ -27,14 +27,14 @@ def packages():
 
 @pytest.fixture
 def make_skill(tmp_path):
-    """A skill folder from its code and the capabilities that it asks for."""
+    """Create a skill folder from code and requested capabilities."""
 
     def make(name, code, capabilities="", **metadata):
         folder = tmp_path / "skills" / name
         folder.mkdir(parents=True)
         lines = "".join(f"  sideband.{key}: '{value}'\n" for key, value in metadata.items())
         (folder / "SKILL.md").write_text(
-            f"---\nname: {name}\ndescription: A skill of a test.\nmetadata:\n"
+            f"---\nname: {name}\ndescription: A test skill.\nmetadata:\n"
             f"  sideband.capabilities: '{capabilities}'\n{lines}---\n"
         )
         (folder / "tools.py").write_text(code)
@@ -45,7 +45,7 @@ def make_skill(tmp_path):
 
 @pytest.fixture
 def sideband(tmp_path):
-    """The command line, as a process with a home of its own and nobody to ask."""
+    """Run the command line as a process with its own home folder and without a terminal."""
 
     def run(*words, stdin="", folder=tmp_path, **environment):
         return subprocess.run(

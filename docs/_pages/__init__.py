@@ -1,1 +1,1 @@
-"""The pages of ``docs/reference``, each made from the code by a module of its own."""
+"""The pages of ``docs/reference``, one module each."""

@@ -1,4 +1,4 @@
-"""Capabilities: how they are written, and what those of each family may limit."""
+"""The page on capabilities: their syntax, and the fields of each family."""
 
 from __future__ import annotations
 
@@ -18,26 +18,27 @@ _ANYTHING = "any value"
 
 
 def capabilities_page() -> list[str]:
-    """The lines of the page."""
+    """Return the lines of the page."""
     lines = [
         "# Capabilities",
         "",
         *paragraph(
-            "A capability is the right to use the ops of one family, within limits: `family`, or "
-            "`family:field=value|value,field=value`. A `*` at the end of a value stands for whatever follows; "
-            "`%`, `,`, `|`, `=`, `*` and white space inside of one are percent-encoded. A field that is not written is "
-            "no limit, unless its family says what it means then. The order does not matter, and a capability that "
-            "another one covers adds nothing."
+            "A capability is the right to use the ops of one family, within limits. It is written `family` or "
+            "`family:field=value|value,field=value`. A trailing `*` in a value matches any suffix. The characters "
+            "`%`, `,`, `|`, `=`, `*` and white space in a value are percent-encoded. A field that is left out matches "
+            "any value, unless the family defines a default. The order of fields and values does not matter, and a "
+            "capability that is covered by another one has no effect."
         ),
         "",
         *paragraph(
-            "A skill asks for capabilities under `sideband.capabilities` in its SKILL.md, separated by spaces. It gets "
-            "none by asking: a person, `--grant`, or `[grants]` of the [settings](settings.md) gives them. What "
-            "is granted is compared field by field with what an effect needs; a child effect can have less, never more."
+            "A skill requests capabilities under `sideband.capabilities` in its SKILL.md, separated by spaces. They "
+            "are granted by the user, by `--grant`, or by `[grants]` in the [settings](settings.md). A grant is "
+            "compared field by field with the requirements of an effect. A child effect can have fewer rights than its "
+            "parent, but never more."
         ),
         "",
         *table(
-            ["family", "what may be limited", "ops that need it"],
+            ["family", "fields", "ops that require it"],
             [
                 [
                     f"[`{family.name}`](#{family.name})",
@@ -56,13 +57,13 @@ def capabilities_page() -> list[str]:
 
 
 def families() -> list[OpFamily]:
-    """The installed families, by name."""
+    """Return the installed families, sorted by name."""
     found = [point.load().sideband_ops() for point in entry_points(group="sideband.v1.op")]
     return sorted(found, key=lambda family: family.name)
 
 
 def examples_of(scope: type[Scope]) -> list[str]:
-    """The capabilities that the docstring of a scope shows, each of which can be granted."""
+    """Return the example capabilities in the docstring of a scope. Each can be granted."""
     found = [text for text in _CODE.findall(scope.__doc__ or "") if text.startswith(f"{scope.family}:")]
     return list(dict.fromkeys(found))
 
@@ -70,11 +71,15 @@ def examples_of(scope: type[Scope]) -> list[str]:
 def _scope(scope: type[Scope]) -> Iterator[str]:
     meanings = attributes(scope)
     defaults = Capability(scope.family).fit(scope)
-    standing = dict(part.split("=", 1) for part in str(defaults).partition(":")[2].split(",") if part)
+    default_values = dict(part.split("=", 1) for part in str(defaults).partition(":")[2].split(",") if part)
     yield from table(
-        ["field", "if it is not written", "meaning"],
+        ["field", "default", "meaning"],
         [
-            [f"`{name}`", f"`{standing[name]}`" if name in standing else _ANYTHING, first_paragraph(meanings[name])]
+            [
+                f"`{name}`",
+                f"`{default_values[name]}`" if name in default_values else _ANYTHING,
+                first_paragraph(meanings[name]),
+            ]
             for name in scope.field_names()
         ],
     )

@@ -1,4 +1,4 @@
-"""What docstrings say, as Markdown."""
+"""Converts parts of docstrings to Markdown."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ __all__ = ["attributes", "first_paragraph", "section"]
 
 
 def first_paragraph(doc: str | None) -> str:
-    """What a docstring says first, on one line, its code marked as in Markdown."""
+    """Return the first paragraph of a docstring on one line, with Markdown code spans."""
     return re.sub(r"``+", "`", " ".join((doc or "").strip().partition("\n\n")[0].split()))
 
 
 def attributes(owner: type) -> dict[str, str]:
-    """What the docstring of a class says of each of its attributes or arguments."""
+    """Return the descriptions of the attributes or arguments in the docstring of a class, by name."""
     return section(owner.__doc__, "Attributes|Args")
 
 
 def section(doc: str | None, titles: str) -> dict[str, str]:
-    """What a docstring lists under a title, by name: the arguments, the attributes, the errors."""
+    """Return the items of a section of a docstring, such as ``Args``, by name."""
     part = re.split(rf"^(?:{titles}):\n", cleandoc(doc or ""), maxsplit=1, flags=re.MULTILINE)
     body = part[1].partition("\n\n")[0] if len(part) > 1 else ""
     meanings: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""All errors of the default distribution, by package, with their codes."""
+"""The page on errors: all errors of the default distribution and their codes, by package."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["errors_page"]
 
 ROOT = Path(__file__).parents[2]
 _LAYERS = ("core", "agent", "libs/*", "plugins/*", "contrib/*")
-_SKILLS = ("sideband_demo",)  # run in workers only
+_SKILLS = ("sideband_demo",)  # runs in workers only
 
 
 def errors_page() -> list[str]:
-    """The lines of the page."""
+    """Return the lines of the page."""
     packages = {name: folder for name, folder in _packages() if name not in _SKILLS}
     for name in packages:
         _import_all(name)
@@ -30,14 +30,16 @@ def errors_page() -> list[str]:
         "# Errors",
         "",
         *paragraph(
-            "All errors are `SidebandError`. `code` is stable, so that programs can tell errors apart; `message` says "
-            "what happened, `hint` what to do, and `as_dict()` is all of it as data. `--json` prints that as `error`."
+            "All errors are subclasses of `SidebandError`. `code` is stable and identifies the error in programs. "
+            "`message` describes what happened, `hint` how to fix it, and `as_dict()` returns all fields as JSON "
+            "data, which `--json` prints as `error`."
         ),
         "",
         *paragraph(
-            "*Exit* is what a command ends with. *Again* says whether the same request may succeed later, if the error "
-            "itself does not know better. A class with a module can be imported from there. Words in capitals stand "
-            "for what is known when it happens. Where nothing stands under *what to do*, the error itself says it."
+            "*Exit code* is the exit code of a command that fails with the error. *Retryable* is the default of "
+            "`retryable`: whether the same request may succeed later. A class that is shown with a module can be "
+            "imported from there. Words in capitals are placeholders. If *hint* is empty, the hint depends on the "
+            "individual error."
         ),
     ]
     for name, folder in packages.items():
@@ -49,7 +51,7 @@ def errors_page() -> list[str]:
 
 def _of_package(errors: list[type[SidebandError]], folder: Path) -> Iterator[str]:
     yield from table(
-        ["code", "class", "exit", "again", "what it means", "what to do"],
+        ["code", "class", "exit code", "retryable", "meaning", "hint"],
         [
             [
                 f"`{error.code}`",
@@ -70,11 +72,11 @@ def _of_package(errors: list[type[SidebandError]], folder: Path) -> Iterator[str
 
 
 def _importable(error: type[SidebandError]) -> str:
-    """The name that it is imported by; its own alone if it is not meant to be imported."""
+    """Return the qualified name of an error class, or only its name if it is not public."""
     parts = error.__module__.split(".")
     public = ".".join(parts[: next((n for n, part in enumerate(parts) if part.startswith("_")), len(parts))])
-    is_there = error.__name__ in getattr(import_module(public), "__all__", ())
-    return f"{public}.{error.__name__}" if is_there else error.__name__
+    is_public = error.__name__ in getattr(import_module(public), "__all__", ())
+    return f"{public}.{error.__name__}" if is_public else error.__name__
 
 
 def _packages() -> Iterator[tuple[str, Path]]:

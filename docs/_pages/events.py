@@ -1,4 +1,4 @@
-"""What ``sideband run --json`` prints: the events, and what stands in them."""
+"""The page on events: the JSON lines that ``sideband run --json`` prints."""
 
 from __future__ import annotations
 
@@ -34,29 +34,29 @@ _PARTS = (TextPart, ImagePart, ThinkingPart, ToolCallPart)
 
 
 def events_page() -> list[str]:
-    """The lines of the page."""
+    """Return the lines of the page."""
     lines = [
         "# Events",
         "",
         *paragraph(
-            "`sideband run --json` prints one JSON object a line, each at once. `event` says what it is; the other "
-            "keys are its own. An `Agent` calls `on_event` with the same events as objects, whose attributes "
-            "these are. What is done to the world is among them as `effect`, as it stands in the ledger (`sideband "
-            "audit`)."
+            "`sideband run --json` prints one JSON object per line, as soon as the event happens. The key `event` is "
+            "the name of the event; the other keys depend on it. An `Agent` calls `on_event` with the same events as "
+            "objects, whose attributes have the same names. Side effects are reported as `effect`, with the contents "
+            "of their ledger entry (see `sideband audit`)."
         ),
         "",
         *paragraph(
-            "The order is that of [a run](../agents.md#a-run). The last line is the [result](#result), or one object "
-            "whose only key is `error` if there could be no run at all."
+            "[Runs](../agents.md#runs) describes the order of events. The last line is the [result](#result). If the "
+            "run could not start, the only line is an object with the single key `error`."
         ),
     ]
     for name, event in EVENTS.items():
         meanings = attributes(event)
         rows = [[f"`{field.name}`", meanings[field.name]] for field in attrs.fields(event)]
         lines += ["", f"## {name}", "", first_paragraph(event.__doc__), "", *table(["key", "meaning"], rows)]
-    lines += ["", "## result", "", "What the run came to.", "", *table(["key", "meaning"], _result())]
+    lines += ["", "## result", "", "The result of the run.", "", *table(["key", "meaning"], _result())]
     for title, models in (("Messages", _MESSAGES), ("Parts", _PARTS), ("Deltas", _DELTAS), ("Usage", (Usage,))):
-        lines += ["", f"## {title}", "", "What has no value is left out."]
+        lines += ["", f"## {title}", "", "Keys without a value are left out."]
         for model in models:
             lines += ["", *_model(model)]
     return lines

@@ -1,21 +1,23 @@
-"""All hooks: the table, then each with its example."""
+"""The page on hooks: a table of all hooks, then each with its example."""
 
 from __future__ import annotations
 
 from sideband.hooks import HOOK_SPECS
 
-from .tables import table
+from .tables import paragraph, table
 
 __all__ = ["hooks_page"]
 
 
 def hooks_page() -> list[str]:
-    """The lines of the page."""
+    """Return the lines of the page."""
     lines = [
         "# Hooks",
         "",
-        "Implement one with `@hookimpl async def NAME(event, ctx)`; `ctx` may be left out, and plain functions are",
-        "accepted. All implementations of a hook together have its deadline.",
+        *paragraph(
+            "Implement a hook with `@hookimpl async def NAME(event, ctx)`. The parameter `ctx` is optional, and "
+            "synchronous functions are accepted. The deadline applies to all implementations of a hook together."
+        ),
         "",
         *table(
             ["hook", "kind", "may return", "if a plugin fails", "deadline"],

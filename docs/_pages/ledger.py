@@ -1,4 +1,4 @@
-"""The ledger: its lines, what stands in them, and how they hang together."""
+"""The page on the ledger: the format of its lines, and the hash chain."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from .tables import paragraph, table
 __all__ = ["ledger_page"]
 
 _KINDS = {
-    "open": "a host has begun to write: `host`, `pid`",
-    "close": "a host has ended as it should: `host`",
-    "intent": "an effect is about to happen; of one that changes something, this is on the disk before it does",
-    "note": "what its op will need to find out what became of it, or to take it back; on the disk before it changes "
-    "anything",
-    "outcome": "how an effect ended; exactly one for each. A refusal is an outcome without an intent",
-    "rotate": "the segment is full, and the next one follows: `next`",
-    "recovery": "a host found something that a crash left, and says what: `host`, `problem`, and the `bytes` of a torn "
-    "line that were removed; or how an effect ended of which nobody had heard",
-    "mismatch": "the files do not hold the last line that was known to be written: `expected`",
+    "open": "a host has opened the ledger: `host`, `pid`",
+    "close": "a host has closed the ledger: `host`",
+    "intent": "an effect is about to happen. If it changes something, the intent is on disk before the effect",
+    "note": "data that the op needs to find out what happened after a crash, or to undo the effect; on disk before the "
+    "op changes anything",
+    "outcome": "how an effect ended; exactly one for each effect. A denied effect has an outcome without an intent",
+    "rotate": "the segment is full; continues in segment `next`",
+    "recovery": "a host has repaired the ledger after a crash: `host`, and `problem`, which is `torn` (an incomplete "
+    "line of `bytes` bytes was removed) or `head` (the store had no head, so a cut tail cannot be detected)",
+    "mismatch": "the files do not contain the last line that was written: `expected`",
 }
 _CHECK = """import hashlib
 import sys
@@ -35,13 +35,13 @@ import sys
 last = "{genesis}"
 for line in open(sys.argv[1], "rb"):
     digest, body = line[9:73].decode(), b"{{" + line[75:-1]
-    assert hashlib.sha256(last.encode() + body).hexdigest() == digest, f"changed or out of place: {{line[:200]}}"
+    assert hashlib.sha256(last.encode() + body).hexdigest() == digest, f"modified or out of order: {{line[:200]}}"
     last = digest
 print(last)"""
 
 
 def ledger_page() -> list[str]:
-    """The lines of the page."""
+    """Return the lines of the page."""
     origin = Origin(skill="notes", tool="keep", run="4f1c")
     intent = Intent(
         effect="0199-1",
@@ -63,18 +63,18 @@ def ledger_page() -> list[str]:
         "# Ledger",
         "",
         *paragraph(
-            "The record of all effects is JSON lines in numbered segments in `SIDEBAND_HOME/ledger`. `sideband audit` "
-            "reads it; any other program can, too. It is written by the core alone, after secrets were taken out."
+            "The ledger records all effects as JSON lines, in numbered segments in `SIDEBAND_HOME/ledger`. Read it "
+            "with `sideband audit`, or with any other program. Only the kernel writes it, after redacting secrets."
         ),
         "",
         "## Lines",
         "",
         *paragraph(
-            f"Each line has `v` (the version, {VERSION}), `seq` (its number, from 1), `time` (UTC, ISO 8601), `prev` "
-            "and `hash`, and `kind`:"
+            f"Each line has `v` (the version, {VERSION}), `seq` (its number, from 1), `time` (UTC, ISO 8601), `prev`, "
+            "`hash` and `kind`:"
         ),
         "",
-        *table(["kind", "what it says"], [[f"`{kind}`", _KINDS[kind]] for kind in _kinds()]),
+        *table(["kind", "meaning"], [[f"`{kind}`", _KINDS[kind]] for kind in _kinds()]),
         "",
         "The lines of one effect:",
         "",
@@ -93,10 +93,10 @@ def ledger_page() -> list[str]:
         "## The chain",
         "",
         *paragraph(
-            "A line is canonical JSON (keys sorted, no white space, ASCII), but that `hash` stands first. Its hash is "
-            "SHA-256 over the hash of the line before it and the line without `hash`; before the first line stand 64 "
-            "zeros. So no line can be changed, removed, added or moved without changing all that follow. This checks "
-            "the first segment with nothing of ours:"
+            "A line is canonical JSON (sorted keys, no white space, ASCII), except that `hash` comes first. The hash "
+            "is the SHA-256 of the previous line's hash and of this line without `hash`. The previous hash of the "
+            "first line is 64 zeros. No line can be changed, removed, added or moved without changing all later lines. "
+            "This program verifies the first segment independently of sideband:"
         ),
         "",
         "```python",
@@ -104,21 +104,21 @@ def ledger_page() -> list[str]:
         "```",
         "",
         *paragraph(
-            "A chain alone does not show that its end was cut off: the last hash is therefore kept in the store too, "
-            "and `sideband audit verify` compares them. It tells:"
+            "A hash chain does not reveal that lines were removed from its end. The last hash is therefore also kept "
+            "in the store, and `sideband audit verify` compares the two. It reports:"
         ),
         "",
         *table(["field", "meaning"], [[f"`{name}`", text] for name, text in attributes(Verification).items()]),
         "",
         *paragraph(
-            "The ledger shows what others changed. Whoever has the rights of the host's own user can write all of it "
-            "anew; to be safe from that, keep the last hash, which `verify` prints, somewhere else."
+            "The ledger detects modification by others. A process with the rights of the host's user can rewrite the "
+            "whole ledger. To detect that, store the last hash, which `verify` prints, somewhere else."
         ),
     ]
 
 
 def _kinds() -> list[str]:
-    """The kinds, as the code that reads them lists them."""
+    """Return the kinds in the order of the docstring of ``LedgerEntry``."""
     return re.findall(r"`(\w+)`", attributes(LedgerEntry)["kind"])
 
 
@@ -137,7 +137,7 @@ def _fields(model: type, hidden: tuple[str, ...]) -> Iterator[str]:
 
 
 def _meaning(meanings: Mapping[str, str], name: str) -> str:
-    """What the class says of a field; an outcome says of some only that they are those of the intent."""
+    """Return the description of a field. An outcome shares some fields with the intent."""
     if name == "key":
         return "the idempotency key, if it has one"
-    return meanings.get(name) or "as in an intent; only in an outcome without one"
+    return meanings.get(name) or "as in an intent; only in an outcome without an intent"

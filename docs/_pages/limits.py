@@ -1,4 +1,4 @@
-"""What skills and agents can use up, at most."""
+"""The page on limits: the resource limits of skills and agents."""
 
 from __future__ import annotations
 
@@ -25,36 +25,37 @@ __all__ = ["limits_page"]
 
 
 def limits_page() -> list[str]:
-    """The lines of the page."""
+    """Return the lines of the page."""
     policy = Policy()
     return [
         "# Limits",
         "",
         *paragraph(
-            "What a skill or an agent can use up at most, as it is if nobody sets anything else. The "
-            "[policy](settings.md#policy) may be stricter or more generous. A skill may ask for other limits in its "
-            f"metadata: `sideband.memory` up to {_bytes(policy.maximum_memory)}, `sideband.timeout` up to "
-            f"{policy.maximum_timeout:g} s."
+            "The default resource limits of skills and agents. The [policy](settings.md#policy) can raise or lower "
+            "them. A skill can request other limits in its metadata: `sideband.memory` up to "
+            f"{_bytes(policy.maximum_memory)}, `sideband.timeout` up to {policy.maximum_timeout:g} s."
         ),
         "",
-        "## A worker",
+        "## Workers",
         "",
-        f"The host looks every {_WATCH_SECONDS:g} s, and ends a worker that is over; its calls fail with the",
-        "code. The kernel holds most of them by itself, earlier.",
+        *paragraph(
+            f"The host checks workers every {_WATCH_SECONDS:g} s and ends a worker that exceeds a limit. Its calls "
+            "fail with the code. The operating system enforces most of these limits itself, and earlier."
+        ),
         "",
         *_worker(policy),
         "",
-        "## A call",
+        "## Calls",
         "",
         *_call(policy),
         "",
-        "## The host",
+        "## Host",
         "",
         *_host(policy),
         "",
-        "## An agent",
+        "## Agents",
         "",
-        "`[agent]` of the [settings](settings.md#agent) changes the first five.",
+        "The first five limits are set under `[agent]` in the [settings](settings.md#agent).",
         "",
         *_agent(AgentSettings()),
     ]
@@ -64,23 +65,27 @@ def _worker(policy: Policy) -> list[str]:
     limits = WorkerLimits()
     return list(
         table(
-            ["what", "limit", "code"],
+            ["resource", "limit", "code"],
             [
                 ["resident memory", _bytes(policy.memory), "`worker.memory`"],
                 [
-                    "address space, which the kernel refuses to exceed",
+                    "address space (enforced by the operating system)",
                     _bytes(limits.address_space),
                     "none: `MemoryError`",
                 ],
                 ["threads", f"{limits.threads}", "`worker.threads`"],
-                ["open descriptors", f"{limits.files}", "`worker.files`"],
-                ["written to its own output, past the runtime", _bytes(limits.output), "`worker.output`"],
-                ["processor time while no call is in it", f"{_IDLE_SECONDS:g} s", "`worker.processor`"],
-                ["time to be ready after its start", f"{_of_pool('start_timeout'):g} s", "`worker.start`"],
-                ["time until it has read one message", f"{_of_pool('write_timeout'):g} s", "`worker.exited`"],
-                ["time that one of its messages takes", f"{_of_pool('line_timeout'):g} s", "`worker.protocol`"],
+                ["open file descriptors", f"{limits.files}", "`worker.files`"],
+                [
+                    "output written directly to stdout and stderr, bypassing the runtime",
+                    _bytes(limits.output),
+                    "`worker.output`",
+                ],
+                ["processor time without a call", f"{_IDLE_SECONDS:g} s", "`worker.processor`"],
+                ["time until it is ready", f"{_of_pool('start_timeout'):g} s", "`worker.start`"],
+                ["time to read one message", f"{_of_pool('write_timeout'):g} s", "`worker.exited`"],
+                ["time to send one message", f"{_of_pool('line_timeout'):g} s", "`worker.protocol`"],
                 ["size of a message", _bytes(MAX_FRAME), "`worker.protocol`"],
-                ["nesting of a message", f"{MAX_NESTING}", "`worker.protocol`"],
+                ["nesting depth of a message", f"{MAX_NESTING}", "`worker.protocol`"],
                 ["values in a message", f"{MAX_VALUES:,}", "`worker.protocol`"],
             ],
         )
@@ -90,18 +95,22 @@ def _worker(policy: Policy) -> list[str]:
 def _call(policy: Policy) -> list[str]:
     return list(
         table(
-            ["what", "limit", "what happens then"],
+            ["resource", "limit", "if exceeded"],
             [
-                ["time, if neither skill nor tool nor caller names one", f"{policy.timeout:g} s", "`call.timeout`"],
                 [
-                    "time to end after it was cancelled",
+                    "time, unless the skill, tool or caller sets another limit",
+                    f"{policy.timeout:g} s",
+                    "`call.timeout`",
+                ],
+                [
+                    "time to end after cancellation",
                     f"{_of_pool('cancel_grace'):g} s",
                     "its worker is replaced",
                 ],
-                ["ops in flight", f"{MAX_IN_FLIGHT}", "`limit.in_flight`"],
-                ["ops in all", f"{MAX_DISPATCHES:,}", "`limit.dispatches`"],
-                ["lines of log that are kept", f"{MAX_LINES:,}", "the others are counted"],
-                ["text of log that is kept", _bytes(MAX_TEXT), "the same"],
+                ["concurrent ops", f"{MAX_IN_FLIGHT}", "`limit.in_flight`"],
+                ["total ops", f"{MAX_DISPATCHES:,}", "`limit.dispatches`"],
+                ["stored log lines", f"{MAX_LINES:,}", "further lines are only counted"],
+                ["stored log text", _bytes(MAX_TEXT), "the same"],
             ],
         )
     )
@@ -110,13 +119,17 @@ def _call(policy: Policy) -> list[str]:
 def _host(policy: Policy) -> list[str]:
     return list(
         table(
-            ["what", "limit", "what happens then"],
+            ["resource", "limit", "if exceeded"],
             [
-                ["workers at once", f"{policy.workers}", "calls wait; trust domains take turns"],
-                ["time that an idle worker is kept", f"{policy.idle_seconds:g} s", "it is ended"],
-                ["ops in flight of one worker", f"{_MAX_IN_FLIGHT}", "it is not read for now"],
-                ["size of the ops in flight of one worker", _bytes(_MAX_HELD), "the same"],
-                ["size of the answers that it has not read", _bytes(_MAX_UNREAD), "`limit.unread_bytes`"],
+                ["concurrent workers", f"{policy.workers}", "calls wait; trust domains take turns"],
+                ["idle time of a worker", f"{policy.idle_seconds:g} s", "it is stopped"],
+                [
+                    "concurrent ops of one worker",
+                    f"{_MAX_IN_FLIGHT}",
+                    "the host stops reading from the worker until some have ended",
+                ],
+                ["size of the concurrent ops of one worker", _bytes(_MAX_HELD), "the same"],
+                ["size of answers that a worker has not read", _bytes(_MAX_UNREAD), "`limit.unread_bytes`"],
                 ["size of a skill", _bytes(_MAXIMUM_BYTES), "it is not loaded"],
             ],
         )
@@ -124,37 +137,55 @@ def _host(policy: Policy) -> list[str]:
 
 
 def _agent(settings: AgentSettings) -> list[str]:
+    answer = ANSWER_LIMITS
+    arguments = f"{answer.arguments:,} characters, {answer.values:,} values, {answer.depth} levels"
     return list(
         table(
-            ["what", "limit", "what happens then"],
+            ["resource", "limit", "if exceeded"],
             [
-                ["model steps of a run", f"{settings.turns}", "it parks with `agent.turns`"],
-                ["tool calls of one turn at the same time", f"{settings.parallel}", "the others wait"],
-                ["time for a tool of a plugin that names none", f"{PLUGIN_TOOL_SECONDS:g} s", "the model is told"],
-                ["agents below agents", f"{settings.depth}", "`agent.depth`"],
+                ["model steps per run", f"{settings.turns}", "the run parks with `agent.turns`"],
+                ["concurrent tool calls per turn", f"{settings.parallel}", "the others wait"],
                 [
-                    "tokens of a result that a model sees",
+                    "time for a plugin's tool that sets no timeout",
+                    f"{PLUGIN_TOOL_SECONDS:g} s",
+                    "the model gets an error",
+                ],
+                ["nesting depth of agents", f"{settings.depth}", "`agent.depth`"],
+                [
+                    "tokens per tool result that the model sees",
                     f"{settings.output_tokens:,}",
-                    "it sees head and tail; `output` reads the rest",
+                    "the model sees the beginning and end; `output` reads the rest",
                 ],
-                ["children of one agent at the same time", f"{MOST_CHILDREN}", "the others wait"],
-                ["characters of an answer", f"{ANSWER_LIMITS.characters:,}", "`provider.stream`"],
-                ["tool calls in an answer", f"{ANSWER_LIMITS.calls}", "the model is told; the others are not run"],
+                ["concurrent children of one agent", f"{MOST_CHILDREN}", "the others wait"],
+                ["characters per answer", f"{answer.characters:,}", "`provider.stream`"],
                 [
-                    "characters of a call's arguments",
-                    f"{ANSWER_LIMITS.arguments:,}, {ANSWER_LIMITS.values:,} values, {ANSWER_LIMITS.depth} levels",
-                    "the model is told; the call is not run",
+                    "tool calls per answer",
+                    f"{answer.calls}",
+                    "the other calls are not run; the model gets errors",
                 ],
-                ["characters of a tool's result", f"{RESULT_LIMITS.characters:,}", "the rest is left out"],
                 [
-                    "images in a tool's result",
-                    f"{RESULT_LIMITS.images}, each {_bytes(RESULT_LIMITS.image)}",
-                    "the others are left out",
+                    "arguments of a tool call",
+                    arguments,
+                    "the call is not run; the model gets an error",
                 ],
-                ["description and schema of a tool", f"{SCHEMA_LIMIT:,} characters", "it is left out, and named"],
-                ["calls of one model in one step", f"{_MOST_CALLS}", "the next model of `fallbacks`, or the run fails"],
+                ["characters per tool result", f"{RESULT_LIMITS.characters:,}", "the rest is dropped"],
                 [
-                    "tokens of a conversation, if nobody knows the model's window",
+                    "images per tool result",
+                    f"{RESULT_LIMITS.images} of {_bytes(RESULT_LIMITS.image)} each",
+                    "further images are dropped",
+                ],
+                [
+                    "description and schema of a tool",
+                    f"{SCHEMA_LIMIT:,} characters",
+                    "the tool is left out, with a warning",
+                ],
+                [
+                    "calls of one model per step",
+                    f"{_MOST_CALLS}",
+                    "the next model of `fallbacks` is used, or the run fails",
+                ],
+                [
+                    "tokens of a conversation, if the model's context window is unknown",
                     f"{_USUAL_WINDOW:,}",
                     "it is compacted",
                 ],

@@ -1,4 +1,4 @@
-"""All ops of the default distribution, by family."""
+"""The page on ops: all ops of the default distribution, by family."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ __all__ = ["ops_page"]
 
 
 def ops_page() -> list[str]:
-    """The lines of the page."""
-    lines = ["# Ops", "", "What skills can ask the host for. `sideband ops show NAME` prints the same and the schemas."]
+    """Return the lines of the page."""
+    lines = ["# Ops", "", "The ops that skills can call. `sideband ops show NAME` also prints the JSON Schemas."]
     for family in sorted(_families(), key=lambda family: family.name):
         lines += ["", f"## {family.name}", "", family.doc]
         if family.scope is not None:
             fields = ", ".join(f"`{name}`" for name in family.scope.field_names())
-            lines += ["", f"A capability of `{family.name}` may limit: {fields}."]
+            lines += ["", f"Fields of the capability `{family.name}`: {fields}."]
         for spec in family.ops:
             lines += ["", *_op(spec)]
     return lines
@@ -34,23 +34,24 @@ def _families() -> Iterator[OpFamily]:
 
 def _op(spec: OpSpec) -> Iterator[str]:
     traits = [spec.level.name.lower(), "idempotent" if spec.idempotent else "not idempotent"]
-    traits += ["on disk before it runs"] if spec.durable else []
-    traits += ["nobody waits for an answer"] if spec.fire_and_forget else []
+    traits += ["recorded on disk before it runs"] if spec.durable else []
+    traits += ["fire-and-forget"] if spec.fire_and_forget else []
+    required = f"`{spec.requires}`" if spec.requires else "none"
     yield f"### {spec.name}"
     yield ""
     yield first_paragraph(spec.doc)
     yield ""
-    yield f"Level and traits: {', '.join(traits)}. Needs: {f'`{spec.requires}`' if spec.requires else 'nothing'}."
-    answers = {
-        "shows what it would do (`preview`)": spec.preview,
-        "finds out what became of it after a crash (`reconcile`)": spec.reconcile,
-        "can be taken back (`undo`)": spec.undo,
+    yield f"Level and properties: {', '.join(traits)}. Required capability: {required}."
+    abilities = {
+        "can show its effect beforehand (`preview`)": spec.preview,
+        "can find out after a crash whether it happened (`reconcile`)": spec.reconcile,
+        "can be undone (`undo`)": spec.undo,
     }
     yield ""
-    yield from [f"- {'yes' if able else 'no'}: {what}" for what, able in answers.items()]
+    yield from [f"- {'yes' if able else 'no'}: {what}" for what, able in abilities.items()]
     schema = spec.params.model_json_schema()
     if schema.get("properties"):
-        required = set(schema.get("required", ()))
+        mandatory = set(schema.get("required", ()))
         yield ""
         yield from table(
             ["parameter", "type", "default", "meaning"],
@@ -58,7 +59,7 @@ def _op(spec: OpSpec) -> Iterator[str]:
                 [
                     f"`{name}`",
                     _type(field),
-                    "required" if name in required else f"`{field.get('default')!r}`",
+                    "required" if name in mandatory else f"`{field.get('default')!r}`",
                     str(field.get("description", "")),
                 ]
                 for name, field in schema["properties"].items()

@@ -1,4 +1,4 @@
-"""All keys of ``sideband.toml``: those of the core, and those of each plugin."""
+"""The page on settings: all keys of ``sideband.toml``, of the kernel and of each plugin."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sideband.plugins._kinds import KINDS, When
 from sideband.settings import Policy, Settings
 
 from .docstrings import attributes, first_paragraph
-from .tables import table, toml
+from .tables import paragraph, table, toml
 
 __all__ = ["settings_page"]
 
@@ -23,16 +23,19 @@ _OPENING = re.compile(r"The table `\[[^`]+\]`[.:] ?")
 
 
 def settings_page() -> list[str]:
-    """The lines of the page."""
+    """Return the lines of the page."""
     lines = [
         "# Settings",
         "",
-        "`sideband.toml` in `SIDEBAND_HOME` is the user's; one in a project counts once it is trusted (`--trust`).",
-        "A variable `SIDEBAND_POLICY__TIMEOUT=5` overrides both, and `--set policy.timeout=5` all. `sideband doctor`",
-        "shows what holds and where it comes from. What is absent has no value unless you give it one.",
+        *paragraph(
+            "The user's settings are in `sideband.toml` in `SIDEBAND_HOME`. A `sideband.toml` in a project is read "
+            "once it is trusted (`--trust`). An environment variable such as `SIDEBAND_POLICY__TIMEOUT=5` overrides "
+            "both files, and `--set policy.timeout=5` overrides all of them. `sideband doctor` shows the effective "
+            "value and origin of each setting. A setting whose default is *absent* has no value unless you set it."
+        ),
         "",
         *table(
-            ["section", "what it holds"],
+            ["section", "contents"],
             [[f"`[{name}]`", _section(name, field)] for name, field in Settings.model_fields.items()],
         ),
     ]
@@ -46,12 +49,12 @@ def settings_page() -> list[str]:
 
 def _section(name: str, field: FieldInfo) -> str:
     if name == "plugins":
-        return "one table for each plugin, below"
+        return "one table per plugin, see below"
     return field.description or f"see [below](#{name})"
 
 
 def _configs() -> dict[str, type[BaseModel]]:
-    """The configuration of each installed plugin, by the name of its table."""
+    """Return the configuration model of each installed plugin, by the name of its table."""
     found = {}
     for group in (kind.group for kind in KINDS.values() if kind.when is not When.NEVER):
         for point in entry_points(group=group):
@@ -62,7 +65,7 @@ def _configs() -> dict[str, type[BaseModel]]:
 
 
 def _tables(name: str, model: type[BaseModel], heading: str) -> Iterator[str]:
-    """The table of a model, and those of the models that it holds."""
+    """Yield the table of a model and of the models nested in it."""
     meanings = attributes(model)
     inner: list[tuple[str, type[BaseModel]]] = []
     rows = []
@@ -88,13 +91,13 @@ def _tables(name: str, model: type[BaseModel], heading: str) -> Iterator[str]:
 def _default(model: type[BaseModel], key: str, field: FieldInfo) -> str:
     if field.is_required():
         return "required"
-    if model is Policy:  # its memory is written otherwise than it is kept
+    if model is Policy:  # the dumped form of a memory size is the one used in sideband.toml
         return toml(Policy().model_dump()[key])
     return toml(field.get_default(call_default_factory=True))
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:
-    """The model that a field, or each value of its table, is."""
+    """Return the model of a field, or of the values of its table."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     if get_origin(annotation) in (Union, UnionType):

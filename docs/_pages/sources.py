@@ -1,4 +1,4 @@
-"""What only the text of the modules tells: hints and codes that errors are given where they are raised."""
+"""Extracts hints and codes of errors from the source code, where they are passed to the error classes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["hints_of", "named_codes"]
 
 
 def hints_of(error: type[BaseException]) -> list[str]:
-    """What the class itself says that can be done, as far as it always says the same."""
+    """Return the hints that an error class sets itself, unless they are computed at run time."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(error)))
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     hints = [keyword.value for call in calls for keyword in call.keywords if keyword.arg == "hint"]
@@ -20,7 +20,7 @@ def hints_of(error: type[BaseException]) -> list[str]:
 
 
 def _text(node: ast.expr) -> str | None:
-    """A text with its gaps named; ``None`` for what is found out when it is raised."""
+    """Return a text with named placeholders, or ``None`` if it is computed at run time."""
     match node:
         case ast.Constant(value=str(text)) if text:
             return text
@@ -47,7 +47,7 @@ def _piece(part: ast.expr) -> str | None:
 
 
 def named_codes(package: Path) -> Iterator[tuple[str, str]]:
-    """The codes that a package gives errors where it raises them, each with the class that is called."""
+    """Yield each code that a package passes to an error class, with the name of that class."""
     for path in sorted(package.rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         owners = {
@@ -64,7 +64,7 @@ def named_codes(package: Path) -> Iterator[tuple[str, str]]:
 
 
 def _called(call: ast.Call, owner: str) -> str:
-    """The class of which a call makes an instance."""
+    """Return the name of the class that a call instantiates."""
     match call.func:
         case ast.Name(id="cls") | ast.Attribute(value=ast.Call(func=ast.Name(id="super"))):
             return owner

@@ -1,4 +1,4 @@
-"""Paragraphs and tables in Markdown, and values as they are written in ``sideband.toml``."""
+"""Paragraphs and tables in Markdown, and values in TOML."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["paragraph", "table", "toml"]
 
 
 def paragraph(text: str) -> list[str]:
-    """The lines of a paragraph."""
+    """Return the lines of a paragraph."""
     return wrap(text, 118, break_long_words=False, break_on_hyphens=False)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """The lines of a table."""
+    """Yield the lines of a table."""
     yield f"| {' | '.join(columns)} |"
     yield "|" + "---|" * len(columns)
     for row in rows:
@@ -24,7 +24,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str
 
 
 def toml(value: Any) -> str:
-    """A value as it is written in ``sideband.toml``; ``absent`` for one that has no form there.
+    """Return a value in TOML as a code span, or ``absent`` for ``None``.
 
     Example:
         >>> toml(True), toml(None), toml({"a": ["b"]})
@@ -46,5 +46,5 @@ def _plain(value: Any) -> str:
 
 
 def _cell(text: str) -> str:
-    """A text that does not end its cell."""
+    """Escape a text for use in a table cell."""
     return " ".join(text.split()).replace("|", "\\|")

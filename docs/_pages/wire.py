@@ -1,4 +1,4 @@
-"""The messages between host and worker, each tried on the code that reads it."""
+"""The page on the wire format: the messages between host and worker, each checked against the parser."""
 
 from __future__ import annotations
 
@@ -50,58 +50,59 @@ HOST = {
     ),
 }
 _ABOUT = {
-    "ready": "The answer to `hello`.",
-    "dispatch": "A call wants an op. What it says about its rights informs, and decides nothing.",
-    "progress": "The same as a dispatch of `progress.report`, without an answer.",
-    "log": "A line that a skill printed.",
+    "ready": "The reply to `hello`.",
+    "dispatch": "A call requests an op. The rights in the message are informative and do not affect the decision.",
+    "progress": "Equivalent to a dispatch of `progress.report`, but without an answer.",
+    "log": "A line that the skill printed.",
     "result": "A call has ended.",
     "hello": "The first message.",
-    "call": "Run a function of the skill that the worker serves.",
-    "dispatch_result": "How an op ended: exactly one for each dispatch that somebody waits for.",
-    "dispatch_result, an error": "The same, of one that ended without a result.",
+    "call": "Runs a function of the worker's skill.",
+    "dispatch_result": "The result of an op: exactly one for each dispatch, except for fire-and-forget ops.",
+    "dispatch_result, an error": "The same for an op that failed.",
 }
 _CANCEL = {
-    "worker": "The skill does not wait for a dispatch any more.",
-    "host": "The call is to end: it is late, or nobody waits for it.",
+    "worker": "The skill no longer waits for a dispatch.",
+    "host": "Cancels the call, because its deadline has passed or the caller no longer waits for it.",
 }
 _MEANINGS = {
-    "version": "of the protocol",
+    "version": "the protocol version",
     "python": "the version of the interpreter, up to 64 characters",
-    "lockdown": "what the lock-down answered",
-    "__id__": "of the call, up to 128 characters",
-    "__dispatch_id__": "`d-` and a number that grows within the worker's life",
-    "__caps__": "what the worker believes that its call may do; not read",
-    "__dispatch__": "`op`, its name, and `params`, an object",
+    "lockdown": "the result of the lockdown",
+    "__id__": "the id of the call, up to 128 characters",
+    "__dispatch_id__": "`d-` and a number that increases during the lifetime of the worker",
+    "__caps__": "the capabilities of the call as known to the worker; ignored",
+    "__dispatch__": "`op` (the name) and `params` (an object)",
     "current": "a number",
     "total": "a number",
     "message": "a text",
     "stream": "`stdout` or `stderr`",
     "text": "the line",
-    "value": "what the function returned, if it is no object; the keys of an object stand in the message itself, and "
-    "none of them begins with `__`",
-    "__error__": "`code`, `message`, and what else is known: `traceback` and `cause` of a skill's, the keys of "
-    "[errors](errors.md) of an op's; a text alone is taken as its message",
+    "value": "the return value, unless it is an object. The keys of an object are part of the message itself and must "
+    "not begin with `__`",
+    "__error__": "`code`, `message` and further keys: `traceback` and `cause` for an error of a skill, the keys of "
+    "[errors](errors.md) for an error of an op. A string is accepted as the message",
     "__call__": "`module`, `function`, `kwargs`, `working_dir`, `capabilities` and `env` (`timezone`, `locale`)",
     "payload": "the result",
 }
 
 
 def wire_page() -> list[str]:
-    """The lines of the page."""
+    """Return the lines of the page."""
     return [
         "# Wire format",
         "",
         *paragraph(
-            "Host and worker speak over a descriptor of their own, 3, or with `--stdio` over 0 and 1. A message is one "
-            f"JSON object on one line, at most {MAX_FRAME // 2**20} MiB long, {MAX_NESTING} levels deep and with "
-            f'{MAX_VALUES:,} values; `__type__` says what it is. Bytes are {{"__bytes__": base64}}. This is version '
-            f"{PROTOCOL}."
+            "The host and a worker communicate over file descriptor 3 or, with `--stdio`, over 0 and 1. A message is "
+            f"one JSON object on one line, with at most {MAX_FRAME // 2**20} MiB, {MAX_NESTING} levels and "
+            f'{MAX_VALUES:,} values. Its type is in `__type__`. Bytes are encoded as {{"__bytes__": base64}}. This '
+            f"page describes version {PROTOCOL} of the protocol."
         ),
         "",
         *paragraph(
-            "Everything that a worker says is the skill's word. A message that is not exactly as below (a field more "
-            "or less, another type, a key twice, NaN, bytes that are not UTF-8, a call or dispatch that is not open, a "
-            "dispatch id a second time) ends the worker with `worker.protocol`, fails its calls, and is recorded."
+            "The host trusts a worker's messages no more than the skill. A message that deviates from this page ends "
+            "the worker with `worker.protocol`, fails its calls, and is recorded. Violations are missing or additional "
+            "fields, wrong types, duplicate keys, NaN, invalid UTF-8, an unknown call or dispatch, and a duplicate "
+            "dispatch id."
         ),
         "",
         "## From the worker",
@@ -113,18 +114,18 @@ def wire_page() -> list[str]:
 
 
 def _from_worker() -> Iterator[str]:
-    for kind in _wire._PARSERS:  # noqa: SLF001  the page says what is read, so it asks what is
+    for kind in _wire._PARSERS:  # noqa: SLF001  the page documents the actual parser
         message = {"__type__": kind, **EXAMPLES[kind]}
         yield from ["", f"### {kind}", "", _CANCEL["worker"] if kind == "cancel" else _ABOUT[kind], ""]
         yield from _shown(message)
         if kind == "result":
             failed = {"__type__": kind, **_FAILED}
             _wire.parse(_line(failed))
-            yield from ["", "Or, of one that raised:", "", *_shown(failed)]
+            yield from ["", "Or, for a call that failed:", "", *_shown(failed)]
             message = {**message, **failed}
         yield ""
         yield from table(
-            ["field", "must be there", "meaning"],
+            ["field", "required", "meaning"],
             [
                 [f"`{name}`", "yes" if _is_required(kind, name) else "", _MEANINGS[name]]
                 for name in message
@@ -134,7 +135,7 @@ def _from_worker() -> Iterator[str]:
 
 
 def _is_required(kind: str, name: str) -> bool:
-    """Whether the host refuses the message without this field."""
+    """Return whether the host rejects the message without this field."""
     message = {"__type__": kind, **EXAMPLES[kind]}
     _wire.parse(_line(message))
     try:

@@ -1,4 +1,4 @@
-"""What tests of documents share: their examples, and a folder in which a newcomer has followed the README."""
+"""Shared fixtures: the examples of a page, and folders prepared according to the documentation."""
 
 import re
 import shlex
@@ -15,33 +15,33 @@ COMMAND = re.compile(r"^    (\.venv/bin/sideband .*|mkdir .*)$", re.MULTILINE)
 
 
 class Page:
-    """One document."""
+    """A page of the documentation."""
 
     def __init__(self, path):
         self.path = path
         self.text = (ROOT / path).read_text()
 
     def examples(self, language):
-        """The fenced examples in a language."""
+        """Return the fenced code blocks in a language."""
         return [text for kind, text in FENCE.findall(self.text) if kind == language]
 
     def example(self, language, words):
-        """The one example that contains these words."""
+        """Return the only code block that contains ``words``."""
         (found,) = [text for text in self.examples(language) if words in text]
         return found
 
     def module(self, words):
-        """The Python example that contains these words, as a module."""
+        """Run the Python code block that contains ``words`` and return it as a module."""
         module = types.ModuleType("example")
         exec(compile(self.example("python", words), self.path, "exec"), module.__dict__)
         return module
 
     def commands(self):
-        """The words of each indented command line, without the program."""
+        """Return the arguments of each indented `sideband` command."""
         return [shlex.split(line)[1:] for line in COMMAND.findall(self.text) if not line.startswith("mkdir")]
 
     def section(self, heading):
-        """What stands below a heading of the second level."""
+        """Return the text below a second-level heading."""
         return self.text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
 
 
@@ -52,13 +52,13 @@ def root():
 
 @pytest.fixture
 def page():
-    """Reads a document by its path."""
+    """The class of pages; call it with a path."""
     return Page
 
 
 @pytest.fixture
 def newcomer(tmp_path, page):
-    """A folder in which the README was followed up to its first command."""
+    """A folder with the skill of the README."""
     readme = page("README.md")
     folder = tmp_path / "skills" / "notes"
     folder.mkdir(parents=True)
@@ -69,7 +69,7 @@ def newcomer(tmp_path, page):
 
 @pytest.fixture
 def talker(newcomer, page):
-    """The same, with the turns and the settings of the page about agents."""
+    """The same folder with the scripted model and the settings of the page on agents."""
     agents = page("docs/agents.md")
     (newcomer / "conversation.toml").write_text(agents.example("toml", "[models.demo]"))
     (newcomer / "home").mkdir()
@@ -79,7 +79,7 @@ def talker(newcomer, page):
 
 @pytest.fixture
 def run_program():
-    """Runs a Python example in a folder."""
+    """Run a Python example as a process in a folder."""
 
     def run(program, folder):
         return subprocess.run(

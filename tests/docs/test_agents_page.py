@@ -1,4 +1,4 @@
-"""What the page about agents says is true."""
+"""The examples and tables of the page on agents are correct."""
 
 import ast
 import re
@@ -20,7 +20,7 @@ PAGE = "docs/agents.md"
 
 @pytest.fixture
 def stage(tmp_path):
-    """An agent whose model says what ``turns`` say."""
+    """Open an agent with a scripted model."""
 
     @asynccontextmanager
     async def open_stage(turns, *plugins):
@@ -30,7 +30,7 @@ def stage(tmp_path):
             Plugin("provider", "scripted", Scripted(turns)),
             *plugins,
         ]
-        # A window that is known need not be asked for, which would be one more effect.
+        # A known context window saves the `llm.models` effect.
         settings = {"agent": {"context_window": 100_000}}
         host = Host(home=tmp_path / "home", plugins=own, autoload=False, settings=settings)
         async with host, Agent(host, model="scripted:test") as agent:
@@ -39,7 +39,7 @@ def stage(tmp_path):
     return open_stage
 
 
-def test_the_commands_do_what_the_page_says(talker, sideband, page):
+def test_commands_print_the_documented_results(talker, sideband, page):
     printed = []
     for words in page(PAGE).commands():
         done = sideband(*words, folder=talker)
@@ -50,9 +50,9 @@ def test_the_commands_do_what_the_page_says(talker, sideband, page):
     assert printed[3].count("tool.call") >= 2
 
 
-def test_the_program_talks_with_the_agent(talker, sideband, page, run_program):
+def test_program_runs_the_agent(talker, sideband, page, run_program):
     first, *_ = page(PAGE).commands()
-    sideband(*first, folder=talker)  # so that the skill has its rights
+    sideband(*first, folder=talker)  # remembers the grant of the skill
     done = run_program(page(PAGE).example("python", "anyio.run"), talker)
     assert done.returncode == 0, done.stderr
     first, second = done.stdout.splitlines()
@@ -61,7 +61,7 @@ def test_the_program_talks_with_the_agent(talker, sideband, page, run_program):
 
 
 class Nothing(BaseModel):
-    """No parameters."""
+    """Empty parameters."""
 
 
 @tool("work")
@@ -71,26 +71,26 @@ async def work(params: Nothing, ctx) -> str:
     return "worked"
 
 
-def listening(heard):
+def listener(calls):
     def make(name):
         def listen(event):
-            heard.append(name)
+            calls.append(name)
 
         listen.__name__ = name
         return hookimpl(listen)
 
-    return type("Listening", (), {name: staticmethod(make(name)) for name in HOOK_SPECS})()
+    return type("Listener", (), {name: staticmethod(make(name)) for name in HOOK_SPECS})()
 
 
 @pytest.mark.anyio
-async def test_the_hooks_of_a_run_come_in_the_order_of_the_table(stage, page):
-    heard = []
-    plugins = [Plugin("tool", "work", work), Plugin("hook", "listening", listening(heard))]
+async def test_hooks_of_a_run_are_called_in_the_order_of_the_table(stage, page):
+    calls = []
+    plugins = [Plugin("tool", "work", work), Plugin("hook", "listener", listener(calls))]
     async with stage([Turn(tool_calls=[("work", {})]), "done"], *plugins) as agent:
-        heard.clear()
+        calls.clear()
         await agent.invoke("work")
-    once = [name for n, name in enumerate(heard) if (name, heard[n - 1]) != ("message_update", "message_update")]
-    rows = re.findall(r"^\| [a-z].* \| (`[a-z_` ]+`) \|$", page(PAGE).section("A run"), re.MULTILINE)
+    once = [name for n, name in enumerate(calls) if (name, calls[n - 1]) != ("message_update", "message_update")]
+    rows = re.findall(r"^\| [a-z].* \| (`[a-z_` ]+`) \|$", page(PAGE).section("Runs"), re.MULTILINE)
     steps = [re.findall(r"\w+", row) for row in rows]
     begin, prompt, past, request, answer, call, results, end, settled = steps
     last_turn = [*request, *answer, "turn_end"]
@@ -98,18 +98,18 @@ async def test_the_hooks_of_a_run_come_in_the_order_of_the_table(stage, page):
     assert once == [name for step in expected for name in step]
 
 
-def test_every_hook_of_a_run_that_the_page_names_is_there(page):
+def test_hooks_named_on_the_page_exist(page):
     named = set(re.findall(r"`((?:agent|turn|message|tool|session|retry|model|before|after)_\w+)`", page(PAGE).text))
     assert named - {"tool_calls"} <= set(HOOK_SPECS)
 
 
-def test_the_page_names_the_attributes_of_a_result(page):
+def test_page_names_the_attributes_of_a_result(page):
     for name in RunResult.__annotations__:
         assert f"`{name}`" in page(PAGE).text or name == "exit_code", name
 
 
 @pytest.mark.anyio
-async def test_the_tool_of_the_page_copies_tables_and_tells_how_far_it_is(stage, page, tmp_path, monkeypatch):
+async def test_example_tool_copies_tables_and_rejects_invalid_arguments(stage, page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     backup = page(PAGE).module("BackupParams").backup
     assert isinstance(backup, Tool)
@@ -118,15 +118,15 @@ async def test_the_tool_of_the_page_copies_tables_and_tells_how_far_it_is(stage,
     async with stage(turns, *plugins) as agent:
         await agent.host.op("sql.execute", {"db": "notes.db", "sql": "CREATE TABLE notes (text TEXT)"})
         await agent.invoke("make a copy")
-        done, refused = [one for one in agent.session.messages() if one.role == "tool"]
+        done, rejected = [one for one in agent.session.messages() if one.role == "tool"]
         tables = await agent.host.op("sql.query", {"db": "notes.db", "sql": "SELECT name FROM sqlite_master"})
     assert (done.text, done.is_error, done.metadata["tables"]) == ("copied notes", False, 1)
     assert {"effect", "ms"} <= set(done.metadata)
-    assert (refused.is_error, refused.metadata["code"]) == (True, "tool.rejected")
+    assert (rejected.is_error, rejected.metadata["code"]) == (True, "tool.rejected")
     assert {"name": "notes_backup"} in tables["rows"]
 
 
-def test_the_codes_of_results_are_those_of_the_agent(page, root):
+def test_listed_result_codes_are_those_of_the_agent(page, root):
     found = set()
     for path in (root / "agent/src/sideband_agent").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -136,8 +136,8 @@ def test_the_codes_of_results_are_those_of_the_agent(page, root):
     assert set(listed) == found | {"effect.unknown"}
 
 
-def test_a_chat_has_the_commands_that_the_page_names_and_no_other(page):
+def test_page_lists_exactly_the_chat_commands(page):
     from sideband_cli._chat._commands import OWN_CHAT_COMMANDS
 
     names = {command.name for command in OWN_CHAT_COMMANDS}
-    assert set(re.findall(r"`/([a-z]+)`", page(PAGE).section("In a chat"))) == names
+    assert set(re.findall(r"`/([a-z]+)`", page(PAGE).section("Chat commands"))) == names

@@ -1,4 +1,4 @@
-"""The examples of the pages about files and blobs do what they say."""
+"""The examples in the READMEs of files and blobs work."""
 
 import pytest
 from sideband import Host
@@ -8,7 +8,7 @@ FILES, BLOBS = "plugins/files/README.md", "plugins/blobs/README.md"
 
 @pytest.fixture
 def open_host(tmp_path, make_skill):
-    """A host with the skill of a page."""
+    """Return a host with the skill of a page."""
 
     def open_it(page, words, capabilities):
         folder = make_skill("example", page.example("python", words), " ".join(capabilities))
@@ -19,18 +19,18 @@ def open_host(tmp_path, make_skill):
 
 
 @pytest.mark.anyio
-async def test_the_skill_of_the_page_about_files_counts(page, open_host):
+async def test_files_example_skill_counts(page, open_host):
     async with open_host(page(FILES), "read_json", ["files:mode=read|write"]) as host:
         assert [await host.call("example.count", name=name) for name in ("ann", "bob", "ann")] == [1, 1, 2]
 
 
 @pytest.mark.anyio
-async def test_the_skill_of_the_page_about_blobs_remembers(page, open_host):
+async def test_blobs_example_skill_returns_the_stored_text(page, open_host):
     async with open_host(page(BLOBS), "blobs.put", ["blobs"]) as host:
         assert await host.call("example.remember", text="größe") == "größe"
 
 
-def test_the_program_of_the_page_about_files_takes_back_what_it_did(page, tmp_path, run_program):
+def test_files_example_program_undoes_its_change(page, tmp_path, run_program):
     program = page(FILES).example("python", "plan_undo")
     done = run_program(f"{program}\nimport anyio\nanyio.run(main)", tmp_path)
     assert (done.stdout, done.returncode) == ("put back `a.txt` (5 bytes) as it was\nfirst\n", 0), done.stderr

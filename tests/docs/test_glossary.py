@@ -1,4 +1,4 @@
-"""The glossary of docs/architecture.md says what the words of public names mean, and lists the names that use them."""
+"""The glossary of docs/architecture.md lists the public classes whose names contain each word."""
 
 import importlib
 import inspect
@@ -19,14 +19,14 @@ PACKAGES = (
 
 @cache
 def public_classes():
-    """The classes that can be imported; of hooks also the events, whose names are those of the hooks."""
+    """Return the names of all public classes."""
     modules = map(importlib.import_module, PACKAGES.split())
     named = ((name, getattr(module, name)) for module in modules for name in module.__all__)
     return {name for name, value in named if inspect.isclass(value)}
 
 
 def words_of(name):
-    """The words of a name, without the endings of plurals."""
+    """Return the words of a class name in the singular."""
     return [re.sub(r"(?<=[^s])s$", "", word.lower()) for word in re.findall(r"[A-Z][a-z]*", name)]
 
 
@@ -36,22 +36,22 @@ def rows(root):
     return {word: set(re.findall(r"`(\w+)`", names)) for word, _, names in ROW.findall(page)}
 
 
-def test_the_glossary_is_sorted_and_has_the_words_of_the_design(rows):
+def test_glossary_is_sorted_and_complete(rows):
     assert list(rows) == sorted(rows)
     assert {"broker", "call", "capability", "effect", "grant", "ledger", "op", "run", "skill", "tool", "turn"} <= set(
         rows
     )
 
 
-def test_the_table_of_where_to_look_names_places_that_are_there(root):
+def test_paths_in_the_table_where_to_look_exist(root):
     page = (root / "docs" / "architecture.md").read_text()
     table = page.partition("### Where to look")[2].partition("## ")[0]
-    places = re.findall(r"`((?:core|agent|libs|plugins)/[\w./-]+)`", table)
-    assert len(places) >= 13
-    assert [place for place in places if not (root / place).exists()] == []
+    paths = re.findall(r"`((?:core|agent|libs|plugins)/[\w./-]+)`", table)
+    assert len(paths) >= 13
+    assert [path for path in paths if not (root / path).exists()] == []
 
 
-def test_each_word_lists_the_public_classes_whose_names_have_it(rows):
+def test_glossary_lists_the_public_classes_of_each_word(rows):
     wrong = {}
     for word, names in rows.items():
         parts = word.split()

@@ -1,4 +1,4 @@
-"""Links lead somewhere, and commands that are only shown can be typed."""
+"""Links have valid targets, and commands shown in examples have valid options."""
 
 import re
 import shlex
@@ -16,12 +16,12 @@ def pages(root):
 
 
 def anchors(text):
-    """What the headings of a page are linked to by."""
+    """Return the anchors of the headings of a page."""
     headings = re.findall(r"^#+ (.+)$", re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_the_links_of_all_pages_lead_somewhere(pages):
+def test_links_have_valid_targets(pages):
     for page in pages:
         for target, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", page.read_text()):
             file = page.parent / target if target else page
@@ -30,8 +30,8 @@ def test_the_links_of_all_pages_lead_somewhere(pages):
                 assert anchor in anchors(file.read_text()), (page, target, anchor)
 
 
-def test_the_options_of_commands_that_are_shown_exist(root, sideband):
-    """Those that need a model, a key or a network can't be run here."""
+def test_options_of_shown_commands_exist(root, sideband):
+    """Only the options are checked, because the commands need a model, a key or the network."""
     shown = {
         tuple(shlex.split(line, comments=True)[1:])
         for page in ["docs/agents.md"]

@@ -1,4 +1,4 @@
-"""The plugins of the page about plugins do what it says."""
+"""The example plugins of the page on plugins work."""
 
 import hashlib
 import importlib.util
@@ -28,7 +28,7 @@ def load(path):
 
 @pytest.fixture
 def stage(tmp_path):
-    """An agent whose model says what ``turns`` say."""
+    """Open an agent with a scripted model."""
 
     @asynccontextmanager
     async def open_stage(turns, *plugins, model="scripted:test", keep=20_000, approver=None):
@@ -47,7 +47,7 @@ def stage(tmp_path):
 
 
 @pytest.mark.anyio
-async def test_the_op_family_of_the_tutorial_works_and_its_scope_holds(tmp_path, page):
+async def test_example_op_family_works_and_enforces_its_scope(tmp_path, page):
     path = tmp_path / "sideband_clock.py"
     path.write_text(page(PAGE).example("python", "class NowParams"))
     clock = load(path)
@@ -58,8 +58,8 @@ async def test_the_op_family_of_the_tutorial_works_and_its_scope_holds(tmp_path,
 
 
 @pytest.mark.anyio
-async def test_what_the_board_of_the_tutorial_does_is_taken_back(tmp_path, page):
-    module = page(PAGE).module("class Text")
+async def test_example_op_can_be_undone_until_the_board_changes(tmp_path, page):
+    module = page(PAGE).module("class WriteParams")
     file = tmp_path / "home" / "board.txt"
     async with Host(home=tmp_path / "home", plugins=[Plugin("op", "board", module)]) as host:
         effects = []
@@ -70,12 +70,12 @@ async def test_what_the_board_of_the_tutorial_does_is_taken_back(tmp_path, page)
         assert file.read_text() == "first"
         file.write_text("something else")
         plan = await host.plan_undo(effects[0])
-        assert (plan.steps, plan.remains) == ((), ("somebody has written something else on the board since",))
+        assert (plan.steps, plan.remains) == ((), ("the board has changed since",))
 
 
 @pytest.mark.anyio
-async def test_the_board_of_the_tutorial_finds_out_what_became_of_an_effect(tmp_path, page):
-    module = page(PAGE).module("class Text")
+async def test_example_op_reconciles_an_effect(tmp_path, page):
+    module = page(PAGE).module("class WriteParams")
     ctx = SimpleNamespace(home=tmp_path)
     (tmp_path / "board.txt").write_text("now")
     digests = {text: hashlib.sha256(text.encode()).hexdigest() for text in ("now", "then")}
@@ -86,31 +86,31 @@ async def test_the_board_of_the_tutorial_finds_out_what_became_of_an_effect(tmp_
 
 
 @pytest.mark.anyio
-async def test_the_guard_of_the_tutorial_denies_at_night(tmp_path, page):
-    guard = page(PAGE).module("before six")
+async def test_example_guard_denies_requests_at_night(tmp_path, page):
+    guard = page(PAGE).module("datetime.now().hour < 6")
     guard.datetime = SimpleNamespace(now=lambda: SimpleNamespace(hour=3))
     async with Host(home=tmp_path / "home", plugins=[Plugin("hook", "night", guard)]) as host:
-        with pytest.raises(OpDenied, match="before six"):
+        with pytest.raises(OpDenied, match="before 6:00"):
             await host.op("http.get", {"url": "http://127.0.0.1:9/"})
 
 
 @pytest.mark.anyio
-async def test_configuration_and_lifespan_of_the_tutorial_reach_an_op(tmp_path, page):
+async def test_example_lifespan_passes_configuration_to_an_op(tmp_path, page):
     from pydantic import BaseModel
     from sideband.ops import OpContext, OpFamily, op
 
     class Nothing(BaseModel):
         pass
 
-    @op("zone.tell")
-    async def tell(params: Nothing, ctx: OpContext) -> str:
+    @op("zone.show")
+    async def show(params: Nothing, ctx: OpContext) -> str:
         return ctx.state
 
     module = page(PAGE).module("lifespan")
-    module.sideband_ops = lambda: OpFamily(name="zone", ops=(tell,))
+    module.sideband_ops = lambda: OpFamily(name="zone", ops=(show,))
     settings = {"plugins": {"zone": {"zone": "Mars"}}}
     async with Host(home=tmp_path / "home", plugins=[Plugin("op", "zone", module)], settings=settings) as host:
-        assert await host.op("zone.tell", {}) == "the zone is Mars"
+        assert await host.op("zone.show", {}) == "the zone is Mars"
 
 
 def results(agent):
@@ -118,21 +118,21 @@ def results(agent):
 
 
 @pytest.mark.anyio
-async def test_the_tool_of_the_tutorial_runs_and_its_arguments_are_checked(stage, page):
+async def test_example_tool_runs_and_validates_its_arguments(stage, page):
     turns = [Turn(tool_calls=[("dice__roll", {"sides": 2}), ("dice__roll", {"sides": 1})]), "done"]
     async with stage(turns, Plugin("tool", "dice", page(PAGE).module("dice.roll"))) as agent:
         await agent.invoke("roll")
-        rolled, refused = results(agent)
+        rolled, rejected = results(agent)
     assert rolled.text in ('{"rolled": 1}', '{"rolled": 2}')
-    assert "greater than or equal to 2" in refused.text
+    assert "greater than or equal to 2" in rejected.text
 
 
 @pytest.mark.anyio
-async def test_the_guard_of_the_tutorial_asks_before_the_third_change_of_each_run(stage, page):
-    asked = []
+async def test_example_agent_guard_asks_before_the_third_change_of_each_run(stage, page):
+    questions = []
 
     async def approver(question, event):
-        asked.append(question)
+        questions.append(question)
         return False
 
     roll = page(PAGE).module("dice.roll")
@@ -143,16 +143,16 @@ async def test_the_guard_of_the_tutorial_asks_before_the_third_change_of_each_ru
         return "changed"
 
     changes = Turn(tool_calls=[("change", {})] * 3)
-    plugins = [Plugin("tool", "change", change), Plugin("guard", "changes", page(PAGE).module("class Changes"))]
+    plugins = [Plugin("tool", "change", change), Plugin("guard", "changes", page(PAGE).module("class ApproveChanges"))]
     async with stage([changes, "one", changes, "two"], *plugins, approver=approver) as agent:
         await agent.invoke("first")
         await agent.invoke("second")
         assert [one.is_error for one in results(agent)] == [False, False, True] * 2
-    assert asked == ["this is change number 3"] * 2
+    assert questions == ["allow change number 3?"] * 2
 
 
 @pytest.mark.anyio
-async def test_the_provider_of_the_tutorial_answers_and_fails_as_it_says(stage, page):
+async def test_example_provider_answers_and_rejects_long_messages(stage, page):
     async with stage([], Plugin("provider", "echo", page(PAGE).module("class Echo")), model="echo:twice") as agent:
         result = await agent.invoke("hello")
         assert (result.status, result.text) == ("completed", "hello hello")
@@ -162,7 +162,7 @@ async def test_the_provider_of_the_tutorial_answers_and_fails_as_it_says(stage, 
 
 
 @pytest.mark.anyio
-async def test_the_strategy_of_the_tutorial_keeps_what_the_user_said(stage, page):
+async def test_example_compaction_strategy_keeps_only_user_messages(stage, page):
     strategy = Plugin("hook", "words", page(PAGE).module("async def compaction"))
     async with stage(["one " * 200, "two " * 200, "three"], strategy, keep=10) as agent:
         for text in ("first", "second", "third"):
@@ -174,7 +174,7 @@ async def test_the_strategy_of_the_tutorial_keeps_what_the_user_said(stage, page
 
 
 @pytest.mark.anyio
-async def test_the_chat_command_of_the_tutorial_counts(stage, page):
+async def test_example_chat_command_counts_messages(stage, page):
     event = ChatCommands()
     async with stage(["one", "two"], Plugin("hook", "count", page(PAGE).module("chat_commands"))) as agent:
         await agent.invoke("first")
@@ -185,7 +185,7 @@ async def test_the_chat_command_of_the_tutorial_counts(stage, page):
 
 
 @pytest.mark.anyio
-async def test_the_trial_of_the_tutorial_rolls_a_die(page, monkeypatch, tmp_path, capsys):
+async def test_example_program_runs_a_tool_with_a_scripted_model(page, monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("SIDEBAND_HOME", str(tmp_path / "home"))
     monkeypatch.setitem(sys.modules, "sideband_dice", page(PAGE).module("dice.roll"))
     await page(PAGE).module("sideband_dice").main()

@@ -1,4 +1,4 @@
-"""What the pages of the reference say holds where it is tried."""
+"""The examples and claims of the reference pages are correct."""
 
 import importlib
 import re
@@ -18,7 +18,7 @@ def capabilities(root, monkeypatch):
     return importlib.import_module("_pages.capabilities")
 
 
-def test_every_capability_that_is_shown_can_be_granted(capabilities):
+def test_example_capabilities_can_be_granted(capabilities):
     shown = [(one, family.scope) for family in capabilities.families() if family.scope
              for one in capabilities.examples_of(family.scope)]  # fmt: skip
     assert len(shown) > 5
@@ -26,7 +26,7 @@ def test_every_capability_that_is_shown_can_be_granted(capabilities):
         assert Capability.parse(text).fit(scope).family == scope.family
 
 
-def test_every_field_of_every_capability_has_a_meaning(page):
+def test_capability_fields_have_descriptions(page):
     rows = re.findall(
         r"^\| `(\w+)` \| (?:any value|`[^`]+`) \|(.*)\|$", page("docs/reference/capabilities.md").text, re.MULTILINE
     )
@@ -34,7 +34,7 @@ def test_every_field_of_every_capability_has_a_meaning(page):
     assert [name for name, meaning in rows if not meaning.strip()] == []
 
 
-def test_every_message_of_a_worker_that_is_shown_is_one(page):
+def test_example_worker_messages_are_valid(page):
     shown = page("docs/reference/wire.md").section("From the worker")
     messages = re.findall(r"^```json\n(.*?)\n```$", shown, re.MULTILINE)
     assert len(messages) == len(_wire._PARSERS) + 1
@@ -44,7 +44,7 @@ def test_every_message_of_a_worker_that_is_shown_is_one(page):
 
 @pytest.fixture
 def check(page, tmp_path):
-    """Runs the program of the page on a ledger."""
+    """Run the example program of the page on a ledger file."""
     program = tmp_path / "check.py"
     program.write_text(page("docs/reference/ledger.md").example("python", "hashlib"))
 
@@ -54,13 +54,13 @@ def check(page, tmp_path):
     return run
 
 
-def test_the_lines_of_the_page_are_a_chain(page, check, tmp_path):
+def test_example_ledger_lines_form_a_chain(page, check, tmp_path):
     file = tmp_path / "shown.jsonl"
     file.write_text(page("docs/reference/ledger.md").example("json", "intent"))
     assert check(file).returncode == 0
 
 
-def test_the_program_of_the_page_checks_a_ledger(check, tmp_path):
+def test_example_program_verifies_a_ledger(check, tmp_path):
     async def write():
         async with Host(home=tmp_path / "home") as host:
             await host.op("crypto.hash", {"data": "x"})
@@ -73,10 +73,10 @@ def test_the_program_of_the_page_checks_a_ledger(check, tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() in lines[-1].decode()
     file.write_bytes(b"".join(lines).replace(b"crypto.hash", b"crypto.hasH", 1))
-    assert "changed or out of place" in check(file).stderr
+    assert "AssertionError" in check(file).stderr
 
 
-def test_what_an_op_can_do_besides_is_told(page):
-    told = page("docs/reference/ops.md").text
-    entry = told.partition("### crypto.hash\n")[2].partition("\n### ")[0]
-    assert "- no: can be taken back (`undo`)" in entry
+def test_ops_page_lists_missing_abilities(page):
+    text = page("docs/reference/ops.md").text
+    entry = text.partition("### crypto.hash\n")[2].partition("\n### ")[0]
+    assert re.search(r"^- no: .*\(`undo`\)$", entry, re.MULTILINE)
