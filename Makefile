@@ -1,4 +1,4 @@
-# `make run` and `make test` set up all they need below .venv; python3 and pip are enough to begin with.
+# `make run` and `make test` install everything into .venv; they require only python3 and pip.
 
 PYTHON ?= python3
 VENV := .venv
@@ -8,7 +8,7 @@ PACKAGES := $(patsubst %/pyproject.toml,%,$(wildcard core/pyproject.toml agent/p
 CONTRIB := $(patsubst %/pyproject.toml,%,$(wildcard contrib/*/pyproject.toml))
 MANIFESTS := pyproject.toml $(foreach package,$(PACKAGES) $(CONTRIB),$(package)/pyproject.toml)
 
-# Somebody without a home, a service's user for instance, keeps the cache here too.
+# Users without a writable home folder, such as service accounts, keep the cache in .venv too.
 ifneq ($(shell test -w "$$HOME" && echo writable),writable)
 export UV_CACHE_DIR ?= $(CURDIR)/$(VENV)/cache
 endif
@@ -30,7 +30,7 @@ types: $(VENV)/test.stamp
 unit: $(VENV)/test.stamp services
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
-# Kills more hosts than `make test` does, at other moments each time.
+# Kill more hosts than `make test` does, at different moments in each run.
 storm: $(VENV)/test.stamp
 	SIDEBAND_STORM_ROUNDS=200 SIDEBAND_STORM_SEED=$${SIDEBAND_STORM_SEED:-$$(date +%s)} \
 		$(BIN)/python -m pytest tests/security/crashes/test_crash_host.py \
@@ -39,11 +39,11 @@ storm: $(VENV)/test.stamp
 bench: $(VENV)/test.stamp $(VENV)/peers.stamp
 	$(BIN)/python -m benchmarks
 
-# The keyring that the tests of sideband-secrets store into: a real one.
+# The tests of sideband-secrets use a real keyring service.
 services:
 	@command -v gnome-keyring-daemon >/dev/null && command -v dbus-run-session >/dev/null || tests/install-services
 
-# `uv` in a folder of its own: it makes the environment, so it can't be part of it.
+# uv creates the environment, so it is installed in a separate folder.
 $(UV): requirements/uv.txt
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check --upgrade --require-hashes \
 		--target $(VENV)/uv --requirement requirements/uv.txt
@@ -65,13 +65,13 @@ $(VENV)/test.stamp: $(VENV)/run.stamp requirements/test.txt
 		$(foreach package,$(CONTRIB),--editable ./$(package)))
 	touch $@
 
-# What others do as well as it can be done, for the benchmarks to be measured beside: apart from all that is ours.
+# The libraries that benchmarks compare with, in an environment of their own.
 $(VENV)/peers.stamp: $(UV) requirements/bench.txt
 	$(UV) venv --quiet --allow-existing --python $(PYTHON) $(VENV)/peers
 	$(UV) pip install --quiet --python $(VENV)/peers/bin/python --require-hashes --requirement requirements/bench.txt
 	touch $@
 
-# Hashed pins without the address of any index, for all platforms.
+# Pinned versions with hashes for all platforms, without index URLs.
 requirements: $(UV)
 	for name in uv run test bench; do $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 		--no-header --no-annotate --upgrade requirements/$$name.in -o requirements/$$name.txt; done

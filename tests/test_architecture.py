@@ -1,4 +1,4 @@
-"""The rules of the layout: who may import whom, how long a module may be, what a package must have."""
+"""The rules of the source layout: permitted imports, module length, and required files of a package."""
 
 import ast
 import graphlib
@@ -25,7 +25,7 @@ def modules(source):
 
 
 def import_statements(name, path):
-    """Each import anywhere in a module, those for type checkers included: the module, and the names taken from it."""
+    """Yield each import in a module, including those for type checkers: the module, and the imported names."""
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -36,7 +36,7 @@ def import_statements(name, path):
 
 
 def imports(name, path):
-    """The absolute names that a module imports."""
+    """Yield the absolute names that a module imports."""
     for module, names in import_statements(name, path):
         yield from (module, *(f"{module}.{one}" for one in names))
 
@@ -52,20 +52,20 @@ PLUGIN_TOPS = {top for source in SOURCES if source not in BELOW_PLUGINS for top 
 AGENT_AND_LIBRARIES = {top for source in BELOW_PLUGINS - {CORE} for top in tops(source)}
 
 
-def test_the_core_imports_nothing_that_is_built_on_it():
+def test_kernel_imports_no_higher_layer():
     for name, path in modules(CORE):
         used = {imported.partition(".")[0] for imported in imports(name, path)}
         assert not used & (PLUGIN_TOPS | AGENT_AND_LIBRARIES | CORE_NEVER), name
 
 
-def test_the_agent_and_the_libraries_import_neither_plugins_nor_each_other():
+def test_agent_and_libraries_import_neither_plugins_nor_each_other():
     for source in BELOW_PLUGINS - {CORE}:
         for name, path in modules(source):
             used = {imported.partition(".")[0] for imported in imports(name, path)}
             assert not used & ((PLUGIN_TOPS | AGENT_AND_LIBRARIES) - tops(source)), name
 
 
-def test_a_package_imports_only_public_names_of_others():
+def test_packages_import_only_public_names_of_other_packages():
     for source, name, path in ALL:
         private = [
             one
@@ -75,21 +75,21 @@ def test_a_package_imports_only_public_names_of_others():
         assert not private, name
 
 
-def test_a_plugin_imports_no_sibling():
+def test_plugins_do_not_import_other_plugins():
     for source, name, path in ALL:
         siblings = PLUGIN_TOPS - tops(source)
         used = {imported.partition(".")[0] for imported in imports(name, path)}
         assert not used & siblings, name
 
 
-def test_a_package_imports_only_what_it_declares(packages):
+def test_packages_import_only_declared_dependencies(packages):
     for folder, project in packages.items():
         extras = project["project"].get("optional-dependencies", {}).values()
         lines = [*project["project"].get("dependencies", ()), *(line for extra in extras for line in extra)]
         declared = {_module_name(line) for line in lines}
         source = folder / "src"
         if "pydantic" in declared:
-            declared.add("pydantic_core")  # released with it, and only with it
+            declared.add("pydantic_core")  # always released together with pydantic
         allowed = declared | set(sys.stdlib_module_names) | tops(source)
         if folder.name != "core":
             allowed |= {"sideband"}
@@ -104,7 +104,7 @@ def _module_name(requirement):
     return {"attrs": "attrs", "pyyaml": "yaml"}.get(name, name.replace("-", "_"))
 
 
-def test_what_runs_in_a_worker_imports_the_standard_library_only():
+def test_worker_runtime_imports_only_the_standard_library():
     core = CORE
     inside = [
         *modules(core / "sideband" / "workers" / "runtime"),
@@ -122,14 +122,14 @@ def test_what_runs_in_a_worker_imports_the_standard_library_only():
         assert foreign <= {"sideband", "sideband.workers", "sideband_sdk"}, name
 
 
-def test_contrib_is_imported_by_nobody():
+def test_no_other_package_imports_contrib():
     contrib = {top for source in ROOT.glob("contrib/*/src") for top in tops(source)}
     for source, name, path in ALL:
         if "contrib" not in source.parts:
             assert not {one.partition(".")[0] for one in imports(name, path)} & contrib, name
 
 
-def test_no_module_is_longer_than_600_lines():
+def test_modules_have_at_most_600_lines():
     tests = [path for path in ROOT.rglob("tests/**/*.py") if ".venv" not in path.parts]
     long = {
         str(path): n for path in [*(p for _, _, p in ALL), *tests] if (n := len(path.read_text().splitlines())) > 600
@@ -137,7 +137,7 @@ def test_no_module_is_longer_than_600_lines():
     assert not long
 
 
-def test_there_is_no_circle_of_imports_not_even_for_types():
+def test_import_graph_has_no_cycles_not_even_for_type_checkers():
     for source in SOURCES:
         known = dict(modules(source))
         graph = {name: set(neighbours(name, path, known)) - {name} for name, path in known.items()}
@@ -145,7 +145,7 @@ def test_there_is_no_circle_of_imports_not_even_for_types():
 
 
 def neighbours(name, path, known):
-    """The modules of ``known`` that a module imports; ``from . import x`` means the module ``x`` where there is one."""
+    """Yield the modules of ``known`` that a module imports. In ``from . import x``, ``x`` can be a module."""
     for module, names in import_statements(name, path):
         inner = [f"{module}.{one}" for one in names if f"{module}.{one}" in known]
         yield from inner
@@ -153,7 +153,7 @@ def neighbours(name, path, known):
             yield module
 
 
-def test_no_two_packages_share_a_name_a_module_or_an_entry_point(packages):
+def test_package_names_top_level_modules_and_entry_points_are_unique(packages):
     names = [project["project"]["name"] for project in packages.values()]
     top_modules = [top for folder in packages for top in tops(folder / "src")]
     entry_points = [
@@ -162,11 +162,11 @@ def test_no_two_packages_share_a_name_a_module_or_an_entry_point(packages):
         for group, table in project["project"].get("entry-points", {}).items()
         for name in table
     ]
-    for things in (names, top_modules, entry_points):
-        assert len(things) == len(set(things))
+    for values in (names, top_modules, entry_points):
+        assert len(values) == len(set(values))
 
 
-def test_each_package_has_what_a_package_needs(packages):
+def test_packages_have_readme_tests_and_type_marker(packages):
     for folder, project in packages.items():
         assert (folder / "README.md").read_text().startswith("# "), folder
         assert any((folder / "tests").rglob("test_*.py")), folder
@@ -176,7 +176,7 @@ def test_each_package_has_what_a_package_needs(packages):
             assert (package / "py.typed").exists() or not (package / "__init__.py").exists(), package
 
 
-def test_the_default_distribution_pins_every_package_exactly(packages):
+def test_default_distribution_pins_every_package_exactly(packages):
     import tomllib
 
     pinned = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"])
@@ -200,33 +200,33 @@ PUBLIC = sorted(
 
 
 @pytest.mark.parametrize("name", PUBLIC)
-def test_public_names_are_sorted_and_there(name):
+def test_public_names_are_sorted_and_exist(name):
     module = importlib.import_module(name)
     assert list(module.__all__) == sorted(module.__all__, key=_as_ruff_sorts)
     for public in module.__all__:
         assert getattr(module, public) is not None
 
 
-def test_a_private_module_lists_its_names_only_where_another_module_takes_all_of_them():
-    """Elsewhere the underscore says what is private, and a list of the rest would have no reader."""
-    taken = {module for _, name, path in ALL for module, names in import_statements(name, path) if "*" in names}
-    listing = {
+def test_private_modules_define_all_only_if_it_is_star_imported():
+    """In other private modules, ``__all__`` would be unused: the underscore already marks private names."""
+    star_imported = {module for _, name, path in ALL for module, names in import_statements(name, path) if "*" in names}
+    with_all = {
         name
         for _, name, path in ALL
         if path.name.startswith("_")
         and not path.name.startswith("__")
         and re.search(r"^__all__ =", path.read_text(), re.MULTILINE)
     }
-    # `_sdk.py` is copied into the SDK of skills, whose generator reads the list.
-    assert {name for name in listing if not name.endswith("._sdk")} <= taken
+    # `_sdk.py` is copied into the SDK of skills, and the SDK generator reads its `__all__`.
+    assert {name for name in with_all if not name.endswith("._sdk")} <= star_imported
 
 
 def _as_ruff_sorts(name):
-    """Constants, then classes, then the rest."""
+    """Sort constants first, then classes, then all others."""
     return (0 if name.isupper() else 1 if name[0].isupper() else 2, name)
 
 
-def test_no_committed_file_names_the_host_of_a_registry():
+def test_tracked_files_contain_no_registry_urls():
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split(
         "\n"
     )
@@ -242,7 +242,7 @@ def test_no_committed_file_names_the_host_of_a_registry():
             assert not hosts.search(path.read_text()), name
 
 
-def test_the_version_is_shown_without_importing_a_plugin_or_any_dependency():
+def test_version_option_imports_neither_plugins_nor_dependencies():
     probe = (
         "import sys; sys.argv = ['sideband', '--version']\n"
         "from sideband.__main__ import main; main()\n"

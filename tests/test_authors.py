@@ -1,4 +1,4 @@
-"""What authors write against the public API is accepted by a host; ``make types`` checks that it is typed."""
+"""A host accepts plugins written against the public API. ``make types`` checks their types."""
 
 import importlib.util
 from pathlib import Path
@@ -21,9 +21,9 @@ def load(name):
 
 
 @pytest.mark.anyio
-async def test_a_strict_host_accepts_every_plugin_of_the_authors(tmp_path):
+async def test_strict_host_accepts_all_example_plugins(tmp_path):
     agents, author = load("agents"), load("author")
-    scripted = Scripted([Turn(tool_calls=[("notes__sum", {"texts": []})]), "as you like"])
+    scripted = Scripted([Turn(tool_calls=[("notes__sum", {"texts": []})]), "done"])
     plugins = [
         Plugin("op", "llm", sideband_llm.plugin),
         Plugin("store", "sqlite", sideband_store_sqlite.plugin),
@@ -34,10 +34,10 @@ async def test_a_strict_host_accepts_every_plugin_of_the_authors(tmp_path):
         Plugin("hook", "author", agents),
         Plugin("op", "weather", author),
     ]
-    asked = []
+    questions = []
 
     async def approve(question, event):
-        asked.append(question)
+        questions.append(question)
         return False
 
     settings = {"policy": {"strict": True}}
@@ -47,7 +47,7 @@ async def test_a_strict_host_accepts_every_plugin_of_the_authors(tmp_path):
         async with Agent(host, model="scripted:test", approver=approve) as agent:
             result = await agent.invoke("sum up")
             assert agent.tools.names == ("notes.sum",)
-            assert asked == [f"run notes.sum in {agent.session.id}?"]
+            assert questions == [f"run notes.sum in {agent.session.id}?"]
         assert scripted.requests[0].system == "You are a parrot with 1 tools."
-    assert result.text == "as you like"
+    assert result.text == "done"
     assert next(one for one in result.messages if one.role == "tool").metadata["plugin"] == "careful"

@@ -1,4 +1,4 @@
-"""Every error of every package can be told apart, says what to do, stands in the reference, and has a test."""
+"""Every error of every package has a unique code, a hint, an entry in the reference and a test."""
 
 import ast
 import importlib
@@ -16,17 +16,17 @@ LAYERS = ("core", "agent", "libs/*", "plugins/*", "contrib/*")
 SOURCES = [source for layer in LAYERS for source in sorted(ROOT.glob(f"{layer}/src"))]
 TESTS = [ROOT / "tests", *sorted(ROOT.glob("*/tests")), *sorted(ROOT.glob("*/*/tests"))]
 
-# Where nothing can be done, or the message is all that can be said: no hint is better than an empty phrase.
-_CARRIED = "carries what another error, a guard or a plugin said"
-_WRITTEN = "its message says how it is written"
-_WANTED = "somebody wanted it so"
-_AGAIN = "is tried again by itself, and told as what the whole came to"
+# Errors without a hint, because nothing can be done or the message is sufficient.
+_CARRIED = "carries the hint of another error, a guard or a plugin"
+_WRITTEN = "its message describes the expected form"
+_REQUESTED = "the caller or the user requested it"
+_AGAIN = "is retried automatically, and reported as the final failure"
 NO_HINT = {
-    "CallCancelled": _WANTED,
+    "CallCancelled": _REQUESTED,
     "ConfigurationError": _WRITTEN,
     "HookResultInvalid": _WRITTEN,
-    "Interrupted": _WANTED,
-    "OpCancelled": _WANTED,
+    "Interrupted": _REQUESTED,
+    "OpCancelled": _REQUESTED,
     "OpDenied": _CARRIED,
     "OpError": _CARRIED,
     "OpFailed": _CARRIED,
@@ -37,25 +37,25 @@ NO_HINT = {
     "SkillRefused": _CARRIED,
     "StreamBroken": _AGAIN,
     "ToolDenied": _CARRIED,
-    "ToolRejected": "a model reads it, and its message says what the model can do",
+    "ToolRejected": "addressed to the model; its message says what to do",
     "UsageError": _WRITTEN,
     "WorkerStartFailed": _CARRIED,
 }
-# Two classes for one thing, so that a program sees one code.
-SHARED = {"agent.model": "the command line says it in words of its own"}
-# What no test can name: it never leaves the part that raises it, or takes a moment that can't be chosen.
+# Two classes for the same error, so that programs see a single code.
+SHARED = {"agent.model": "the command line uses its own message"}
+# Errors that tests cannot name: they are never raised to callers, or depend on a race.
 NO_TEST = {
-    "KnowledgeUnreadable": "takes a file that goes away between two looks at it",
-    "ModelFailed": "has the code of what the model call failed with",
-    "RunParked": "never leaves the agent, which ends the run as parked",
-    "SummaryUnusable": "is reported of its hook, and the next strategy goes on",
-    "ServiceFailed": "takes an interpreter that does not start",
+    "KnowledgeUnreadable": "requires a file that disappears between two accesses",
+    "ModelFailed": "has the code of the error of the model call",
+    "RunParked": "is caught by the agent, which parks the run",
+    "SummaryUnusable": "is reported as a hook failure, and the next strategy is used",
+    "ServiceFailed": "requires an interpreter that does not start",
 }
 
 
 @pytest.fixture(scope="module", autouse=True)
 def pages():
-    """The module that lists all errors, which imports all packages."""
+    """Import all packages by generating the page of errors."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(ROOT / "docs")
         module = importlib.import_module("_pages.errors")
@@ -64,7 +64,7 @@ def pages():
 
 
 def errors():
-    """All classes, those of tests left out."""
+    """Return all error classes except those of tests."""
     found, waiting = set(), [SidebandError]
     while waiting:
         one = waiting.pop()
@@ -77,7 +77,7 @@ def errors():
 
 @cache
 def calls():
-    """Where our code makes an instance of something: by the name that is called, the calls."""
+    """Return the calls and raises in the sources, by the name of the callee."""
     found = {}
     for source in SOURCES:
         for path in source.rglob("*.py"):
@@ -98,19 +98,19 @@ def _called(node):
 
 
 @cache
-def said_in_tests():
-    """All words in tests, and all codes."""
+def words_and_text_of_tests():
+    """Return all words in the tests, and their text."""
     text = "\n".join(path.read_text() for folder in TESTS for path in folder.rglob("*.py") if path != Path(__file__))
     return set(re.findall(r"[\w.]+", text)), text
 
 
 def maker(error):
-    """The class whose constructor it uses."""
+    """Return the class that defines the constructor of an error."""
     return next(one for one in error.__mro__ if "__init__" in vars(one))
 
 
 def hints_in(owner):
-    """The expressions that the constructor gives as the hint."""
+    """Return the expressions that the constructor of a class passes as ``hint``."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(owner.__init__)))
     return [
         keyword.value
@@ -122,23 +122,23 @@ def hints_in(owner):
 
 
 def is_empty(hint):
-    """Whether it is certain that the hint says nothing."""
+    """Return whether a hint is a constant without text."""
     return isinstance(hint, ast.Constant) and not hint.value
 
 
-def asks_for_hint(owner):
-    """Whether the hint comes from whoever makes the error."""
+def accepts_hint(owner):
+    """Return whether the constructor of a class has a parameter ``hint``."""
     return "hint" in inspect.signature(owner.__init__).parameters
 
 
 def without_hint(error):
-    """Where the error is made in such a way that it has no hint."""
+    """Return the places that raise an error without a hint."""
     owner = maker(error)
-    if owner is not SidebandError and not asks_for_hint(owner):
+    if owner is not SidebandError and not accepts_hint(owner):
         hints = hints_in(owner)
         return [] if hints and not all(map(is_empty, hints)) else [f"{error.__name__} itself"]
     default = "" if owner is SidebandError else inspect.signature(owner.__init__).parameters["hint"].default
-    if default:  # one that has to be given is `empty`, which is true as well
+    if default:  # a required parameter has the default `Parameter.empty`, which is true
         return []
     if owner is not SidebandError and any(isinstance(hint, ast.BoolOp) for hint in hints_in(owner)):
         return []
@@ -150,7 +150,7 @@ def without_hint(error):
     return bare
 
 
-def test_unrelated_errors_have_codes_of_their_own():
+def test_unrelated_errors_have_different_codes():
     by_code = {}
     for error in errors():
         by_code.setdefault(error.code, []).append(error)
@@ -160,22 +160,22 @@ def test_unrelated_errors_have_codes_of_their_own():
         if not any(all(issubclass(one, root) for one in found) for root in found)
     }
     assert {code: found for code, found in shared.items() if code not in SHARED} == {}
-    assert set(SHARED) <= set(shared), "these are told apart by now: take them off the list"
+    assert set(SHARED) <= set(shared), "remove these from SHARED: their codes are unique now"
 
 
-def test_every_error_says_what_to_do():
+def test_errors_have_hints():
     bare = {error.__name__: found for error in errors() if (found := without_hint(error))}
     assert {name: found for name, found in bare.items() if name not in NO_HINT} == {}
-    assert set(NO_HINT) <= set(bare), "these have a hint by now: take them off the list"
+    assert set(NO_HINT) <= set(bare), "remove these from NO_HINT: they have hints now"
 
 
-def test_every_error_stands_in_the_reference():
+def test_reference_lists_every_error():
     listed = (ROOT / "docs" / "reference" / "errors.md").read_text()
     assert [error.__name__ for error in errors() if not re.search(rf"\b{error.__name__}`", listed)] == []
 
 
-def test_every_error_that_is_raised_has_a_test():
-    words, text = said_in_tests()
+def test_raised_errors_are_named_in_tests():
+    words, text = words_and_text_of_tests()
     raised = [error for error in errors() if error.__name__ in calls()]
     untested = [
         error.__name__
@@ -184,4 +184,4 @@ def test_every_error_that_is_raised_has_a_test():
     ]
     assert len(raised) > 100
     assert [name for name in untested if name not in NO_TEST] == []
-    assert set(NO_TEST) <= set(untested), "these have a test by now: take them off the list"
+    assert set(NO_TEST) <= set(untested), "remove these from NO_TEST: they have tests now"

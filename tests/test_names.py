@@ -1,4 +1,4 @@
-"""One word has one meaning: class names, file names and exit codes, across all packages."""
+"""Naming rules across all packages: class names, file names and exit codes."""
 
 import ast
 import collections
@@ -8,11 +8,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 LAYERS = ("core", "agent", "libs/*", "plugins/*", "contrib/*")
 SHARED_CLASSES = {
-    "Config": "the settings of a plugin, as the design names them",
-    "OpError": "what an op fails with, in the host and in a worker, which shares no code with it",
+    "Config": "the settings of a plugin; the host looks for this name",
+    "OpError": "the failure of an op, in the host and in workers, which share no code",
 }
-# The name of a file says which of these concerns it holds; the old names must not come back.
-OTHER_FILE_NAMES = {
+# Retired file names, and the names to use instead.
+RETIRED_FILE_NAMES = {
     "_taking_back.py": "_undo.py",
     "_effects.py": "_undo.py or _preview.py",
     "_params.py": "_models.py",
@@ -26,7 +26,7 @@ def trees():
     return {path.relative_to(ROOT): ast.parse(path.read_text()) for path in paths}
 
 
-def test_each_class_name_is_used_once():
+def test_class_names_are_unique():
     found = collections.defaultdict(list)
     for path, tree in trees().items():
         for node in tree.body:
@@ -34,28 +34,28 @@ def test_each_class_name_is_used_once():
                 found[node.name].append(str(path))
     shared = {name: places for name, places in found.items() if len(places) > 1}
     assert {name: places for name, places in shared.items() if name not in SHARED_CLASSES} == {}
-    assert set(SHARED_CLASSES) <= set(shared), "these are used once by now: take them off the list"
+    assert set(SHARED_CLASSES) <= set(shared), "remove these from SHARED_CLASSES: they are unique now"
 
 
-def test_plugins_use_the_same_file_name_for_the_same_concern():
+def test_plugins_do_not_use_retired_file_names():
     plugins = [path for path in trees() if path.parts[0] in ("plugins", "contrib")]
-    assert {str(path): OTHER_FILE_NAMES[path.name] for path in plugins if path.name in OTHER_FILE_NAMES} == {}
+    assert {str(path): RETIRED_FILE_NAMES[path.name] for path in plugins if path.name in RETIRED_FILE_NAMES} == {}
 
 
-def test_the_scope_of_an_op_family_is_in_a_file_of_that_name():
-    strays = [
+def test_scopes_are_defined_in_scope_modules():
+    misplaced = [
         str(path)
         for path, tree in trees().items()
         for node in tree.body
         if path.parts[0] == "plugins" and path.name != "_scope.py" and isinstance(node, ast.ClassDef)
         if any(getattr(base, "id", "") == "Scope" for base in node.bases)
     ]
-    assert strays == []
+    assert misplaced == []
 
 
-def test_all_ops_of_a_plugin_are_declared_in_one_module():
-    strays = [str(path) for path, tree in trees().items() if any(map(_declares_op, _functions(tree)))]
-    assert [path for path in strays if path.startswith("plugins/") and not path.endswith("/_ops.py")] == []
+def test_ops_are_declared_in_ops_modules():
+    misplaced = [str(path) for path, tree in trees().items() if any(map(_declares_op, _functions(tree)))]
+    assert [path for path in misplaced if path.startswith("plugins/") and not path.endswith("/_ops.py")] == []
 
 
 def _functions(tree):
@@ -67,7 +67,7 @@ def _declares_op(function):
     return any(getattr(call.func, "id", "") == "op" for call in calls)
 
 
-def test_exit_codes_are_named_and_not_written_as_numbers():
+def test_exit_codes_are_not_written_as_numbers():
     for path, tree in trees().items():
         for node in ast.walk(tree):
             match node:

@@ -1,4 +1,4 @@
-"""Nothing is documented without effect: each hook is emitted, and each setting and metadata key is read."""
+"""The documented surface is implemented: hooks are emitted, and settings and metadata keys are read."""
 
 import ast
 import importlib
@@ -14,19 +14,19 @@ from sideband.settings import AgentSettings, BudgetSettings, CompactionSettings,
 
 ROOT = Path(__file__).parents[1]
 LAYERS = ("core", "agent", "libs/*", "plugins/*", "contrib/*")
-# The agent does not dispatch it yet; tests/agent/test_hooks.py holds an expected failure for it.
+# Not dispatched yet; tests/agent/test_hooks.py has an expected failure for it.
 NOT_EMITTED = {"routes"}
-# Parsed, and reported as not used yet.
+# Parsed, and reported as unused.
 NOT_USED = {"connections"}
-# Its keys are refused, so the settings themselves read it.
+# All keys are rejected, so only the settings module reads it.
 REFUSED = {"Settings.dist"}
-# A name that is read under another one.
+# Settings that are read through an attribute with another name.
 READ_AS = {"Policy.isolation": "tier", "SkillSpec.isolation": "alone"}
 
 
 @cache
 def trees():
-    """Each module outside the places that declare events and settings."""
+    """Return the syntax tree of each module, by path."""
     sources = [path for layer in LAYERS for source in ROOT.glob(f"{layer}/src") for path in source.rglob("*.py")]
     return {path: ast.parse(path.read_text()) for path in sources}
 
@@ -51,7 +51,7 @@ def called():
 
 @cache
 def read():
-    """Each attribute that is read, with the last name of what it is read from: ``policy.timeout``."""
+    """Return each attribute access as a pair of owner and name, such as ``policy`` and ``timeout``."""
 
     def pair_of(node):
         owner = node.value.func if isinstance(node.value, ast.Call) else node.value
@@ -60,9 +60,9 @@ def read():
     return used(ast.Attribute, pair_of, but=("sideband/settings/_agent.py", "sideband/settings/_policy.py"))
 
 
-def test_every_hook_is_emitted_by_the_kernel_the_agent_or_a_plugin():
-    silent = {hook for hook, spec in HOOK_SPECS.items() if spec.event.__name__ not in called()}
-    assert silent == NOT_EMITTED
+def test_hooks_are_emitted_by_the_kernel_the_agent_or_a_plugin():
+    not_emitted = {hook for hook, spec in HOOK_SPECS.items() if spec.event.__name__ not in called()}
+    assert not_emitted == NOT_EMITTED
 
 
 @pytest.mark.parametrize(
@@ -74,13 +74,13 @@ def test_every_hook_is_emitted_by_the_kernel_the_agent_or_a_plugin():
         (CompactionSettings, {"compaction", "settings"}),
     ],
 )
-def test_every_setting_is_read(table, owners):
+def test_settings_are_read(table, owners):
     readers = {name for owner, name in read() if owner in owners}
     keys = {f"{table.__name__}.{name}": name for name in table.model_fields}
     assert {key for key, name in keys.items() if READ_AS.get(key, name) not in readers} <= REFUSED
 
 
-def test_every_limit_of_the_budget_is_one_that_an_agent_has():
+def test_budget_settings_match_the_limits_of_a_budget():
     from sideband_agent import Budget
 
     assert set(BudgetSettings.model_fields) <= {one.name for one in attrs.fields(Budget)}
@@ -95,7 +95,7 @@ CONFIGS = sorted(
 
 
 @pytest.mark.parametrize("module", CONFIGS)
-def test_every_setting_of_a_plugin_is_read(module):
+def test_plugin_settings_are_read(module):
     package = module.partition(".")[0]
     own = [tree for path, tree in trees().items() if package in path.parts]
     attributes = {node.attr for tree in own for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
@@ -109,7 +109,7 @@ def test_every_setting_of_a_plugin_is_read(module):
     assert unread == set()
 
 
-def test_every_metadata_key_of_a_skill_is_read():
+def test_skill_metadata_keys_are_read():
     page = (ROOT / "plugins" / "skills" / "README.md").read_text()
     keys = set(re.findall(r"`metadata: sideband\.(\w+)`", page))
     assert {"capabilities", "timeout", "isolation"} <= keys
