@@ -1,4 +1,4 @@
-"""Real servers on loopback that send exactly the bytes they are given, and what a plugin gets of its host."""
+"""Loopback servers that send exactly the given bytes, and a fake plugin context."""
 
 import json
 import ssl
@@ -36,7 +36,7 @@ def anyio_backend(request):
 
 
 class Handler(StreamRequestHandler):
-    """Reads one request after the other, and answers each as its server's script says."""
+    """Reads requests in sequence and answers each with the server's script."""
 
     def handle(self):
         with suppress(OSError):
@@ -93,7 +93,7 @@ class Server(ThreadingTCPServer):
         pass
 
     def reply(self, body, *, status=200, kind="text/event-stream", headers=()):
-        """Send one whole answer to each request; its body has a length."""
+        """Answer each request with a complete response that has a Content-Length."""
         body = body if isinstance(body, bytes) else json.dumps(body).encode()
         head = [f"HTTP/1.1 {status} X", f"Content-Type: {kind}", f"Content-Length: {len(body)}"]
         head += [f"{name}: {value}" for name, value in headers]
@@ -106,7 +106,7 @@ class Server(ThreadingTCPServer):
         self.script = script
 
     def raw(self, data):
-        """Send exactly these bytes, and close."""
+        """Send exactly these bytes, then close the connection."""
 
         def script(handler):
             handler.send(data)
@@ -115,7 +115,7 @@ class Server(ThreadingTCPServer):
         self.script = script
 
     def hold_after(self, data):
-        """Send these bytes, and then nothing, until the client or the test ends it."""
+        """Send these bytes, then keep the connection open until the client closes it."""
 
         def script(handler):
             handler.send(data)
@@ -128,7 +128,7 @@ class Server(ThreadingTCPServer):
         self.script = script
 
     def flood(self, head, piece):
-        """Send this piece without an end."""
+        """Send this piece repeatedly, without end."""
 
         def script(handler):
             handler.send(head)
@@ -193,13 +193,13 @@ def access_to(base_url, **fields):
 
 @pytest.fixture
 def access():
-    """The way to an address, without a key unless one is given."""
+    """Return a function that makes the access to an address, without a key by default."""
     return access_to
 
 
 @pytest.fixture
 def ask():
-    """Send one request, and return the text of its answer, which was checked."""
+    """Return a function that sends a request, checks the response and returns its text."""
 
     async def send(base_url, *, ca_file=None, secrets=(), most=1 << 20, **fields):
         request = ServiceRequest(access_to(base_url, secrets=secrets), "/chat", {"stream": True}, **fields)
@@ -211,7 +211,7 @@ def ask():
 
 
 class Context:
-    """What a plugin gets: the secrets of a test by handle, and what was made known to the redactor."""
+    """A plugin context that holds a test's secrets and records the values registered for redaction."""
 
     plugin = "acme"
 

@@ -1,4 +1,4 @@
-"""Requests over real connections: what is sent, what comes back, and what is left of a connection."""
+"""Requests over real connections: what is sent, what is received, and whether the connection is reused."""
 
 import gc
 import gzip
@@ -30,7 +30,7 @@ async def failure(ask, base_url, kind, **fields):
     return caught.value
 
 
-async def test_an_object_is_posted_as_json(server, access):
+async def test_request_with_a_body_posts_json(server, access):
     server.reply(b"data: x\n\n")
     request = ServiceRequest(access(server.base_url, headers={"x-title": "team"}), "/chat?a=1", {"text": "ä\ud83d"})
     async with ServiceConnections() as connections, connections.exchange(request) as reply:
@@ -47,7 +47,7 @@ async def test_an_object_is_posted_as_json(server, access):
     assert "cookie" not in seen.headers
 
 
-async def test_without_an_object_something_is_asked_for(server, access):
+async def test_request_without_a_body_is_a_get(server, access):
     server.reply({"data": []}, kind="Application/JSON; charset=utf-8")
     request = ServiceRequest(access(server.base_url), "/models")
     async with ServiceConnections() as connections, connections.exchange(request) as reply:
@@ -59,7 +59,7 @@ async def test_without_an_object_something_is_asked_for(server, access):
     assert "content-type" not in server.seen[0].headers
 
 
-async def test_a_request_shows_neither_its_key_nor_what_is_said(access):
+async def test_repr_of_a_request_shows_neither_key_nor_body(access):
     request = ServiceRequest(
         access("http://localhost", headers={"x": "sk-1"}, secrets=("sk-1",)), "/", {"a": "private"}
     )
@@ -76,7 +76,7 @@ async def test_cookies_are_not_kept(server, ask, access):
     assert "cookie" not in server.seen[1].headers
 
 
-async def test_proxies_and_certificates_of_the_environment_are_not_used(server, ask, monkeypatch):
+async def test_proxies_and_certificates_from_the_environment_are_ignored(server, ask, monkeypatch):
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
     monkeypatch.setenv("SSL_CERT_FILE", "/nowhere")
@@ -85,7 +85,7 @@ async def test_proxies_and_certificates_of_the_environment_are_not_used(server, 
 
 
 @pytest.mark.parametrize("status", [201, 204, 206, 400, 401, 404, 429, 500, 529])
-async def test_any_status_but_200_is_refused_with_what_the_server_says(server, ask, status):
+async def test_status_other_than_200_is_refused_with_the_message_of_the_server(server, ask, status):
     body = b"" if status == 204 else {"error": {"message": "not like that"}}
     server.reply(body, status=status, kind="application/json", headers=[("Retry-After", "7")])
     error = await failure(ask, server.base_url, ProviderRefused)
@@ -102,30 +102,30 @@ async def test_redirects_are_not_followed(server, other, ask, status):
     assert not other.seen
 
 
-async def test_a_long_body_is_cut(server, ask):
+async def test_long_error_body_is_truncated(server, ask):
     server.reply(b"x" * 1_000_000, status=500, kind="text/plain")
     error = await failure(ask, server.base_url, ProviderRefused)
     assert len(error.body) <= 64 << 10
 
 
-async def test_of_an_error_without_end_only_the_beginning_is_read(server, ask):
+async def test_endless_error_body_is_truncated(server, ask):
     server.flood(b"HTTP/1.1 500 X\r\nContent-Type: text/plain\r\n\r\n", b"x" * 10_000)
     assert len((await failure(ask, server.base_url, ProviderRefused)).body) <= 64 << 10
 
 
-async def test_an_error_that_breaks_off_keeps_its_status(server, ask):
+async def test_truncated_error_keeps_its_status(server, ask):
     server.raw(b"HTTP/1.1 429 X\r\nRetry-After: 7\r\nContent-Length: 100\r\n\r\nslow down")
     error = await failure(ask, server.base_url, ProviderRefused)
     assert (error.status, error.headers, error.body) == (429, {"retry-after": "7"}, "slow down")
 
 
-async def test_an_error_that_stops_keeps_its_status(server, ask):
+async def test_stalled_error_keeps_its_status(server, ask):
     server.hold_after(b"HTTP/1.1 503 X\r\nContent-Length: 100\r\n\r\nbusy")
     assert (await failure(ask, server.base_url, ProviderRefused, idle_timeout=0.2)).status == 503
 
 
 @pytest.mark.parametrize("kind", ["text/html; charset=utf-8", "Application/XHTML+xml"])
-async def test_a_web_page_is_no_answer(server, ask, kind):
+async def test_web_page_is_refused(server, ask, kind):
     server.reply(b"<!doctype html><p>Sign in</p>", kind=kind)
     error = await failure(ask, server.base_url, ProviderRefused)
     assert (error.status, error.retryable) == (200, False)
@@ -134,44 +134,44 @@ async def test_a_web_page_is_no_answer(server, ask, kind):
 
 
 @pytest.mark.parametrize("encoding", ["gzip", " GZIP "])
-async def test_a_compressed_answer_is_not_unpacked(server, ask, encoding):
+async def test_compressed_response_is_not_decompressed(server, ask, encoding):
     server.reply(gzip.compress(b"\0" * 10_000_000), headers=[("Content-Encoding", encoding)])
     assert "compressed (`gzip`)" in (await failure(ask, server.base_url, StreamBroken)).message
 
 
-async def test_a_compressed_error_keeps_its_status(server, ask):
+async def test_compressed_error_keeps_its_status(server, ask):
     server.reply(gzip.compress(b"busy"), status=429, headers=[("Content-Encoding", "gzip")])
     error = await failure(ask, server.base_url, ProviderRefused)
     assert (error.status, error.body) == (429, "")
 
 
 @pytest.mark.parametrize("encoding", ["identity", ""])
-async def test_an_answer_that_says_it_is_not_compressed_is_read(server, ask, encoding):
+async def test_response_with_identity_encoding_is_read(server, ask, encoding):
     server.reply(b"x", headers=[("Content-Encoding", encoding)])
     assert await ask(server.base_url) == "x"
 
 
-async def test_nothing_listens(ask, closed_port):
+async def test_refused_connection_is_unreachable(ask, closed_port):
     error = await failure(ask, f"http://127.0.0.1:{closed_port}", ProviderUnreachable)
     assert (error.retryable, error.cause) == (True, "ConnectError")
-    assert error.message.startswith(f"acme: no answer from http://127.0.0.1:{closed_port}: ")
-    assert "is the server running" in error.hint
+    assert f"http://127.0.0.1:{closed_port}: " in error.message
+    assert "server is running" in error.hint
 
 
-async def test_a_host_that_is_not_there(ask):
+async def test_unknown_host_is_unreachable(ask):
     error = await failure(ask, "http://models.invalid", ProviderUnreachable)
     assert error.retryable
-    assert error.hint == "check the network, and `base_url`"
+    assert "`base_url`" in error.hint
 
 
 @pytest.mark.parametrize("data", [b"", b"HTTP/1.1 200", b"220 welcome to this mail server\r\n"])
-async def test_a_server_that_breaks_off_before_its_answer_is_unreachable(server, ask, data):
+async def test_connection_closed_before_the_response_is_unreachable(server, ask, data):
     server.raw(data)
     error = await failure(ask, server.base_url, ProviderUnreachable)
     assert (error.retryable, error.cause) == (True, "RemoteProtocolError")
 
 
-async def test_an_address_that_is_too_long_is_unreachable(server, access):
+async def test_url_that_is_too_long_is_unreachable(server, access):
     request = ServiceRequest(access(server.base_url), f"/{'x' * 100_000}")
     async with ServiceConnections() as connections:
         with pytest.raises(ProviderUnreachable) as caught:
@@ -180,20 +180,20 @@ async def test_an_address_that_is_too_long_is_unreachable(server, access):
     assert caught.value.cause == "InvalidURL"
 
 
-async def test_a_certificate_without_a_known_authority_ends_the_call(tls_server, ask):
+async def test_untrusted_certificate_ends_the_call(tls_server, ask):
     error = await failure(ask, tls_server.base_url, ProviderUnreachable)
     assert not error.retryable
-    assert "no secure connection" in error.message
-    assert error.hint == "trust a private certificate authority with `ca_file` under [plugins.acme]"
+    assert f"secure connection to {tls_server.origin}" in error.message
+    assert "`ca_file` in [plugins.acme]" in error.hint
     assert tls_server.seen == []
 
 
-async def test_a_configured_authority_is_trusted(tls_server, ask, ca_file):
+async def test_configured_authority_is_trusted(tls_server, ask, ca_file):
     tls_server.reply(b"safe")
     assert await ask(tls_server.base_url, ca_file=ca_file) == "safe"
 
 
-async def test_a_file_of_authorities_may_lie_in_the_home_folder(tls_server, ask, ca_file, monkeypatch):
+async def test_tilde_in_ca_file_is_expanded(tls_server, ask, ca_file, monkeypatch):
     monkeypatch.setenv("HOME", str(ca_file.parent))
     tls_server.reply(b"safe")
     assert await ask(tls_server.base_url, ca_file=type(ca_file)("~/ca.pem")) == "safe"
@@ -201,17 +201,22 @@ async def test_a_file_of_authorities_may_lie_in_the_home_folder(tls_server, ask,
 
 @pytest.mark.parametrize(
     ("data", "what"),
-    [(b"", "no answer"), (HEAD, "nothing more of the answer"), (HEAD + b"data: {}\n\n", "nothing more of the answer")],
+    [
+        pytest.param(b"", "waiting for a response", id="before the headers"),
+        pytest.param(HEAD, "more of the response", id="after the headers"),
+        pytest.param(HEAD + b"data: {}\n\n", "more of the response", id="within the body"),
+    ],
 )
-async def test_silence_is_a_timeout(server, ask, data, what):
+async def test_silent_server_is_a_timeout(server, ask, data, what):
     server.hold_after(data)
     error = await failure(ask, server.base_url, ProviderTimeout, idle_timeout=0.2)
     assert (error.retryable, error.cause) == (True, "ReadTimeout")
-    assert error.message == f"acme: {server.origin} was silent for 0.2 s ({what})"
-    assert error.hint == "raise `idle_timeout` under [plugins.acme] if it is only slow"
+    assert f"{server.origin} timed out after 0.2 s" in error.message
+    assert what in error.message
+    assert "`idle_timeout` in [plugins.acme]" in error.hint
 
 
-async def test_a_connection_that_is_not_made_in_time_names_its_own_setting(access):
+async def test_connect_timeout_names_its_setting(access):
     def slow(request):
         raise httpx.ConnectTimeout("", request=request)
 
@@ -220,18 +225,18 @@ async def test_a_connection_that_is_not_made_in_time_names_its_own_setting(acces
         with pytest.raises(ProviderTimeout) as caught:
             async with connections.exchange(request):
                 pass
-    assert caught.value.message == "acme: http://models.example.org was silent for 3 s (no connection)"
+    assert "http://models.example.org timed out after 3 s (connecting)" in caught.value.message
     assert "`connect_timeout`" in caught.value.hint
 
 
-async def test_an_answer_that_breaks_off_is_broken(server, ask):
+async def test_truncated_response_is_broken(server, ask):
     server.raw(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
     error = await failure(ask, server.base_url, StreamBroken)
     assert (error.retryable, error.cause) == (True, "RemoteProtocolError")
-    assert "broke off" in error.message
+    assert "connection closed" in error.message
 
 
-async def test_an_error_that_is_not_of_the_transport_stays_what_it_is(access):
+async def test_unexpected_exception_is_not_converted(access):
     def fail(request):
         raise ZeroDivisionError
 
@@ -241,14 +246,14 @@ async def test_an_error_that_is_not_of_the_transport_stays_what_it_is(access):
                 pass
 
 
-async def test_an_endless_answer_is_given_up(server, ask):
+async def test_endless_response_is_aborted(server, ask):
     server.flood(HEAD, b": still here\n\n" * 1_000)
     with anyio.fail_after(30):
         error = await failure(ask, server.base_url, StreamBroken, largest=1 << 20, most=1 << 30)
-    assert "more than 1,048,576 bytes" in error.message
+    assert "1,048,576 bytes" in error.message
 
 
-async def test_an_endless_line_is_given_up(server, access):
+async def test_endless_line_is_aborted(server, access):
     server.flood(HEAD, b"data: " + b"x" * (1 << 20))
 
     async def read():
@@ -260,7 +265,7 @@ async def test_an_endless_line_is_given_up(server, access):
         ):
             return [event async for event in events]
 
-    with anyio.fail_after(30), pytest.raises(ValueError, match="more than"):
+    with anyio.fail_after(30), pytest.raises(ValueError, match="a line exceeds"):
         await read()
 
 
@@ -283,7 +288,7 @@ async def test_cancellation_closes_the_connection(server, ask, data):
     gc.collect()
 
 
-async def test_an_error_of_the_reader_leaves_nothing_to_the_garbage_collector(server, access):
+async def test_exception_in_the_reader_leaves_nothing_to_the_garbage_collector(server, access):
     server.hold_after(HEAD + b"data: x\n\n")
 
     async def read():
@@ -298,7 +303,7 @@ async def test_an_error_of_the_reader_leaves_nothing_to_the_garbage_collector(se
             gc.collect()
 
 
-async def test_one_connection_serves_one_request_after_the_other(server, access):
+async def test_connection_is_reused_for_the_next_request(server, access):
     server.reply(b"x")
     async with ServiceConnections() as connections:
         for _ in range(3):
@@ -307,7 +312,7 @@ async def test_one_connection_serves_one_request_after_the_other(server, access)
     assert len({one.connection for one in server.seen}) == 1
 
 
-async def test_requests_at_the_same_time_do_not_wait_for_each_other(server, access):
+async def test_concurrent_requests_do_not_wait_for_each_other(server, access):
     server.reply(b"x")
     answers = []
     async with ServiceConnections() as connections:
@@ -322,19 +327,19 @@ async def test_requests_at_the_same_time_do_not_wait_for_each_other(server, acce
     assert answers == ["x"] * 120
 
 
-@pytest.mark.parametrize("rest", ["stops", "breaks off"])
-async def test_what_follows_the_end_of_the_protocol_is_no_matter(server, access, rest):
+@pytest.mark.parametrize("rest", ["stalls", "closes"])
+async def test_drain_ignores_errors_after_the_end_of_the_protocol(server, access, rest):
     data = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\ndata: x\n\n"
-    (server.hold_after if rest == "stops" else server.raw)(data)
+    (server.hold_after if rest == "stalls" else server.raw)(data)
     request = ServiceRequest(access(server.base_url), "/chat", {})
     async with ServiceConnections() as connections, connections.exchange(request) as reply:
         assert await anext(reply.chunks) == b"data: x\n\n"
         with anyio.fail_after(5):
             await reply.drain()
-    assert rest == "breaks off" or await anyio.to_thread.run_sync(server.closed.wait, 10)
+    assert rest == "closes" or await anyio.to_thread.run_sync(server.closed.wait, 10)
 
 
-async def test_an_end_that_comes_a_little_later_leaves_the_connection_usable(server, access):
+async def test_drain_waits_briefly_so_that_the_connection_is_reused(server, access):
     def script(handler):
         handler.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
         server.closed.wait(0.02)
@@ -350,7 +355,7 @@ async def test_an_end_that_comes_a_little_later_leaves_the_connection_usable(ser
     assert len({one.connection for one in server.seen}) == 1
 
 
-async def test_a_transport_is_used_again_only_after_a_whole_answer(server, access):
+async def test_transport_is_reused_only_after_a_complete_response(server, access):
     transports = []
 
     def factory(tls):
@@ -368,7 +373,7 @@ async def test_a_transport_is_used_again_only_after_a_whole_answer(server, acces
     assert len(transports) == 2
 
 
-async def test_a_transport_that_comes_back_late_is_closed(server, access):
+async def test_transport_released_after_aclose_is_closed(server, access):
     closed = []
 
     class Watched(httpx.AsyncHTTPTransport):
@@ -385,7 +390,7 @@ async def test_a_transport_that_comes_back_late_is_closed(server, access):
     assert len(closed) == 1
 
 
-async def test_a_reply_can_be_made_for_the_tests_of_a_provider(access):
+async def test_reply_can_be_constructed_in_tests_of_a_provider(access):
     async def chunks():
         yield b"data: x\n\n"
 

@@ -1,4 +1,4 @@
-"""Each public name has an example, and the examples say what happens."""
+"""Each public name has an example, and the examples pass."""
 
 import doctest
 import inspect
@@ -20,7 +20,7 @@ def names():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_examples_of_a_public_name(name, names):
+def test_public_name_has_examples_that_pass(name, names):
     tests = [one for one in doctest.DocTestFinder().find(getattr(sideband_model_client, name), name) if one.examples]
     assert tests
     for test in tests:
@@ -29,7 +29,7 @@ def test_the_examples_of_a_public_name(name, names):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_parameters_of_a_public_function_are_told(name):
+def test_parameters_of_a_public_function_are_documented(name):
     value = getattr(sideband_model_client, name)
     if inspect.isfunction(value) and len(inspect.signature(value).parameters) > 1:
         for parameter in inspect.signature(value).parameters:

@@ -1,4 +1,4 @@
-"""What a status, a body and an event mean, and what is told of them."""
+"""Conversion of statuses, bodies and stream events to errors."""
 
 import json
 
@@ -24,7 +24,7 @@ VALUES = st.recursive(
 
 
 @pytest.fixture
-def there(access):
+def service_access(access):
     return access("https://models.example.org/v1", key_hint="check the key", secrets=(f"Bearer {KEY}", KEY))
 
 
@@ -35,10 +35,10 @@ def there(access):
         (401, " (Unauthorized)", False, "check the key"),
         (402, " (Payment Required)", False, "credit"),
         (403, " (Forbidden)", False, "another model"),
-        (404, " (Not Found)", False, "`sideband models list` shows the models; check `base_url` (https://models.exam"),
+        (404, " (Not Found)", False, "check `base_url` (https://models.example.org/v1)"),
         (408, " (Request Timeout)", True, "again"),
         (409, " (Conflict)", True, ""),
-        (413, "", False, "shorter"),
+        (413, "", False, "shorten"),
         (422, "", False, ""),
         (425, " (Too Early)", True, ""),
         (429, " (Too Many Requests)", True, "wait"),
@@ -48,8 +48,8 @@ def there(access):
         (529, "", True, "overloaded"),
     ],
 )
-def test_a_status_says_what_can_be_done(there, status, phrase, retryable, hint):
-    error = refused(there, status, '{"error": {"message": "not like that"}}', {})
+def test_status_determines_retryable_and_hint(service_access, status, phrase, retryable, hint):
+    error = refused(service_access, status, '{"error": {"message": "not like that"}}', {})
     assert (error.code, error.status, error.retryable) == ("provider.refused", status, retryable)
     assert error.message.startswith(f"acme: HTTP {status}{phrase}")
     assert error.message.endswith(": not like that")
@@ -57,16 +57,16 @@ def test_a_status_says_what_can_be_done(there, status, phrase, retryable, hint):
     assert "not like that" in error.body
 
 
-def test_a_service_may_know_better_what_can_be_done(there):
-    knowing = evolve(there, service=evolve(there.service, hints={400: "ask somebody"}))
-    assert refused(knowing, 400, "", {}).hint == "ask somebody"
-    assert "credit" in refused(knowing, 402, "", {}).hint
+def test_hint_of_the_service_replaces_the_general_hint(service_access):
+    custom = evolve(service_access, service=evolve(service_access.service, hints={400: "ask support"}))
+    assert refused(custom, 400, "", {}).hint == "ask support"
+    assert "credit" in refused(custom, 402, "", {}).hint
 
 
 @pytest.mark.parametrize(("status", "hint"), [(401, "store a key"), (403, "use another model, or store a key")])
-def test_where_no_key_was_sent_the_ways_to_give_one_are_told(there, status, hint):
-    assert refused(evolve(there, secrets=(), key_hint="store a key"), status, "", {}).hint == hint
-    assert "a key" in refused(evolve(there, secrets=(), key_hint=""), status, "", {}).hint
+def test_hint_explains_how_to_set_a_key_if_none_was_sent(service_access, status, hint):
+    assert refused(evolve(service_access, secrets=(), key_hint="store a key"), status, "", {}).hint == hint
+    assert "a key" in refused(evolve(service_access, secrets=(), key_hint=""), status, "", {}).hint
 
 
 @pytest.mark.parametrize(
@@ -82,52 +82,52 @@ def test_where_no_key_was_sent_the_ways_to_give_one_are_told(there, status, hint
         "not like that",
     ],
 )
-def test_servers_tell_errors_in_many_forms(there, body):
-    assert "not like that" in refused(there, 400, json.dumps(body), {}).message
-    assert refused(there, 400, "not like that", {}).message.endswith(": not like that")
+def test_message_is_found_in_every_known_error_format(service_access, body):
+    assert "not like that" in refused(service_access, 400, json.dumps(body), {}).message
+    assert refused(service_access, 400, "not like that", {}).message.endswith(": not like that")
 
 
 @pytest.mark.parametrize(("body", "kind"), [("<html>busy</html>", ""), ("  <p>busy", ""), ("busy", "Text/HTML; x")])
-def test_a_web_page_is_not_repeated_in_the_message(there, body, kind):
-    error = refused(there, 503, body, {"content-type": kind})
+def test_web_page_is_not_repeated_in_the_message(service_access, body, kind):
+    error = refused(service_access, 503, body, {"content-type": kind})
     assert error.message == "acme: HTTP 503 (Service Unavailable)"
     assert error.body == body
 
 
-def test_what_can_not_be_seen_is_shown_as_a_sign(there):
-    said = "a\x1b[31mb\nc\u202e"
+def test_non_printable_characters_are_replaced(service_access):
+    text = "a\x1b[31mb\nc\u202e"
     shown = "a\N{REPLACEMENT CHARACTER}[31mb c\N{REPLACEMENT CHARACTER}"
-    assert refused(there, 400, json.dumps({"error": said}), {}).message.endswith(f": {shown}")
-    assert refused_inside(there, said, {}).message.endswith(f": {shown}")
-    assert broken(there, said).message == f"acme: {shown}"
-    assert shown in refused(there, 302, "", {"location": said}).hint
+    assert refused(service_access, 400, json.dumps({"error": text}), {}).message.endswith(f": {shown}")
+    assert refused_inside(service_access, text, {}).message.endswith(f": {shown}")
+    assert broken(service_access, text).message == f"acme: {shown}"
+    assert shown in refused(service_access, 302, "", {"location": text}).hint
 
 
-def test_a_long_message_is_cut_by_the_host_once_secrets_are_out_of_it(there):
-    error = refused(there, 500, f"{'x' * 480} the password is hunter2-hunter2", {})
+def test_long_message_is_truncated_by_the_host_after_redaction(service_access):
+    error = refused(service_access, 500, f"{'x' * 480} the password is hunter2-hunter2", {})
     error.clean(lambda text: text.replace("hunter2-hunter2", "[redacted]"))
     assert "hunter2" not in str(error.as_dict())
-    error = refused(there, 500, "x" * 100_000, {})
+    error = refused(service_access, 500, "x" * 100_000, {})
     error.clean(str)
     assert len(error.message) < 3_000
     assert len(error.body) <= 4_000
 
 
 @pytest.mark.parametrize("place", [f"see https://x/{KEY}", f"Bearer {KEY}"])
-def test_the_key_is_in_no_error_even_if_the_server_repeats_it(there, place):
+def test_echoed_key_is_removed_from_errors(service_access, place):
     headers = {"x-request-id": place, "location": place, "retry-after": place}
     for error in (
-        refused(there, 400, json.dumps({"error": {"message": place}}), headers),
-        refused(there, 302, place, headers),
-        refused_inside(there, {"type": place, "message": place, "nested": [place]}, headers),
-        refused_inside(there, place, headers, body=place),
-        not_a_model(there, "a web page", place, headers),
-        broken(there, place),
+        refused(service_access, 400, json.dumps({"error": {"message": place}}), headers),
+        refused(service_access, 302, place, headers),
+        refused_inside(service_access, {"type": place, "message": place, "nested": [place]}, headers),
+        refused_inside(service_access, place, headers, body=place),
+        not_a_model(service_access, "a web page", place, headers),
+        broken(service_access, place),
     ):
         assert KEY not in str(error.as_dict())
 
 
-def test_when_to_come_again_is_kept(there):
+def test_rate_limit_headers_are_kept(service_access):
     headers = {
         "retry-after": "7",
         "x-ratelimit-reset-requests": "1s",
@@ -135,23 +135,23 @@ def test_when_to_come_again_is_kept(there):
         "x": "1",
     }
     kept = {name: value for name, value in headers.items() if name != "x"}
-    assert refused(there, 429, "", headers).headers == kept
-    assert refused_inside(there, "slow down", headers).headers == kept
+    assert refused(service_access, 429, "", headers).headers == kept
+    assert refused_inside(service_access, "slow down", headers).headers == kept
 
 
 @pytest.mark.parametrize(
-    ("told", "status", "retryable"),
+    ("advice", "status", "retryable"),
     [("false", 529, False), ("true", 400, True), (" TRUE ", 400, True), ("?", 500, True), ("?", 400, False)],
 )
-def test_the_service_may_say_whether_to_try_again(there, told, status, retryable):
-    assert refused(there, status, "", {"x-should-retry": told}).retryable is retryable
+def test_x_should_retry_overrides_the_status(service_access, advice, status, retryable):
+    assert refused(service_access, status, "", {"x-should-retry": advice}).retryable is retryable
 
 
 @pytest.mark.parametrize("place", ["https://elsewhere.example.org/v1", ""])
-def test_a_redirect_is_shown_and_not_followed(there, place):
-    hint = refused(there, 307, "", {"location": place} if place else {}).hint
+def test_hint_of_a_redirect_names_the_target(service_access, place):
+    hint = refused(service_access, 307, "", {"location": place} if place else {}).hint
     assert "redirects are not followed" in hint
-    assert (place or "elsewhere") in hint
+    assert (place or "missing location") in hint
 
 
 @pytest.mark.parametrize(
@@ -173,16 +173,16 @@ def test_a_redirect_is_shown_and_not_followed(there, place):
         ("slow down", None),
     ],
 )
-def test_an_error_inside_an_answer_implies_a_status(there, error, status):
-    told = refused_inside(there, error, {"x-should-retry": "false"})
-    assert told.status == status
-    assert told.retryable is (status in (None, 429) or status >= 500)
-    assert "slow down" in told.message
-    assert "slow down" in told.body
+def test_error_in_a_stream_implies_a_status(service_access, error, status):
+    found = refused_inside(service_access, error, {"x-should-retry": "false"})
+    assert found.status == status
+    assert found.retryable is (status in (None, 429) or status >= 500)
+    assert "slow down" in found.message
+    assert "slow down" in found.body
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "detail"),
     [
         ({"type": "overloaded_error", "message": "Overloaded"}, ": overloaded_error: Overloaded"),
         ({"type": "overloaded_error"}, ": overloaded_error"),
@@ -192,36 +192,38 @@ def test_an_error_inside_an_answer_implies_a_status(there, error, status):
         (None, ""),
     ],
 )
-def test_an_error_inside_an_answer_is_told_with_its_kind(there, error, said):
-    assert refused_inside(there, error, {}).message == f"acme: an error instead of an answer{said}"
+def test_message_of_an_error_in_a_stream_names_its_type(service_access, error, detail):
+    assert refused_inside(service_access, error, {}).message == f"acme: the response reports an error{detail}"
 
 
-def test_the_body_of_an_error_inside_an_answer_is_the_error_or_the_whole_event(there):
-    assert refused_inside(there, {"a": "ä"}, {}).body == '{"a":"ä"}'
+def test_body_of_an_error_in_a_stream_is_the_error_or_the_given_event(service_access):
+    assert refused_inside(service_access, {"a": "ä"}, {}).body == '{"a":"ä"}'
     assert (
-        refused_inside(there, {"a": 1}, {}, body='{"error": {"a": 1}, "id": 7}').body == '{"error": {"a": 1}, "id": 7}'
+        refused_inside(service_access, {"a": 1}, {}, body='{"error": {"a": 1}, "id": 7}').body
+        == '{"error": {"a": 1}, "id": 7}'
     )
 
 
-def test_what_is_no_model_is_not_asked_again(there):
-    error = not_a_model(there, "a web page", "<html>", {})
+def test_web_page_is_not_retryable(service_access):
+    error = not_a_model(service_access, "a web page", "<html>", {})
     assert (error.status, error.retryable, error.body) == (200, False, "<html>")
-    assert error.message == "acme: https://models.example.org/v1 answered with a web page instead of a model's answer"
-    assert error.hint == "set `base_url` to the address of the API itself, in the form of https://api.acme.example/v1"
+    assert "https://models.example.org/v1 returned a web page" in error.message
+    assert "`base_url`" in error.hint
+    assert "https://api.acme.example/v1" in error.hint
 
 
-def test_what_is_broken_is_asked_again(there):
-    error = broken(there, "the answer ended before its end", "ReadError")
+def test_broken_stream_is_retryable(service_access):
+    error = broken(service_access, "the response was cut off", "ReadError")
     assert (error.code, error.retryable, error.cause) == ("provider.stream", True, "ReadError")
 
 
-def test_whatever_an_error_says_can_be_told(there):
+def test_any_error_value_gives_a_printable_message(service_access):
     @given(VALUES, st.integers(100, 999))
-    def check(said, status):
+    def check(value, status):
         for error in (
-            refused_inside(there, said, {}),
-            refused(there, status, json.dumps(said), {}),
-            refused(there, status, json.dumps({"error": said}), {"content-type": "text/html"}),
+            refused_inside(service_access, value, {}),
+            refused(service_access, status, json.dumps(value), {}),
+            refused(service_access, status, json.dumps({"error": value}), {"content-type": "text/html"}),
         ):
             assert json.dumps(error.as_dict(), ensure_ascii=False).encode()
             assert error.message.isprintable()

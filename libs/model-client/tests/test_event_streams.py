@@ -34,75 +34,75 @@ def cut(data, places):
     return [data[start:end] for start, end in pairwise(edges)]
 
 
-async def test_an_event_has_its_type_and_its_lines():
+async def test_event_has_a_type_and_joined_data_lines():
     assert await events(b"event: ping\ndata: one\ndata:two\n\n") == [ServerSentEvent("ping", "one\ntwo")]
 
 
-async def test_an_event_without_a_type_is_a_message():
+async def test_default_event_type_is_message():
     assert await events(b"data: {}\n\n") == [ServerSentEvent("message", "{}")]
 
 
-async def test_a_type_holds_for_one_event_only():
+async def test_event_type_applies_to_one_event_only():
     got = await events(b"event: a\ndata: 1\n\ndata: 2\n\n")
     assert [event.event for event in got] == ["a", "message"]
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
-async def test_lines_may_end_in_three_ways(end):
+async def test_all_three_line_endings_are_accepted(end):
     got = await events(end.join([b"data: a", b"data: b", b"", b"data: c", b"", b""]))
     assert [event.data for event in got] == ["a\nb", "c"]
 
 
-async def test_comments_and_unknown_fields_are_passed_over():
+async def test_comments_and_unknown_fields_are_ignored():
     got = await events(b": waiting\n\nid: 7\nretry: 10\nother\ndata: a\n: b\n\n")
     assert got == [ServerSentEvent("message", "a")]
 
 
-async def test_a_type_without_data_is_no_event():
+async def test_event_type_without_data_is_ignored():
     assert await events(b"event: ping\n\n") == []
 
 
-async def test_only_one_space_after_the_colon_is_left_out():
+async def test_only_one_space_after_the_colon_is_removed():
     assert (await events(b"data:  a\n\n"))[0].data == " a"
 
 
-async def test_a_byte_order_mark_at_the_start_is_left_out():
+async def test_byte_order_mark_is_removed():
     assert (await events(b"\xef\xbb", b"\xbfdata: a\n\n"))[0].data == "a"
 
 
 @pytest.mark.parametrize("rest", [b"data: a", b"data: a\n", b"event: a\n", b"dat"])
-async def test_a_stream_that_ends_within_an_event_is_cut(rest):
+async def test_stream_that_ends_within_an_event_is_cut(rest):
     with pytest.raises(EventStreamCut):
         await events(b"data: whole\n\n" + rest)
 
 
-async def test_events_before_the_cut_are_handed_out():
+async def test_events_before_the_cut_are_yielded():
     got = []
     with pytest.raises(EventStreamCut):
         await events(b"data: a\n\ndata: b", into=got)
     assert [event.data for event in got] == ["a"]
 
 
-async def test_bytes_that_are_no_utf_8_are_an_error():
+async def test_invalid_utf_8_is_an_error():
     with pytest.raises(EventStreamError, match="UTF-8"):
         await events(b"data: \xff\n\n")
 
 
 @pytest.mark.parametrize("chunks", [[b"data: " + b"x" * 100], [b"x"] * 101, [b"data: xxxxxxxxxx\n"] * 10])
-async def test_an_event_that_is_too_long_is_an_error(chunks):
-    with pytest.raises(EventStreamError, match="more than 100 bytes"):
+async def test_event_over_the_limit_is_an_error(chunks):
+    with pytest.raises(EventStreamError, match="exceeds 100 bytes"):
         await events(*chunks, longest=100)
 
 
-async def test_comments_do_not_count_as_length_of_an_event():
+async def test_comments_do_not_count_towards_the_limit():
     assert len(await events(*[b": waiting\n"] * 50, b"data: a\n\n", longest=100)) == 1
 
 
-async def test_the_length_begins_anew_with_each_event():
+async def test_limit_applies_to_each_event_separately():
     assert len(await events(*[b"data: " + b"x" * 80 + b"\n\n"] * 5, longest=100)) == 5
 
 
-async def test_an_event_is_handed_out_before_the_next_one_comes():
+async def test_event_is_yielded_before_the_next_one_arrives():
     send, receive = anyio.create_memory_object_stream(1)
     async with send, receive, anyio.create_task_group():
         stream = read_events(receive)
@@ -124,7 +124,7 @@ LINES = st.lists(
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_any_cut_of_the_bytes_gives_the_same_events(backend):
+def test_events_do_not_depend_on_chunk_boundaries(backend):
     @given(
         LINES, st.lists(st.sampled_from([b"\n", b"\r\n", b"\r"]), min_size=12, max_size=12), st.lists(st.integers(0))
     )
@@ -135,12 +135,12 @@ def test_any_cut_of_the_bytes_gives_the_same_events(backend):
     check()
 
 
-def test_one_byte_at_a_time_gives_the_same_events():
+def test_single_byte_chunks_give_the_same_events():
     data = "event: ü\r\ndata: ß\r\rdata: x\n\n".encode()
     assert read([bytes([one]) for one in data]) == read([data])
 
 
-def test_a_long_line_in_single_bytes_takes_time_that_grows_with_it_only():
+def test_parsing_time_of_a_long_line_is_linear():
     def seconds(length):
         line = [b"data: ", *[b"x"] * length, b"\n\n"]
         started = perf_counter()

@@ -4,24 +4,24 @@ from hypothesis import strategies as st
 from sideband_model_client import TextPieces, whole_characters
 
 
-def test_halves_are_joined_across_pieces():
+def test_surrogates_are_joined_across_pieces():
     text = TextPieces()
     assert [text.add(piece) for piece in ("a\ud83d", "\ude00b", "")] == ["a", "😀b", ""]
     assert (text.text, text.last) == ("a😀b", "b")
 
 
-def test_a_half_without_its_other_half_is_replaced():
+def test_unpaired_surrogate_is_replaced():
     text = TextPieces()
     assert text.add("a\ud83d") == "a"
     assert text.text == "a\N{REPLACEMENT CHARACTER}"
     assert text.add("b") == "\N{REPLACEMENT CHARACTER}b"
 
 
-def test_nothing_is_no_text():
+def test_text_without_pieces_is_empty():
     assert (TextPieces().text, TextPieces().last) == ("", "")
 
 
-def test_what_counts_may_refuse_a_piece():
+def test_count_function_may_reject_a_piece():
     def count(piece):
         if len(piece) > 2:
             raise ValueError("too long")
@@ -34,7 +34,7 @@ def test_what_counts_may_refuse_a_piece():
 
 
 @given(st.lists(st.text(st.sampled_from("a\ud83d\ude00é"), max_size=3)))
-def test_what_was_shown_is_the_text_but_for_a_half_at_its_end(pieces):
+def test_pieces_add_up_to_the_text_except_for_a_trailing_surrogate(pieces):
     text = TextPieces()
     shown = "".join(text.add(piece) for piece in pieces)
     assert text.text.encode().decode() == text.text

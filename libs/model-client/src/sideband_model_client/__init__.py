@@ -1,4 +1,4 @@
-"""What providers of models share: HTTP calls, keys, server-sent events, strict JSON and errors."""
+"""The HTTP client that model providers share: keys, server-sent events, strict JSON and errors."""
 
 from ._access import ServiceAccess
 from ._address import ServiceAddress

@@ -1,4 +1,4 @@
-"""How a service is reached: its address, and the key that it takes."""
+"""The address, headers and key for a service."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _SHORTEST_SECRET = 4
 
 @frozen
 class ServiceAccess:
-    """What all requests to a service share. ``find_access`` makes it.
+    """What all requests to a service share. ``find_access`` creates it.
 
     Attributes:
-        provider: the name of the provider, as it stands in errors.
+        provider: the name of the provider, as shown in errors.
         service: the kind of service.
-        address: where it is.
-        headers: the headers that all requests send, with the key.
-        secrets: the values that must not be shown, the longest first.
-        key_hint: what to do if the service refuses the key, or asks for one.
-        plugin: the plugin whose settings the hints name.
+        address: the address of the service.
+        headers: the headers sent with each request, including the key.
+        secrets: the values that must not be shown, longest first.
+        key_hint: the hint to show if the service rejects the key or requires one.
+        plugin: the plugin whose settings the hints mention.
 
     Example:
         >>> acme = ModelService("https://acme.example", KeyForm("x-api-key"), "acme")
@@ -41,7 +41,7 @@ class ServiceAccess:
     plugin: str = ""
 
     def without_secrets(self, text: str) -> str:
-        """Return ``text`` without the key, in case a server repeats it."""
+        """Return ``text`` with the key replaced, in case the server echoes it."""
         for secret in self.secrets:
             if len(secret) >= _SHORTEST_SECRET:
                 text = text.replace(secret, "[key]")

@@ -1,4 +1,4 @@
-"""Addresses of services, in the one form that is both checked and used."""
+"""Service addresses in a normal form, which is both checked and used."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ipaddress import IPv6Address, ip_address
 from attrs import frozen
 
 _PORTS = {"http": 80, "https": 443}
-# Strict enough that no two readers can see different hosts in it.
+# Strict enough that no two URL parsers can disagree about the host.
 _AUTHORITY = re.compile(
     r"(?P<host>[a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(:(?P<port>[0-9]{1,5}))?", re.ASCII | re.IGNORECASE
 )
@@ -17,12 +17,12 @@ _PATH = re.compile(r"(/[A-Za-z0-9._~%-]+)*/?")
 
 @frozen
 class ServiceAddress:
-    """The address of a service.
+    """The normalised address of a service.
 
     Attributes:
-        origin: scheme, host and port. The port is left out if it is the scheme's own.
-        host: in lower case. An IPv6 address has no brackets.
-        path: the path below which the service answers, without a slash at its end.
+        origin: the scheme, host and port. The scheme's default port is omitted.
+        host: the host in lower case. An IPv6 address has no brackets.
+        path: the base path of the service, without a trailing slash.
 
     Example:
         >>> address = ServiceAddress.parse("HTTPS://Models.example.org:443/api/")
@@ -36,29 +36,29 @@ class ServiceAddress:
 
     @classmethod
     def parse(cls, text: str) -> ServiceAddress:
-        """Read an address such as ``https://openrouter.ai/api/v1``.
+        """Parse an address such as ``https://openrouter.ai/api/v1``.
 
         Raises:
-            ValueError: the text is not an address of a service; the message says what is wrong with it.
+            ValueError: if the text is not a valid service address; the message names the problem.
 
         Example:
             >>> ServiceAddress.parse("https://me:secret@example.org")
             Traceback (most recent call last):
                 ...
-            ValueError: an address holds no user name, query or fragment
+            ValueError: must not contain a user name, query or fragment
         """
         scheme, _, rest = text.strip().partition("://")
         scheme = scheme.lower()
         authority, slash, path = rest.partition("/")
         if scheme not in _PORTS or not authority:
-            raise ValueError("an address has the form https://host/path")
+            raise ValueError("expected the form https://host/path")
         if any(sign in rest for sign in "@?#"):
-            raise ValueError("an address holds no user name, query or fragment")
+            raise ValueError("must not contain a user name, query or fragment")
         if not _PATH.fullmatch(slash + path):
-            raise ValueError("its path holds an empty part, or a character that must be percent-encoded")
+            raise ValueError("the path has an empty segment, or a character that must be percent-encoded")
         found = _AUTHORITY.fullmatch(authority)
         if found is None:
-            raise ValueError("its host is not a plain name; write an international one in punycode (`xn--…`)")
+            raise ValueError("invalid host; write an internationalized name in punycode (`xn--…`)")
         host, port = _host(found["host"].lower()), _port(found["port"], _PORTS[scheme])
         shown = f"[{host}]" if ":" in host else host
         suffix = "" if port == _PORTS[scheme] else f":{port}"
@@ -66,7 +66,7 @@ class ServiceAddress:
 
     @property
     def url(self) -> str:
-        """The whole address.
+        """The full address.
 
         Example:
             >>> ServiceAddress.parse("http://[0:0::1]:080/v1/").url
@@ -96,11 +96,11 @@ def _host(text: str) -> str:
     try:
         return IPv6Address(text[1:-1]).compressed
     except ValueError:
-        raise ValueError("its host is not an IPv6 address") from None
+        raise ValueError("the host is not a valid IPv6 address") from None
 
 
-def _port(text: str | None, usual: int) -> int:
-    port = usual if text is None else int(text)
+def _port(text: str | None, default: int) -> int:
+    port = default if text is None else int(text)
     if not 0 < port < 1 << 16:
-        raise ValueError("its port is not a number from 1 to 65535")
+        raise ValueError("the port must be between 1 and 65535")
     return port

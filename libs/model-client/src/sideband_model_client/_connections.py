@@ -1,4 +1,4 @@
-"""The one seam to the network: the only module that opens connections. Other transports of httpx fit in."""
+"""The only module that opens connections. The httpx transport is replaceable."""
 
 from __future__ import annotations
 
@@ -21,25 +21,28 @@ if TYPE_CHECKING:
     import httpx
 
 _CLOSE_SECONDS = 5.0
-_MOST_IDLE = 32
+_MAX_IDLE = 32
 _KEEP_SECONDS = 30.0
 
 
 class ServiceTransportFactory(Protocol):
-    """Makes transports. Another one replaces httpx's own without any other change.
+    """A factory of transports, which can replace the default transport of httpx.
 
     Example:
-        >>> def played(tls):
+        >>> def mocked(tls):
         ...     return httpx.MockTransport(lambda request: httpx.Response(200, json={"data": []}))
-        >>> connections = ServiceConnections(transports=played)
+        >>> connections = ServiceConnections(transports=mocked)
     """
 
     def __call__(self, tls: ssl.SSLContext | None) -> httpx.AsyncBaseTransport:
-        """Return a transport for one request at a time. It reads no environment; ``tls`` decides what https trusts."""
+        """Return a transport that handles one request at a time.
+
+        It must not read the environment. ``tls`` decides which certificates are trusted.
+        """
 
 
 def _httpx_transport(tls: ssl.SSLContext | None) -> httpx.AsyncBaseTransport:
-    """Return the transport that comes with httpx, for asyncio and trio."""
+    """Return the default transport of httpx, which supports asyncio and trio."""
     import httpx  # noqa: PLC0415  slow to import; only requests need it
 
     return httpx.AsyncHTTPTransport(
@@ -51,14 +54,15 @@ def _httpx_transport(tls: ssl.SSLContext | None) -> httpx.AsyncBaseTransport:
 
 @define(eq=False)
 class ServiceConnections:
-    """The connections of a plugin to its services, for its ``lifespan``.
+    """A plugin's connections to its services. Open it in the plugin's ``lifespan``.
 
-    They keep no cookies, follow no redirects, and read neither proxies nor certificates from the environment. Each
-    request has a transport of its own while it lasts: one pool for all would look through all on each request.
+    Cookies are not kept, redirects are not followed, and neither proxies nor certificates are read from the
+    environment. Each request has exclusive use of a transport, because a shared pool scans all of its connections on
+    every request.
 
     Args:
-        ca_file: certificate authorities in PEM form that are trusted besides the public ones.
-        transports: makes the transports.
+        ca_file: a PEM file of certificate authorities to trust in addition to the public ones.
+        transports: the factory of the transports.
 
     Example:
         >>> @asynccontextmanager
@@ -84,10 +88,10 @@ class ServiceConnections:
 
     @asynccontextmanager
     async def exchange(self, request: ServiceRequest) -> AsyncIterator[ServiceReply]:
-        """Send a request, and hand out the answer as soon as its head is there. Leaving early closes the connection.
+        """Send a request and yield the reply once its headers have arrived. Leaving early closes the connection.
 
         Raises:
-            ProviderError: there is no answer.
+            ProviderError: if no response arrives.
 
         Example:
             >>> async def models(connections, access):
@@ -96,33 +100,33 @@ class ServiceConnections:
             ...         return parse_object(await reply.text(4 << 20))["data"]
         """
         origin = request.access.address.origin
-        transport = await self._take(origin)
+        transport = await self._acquire(origin)
         body: ReplyBody | None = None
         try:
-            response = await _answered(transport, request)
+            response = await _send(transport, request)
             body = ReplyBody(request, response)
             headers = {name.lower(): value for name, value in response.headers.items()}
             yield ServiceReply(request.access, response.status_code, headers, body)
         finally:
             if body is not None:
                 await body.aclose()
-            await self._give_back(origin, transport, reusable=body is not None and body.is_whole)
+            await self._release(origin, transport, reusable=body is not None and body.is_complete)
 
     async def aclose(self) -> None:
-        """Close all that are not in use; the others close when their request ends."""
+        """Close idle connections. A connection in use is closed when its request ends."""
         self._closed = True
         while self._idle:
             _, transports = self._idle.popitem()
             for transport in transports:
                 await _close(transport)
 
-    async def _take(self, origin: str) -> httpx.AsyncBaseTransport:
+    async def _acquire(self, origin: str) -> httpx.AsyncBaseTransport:
         if self._idle.get(origin):
             return self._idle[origin].pop()
-        return self.transports(await self._trust() if origin.startswith("https:") else None)
+        return self.transports(await self._tls_context() if origin.startswith("https:") else None)
 
-    async def _trust(self) -> ssl.SSLContext:
-        """The certificate authorities that are trusted. Loading them takes 20 ms, so it is done once, in a thread."""
+    async def _tls_context(self) -> ssl.SSLContext:
+        """Return the shared TLS context. Loading it takes 20 ms, so it is done once, in a thread."""
         async with self._lock:
             if self._tls is None:
                 self._tls = await anyio.to_thread.run_sync(self._load)
@@ -136,15 +140,15 @@ class ServiceConnections:
             context.load_verify_locations(cafile=self.ca_file.expanduser())
         return context
 
-    async def _give_back(self, origin: str, transport: httpx.AsyncBaseTransport, *, reusable: bool) -> None:
+    async def _release(self, origin: str, transport: httpx.AsyncBaseTransport, *, reusable: bool) -> None:
         idle = self._idle.setdefault(origin, [])
-        if reusable and not self._closed and len(idle) < _MOST_IDLE:
+        if reusable and not self._closed and len(idle) < _MAX_IDLE:
             idle.append(transport)
         else:
             await _close(transport)
 
 
-async def _answered(transport: httpx.AsyncBaseTransport, request: ServiceRequest) -> httpx.Response:
+async def _send(transport: httpx.AsyncBaseTransport, request: ServiceRequest) -> httpx.Response:
     try:
         return await transport.handle_async_request(request.for_httpx())
     except Exception as error:

@@ -1,13 +1,13 @@
-"""How model calls fail: what a status, a body and an exception of the transport mean, and what can be done.
+"""Errors of model calls: what a status, a body and a transport exception mean, and a hint for each.
 
 ProviderError
-├── ProviderRefused         the server answered with a status, or with an error inside its answer
-├── ProviderUnreachable     there is no connection, no secure one, or it broke off before an answer
-├── ProviderTimeout         there is no connection, or nothing more of an answer, for too long
-├── StreamBroken            the answer is cut, or is not what its protocol says
-└── ProviderUnconfigured    a key is missing, or a key or an address can't be used
+├── ProviderRefused         the server returned an error status, or reported an error in the response body
+├── ProviderUnreachable     the connection or TLS handshake failed, or the connection closed before a response
+├── ProviderTimeout         connecting, or waiting for more of the response, took too long
+├── StreamBroken            the response is truncated or violates the protocol
+└── ProviderUnconfigured    a key is missing, or a key or an address is invalid
 
-Messages are not cut here. The host cuts them once all secrets are out of them: it does not recognise half of one.
+Messages are not truncated here. The host truncates them after redaction, which can't recognise half of a secret.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ._access import ServiceAccess
 from ._strict_json import compact, parse_json, whole_characters
 
 _RETRYABLE = frozenset({408, 409, 425, 429})
-# What servers call the errors that they put into an answer which began well, and the status that says the same.
+# Error names that servers use inside a response with status 200, and the equivalent status.
 _STATUS_OF = {
     "api_error": 500,
     "authentication_error": 401,
@@ -56,24 +56,24 @@ _STATUS_OF = {
     "tokens": 429,
 }
 _HINTS = {
-    400: "the message says what the service does not take; `options` are sent as they are",
-    402: "add credit to the account that the key belongs to",
-    403: "the key may not use this model; use another model or another key",
-    408: "try it again",
-    413: "the request is larger than the service takes: make the conversation shorter, or leave images out",
+    400: "the message names what the service rejects; `options` are sent unchanged",
+    402: "add credit to the account of the key",
+    403: "the key has no access to this model; use another model or another key",
+    408: "try again",
+    413: "the request is too large for the service: shorten the conversation or remove images",
     429: "wait until the limit resets, or set `fallbacks`",
-    529: "the service is overloaded: try it later, or set `fallbacks`",
+    529: "the service is overloaded: try again later, or set `fallbacks`",
 }
 
 
 def refused(access: ServiceAccess, status: int, body: str, headers: Mapping[str, str]) -> ProviderRefused:
-    """Return the error for an answer with this status. ``ServiceReply.check`` raises it.
+    """Return the error for a response with an error status. ``ServiceReply.check`` raises it.
 
     Args:
-        access: how the service was reached.
+        access: the access that was used.
         status: the HTTP status.
-        body: what the server said, as text.
-        headers: the headers of the answer, with names in lower case.
+        body: the response body as text.
+        headers: the response headers, with names in lower case.
 
     Example:
         >>> error = refused(access, 429, '{"error": {"message": "slow down"}}', {"retry-after": "7"})
@@ -82,10 +82,10 @@ def refused(access: ServiceAccess, status: int, body: str, headers: Mapping[str,
     """
     body = access.without_secrets(body)
     is_page = "html" in headers.get("content-type", "").lower() or body.lstrip().startswith("<")
-    said = _said(_error_in(_json_or_none(body))) or ("" if is_page else body.strip())
+    detail = _message_of(_error_in(_json_or_none(body))) or ("" if is_page else body.strip())
     return ProviderRefused(
         access.provider,
-        _sentence(f"HTTP {status}{_phrase(status)}", said),
+        _joined(f"HTTP {status}{_phrase(status)}", detail),
         status=status,
         body=body,
         headers=_without_secrets(access, headers),
@@ -95,25 +95,26 @@ def refused(access: ServiceAccess, status: int, body: str, headers: Mapping[str,
 
 
 def refused_inside(access: ServiceAccess, error: Any, headers: Mapping[str, str], *, body: str = "") -> ProviderRefused:
-    """Return the error for an answer that began well and then told of an error.
+    """Return the error for a response with status 200 that reports an error in its body.
 
     Args:
-        access: how the service was reached.
-        error: what the answer told: an object, or a text. Its type or code implies a status.
-        headers: the headers of the answer, with names in lower case.
-        body: all that the event said, if it said more.
+        access: the access that was used.
+        error: the reported error: an object or a string. Its type or code implies a status.
+        headers: the response headers, with names in lower case.
+        body: the full text of the event, if it holds more than the error.
 
     Example:
         >>> error = refused_inside(access, {"type": "overloaded_error", "message": "Overloaded"}, {})
         >>> error.message, error.status
-        ('acme: an error instead of an answer: overloaded_error: Overloaded', 529)
+        ('acme: the response reports an error: overloaded_error: Overloaded', 529)
     """
     status = _implied_status(error)
-    kind, said = error.get("type") if isinstance(error, dict) else None, _said(error)
-    named = f"{kind}: {said}" if isinstance(kind, str) and kind and said not in {kind, ""} else said
+    kind, detail = error.get("type") if isinstance(error, dict) else None, _message_of(error)
+    if isinstance(kind, str) and kind and detail not in {kind, ""}:
+        detail = f"{kind}: {detail}"
     return ProviderRefused(
         access.provider,
-        _sentence("an error instead of an answer", access.without_secrets(named)),
+        _joined("the response reports an error", access.without_secrets(detail)),
         status=status,
         body=access.without_secrets(whole_characters(body or _text(error))),
         headers=_without_secrets(access, headers),
@@ -123,100 +124,100 @@ def refused_inside(access: ServiceAccess, error: Any, headers: Mapping[str, str]
 
 
 def not_a_model(access: ServiceAccess, what: str, body: str, headers: Mapping[str, str]) -> ProviderRefused:
-    """Return the error for an answer of something that does not speak the protocol, a web page for instance.
+    """Return the error for a server that does not speak the protocol, such as one that returns a web page.
 
     Args:
-        access: how the service was reached.
-        what: what the answer is.
-        body: what the server said, as text.
-        headers: the headers of the answer.
+        access: the access that was used.
+        what: a description of the response.
+        body: the response body as text.
+        headers: the response headers.
 
     Example:
         >>> not_a_model(access, "a web page", "<html>", {}).message
-        "acme: https://acme.example answered with a web page instead of a model's answer"
+        'acme: https://acme.example returned a web page instead of a model response'
     """
     return ProviderRefused(
         access.provider,
-        f"{access.address.url} answered with {what} instead of a model's answer",
+        f"{access.address.url} returned {what} instead of a model response",
         status=200,
         body=access.without_secrets(body),
         headers=_without_secrets(access, headers),
-        hint=f"set `base_url` to the address of the API itself, in the form of {access.service.official}",
+        hint=f"set `base_url` to the address of the API, such as {access.service.official}",
         retryable=False,
     )
 
 
 def broken(access: ServiceAccess, problem: str, cause: str = "") -> StreamBroken:
-    """Return the error for an answer that is not whole, or not what its protocol says.
+    """Return the error for a response that is truncated or violates the protocol.
 
     Args:
-        access: how the service was reached.
-        problem: what is wrong with the answer.
-        cause: the name of the class of the exception behind it.
+        access: the access that was used.
+        problem: a description of the problem.
+        cause: the class name of the underlying exception.
 
     Example:
-        >>> broken(access, "the answer ended before its end").message
-        'acme: the answer ended before its end'
+        >>> broken(access, "the response was cut off").message
+        'acme: the response was cut off'
     """
     return StreamBroken(access.provider, _plain(access.without_secrets(problem)), cause=cause, retryable=True)
 
 
 def unreachable(access: ServiceAccess, reason: str, cause: str) -> ProviderUnreachable:
-    """Return the error for a connection that can't be made, or broke off before an answer began."""
+    """Return the error for a connection that failed or closed before a response began."""
     loopback = access.address.is_loopback
     return ProviderUnreachable(
         access.provider,
-        f"no answer from {access.address.origin}: {_plain(reason)}",
+        f"no response from {access.address.origin}: {_plain(reason)}",
         cause=cause,
-        hint="is the server running, and at this address?" if loopback else "check the network, and `base_url`",
+        hint="check that the server is running at this address" if loopback else "check the network and `base_url`",
         retryable=True,
     )
 
 
 def insecure(access: ServiceAccess, reason: str, cause: str) -> ProviderUnreachable:
-    """Return the error for a server that could not prove its identity. Nothing was sent."""
+    """Return the error for a failed TLS handshake. The request was not sent."""
     return ProviderUnreachable(
         access.provider,
-        f"no secure connection to {access.address.origin}: {_plain(reason)}",
+        f"cannot establish a secure connection to {access.address.origin}: {_plain(reason)}",
         cause=cause,
-        hint=f"trust a private certificate authority with `ca_file`{_below(access)}",
+        hint=f"to trust a private certificate authority, set `ca_file`{_in_table(access)}",
         retryable=False,
     )
 
 
 def silent(access: ServiceAccess, what: str, setting: str, seconds: float, cause: str) -> ProviderTimeout:
-    """Return the error for a server that sent nothing for too long."""
+    """Return the error for a server that sent no data within the timeout."""
     return ProviderTimeout(
         access.provider,
-        f"{access.address.origin} was silent for {seconds:g} s ({what})",
+        f"{access.address.origin} timed out after {seconds:g} s ({what})",
         cause=cause,
-        hint=f"raise `{setting}`{_below(access)} if it is only slow",
+        hint=f"if the server is slow, increase `{setting}`{_in_table(access)}",
         retryable=True,
     )
 
 
 def address_unusable(provider: str, where: str, problem: str, example: str) -> ProviderUnconfigured:
-    """Return the error for an address that can't be used."""
+    """Return the error for an invalid address."""
     return ProviderUnconfigured(
-        provider, f"`{where}` can't be used: {problem}", hint=f"set {where} to an address like {example}, or unset it"
+        provider, f"invalid `{where}`: {problem}", hint=f"set {where} to an address such as {example}, or unset it"
     )
 
 
 def key_missing(provider: str, origin: str, reasons: Iterable[str], hint: str, cause: str) -> ProviderUnconfigured:
-    """Return the error for an address without a key."""
-    told = "; ".join(reasons)
+    """Return the error for an address for which no key was found."""
+    details = "; ".join(reasons)
     return ProviderUnconfigured(
-        provider, f"there is no key for {origin}{f' ({told})' if told else ''}", hint=hint, cause=cause
+        provider, f"no key for {origin}{f' ({details})' if details else ''}", hint=hint, cause=cause
     )
 
 
 def key_unusable(provider: str, where: str, problem: str, hint: str, cause: str = "") -> ProviderUnconfigured:
-    """Return the error for a key that can't be used, or that was named and is missing."""
-    return ProviderUnconfigured(provider, f"the key {where} can't be used: {problem}", hint=hint, cause=cause)
+    """Return the error for an invalid key, or for a configured key that is missing."""
+    return ProviderUnconfigured(provider, f"cannot use the key {where}: {problem}", hint=hint, cause=cause)
 
 
 def is_about_tls(error: BaseException) -> bool:
-    """Tell whether an error of a connection comes from TLS."""
+    """Return whether TLS caused a connection error."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLError):
@@ -227,27 +228,29 @@ def is_about_tls(error: BaseException) -> bool:
 
 def _hint(access: ServiceAccess, status: int, headers: Mapping[str, str]) -> str:
     if 300 <= status < 400:
-        place = _plain(access.without_secrets(headers.get("location", ""))) or "elsewhere"
-        return f"redirects are not followed: set `base_url` to the address that it points to ({place})"
+        target = _plain(access.without_secrets(headers.get("location", ""))) or "missing location"
+        return f"redirects are not followed: set `base_url` to the target ({target})"
     if status == 401:
-        return access.key_hint or "it seems to need a key: configure it"
+        return access.key_hint or "the service seems to require a key: configure one"
     if status == 403 and not access.secrets:
         return f"use another model, or {access.key_hint or 'configure a key'}"
     if status == 404:
-        return f"`sideband models list` shows the models; check `base_url` ({access.address.url}) if it shows none"
-    usual = "try it again later" if status >= 500 else ""
-    return access.service.hints.get(status) or _HINTS.get(status, usual)
+        return (
+            f"run `sideband models list` to see the models; if it lists none, check `base_url` ({access.address.url})"
+        )
+    default = "try again later" if status >= 500 else ""
+    return access.service.hints.get(status) or _HINTS.get(status, default)
 
 
 def _is_retryable(status: int, headers: Mapping[str, str]) -> bool:
-    told = headers.get("x-should-retry", "").strip().lower()
-    if told in {"true", "false"}:
-        return told == "true"
+    advice = headers.get("x-should-retry", "").strip().lower()
+    if advice in {"true", "false"}:
+        return advice == "true"
     return status in _RETRYABLE or status >= 500
 
 
-def _below(access: ServiceAccess) -> str:
-    return f" under [plugins.{access.plugin}]" if access.plugin else ""
+def _in_table(access: ServiceAccess) -> str:
+    return f" in [plugins.{access.plugin}]" if access.plugin else ""
 
 
 def _without_secrets(access: ServiceAccess, headers: Mapping[str, str]) -> dict[str, str]:
@@ -261,12 +264,12 @@ def _phrase(status: int) -> str:
         return ""
 
 
-def _sentence(what: str, said: str) -> str:
-    return f"{what}: {plain}" if (plain := _plain(said)) else what
+def _joined(what: str, detail: str) -> str:
+    return f"{what}: {plain}" if (plain := _plain(detail)) else what
 
 
 def _plain(text: str) -> str:
-    """Return ``text`` on one line, with a sign in place of each character that can't be seen."""
+    """Return ``text`` on one line, with each non-printable character replaced by U+FFFD."""
     line = " ".join(text.split())
     return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in line)
 
@@ -279,14 +282,14 @@ def _json_or_none(body: str) -> Any:
 
 
 def _error_in(data: Any) -> Any:
-    if isinstance(data, list) and data:  # Google's servers put it into a list
+    if isinstance(data, list) and data:  # Google's servers wrap the error in a list
         data = data[0]
     if not isinstance(data, dict):
         return data
     return next((data[name] for name in ("error", "message", "detail") if data.get(name)), None)
 
 
-def _said(error: Any) -> str:
+def _message_of(error: Any) -> str:
     if isinstance(error, dict):
         error = next((error[name] for name in ("message", "msg", "detail", "code", "type") if error.get(name)), "")
     return _text(error) if error is not None else ""

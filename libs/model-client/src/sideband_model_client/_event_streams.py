@@ -1,7 +1,7 @@
-"""Reads server-sent events, the form in which servers of models stream their answers.
+"""Parser for server-sent events, the format in which model servers stream responses.
 
-EventStreamError(ValueError)    the bytes are not a stream of events
-└── EventStreamCut              they end within an event
+EventStreamError(ValueError)    the bytes are not a valid event stream
+└── EventStreamCut              the stream ends within an event
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterable
 
 from attrs import frozen
 
-_LONGEST_EVENT = 16 << 20
+_MAX_EVENT_BYTES = 16 << 20
 
 
 @frozen
@@ -18,8 +18,8 @@ class ServerSentEvent:
     """One event.
 
     Attributes:
-        event: its type; ``message`` if the server does not name one.
-        data: its lines, joined.
+        event: the event type; ``message`` if the server does not set one.
+        data: the data lines, joined with newlines.
 
     Example:
         >>> ServerSentEvent("ping", "{}")
@@ -31,10 +31,10 @@ class ServerSentEvent:
 
 
 class EventStreamError(ValueError):
-    """The bytes are not a stream of events: they are not UTF-8, an event is too long, or the last one is cut off.
+    """The bytes are not a valid event stream: not UTF-8, an event that is too long, or a truncated last event.
 
     Example:
-        >>> async def answer(access, reply):
+        >>> async def texts(access, reply):
         ...     try:
         ...         return [event.data async for event in read_events(reply.chunks)]
         ...     except EventStreamError as error:
@@ -43,7 +43,7 @@ class EventStreamError(ValueError):
 
 
 class EventStreamCut(EventStreamError):
-    """The stream ended within an event. All events before it were whole.
+    """The stream ended within an event. All earlier events were complete.
 
     Example:
         >>> str(EventStreamCut())
@@ -55,25 +55,26 @@ class EventStreamCut(EventStreamError):
 
 
 async def read_events(
-    chunks: AsyncIterable[bytes], *, longest: int = _LONGEST_EVENT
+    chunks: AsyncIterable[bytes], *, longest: int = _MAX_EVENT_BYTES
 ) -> AsyncGenerator[ServerSentEvent, None]:
-    r"""Read the events in a stream of bytes, each as soon as it is complete.
+    r"""Yield the events in a byte stream, each as soon as it is complete.
 
-    Line ends may be ``\r\n``, ``\n`` or ``\r``; comments and unknown fields are passed over. The time it takes grows
-    with the bytes, however they are cut.
+    Lines may end with ``\r\n``, ``\n`` or ``\r``. Comments and unknown fields are ignored. The running time is linear
+    in the number of bytes, however they are split into chunks.
 
     Args:
-        chunks: bytes, cut anywhere. They are not closed here.
-        longest: the most bytes that one event may have.
+        chunks: the bytes, split anywhere. The caller must close the iterator.
+        longest: the maximum size of an event in bytes.
 
     Raises:
-        EventStreamError: the bytes are not such a stream; ``EventStreamCut`` if they end within an event.
+        EventStreamError: if the bytes are not a valid event stream.
+        EventStreamCut: if the stream ends within an event.
 
     Example:
         >>> async def texts(reply):
         ...     return [event.data async for event in read_events(reply.chunks)]
     """
-    lines, events = _LineCutter(longest), _EventBuilder(longest)
+    lines, events = _LineSplitter(longest), _EventBuilder(longest)
     async for chunk in chunks:
         for line in lines.feed(chunk):
             if (event := events.feed(line)) is not None:
@@ -82,8 +83,8 @@ async def read_events(
         raise EventStreamCut
 
 
-class _LineCutter:
-    r"""Cuts bytes into lines. A ``\r`` at the end of a chunk may be half of a ``\r\n``."""
+class _LineSplitter:
+    r"""Splits bytes into lines. A ``\r`` at the end of a chunk may be the first half of a ``\r\n``."""
 
     def __init__(self, longest: int) -> None:
         self._longest = longest
@@ -93,11 +94,11 @@ class _LineCutter:
 
     @property
     def begun(self) -> bool:
-        """Whether a line has begun that has not ended."""
+        """Whether a line has begun and not ended."""
         return bool(self._pieces)
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The lines that end in this chunk."""
+        """Return the lines that end in this chunk."""
         if self._skip_newline and chunk:
             chunk = chunk.removeprefix(b"\n")
             self._skip_newline = False
@@ -115,13 +116,13 @@ class _LineCutter:
     def _append(self, piece: bytes) -> None:
         self._size += len(piece)
         if self._size > self._longest:
-            raise EventStreamError(f"a line has more than {self._longest:,} bytes")
+            raise EventStreamError(f"a line exceeds {self._longest:,} bytes")
         if piece:
             self._pieces.append(piece)
 
 
 class _EventBuilder:
-    """Puts lines together to events."""
+    """Assembles lines into events."""
 
     def __init__(self, longest: int) -> None:
         self._longest = longest
@@ -132,11 +133,11 @@ class _EventBuilder:
 
     @property
     def begun(self) -> bool:
-        """Whether an event has begun that has not ended."""
+        """Whether an event has begun and not ended."""
         return bool(self._data or self._name)
 
     def feed(self, line: bytes) -> ServerSentEvent | None:
-        """The event that ends with this line, if one does."""
+        """Return the event that ends with this line, if any."""
         text = _decoded(line)
         if self._first:
             text, self._first = text.removeprefix("\ufeff"), False
@@ -151,7 +152,7 @@ class _EventBuilder:
             return None
         self._size += len(line)
         if self._size > self._longest:
-            raise EventStreamError(f"an event has more than {self._longest:,} bytes")
+            raise EventStreamError(f"an event exceeds {self._longest:,} bytes")
         return None
 
     def _end(self) -> ServerSentEvent | None:
@@ -164,4 +165,4 @@ def _decoded(line: bytes) -> str:
     try:
         return line.decode()
     except UnicodeDecodeError as error:
-        raise EventStreamError(f"a line is no UTF-8: {error.reason}") from None
+        raise EventStreamError(f"a line is not valid UTF-8: {error.reason}") from None

@@ -1,4 +1,4 @@
-"""What exceptions of the transport mean."""
+"""Map transport exceptions to provider errors."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from ._requests import ServiceRequest
 
 
 def exchange_failure(request: ServiceRequest, error: Exception, *, begun: bool) -> ProviderError | None:
-    """Return the error of providers for an exception of the transport; ``None`` if it is not one of those.
+    """Return the provider error for a transport exception, or ``None`` for any other exception.
 
     Args:
-        request: what was sent.
-        error: what was raised.
-        begun: whether the answer had begun.
+        request: the request that failed.
+        error: the exception.
+        begun: whether the response had begun.
     """
     import httpx  # noqa: PLC0415  slow to import; only requests need it
 
     access, cause = request.access, type(error).__name__
     if isinstance(error, (httpx.ConnectTimeout, httpx.PoolTimeout)):
-        return silent(access, "no connection", "connect_timeout", request.connect_timeout, cause)
+        return silent(access, "connecting", "connect_timeout", request.connect_timeout, cause)
     if isinstance(error, httpx.TimeoutException):
-        what = "nothing more of the answer" if begun else "no answer"
+        what = "waiting for more of the response" if begun else "waiting for a response"
         return silent(access, what, "idle_timeout", request.idle_timeout, cause)
     if not isinstance(error, (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError)):
         return None
     reason = str(error) or cause
     if begun:
-        return broken(access, f"the answer broke off: {reason}", cause)
+        return broken(access, f"the connection closed during the response: {reason}", cause)
     if isinstance(error, httpx.ConnectError) and is_about_tls(error):
         return insecure(access, reason, cause)
     return unreachable(access, reason, cause)

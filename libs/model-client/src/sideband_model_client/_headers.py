@@ -1,4 +1,4 @@
-"""Checks of the headers that people configure for a service."""
+"""Validation of configured request headers."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from collections.abc import Collection
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[ -~]*")
 _KEYS = frozenset({"authorization", "api-key", "x-api-key", "cookie", "proxy-authorization"})
-_FRAMES = frozenset(
+_RESERVED = frozenset(
     {"host", "connection", "content-length", "content-type", "content-encoding", "transfer-encoding", "upgrade"}
     | {"accept", "accept-encoding", "te", "trailer", "expect"}
 )
 
 
 def checked_headers(headers: dict[str, str], *, reserved: Collection[str] = ()) -> dict[str, str]:
-    """Return the headers if they can be sent with each request, as a validator of a setting.
+    """Validate headers that are sent with each request, and return them unchanged. Use it as a settings validator.
 
     Args:
-        headers: by name.
-        reserved: further names, in lower case, that have settings of their own.
+        headers: the headers by name.
+        reserved: further forbidden names, in lower case, such as those with a setting of their own.
 
     Raises:
-        ValueError: a header carries a key, frames the request, is reserved, or is not a header of one line.
+        ValueError: if a header carries a key, controls message framing, is reserved, or is malformed.
 
     Example:
         >>> checked_headers({"X-Title": "our team"})
@@ -30,14 +30,14 @@ def checked_headers(headers: dict[str, str], *, reserved: Collection[str] = ()) 
         >>> checked_headers({"X-Api-Key": "sk-1"})
         Traceback (most recent call last):
             ...
-        ValueError: `X-Api-Key` can't be set here; a key belongs into the store of secrets
+        ValueError: cannot set header `X-Api-Key`; keys belong in the secret store
     """
     for name, value in headers.items():
         lowered = name.lower()
         if lowered in _KEYS:
-            raise ValueError(f"`{name}` can't be set here; a key belongs into the store of secrets")
-        if lowered in _FRAMES or lowered in reserved:
-            raise ValueError(f"`{name}` can't be set here; the provider sets it itself")
+            raise ValueError(f"cannot set header `{name}`; keys belong in the secret store")
+        if lowered in _RESERVED or lowered in reserved:
+            raise ValueError(f"cannot set header `{name}`; the provider sets it")
         if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
-            raise ValueError(f"`{name}` is not a header of one line")
+            raise ValueError(f"invalid header `{name}`; expected a token and one line of printable ASCII")
     return headers

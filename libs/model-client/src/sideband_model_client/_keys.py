@@ -1,4 +1,4 @@
-"""Finds the address of a service and the key for it. A key is sent only to the origin that it belongs to."""
+"""Look up the address and key of a service. A key is sent only to the origin it belongs to."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ._address import ServiceAddress
 from ._errors import address_unusable, key_missing, key_unusable
 from ._service import KeyForm, ModelService
 
-# The store has no key for this address, or there is no store that this plugin may use.
+# The store has no key for this address, or the plugin has no access to a store.
 _NOT_STORED = frozenset({"secrets.missing", "secrets.audience", "plugin.unknown", "plugin.denied", "op.denied"})
-# Of these, the ones that say nothing else.
+# The subset whose messages add nothing to "no key".
 _ABSENT = frozenset({"secrets.missing", "plugin.unknown"})
 
 
@@ -30,11 +30,12 @@ async def find_access(
     headers: Mapping[str, str] | None = None,
     keyless: bool = False,
 ) -> ServiceAccess:
-    """Find the way to a service.
+    """Find the address and the key of a service.
 
-    The address is ``base_url``, else that of the service's variable, else the official one. The key is the secret
-    that ``key`` names, and no other one then; else the secret that is called like the provider; else that of one of
-    the service's variables, if the variables' address is the one that is used. An address on this machine needs no key.
+    The address is ``base_url``, else the value of the service's address variable, else the official address. If
+    ``key`` is set, only the secret of that name is used. Otherwise the key is the secret named after the provider, or
+    else the value of one of the service's key variables, provided the address in use is the one those variables
+    belong to. A loopback address needs no key.
 
     Args:
         service: the kind of service.
@@ -42,18 +43,18 @@ async def find_access(
         provider: the name of the provider.
         base_url: the configured address.
         key: the configured name of a secret.
-        headers: the configured headers, and those that the protocol wants with each request.
-        keyless: whether the service gets no key, even if there is one.
+        headers: the configured headers and those that the protocol requires.
+        keyless: whether to send no key, even if one is stored.
 
     Raises:
-        ProviderUnconfigured: there is no key for the address, or the key or the address can't be used.
+        ProviderUnconfigured: if no key is found for the address, or the key or the address is invalid.
 
     Example:
         >>> async def access_of(ctx):
         ...     return await find_access(ACME, ctx, provider="acme", base_url=ctx.config.base_url, key=ctx.config.key)
     """
     if base_url is None:
-        address = _usual_address(service, provider)
+        address = _default_address(service, provider)
     else:
         try:
             address = service.parse_address(base_url)
@@ -75,7 +76,7 @@ async def find_access(
 
 @frozen
 class _FoundKey:
-    """A key, or that none is needed."""
+    """The headers and secrets of a key; empty if the service needs no key."""
 
     headers: Mapping[str, str] = field(factory=dict, repr=False)
     secrets: tuple[str, ...] = field(default=(), repr=False)
@@ -83,14 +84,14 @@ class _FoundKey:
 
     @classmethod
     def of(cls, headers: Mapping[str, str], value: str, hint: str) -> _FoundKey:
-        # A server may repeat a header, or only the token in it.
+        # A server may echo the whole header or only the token in it.
         secrets = {part for one in (value, *headers.values()) for part in (one, one.rpartition(" ")[2])}
         return cls(headers, tuple(sorted(secrets - {""}, key=lambda one: (-len(one), one))), hint)
 
 
 @frozen
 class _KeySearch:
-    """Looks for the key for one address."""
+    """The search for the key to one address."""
 
     service: ModelService
     ctx: PluginContext
@@ -100,41 +101,41 @@ class _KeySearch:
     is_configured: bool
 
     async def find(self) -> _FoundKey:
-        """Return the key, or nothing for an address on this machine."""
+        """Return the key. It may be empty for a loopback address."""
         handle = self.key or self.provider
         try:
             credential = await self.ctx.credential(handle, self.address.origin)
         except SidebandError as error:
             if self.key is not None:
-                hint = error.hint or self._ways()
+                hint = error.hint or self._how_to_set_a_key()
                 raise key_unusable(self.provider, f"`{handle}`", error.message, hint, type(error).__name__) from error
-            return self._without_secret(error)
+            return self._from_environment(error)
         headers = _lowered(credential.headers)
         if not headers:
             headers = self.service.key_form.headers(self._checked(f"`{handle}`", credential.value))
-        return _FoundKey.of(headers, credential.value, f"check the key: {self._stored()} replaces it")
+        return _FoundKey.of(headers, credential.value, f"check the key; replace it with {self._set_command()}")
 
-    def _without_secret(self, problem: SidebandError) -> _FoundKey:
+    def _from_environment(self, problem: SidebandError) -> _FoundKey:
         variable, value, form = self._variable()
         elsewhere = ""
         if variable:
             self.ctx.protect(value, variable)
-            elsewhere = _usual_address(self.service, self.provider).origin
+            elsewhere = _default_address(self.service, self.provider).origin
             if elsewhere == self.address.origin:
                 headers = form.headers(self._checked(f"in {variable}", value))
-                return _FoundKey.of(headers, value, f"check the key: it is that of the variable {variable}")
+                return _FoundKey.of(headers, value, f"check the key in the environment variable {variable}")
         if self.address.is_loopback:
-            return _FoundKey(hint=self._ways())
+            return _FoundKey(hint=self._how_to_set_a_key())
         cause = type(problem).__name__
         if problem.code not in _NOT_STORED:
-            hint = problem.hint or self._ways()
+            hint = problem.hint or self._how_to_set_a_key()
             raise key_unusable(self.provider, f"`{self.provider}`", problem.message, hint, cause) from problem
         reasons = [] if problem.code in _ABSENT else [problem.message]
-        reasons += [f"the one in {variable} belongs to {elsewhere}"] if variable else []
-        raise key_missing(self.provider, self.address.origin, reasons, self._ways(), cause) from problem
+        reasons += [f"the key in {variable} belongs to {elsewhere}"] if variable else []
+        raise key_missing(self.provider, self.address.origin, reasons, self._how_to_set_a_key(), cause) from problem
 
     def _variable(self) -> tuple[str, str, KeyForm]:
-        """The first variable that holds a key: its name, its value, and the form in which it is sent."""
+        """Return the name, value and header form of the first key variable that is set."""
         for variable, form in self.service.key_variables.items():
             if value := os.environ.get(variable, "").strip():
                 return variable, value, form
@@ -142,20 +143,20 @@ class _KeySearch:
 
     def _checked(self, where: str, value: str) -> str:
         if not (value and value.isascii() and value.isprintable()) or " " in value:
-            problem = "it is empty, or holds blanks or characters that no header takes"
-            raise key_unusable(self.provider, where, problem, "a key is one word of printable ASCII")
+            problem = "it is empty, or contains whitespace or characters not allowed in a header"
+            raise key_unusable(self.provider, where, problem, "set a key of printable ASCII without whitespace")
         return value
 
-    def _stored(self) -> str:
+    def _set_command(self) -> str:
         return f"`sideband secrets set {self.key or self.provider} --origin {self.address.origin}`"
 
-    def _ways(self) -> str:
-        """How people can give a key."""
+    def _how_to_set_a_key(self) -> str:
+        """Return a hint that lists the ways to set a key."""
         official = self.address.origin == self.service.official_address.origin
-        ways = [f"store a key: {self._stored()}"]
+        ways = [f"store a key with {self._set_command()}"]
         variable = next(iter(self.service.key_variables), "")
         if variable and self.key is None:
-            # A variable's key belongs to the variables' address, so the address has to be there too.
+            # A key variable belongs to the address in the address variable, so that must be set as well.
             both = self.is_configured and not official and self.service.address_variable
             ways.insert(0, f"set {variable}{f' and {self.service.address_variable}' if both else ''}")
         if official and self.service.without_key:
@@ -163,8 +164,8 @@ class _KeySearch:
         return ", or ".join(ways)
 
 
-def _usual_address(service: ModelService, provider: str) -> ServiceAddress:
-    """The address that the variables' keys belong to."""
+def _default_address(service: ModelService, provider: str) -> ServiceAddress:
+    """Return the address that applies without configuration, to which the key variables belong."""
     variable = service.address_variable
     text = os.environ.get(variable, "").strip() if variable else ""
     try:

@@ -1,4 +1,4 @@
-"""What a service answers."""
+"""The response of a service."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 _CLOSE_SECONDS = 5.0
 _DRAIN_SECONDS = 0.2
-_LONGEST_ERROR = 64 << 10
+_MAX_ERROR_BYTES = 64 << 10
 _WEB_PAGES = frozenset({"text/html", "application/xhtml+xml"})
 
 
 @frozen(eq=False)
 class ServiceReply:
-    """An answer that has begun.
+    """A response whose headers have arrived.
 
     Attributes:
-        access: how the service was reached.
+        access: the access that was used.
         status: the HTTP status.
         headers: the headers, with names in lower case.
-        chunks: the body, as it comes. Reading it may raise any ``ProviderError``.
+        chunks: the body, in chunks as they arrive. Reading may raise any ``ProviderError``.
 
     Example:
         >>> async def texts(connections, request):
@@ -51,31 +51,31 @@ class ServiceReply:
 
     @property
     def kind(self) -> str:
-        """The content type in lower case, without its parameters."""
+        """The content type in lower case, without parameters."""
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     async def check(self) -> None:
-        """Refuse an answer that is not one of a model, as far as its head tells.
+        """Check that the status and headers are those of a model response.
 
         Raises:
-            ProviderRefused: the status is not 200, or the answer is a web page.
-            StreamBroken: the answer is compressed, which was not asked for.
+            ProviderRefused: if the status is not 200, or the response is a web page.
+            StreamBroken: if the response is compressed, although the request did not accept compression.
         """
         encoding = self.headers.get("content-encoding", "").strip().lower()
         is_compressed = encoding not in {"", "identity"}
         if self.status != 200:
-            said = "" if is_compressed else await self._beginning()
-            raise refused(self.access, self.status, said, self.headers)
+            body = "" if is_compressed else await self._read_error()
+            raise refused(self.access, self.status, body, self.headers)
         if is_compressed:
-            raise broken(self.access, f"the answer is compressed (`{encoding}`), which was not asked for")
+            raise broken(self.access, f"the response is compressed (`{encoding}`), although this was not requested")
         if self.kind in _WEB_PAGES:
-            raise not_a_model(self.access, "a web page", await self._beginning(), self.headers)
+            raise not_a_model(self.access, "a web page", await self._read_error(), self.headers)
 
     async def text(self, most: int) -> str:
-        """Read the body, as far as ``most`` bytes. Bytes that are not UTF-8 are replaced.
+        """Read up to ``most`` bytes of the body and decode them as UTF-8. Invalid bytes are replaced.
 
         Raises:
-            ProviderError: the answer breaks off.
+            ProviderError: if reading fails.
         """
         content = bytearray()
         async for chunk in self.chunks:
@@ -85,34 +85,34 @@ class ServiceReply:
         return bytes(content[:most]).decode("utf-8", "replace")
 
     async def drain(self) -> None:
-        """Read what may follow the end of the protocol, so that the connection can be used again.
+        """Read the rest of the body after the protocol's end marker, so that the connection can be reused.
 
-        The answer is whole by then, so what goes wrong here is passed over.
+        The response is already complete, so errors are ignored.
         """
         with anyio.move_on_after(_DRAIN_SECONDS), suppress(ProviderError):
             async for _ in self.chunks:
                 pass
 
-    async def _beginning(self) -> str:
-        """What an error says, as far as it comes: it says something even if it is cut."""
+    async def _read_error(self) -> str:
+        """Read an error response. If it is truncated, return what has arrived."""
         content = bytearray()
         with suppress(ProviderError):
             async for chunk in self.chunks:
                 content += chunk
-                if len(content) >= _LONGEST_ERROR:
+                if len(content) >= _MAX_ERROR_BYTES:
                     break
-        return bytes(content[:_LONGEST_ERROR]).decode("utf-8", "replace")
+        return bytes(content[:_MAX_ERROR_BYTES]).decode("utf-8", "replace")
 
 
 class ReplyBody:
-    """The bytes of an answer, of which there may be no more than a limit.
+    """The body of a response, up to a size limit.
 
     Attributes:
-        is_whole: whether all of it was read.
+        is_complete: whether the whole body was read.
     """
 
     def __init__(self, request: ServiceRequest, response: httpx.Response) -> None:
-        self.is_whole = False
+        self.is_complete = False
         self._is_over = False
         self._request = request
         self._response = response
@@ -128,7 +128,7 @@ class ReplyBody:
         try:
             chunk = await anext(self._raw)
         except StopAsyncIteration:
-            self.is_whole = self._is_over = True
+            self.is_complete = self._is_over = True
             raise
         except Exception as error:
             self._is_over = True
@@ -139,16 +139,16 @@ class ReplyBody:
         self._left -= len(chunk)
         if self._left < 0:
             self._is_over = True
-            raise broken(self._request.access, f"the answer has more than {self._request.largest:,} bytes")
+            raise broken(self._request.access, f"the response exceeds {self._request.largest:,} bytes")
         return chunk
 
     async def aclose(self) -> None:
-        """End the reading wherever it is, and the connection with it unless all was read.
+        """Stop reading, and close the connection unless the whole body was read.
 
-        The client's generators are nested, and closing the outer one would leave the inner ones to the garbage
-        collector, which ends them at another time, in another task. A read that is cancelled ends them all, here.
+        The client's generators are nested. Closing the outer one would leave the inner ones to the garbage collector,
+        which finalizes them later, in another task. A cancelled read ends all of them here.
         """
-        if not self.is_whole:
+        if not self.is_complete:
             with anyio.CancelScope(shield=True) as scope:
                 scope.cancel()
                 with suppress(Exception):

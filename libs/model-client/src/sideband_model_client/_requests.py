@@ -1,4 +1,4 @@
-"""What a service is asked."""
+"""Requests to a service."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 @frozen
 class ServiceRequest:
-    """One request.
+    """A request to a service.
 
     Attributes:
-        access: how the service is reached.
-        path: below the service's address, with its query.
-        body: the object that is posted as JSON; ``None`` to get what is at the path.
-        connect_timeout: seconds for making a connection.
-        idle_timeout: seconds of silence after which the answer is given up.
-        largest: the most bytes that the answer may have.
+        access: the access to the service.
+        path: the path relative to the service's address, including the query.
+        body: the object to post as JSON; ``None`` for a GET request.
+        connect_timeout: the time limit for connecting, in seconds.
+        idle_timeout: the time limit for each wait for data, in seconds.
+        largest: the maximum size of the response in bytes.
 
     Example:
         >>> ServiceRequest(access, "/chat", {"model": "m", "stream": True}).method
@@ -44,14 +44,14 @@ class ServiceRequest:
         return "GET" if self.body is None else "POST"
 
     def for_httpx(self) -> httpx.Request:
-        """Return the request in httpx's form."""
+        """Return the request as an httpx request."""
         import httpx  # noqa: PLC0415  slow to import; only requests need it
 
-        # Nothing compressed is asked for: a few bytes of it could become any amount.
+        # No compression: a few compressed bytes could expand to any amount.
         headers = {"accept": "application/json", "accept-encoding": "identity", **self.access.headers}
         content = None
         if self.body is not None:
-            # Errors are JSON, and so are the answers of servers that do not stream.
+            # Errors are JSON, as are the responses of servers that do not stream.
             headers["accept"] = "text/event-stream, application/json"
             headers["content-type"] = "application/json"
             content = whole_characters(compact(self.body)).encode()

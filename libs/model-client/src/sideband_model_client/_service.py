@@ -1,4 +1,4 @@
-"""What makes one service different from another, as data."""
+"""Data that describes a kind of service."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ._address import ServiceAddress
 
 @frozen
 class KeyForm:
-    """How a key stands in a request.
+    """The header that carries a key.
 
     Attributes:
-        header: the header, in lower case.
-        prefix: what comes before the key in it.
+        header: the header name in lower case.
+        prefix: the text before the key.
 
     Example:
         >>> KeyForm("authorization", "Bearer ").headers("sk-1")
@@ -37,17 +37,17 @@ class KeyForm:
 
 @frozen
 class ModelService:
-    """A kind of service: its usual address, where its key may come from, and how it takes it.
+    """A kind of service: its default address, the sources of its key, and how the key is sent.
 
     Attributes:
-        official: the address that is used if no other is configured.
-        key_form: how it takes a key.
-        user_agent: what requests call themselves.
-        address_variable: the environment variable that may hold another address; empty for none.
-        key_variables: the environment variables that may hold a key, and the form in which each is sent.
-        version_path: a part such as ``/v1`` with which all paths of requests begin. An address may end with it.
-        hints: what to do about a status, where the service knows better than the library.
-        without_key: what people can do who have no key for the official address; empty for nothing.
+        official: the address to use if no other is configured.
+        key_form: the header that carries a stored key.
+        user_agent: the value of the ``User-Agent`` header.
+        address_variable: the environment variable for another address, or an empty string.
+        key_variables: the environment variables for a key, each with the header that carries it.
+        version_path: a prefix such as ``/v1`` of all request paths. It is removed from the end of an address.
+        hints: hints by HTTP status, which replace the general ones.
+        without_key: the alternative to a key for the official address, for hints; may be empty.
 
     Example:
         >>> acme = ModelService(
@@ -71,14 +71,14 @@ class ModelService:
 
     @property
     def official_address(self) -> ServiceAddress:
-        """The official address, in its parts."""
+        """The official address, parsed."""
         return self.parse_address(self.official)
 
     def parse_address(self, text: str) -> ServiceAddress:
-        """Read an address of such a service.
+        """Parse an address of this kind of service.
 
         Raises:
-            ValueError: the text is not an address.
+            ValueError: if the text is not a valid address.
 
         Example:
             >>> acme = ModelService("https://acme.example", KeyForm("x-api-key"), "acme", version_path="/v1")

@@ -1,41 +1,41 @@
-"""Reads JSON that a server or a model wrote: strictly, and without ever raising anything but ``ValueError``."""
+"""Strict parsing of JSON from servers and models. Any invalid input raises ``ValueError``."""
 
 from __future__ import annotations
 
 import json
 from typing import Any, NoReturn
 
-_DEEPEST = 64
+_MAX_DEPTH = 64
 
 
 def parse_json(text: str) -> Any:
-    """Return the value of a JSON text.
+    """Parse a JSON text.
 
     Raises:
-        ValueError: the text is not JSON, or is nested too deeply to be read.
+        ValueError: if the text is not valid JSON, or is nested too deeply for the parser.
 
     Example:
         >>> parse_json("[1, NaN]")
         Traceback (most recent call last):
             ...
-        ValueError: NaN is no JSON
+        ValueError: NaN is not valid JSON
     """
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+        raise ValueError("nested too deeply") from None
 
 
 def parse_object(text: str, *, halves: bool = False) -> dict[str, Any]:
-    """Return the object that a text holds.
+    """Parse a JSON object.
 
     Args:
-        text: JSON.
-        halves: whether its texts may hold halves of characters, which JSON can escape. They can't be stored or sent.
+        text: the JSON text.
+        halves: whether to accept escaped unpaired surrogates, which can't be stored or sent.
 
     Raises:
-        ValueError: the text is not a JSON object, is nested deeper than 64 levels, or holds half of a character; the
-            message says what it is.
+        ValueError: if the text is not a JSON object, is nested deeper than 64 levels, or contains an unpaired
+            surrogate.
 
     Example:
         >>> parse_object('{"a": [1, 2]}')
@@ -43,22 +43,22 @@ def parse_object(text: str, *, halves: bool = False) -> dict[str, Any]:
         >>> parse_object("[1, 2]")
         Traceback (most recent call last):
             ...
-        ValueError: it is no JSON object but a list
+        ValueError: expected a JSON object, got a list
     """
     value = parse_json(whole_characters(text))
     if not isinstance(value, dict):
-        raise ValueError(f"it is no JSON object but {_described(value)}")  # noqa: TRY004  it is a text that is wrong
+        raise ValueError(f"expected a JSON object, got {_described(value)}")  # noqa: TRY004  the input is a text
     _check_depth(value)
     if not halves and "\\u" in text:
         try:
             compact(value).encode()
         except UnicodeEncodeError:
-            raise ValueError("it holds half of a character") from None
+            raise ValueError("contains an unpaired surrogate") from None
     return value
 
 
 def compact(value: Any) -> str:
-    """Return a value as short JSON.
+    """Return a value as JSON without whitespace between tokens.
 
     Example:
         >>> compact({"a": [1, "ä"]})
@@ -68,7 +68,7 @@ def compact(value: Any) -> str:
 
 
 def whole_characters(text: str) -> str:
-    r"""Return ``text`` with halves of characters joined, and replaced where the other half is missing.
+    r"""Return ``text`` with surrogate pairs joined and unpaired surrogates replaced.
 
     Example:
         >>> whole_characters("\ud83d\ude00 and \ud83d")
@@ -83,19 +83,19 @@ def whole_characters(text: str) -> str:
 
 def _check_depth(value: Any) -> None:
     level = [value]
-    for _ in range(_DEEPEST):
+    for _ in range(_MAX_DEPTH):
         containers = [one for one in level if isinstance(one, dict | list)]
         if not containers:
             return
         level = [item for one in containers for item in (one.values() if isinstance(one, dict) else one)]
     if any(isinstance(one, dict | list) for one in level):
-        raise ValueError(f"it is nested deeper than {_DEEPEST} levels")
+        raise ValueError(f"nested deeper than {_MAX_DEPTH} levels")
 
 
 def _described(value: Any) -> str:
-    names = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
+    names = {list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
     return names.get(type(value), "a number")
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not valid JSON")

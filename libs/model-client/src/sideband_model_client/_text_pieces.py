@@ -1,4 +1,4 @@
-"""Text that comes in pieces, some of which end within a character."""
+"""Text that arrives in pieces, which may split a surrogate pair."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from ._strict_json import whole_characters
 
 
 class TextPieces:
-    r"""Puts text together from pieces. JSON can escape half of a character, so a piece may end with one.
+    r"""Joins pieces of text. JSON can escape half of a surrogate pair, so a piece may end with one.
 
     Args:
-        count: is called with each piece before it is kept. What it raises refuses the piece.
+        count: a function called with each piece before it is added. It may raise to reject the piece.
 
     Example:
         >>> text = TextPieces()
@@ -25,7 +25,7 @@ class TextPieces:
         self._half = ""
 
     def add(self, piece: str) -> str:
-        """Keep a piece, and return what can be shown by now: a half of a character waits for the other half."""
+        """Add a piece and return the text that can be shown now. A high surrogate waits for the low one."""
         if self._count is not None:
             self._count(piece)
         piece, self._half = self._half + piece, ""
@@ -38,10 +38,10 @@ class TextPieces:
 
     @property
     def last(self) -> str:
-        """The last character; empty as long as there is none."""
+        """The last character, or an empty string."""
         return self._pieces[-1][-1] if self._pieces else ""
 
     @property
     def text(self) -> str:
-        """All of it. Half of a character at its end is replaced."""
+        """The full text. An unpaired surrogate at the end is replaced."""
         return "".join(self._pieces) + whole_characters(self._half)
