@@ -1,4 +1,4 @@
-"""A real server on loopback that answers what a test gives it, and a host with this plugin."""
+"""A loopback server with scripted replies, and a host with this plugin."""
 
 import json
 import socket
@@ -66,7 +66,7 @@ def end(stop="end_turn", **usage):
 
 @pytest.fixture
 def say():
-    """Events as the service streams them."""
+    """Return functions that build events as the service streams them."""
     return SimpleNamespace(sse=sse, start=start, block=block, text=text, tool=tool, end=end)
 
 
@@ -81,7 +81,7 @@ def framed(body, status="200 OK", kind="text/event-stream", headers=(), *, chunk
 
 
 class Server:
-    """Answers each request with the next of ``replies``: bytes, or a function that gets the socket."""
+    """Answers each request with the next of ``replies``: bytes, or a function called with the socket."""
 
     def __init__(self, context=None):
         self.replies = []
@@ -196,12 +196,12 @@ class Nothing(BaseModel):
 
 @op("secrets.list", level=Level.SAFE)
 async def count(params: Nothing, ctx) -> int:
-    """How many secrets there are."""
+    """Return the number of secrets."""
     return 1
 
 
 class Store:
-    """Knows keys, each for one origin."""
+    """Stores keys, each for one origin."""
 
     def __init__(self):
         self.keys = {}
@@ -231,7 +231,7 @@ def key():
 
 @pytest.fixture
 def open_host(tmp_path, store):
-    """A host with this plugin; `config` is the table `[plugins.anthropic]`."""
+    """Return a function that makes a host with this plugin; `config` is the table `[plugins.anthropic]`."""
 
     def make(**config):
         family = OpFamily(name="secrets", ops=(count,), scope=SecretsScope, credentials=store)
@@ -251,14 +251,14 @@ def open_host(tmp_path, store):
 
 @pytest.fixture
 async def host(open_host, server):
-    """A host whose provider speaks to the server of this test."""
+    """Open a host whose provider uses the server of this test."""
     async with open_host(base_url=server.origin, idle_timeout=PATIENCE) as one:
         yield one
 
 
 @pytest.fixture
 def listen():
-    """Ask the provider of a host; returns the deltas and the message, or raises what the provider raises."""
+    """Return a function that streams a response from a host's provider and returns the deltas and the message."""
 
     async def ask(host, *messages, model="claude-haiku-4-5", into=None, **fields):
         provider, ctx = await host.broker.ops.provider("anthropic")
@@ -269,14 +269,14 @@ def listen():
                 if isinstance(event, Finished):
                     return deltas, event.message
                 deltas.append(event)
-        raise AssertionError("the stream ended without its end")
+        raise AssertionError("the stream ended without `Finished`")
 
     return ask
 
 
 @pytest.fixture
 def models():
-    """The models that the provider of a host lists, by their names."""
+    """Return a function that lists the models of a host's provider by name."""
 
     async def ask(host):
         provider, ctx = await host.broker.ops.provider("anthropic")

@@ -1,4 +1,4 @@
-"""An answer that breaks off at any byte: an error, or the whole right answer; never another one, and never a hang."""
+"""A response truncated at any byte gives an error or the complete message; never a different one, and never a hang."""
 
 import anyio
 import pytest
@@ -17,7 +17,9 @@ def events(say):
 
 
 @pytest.mark.parametrize("chunked", [False, True])
-async def test_an_answer_cut_at_any_byte_is_an_error_or_whole(host, server, listen, say, *, chunked, anyio_backend):
+async def test_response_truncated_at_any_byte_is_an_error_or_complete(
+    host, server, listen, say, *, chunked, anyio_backend
+):
     server.reply(*events(say), chunked=chunked)
     (whole,) = server.replies
     server.replies.clear()
@@ -34,13 +36,13 @@ async def test_an_answer_cut_at_any_byte_is_an_error_or_whole(host, server, list
         else:
             assert answer == right, cut
             complete.append(cut)
-    # Only what comes after the last event may be missing.
+    # Only the bytes after the last event may be missing.
     ending = len(b"\r\n0\r\n\r\n") if chunked else 0
     assert all(cut >= len(whole) - ending for cut in complete)
 
 
 async def outcome(listen, host):
-    """The message, or the error of the provider."""
+    """Return the message, or the error of the provider."""
     with anyio.fail_after(10):
         try:
             return (await listen(host))[1]

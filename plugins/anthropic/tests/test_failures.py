@@ -16,30 +16,30 @@ async def failure(host, listen, kind=ProviderRefused):
 @pytest.mark.parametrize(
     ("status", "kind", "retryable", "hint"),
     [
-        (400, "invalid_request_error", False, "`betas` are sent as they are"),
+        (400, "invalid_request_error", False, "`betas`"),
         (401, "authentication_error", False, "ANTHROPIC_API_KEY"),
         (402, "billing_error", False, "credit"),
         (403, "permission_error", False, "another model"),
         (404, "not_found_error", False, "sideband models list"),
-        (413, "request_too_large", False, "shorter"),
+        (413, "request_too_large", False, "shorten"),
         (429, "rate_limit_error", True, "wait"),
         (500, "api_error", True, "later"),
         (503, "api_error", True, "later"),
         (529, "overloaded_error", True, "overloaded"),
     ],
 )
-async def test_an_error_of_the_service_says_what_it_said_and_what_to_do(
+async def test_error_status_gives_the_message_of_the_service_and_a_hint(
     host, server, listen, *, status, kind, retryable, hint
 ):
-    server.refuse(status, {"type": kind, "message": "it said why"})
+    server.refuse(status, {"type": kind, "message": "the reason"})
     error = await failure(host, listen)
     assert (error.status, error.retryable) == (status, retryable)
-    assert re.fullmatch(rf"anthropic: HTTP {status}( \([A-Z][A-Za-z ]+\))?: it said why", error.message)
+    assert re.fullmatch(rf"anthropic: HTTP {status}( \([A-Z][A-Za-z ]+\))?: the reason", error.message)
     assert hint in error.hint
     assert json.loads(error.body)["error"]["type"] == kind
 
 
-async def test_no_connection_is_named_with_its_cause(open_host, server, listen):
+async def test_refused_connection_is_unreachable(open_host, server, listen):
     origin = server.origin
     server.close()
     async with open_host(base_url=origin) as host:
@@ -49,7 +49,7 @@ async def test_no_connection_is_named_with_its_cause(open_host, server, listen):
     assert error.retryable
 
 
-async def test_a_certificate_that_nobody_trusts_ends_the_call(open_host, tls_server, listen):
+async def test_untrusted_certificate_ends_the_call(open_host, tls_server, listen):
     async with open_host(base_url=tls_server.origin) as host:
         error = await failure(host, listen, ProviderUnreachable)
     assert "ca_file" in error.hint
@@ -57,9 +57,7 @@ async def test_a_certificate_that_nobody_trusts_ends_the_call(open_host, tls_ser
     assert not tls_server.seen
 
 
-async def test_a_certificate_of_a_named_authority_is_trusted(
-    open_host, tls_server, authority, *, listen, say, tmp_path
-):
+async def test_configured_authority_is_trusted(open_host, tls_server, authority, *, listen, say, tmp_path):
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
     tls_server.reply(say.start(), *say.text(0, "safe"), *say.end())
     async with open_host(base_url=tls_server.origin, ca_file=str(tmp_path / "ca.pem")) as host:

@@ -1,4 +1,4 @@
-"""Against servers that others wrote: they were not made to agree with this client."""
+"""Tests against third-party servers, which were not written for this client."""
 
 import json
 import os
@@ -42,7 +42,7 @@ rules:
 
 @contextmanager
 def running(words, port, folder, **environment):
-    """A server, from its first answer to its end."""
+    """Run a server process until the block ends, and yield its origin once it accepts connections."""
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
             [str(BIN / words[0]), *words[1:]], cwd=folder, stdout=log, stderr=log, env={**os.environ, **environment}
@@ -93,23 +93,23 @@ async def mocked(open_host, llmock):
 
 @pytest.fixture
 def script(llmock):
-    """Let the next answers of llmock be as told."""
+    """Return a function that sets the behaviour of llmock for the next requests."""
 
     def post(*behaviors):
-        tell(f"{llmock}/_llmock/reset", {})
-        tell(f"{llmock}/_llmock/scenario", {"behaviors": behaviors})
+        post_json(f"{llmock}/_llmock/reset", {})
+        post_json(f"{llmock}/_llmock/scenario", {"behaviors": behaviors})
 
     yield post
-    tell(f"{llmock}/_llmock/reset", {})
+    post_json(f"{llmock}/_llmock/reset", {})
 
 
-def tell(url, data):
+def post_json(url, data):
     request = urllib.request.Request(url, json.dumps(data).encode(), {"content-type": "application/json"})
     with urllib.request.urlopen(request, timeout=10) as answer:
         answer.read()
 
 
-async def test_llmock_answers_with_text(mocked, listen, script):
+async def test_text_is_streamed_from_llmock(mocked, listen, script):
     script({"type": "reply", "text": "Hello from elsewhere."})
     deltas, message = await listen(mocked)
     assert message.text == "Hello from elsewhere."
@@ -117,7 +117,7 @@ async def test_llmock_answers_with_text(mocked, listen, script):
     assert message.usage.output > 0
 
 
-async def test_llmock_calls_a_tool_and_takes_its_result(mocked, listen, script):
+async def test_tool_call_round_trip_with_llmock(mocked, listen, script):
     script({"type": "reply", "tool_calls": [{"name": "weather", "arguments": {"city": "Oslo"}}]})
     ask = UserMessage(content="How is the weather in Oslo?")
     _, asked = await listen(mocked, ask, tools=(WEATHER,))
@@ -129,7 +129,7 @@ async def test_llmock_calls_a_tool_and_takes_its_result(mocked, listen, script):
     assert message.text
 
 
-async def test_llmock_breaks_arguments_and_the_call_has_a_problem(mocked, listen, script):
+async def test_malformed_arguments_from_llmock_are_a_problem_of_the_call(mocked, listen, script):
     script({"type": "tool_fault", "kind": "malformed_arguments"})
     _, message = await listen(mocked, UserMessage(content="weather?"), tools=(WEATHER,))
     assert message.tool_calls[0].problem
@@ -137,7 +137,7 @@ async def test_llmock_breaks_arguments_and_the_call_has_a_problem(mocked, listen
 
 @pytest.mark.parametrize("kind", ["truncate", "disconnect", "malformed"])
 @pytest.mark.parametrize("after", [0, 1, 2, 4])
-async def test_llmock_breaks_its_stream_and_that_is_no_answer(mocked, listen, script, kind, after):
+async def test_stream_fault_of_llmock_is_retryable(mocked, listen, script, kind, after):
     script(
         {"type": "reply", "text": "one two three four five"},
         {"type": "stream_fault", "kind": kind, "after_chunks": after},
@@ -150,7 +150,7 @@ async def test_llmock_breaks_its_stream_and_that_is_no_answer(mocked, listen, sc
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 429, 500, 529])
-async def test_llmock_refuses_as_the_service_does(mocked, listen, script, status):
+async def test_error_status_of_llmock_is_refused(mocked, listen, script, status):
     script(
         {"type": "fail", "status": status, "retry_after": 3} if status == 429 else {"type": "fail", "status": status}
     )
@@ -161,12 +161,12 @@ async def test_llmock_refuses_as_the_service_does(mocked, listen, script, status
     assert status != 429 or caught.value.headers["retry-after"] == "3"
 
 
-async def test_llmock_lists_its_models(mocked, models):
+async def test_models_of_llmock_are_listed(mocked, models):
     listed = await models(mocked)
     assert listed["claude-haiku-4-5-20251001"].context_window == 200_000
 
 
-async def test_fakellm_calls_a_tool_and_then_answers(open_host, fakellm, listen):
+async def test_tool_call_and_text_from_fakellm(open_host, fakellm, listen):
     async with open_host(base_url=fakellm) as host:
         ask = UserMessage(content="How is the weather?")
         _, asked = await listen(host, ask, tools=(WEATHER,))
@@ -175,18 +175,18 @@ async def test_fakellm_calls_a_tool_and_then_answers(open_host, fakellm, listen)
     assert message.text == "It rains in Oslo."
 
 
-async def test_fakellm_has_no_list_of_models_and_the_known_ones_are_taken(open_host, fakellm, models):
+async def test_known_models_are_listed_for_fakellm_which_has_no_list(open_host, fakellm, models):
     async with open_host(base_url=fakellm) as host:
         assert "claude-haiku-4-5" in await models(host)
 
 
-async def test_many_answers_at_once_stay_apart(open_host, fakellm, listen):
-    said = []
+async def test_concurrent_streams_are_independent(open_host, fakellm, listen):
+    texts = []
 
     async def ask(host):
-        said.append((await listen(host, UserMessage(content="hello")))[1].text)
+        texts.append((await listen(host, UserMessage(content="hello")))[1].text)
 
     async with open_host(base_url=fakellm) as host, anyio.create_task_group() as tasks:
         for _ in range(8):
             tasks.start_soon(ask, host)
-    assert said == ["It rains in Oslo."] * 8
+    assert texts == ["It rains in Oslo."] * 8

@@ -8,7 +8,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 def asked(server, listen, say):
-    """The headers of a request that a host with this configuration sends."""
+    """Return a function that sends a request from a host and returns its headers."""
 
     async def ask(host):
         server.reply(say.start(), *say.text(0, "ok"), *say.end())
@@ -24,7 +24,7 @@ async def refusal(host, listen):
     return caught.value
 
 
-async def test_the_secret_called_like_the_provider_is_used(open_host, server, store, asked, key):
+async def test_secret_named_after_the_provider_is_used(open_host, server, store, asked, key):
     store.keys["anthropic"] = (key, server.origin)
     async with open_host(base_url=server.origin) as host:
         headers = await asked(host)
@@ -32,7 +32,7 @@ async def test_the_secret_called_like_the_provider_is_used(open_host, server, st
     assert headers["x-api-key"] == key
 
 
-async def test_the_configured_secret_is_used_in_its_own_form(open_host, server, store, asked):
+async def test_configured_secret_may_define_its_own_header(open_host, server, store, asked):
     store.keys["gateway"] = ("v4lue-of-it", server.origin)
     store.headers = {"Authorization": "Bearer v4lue-of-it"}
     async with open_host(base_url=server.origin, key="gateway") as host:
@@ -41,7 +41,7 @@ async def test_the_configured_secret_is_used_in_its_own_form(open_host, server, 
     assert "x-api-key" not in headers
 
 
-async def test_a_stored_key_comes_before_the_environment(open_host, server, store, *, asked, key, monkeypatch):
+async def test_stored_key_takes_precedence_over_the_environment(open_host, server, store, *, asked, key, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_BASE_URL", server.origin)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "of-the-environment")
     store.keys["anthropic"] = (key, server.origin)
@@ -49,7 +49,7 @@ async def test_a_stored_key_comes_before_the_environment(open_host, server, stor
         assert (await asked(host))["x-api-key"] == key
 
 
-async def test_key_and_address_of_the_environment_are_used(open_host, server, asked, key, monkeypatch):
+async def test_key_and_address_are_read_from_the_environment(open_host, server, asked, key, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_BASE_URL", f"{server.origin}/v1/")
     monkeypatch.setenv("ANTHROPIC_API_KEY", f" {key}\n")
     async with open_host() as host:
@@ -58,26 +58,26 @@ async def test_key_and_address_of_the_environment_are_used(open_host, server, as
     assert server.seen[-1]["path"] == "/v1/messages"
 
 
-async def test_a_token_of_the_environment_is_a_bearer_token(open_host, server, asked, key, monkeypatch):
+async def test_auth_token_from_the_environment_is_sent_as_bearer_token(open_host, server, asked, key, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_BASE_URL", server.origin)
     monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", key)
     async with open_host() as host:
         assert (await asked(host))["authorization"] == f"Bearer {key}"
 
 
-async def test_an_address_on_this_machine_needs_no_key(open_host, server, asked):
+async def test_loopback_address_needs_no_key(open_host, server, asked):
     async with open_host(base_url=server.origin) as host:
         headers = await asked(host)
     assert not {"x-api-key", "authorization"} & headers.keys()
 
 
-async def test_a_key_of_the_environment_goes_to_no_other_address(open_host, server, asked, key, monkeypatch):
+async def test_key_from_the_environment_is_not_sent_to_another_address(open_host, server, asked, key, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", key)
     async with open_host(base_url=server.origin) as host:
         assert key not in str(await asked(host))
 
 
-async def test_a_key_that_belongs_elsewhere_is_none_and_the_error_says_so(open_host, listen, key, monkeypatch):
+async def test_error_names_the_origin_of_a_key_bound_elsewhere(open_host, listen, key, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", key)
     async with open_host(base_url="https://models.example.org/v1") as host:
         error = await refusal(host, listen)
@@ -87,19 +87,16 @@ async def test_a_key_that_belongs_elsewhere_is_none_and_the_error_says_so(open_h
     assert key not in str(error.as_dict())
 
 
-async def test_without_any_key_the_error_says_where_one_can_be_put(open_host, listen, models):
+async def test_missing_key_hint_lists_every_way_to_set_one(open_host, listen, models):
     async with open_host() as host:
         error = await refusal(host, listen)
         with pytest.raises(ProviderUnconfigured):
             await models(host)
-    assert error.hint == (
-        "set ANTHROPIC_API_KEY, or store a key: `sideband secrets set anthropic --origin https://api.anthropic.com`"
-    )
+    assert "ANTHROPIC_API_KEY" in error.hint
+    assert "`sideband secrets set anthropic --origin https://api.anthropic.com`" in error.hint
 
 
-async def test_a_configured_secret_that_is_bound_elsewhere_is_not_replaced(
-    open_host, server, store, *, key, listen, monkeypatch
-):
+async def test_configured_secret_bound_elsewhere_is_not_replaced(open_host, server, store, *, key, listen, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_BASE_URL", server.origin)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "of-the-environment")
     store.keys["mine"] = (key, "https://api.anthropic.com")
@@ -110,7 +107,7 @@ async def test_a_configured_secret_that_is_bound_elsewhere_is_not_replaced(
     assert not server.seen
 
 
-async def test_a_store_that_fails_is_named_if_there_is_no_other_key(
+async def test_failed_store_is_reported_if_no_other_key_exists(
     open_host, server, store, *, key, listen, asked, monkeypatch
 ):
     store.failure = OpFailed("the keyring is locked", code="secrets.locked", hint="unlock it")
@@ -124,7 +121,7 @@ async def test_a_store_that_fails_is_named_if_there_is_no_other_key(
 
 
 @pytest.mark.parametrize("bad", ["two words", "line\nbreak", "grüß"])
-async def test_a_key_that_is_no_header_is_refused_without_showing_it(open_host, server, listen, monkeypatch, bad):
+async def test_key_not_allowed_in_a_header_is_rejected_without_showing_it(open_host, server, listen, monkeypatch, bad):
     monkeypatch.setenv("ANTHROPIC_BASE_URL", server.origin)
     monkeypatch.setenv("ANTHROPIC_API_KEY", bad)
     async with open_host() as host:
@@ -133,7 +130,7 @@ async def test_a_key_that_is_no_header_is_refused_without_showing_it(open_host, 
     assert bad not in error.message
 
 
-async def test_an_address_of_the_environment_that_is_none_is_named(open_host, listen, monkeypatch):
+async def test_error_names_the_variable_of_an_invalid_address(open_host, listen, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "not an address")
     async with open_host() as host:
         assert "ANTHROPIC_BASE_URL" in (await refusal(host, listen)).message
@@ -157,7 +154,7 @@ async def test_an_address_of_the_environment_that_is_none_is_named(open_host, li
         {"api_key": "sk-ant-1"},
     ],
 )
-async def test_a_configuration_that_can_not_be_meant_is_refused(open_host, config):
+async def test_invalid_configuration_is_rejected(open_host, config):
     async with open_host(**config) as host:
         with pytest.raises(PluginError):
             await host.broker.ops.provider("anthropic")

@@ -22,9 +22,9 @@ def thinking(**types):
     return {"thinking": {"supported": any(types.values()), "types": supported}}
 
 
-async def test_models_are_listed_with_what_the_service_and_the_data_file_know(host, server, models):
-    told = entry("claude-opus-4-6", max_input_tokens=1_000_000, max_tokens=99_000)
-    server.reply(page(told, entry("claude-haiku-4-5-20251001")), kind="application/json")
+async def test_listed_models_combine_service_and_data_file(host, server, models):
+    described = entry("claude-opus-4-6", max_input_tokens=1_000_000, max_tokens=99_000)
+    server.reply(page(described, entry("claude-haiku-4-5-20251001")), kind="application/json")
     listed = await models(host)
     assert server.seen[0]["path"] == "/v1/models?limit=1000"
     opus, haiku = listed["claude-opus-4-6"], listed["claude-haiku-4-5-20251001"]
@@ -40,19 +40,19 @@ async def test_all_pages_are_read(host, server, models):
     assert server.seen[1]["path"] == "/v1/models?limit=1000&after_id=a%20b"
 
 
-async def test_a_list_that_never_ends_is_given_up(host, server, models):
+async def test_endless_list_stops_after_20_pages(host, server, models):
     for _ in range(30):
         server.reply(page(entry("a"), more=True), kind="application/json")
     assert list(await models(host)) == ["a"]
     assert len(server.seen) == 20
 
 
-async def test_what_is_not_known_about_a_model_stays_unsaid(host, server, models):
+async def test_unknown_properties_of_a_model_are_unset(host, server, models):
     server.reply(page(entry("kimi-k2")), kind="application/json")
     assert (await models(host))["kimi-k2"].model_fields_set == {"id"}
 
 
-async def test_a_model_with_a_date_is_listed_without_it_too(host, server, models):
+async def test_dated_model_is_also_listed_without_its_date(host, server, models):
     server.reply(page(entry("claude-haiku-4-5-20251001", max_tokens=50_000)), kind="application/json")
     listed = await models(host)
     assert list(listed) == ["claude-haiku-4-5-20251001", "claude-haiku-4-5"]
@@ -60,21 +60,21 @@ async def test_a_model_with_a_date_is_listed_without_it_too(host, server, models
     assert listed["claude-haiku-4-5"].prices.output == 5
 
 
-async def test_retired_models_and_what_is_no_model_are_left_out(host, server, models):
+async def test_retired_models_and_invalid_entries_are_skipped(host, server, models):
     strange = [{"id": 5}, {"no": "id"}, {"id": "old", "lifecycle": "retired"}, {"id": "x", "capabilities": [1]}]
     body = json.dumps({"data": [*strange, "text", None]}).encode()
     server.reply(body, kind="application/json")
     assert list(await models(host)) == ["x"]
 
 
-async def test_a_service_without_a_list_has_the_known_models(host, server, models):
+async def test_service_without_a_list_has_the_known_models(host, server, models):
     server.refuse(404, "not found")
     listed = await models(host)
     assert listed["claude-haiku-4-5"].prices.output == 5
     assert all(info.context_window and info.prices for info in listed.values())
 
 
-async def test_a_service_that_refuses_to_list_says_so(host, server, models):
+async def test_error_status_of_the_list_is_refused(host, server, models):
     server.refuse(401, {"type": "authentication_error", "message": "invalid x-api-key"})
     with pytest.raises(ProviderRefused, match="invalid x-api-key"):
         await models(host)
@@ -84,11 +84,11 @@ async def test_a_service_that_refuses_to_list_says_so(host, server, models):
     ("kind", "body", "problem"),
     [
         ("text/html", b"<html>", "web page"),
-        ("text/plain", b"<html>", "no list of models"),
-        ("application/json", b"[]", "no li"),
+        ("text/plain", b"<html>", "other than a list of models"),
+        ("application/json", b"[]", "other than a list of models"),
     ],
 )
-async def test_a_list_that_can_not_be_read_is_an_error(host, server, models, *, kind, body, problem):
+async def test_invalid_list_is_not_retryable(host, server, models, *, kind, body, problem):
     server.reply(body, kind=kind)
     with pytest.raises(ProviderRefused, match=problem) as caught:
         await models(host)
@@ -104,7 +104,7 @@ async def test_a_list_that_can_not_be_read_is_an_error(host, server, models, *, 
         ({"adaptive": False, "disabled": True, "enabled": False}, "low", None),
     ],
 )
-async def test_what_the_service_says_about_thinking_decides(
+async def test_thinking_types_reported_by_the_service_take_precedence(
     host, server, models, listen, say, *, types, level, expected
 ):
     server.reply(page(entry("claude-new-7", capabilities=thinking(**types))), kind="application/json")
@@ -114,9 +114,9 @@ async def test_what_the_service_says_about_thinking_decides(
     assert server.bodies[-1].get("thinking", {}).get("type") == expected
 
 
-async def test_images_are_as_the_service_says(host, server, models):
-    no = {"image_input": {"supported": False}, "thinking": {"supported": False}}
-    server.reply(page(entry("claude-haiku-4-5", capabilities=no)), kind="application/json")
+async def test_capabilities_reported_by_the_service_take_precedence(host, server, models):
+    unsupported = {"image_input": {"supported": False}, "thinking": {"supported": False}}
+    server.reply(page(entry("claude-haiku-4-5", capabilities=unsupported)), kind="application/json")
     info = (await models(host))["claude-haiku-4-5"]
     assert (info.images, info.thinking) == (False, False)
 
@@ -128,12 +128,12 @@ async def test_images_are_as_the_service_says(host, server, models):
         ({"input_tokens": 100_000, "cache_read_input_tokens": 1, "output_tokens": 10_000}, 0.07500005),
     ],
 )
-async def test_a_price_that_depends_on_the_prompt_is_worked_out_for_the_call(host, server, listen, say, *, usage, cost):
+async def test_cost_of_a_call_is_computed_if_prices_depend_on_prompt_length(host, server, listen, say, *, usage, cost):
     server.reply(say.start(usage), *say.text(0, "x"), *say.end())
     _, message = await listen(host, UserMessage(content="x"), model="claude-haiku-5-5")
     assert message.usage.cost == pytest.approx(cost)
 
 
-async def test_other_costs_are_left_to_the_prices(host, server, listen, say):
+async def test_cost_is_unset_for_models_with_fixed_prices(host, server, listen, say):
     server.reply(say.start({"input_tokens": 5}), *say.text(0, "x"), *say.end())
     assert (await listen(host))[1].usage.cost is None

@@ -10,7 +10,7 @@ from sideband.messages import (
     ToolResultMessage,
     UserMessage,
 )
-from sideband.providers import ToolSchema
+from sideband.providers import ProviderRefused, ToolSchema
 
 pytestmark = pytest.mark.anyio
 
@@ -22,7 +22,7 @@ CACHED = {"type": "ephemeral"}
 
 @pytest.fixture
 def sent(host, server, listen, say):
-    """The body of the request that a model request becomes."""
+    """Return a function that sends a model request and returns the request body."""
 
     async def ask(*messages, **fields):
         server.reply(say.start(), *say.text(0, "ok"), *say.end())
@@ -33,8 +33,8 @@ def sent(host, server, listen, say):
 
 
 @pytest.fixture
-def said(sent):
-    """The messages of the request, without the marks of the cache."""
+def turns_of(sent):
+    """Return a function that sends a model request and returns its messages without cache breakpoints."""
 
     async def ask(*messages, **fields):
         body = await sent(*messages, **fields)
@@ -59,7 +59,7 @@ def result(call, content="done", **fields):
     return ToolResultMessage(call=call, tool="echo", content=content, **fields)
 
 
-async def test_a_request_has_what_the_service_needs(sent, server):
+async def test_request_has_the_required_fields(sent, server):
     body = await sent(system="Be brief.", tools=(ECHO,))
     assert (server.seen[-1]["method"], server.seen[-1]["path"]) == ("POST", "/v1/messages")
     assert server.seen[-1]["headers"]["anthropic-version"] == "2023-06-01"
@@ -78,12 +78,12 @@ async def test_a_request_has_what_the_service_needs(sent, server):
     assert body["tool_choice"] == {"type": "auto"}
 
 
-async def test_nothing_is_said_that_was_not_asked(sent):
+async def test_optional_fields_are_omitted_by_default(sent):
     body = await sent()
     assert set(body) == {"model", "max_tokens", "stream", "messages"}
 
 
-async def test_at_most_four_places_are_marked_for_the_cache(sent):
+async def test_cache_breakpoints_are_on_tools_system_and_last_two_user_messages(sent):
     talk = [HELLO, AssistantMessage(content="hi"), UserMessage(content="more"), AssistantMessage(content="yes"), HELLO]
     body = await sent(*talk, system="Be brief.", tools=(ECHO, OTHER))
     assert [("cache_control" in tool) for tool in body["tools"]] == [False, True]
@@ -91,21 +91,21 @@ async def test_at_most_four_places_are_marked_for_the_cache(sent):
     assert marked == [False, False, True, False, True]
 
 
-async def test_the_cache_can_be_turned_off(open_host, server, listen, say):
+async def test_cache_setting_disables_breakpoints(open_host, server, listen, say):
     server.reply(say.start(), *say.text(0, "ok"), *say.end())
     async with open_host(base_url=server.origin, cache=False) as host:
         await listen(host, HELLO, system="Be brief.", tools=(ECHO,))
     assert "cache_control" not in str(server.bodies)
 
 
-async def test_the_same_conversation_grown_begins_with_the_same_bytes(said):
-    first = await said(HELLO, calls("a"), result("a"))
-    second = await said(HELLO, calls("a"), result("a"), AssistantMessage(content="so"), HELLO)
+async def test_longer_conversation_keeps_the_prefix(turns_of):
+    first = await turns_of(HELLO, calls("a"), result("a"))
+    second = await turns_of(HELLO, calls("a"), result("a"), AssistantMessage(content="so"), HELLO)
     assert second[: len(first)] == first
 
 
-async def test_results_of_one_batch_are_one_message_in_the_order_of_the_calls(said):
-    turns = await said(
+async def test_results_of_a_batch_are_one_message_in_call_order(turns_of):
+    turns = await turns_of(
         HELLO, calls("a", "b"), result("a", "1"), result("b", "2", is_error=True), UserMessage(content="go")
     )
     assert [role for role, _ in turns] == ["user", "assistant", "user"]
@@ -117,13 +117,13 @@ async def test_results_of_one_batch_are_one_message_in_the_order_of_the_calls(sa
     assert turns[1][1][0] == {"type": "tool_use", "id": "a", "name": "echo", "input": {"n": 1}}
 
 
-async def test_results_come_first_even_if_something_was_said_before_them(said):
-    turns = await said(HELLO, calls("a"), UserMessage(content="wait"), result("a"))
+async def test_results_come_before_other_content(turns_of):
+    turns = await turns_of(HELLO, calls("a"), UserMessage(content="wait"), result("a"))
     assert [block["type"] for block in turns[2][1]] == ["tool_result", "text"]
 
 
-async def test_messages_of_one_side_are_joined(said):
-    turns = await said(
+async def test_consecutive_messages_of_a_role_are_joined(turns_of):
+    turns = await turns_of(
         HELLO, UserMessage(content="again"), AssistantMessage(content="a"), AssistantMessage(content="b"), HELLO
     )
     assert turns == [
@@ -134,51 +134,51 @@ async def test_messages_of_one_side_are_joined(said):
 
 
 @pytest.mark.parametrize("empty", ["", "  \n"])
-async def test_an_empty_text_is_never_sent(said, empty):
+async def test_empty_text_is_not_sent(turns_of, empty):
     talk = [UserMessage(content=(TextPart(text=empty), TextPart(text="x"))), AssistantMessage(content=empty), HELLO]
-    assert await said(*talk) == [("user", [text("x"), text("hello")])]
-    turns = await said(HELLO, calls("a"), result("a", empty, is_error=True))
+    assert await turns_of(*talk) == [("user", [text("x"), text("hello")])]
+    turns = await turns_of(HELLO, calls("a"), result("a", empty, is_error=True))
     assert turns[2][1][0]["content"] == [text("(no output)")]
 
 
-async def test_an_empty_system_prompt_and_description_are_left_out(sent):
+async def test_empty_system_prompt_and_description_are_omitted(sent):
     body = await sent(system=" ", tools=(OTHER,))
     assert "system" not in body
     assert "description" not in body["tools"][0]
 
 
-async def test_a_conversation_begins_with_the_user(said):
-    turns = await said(AssistantMessage(content="so"), HELLO)
+async def test_conversation_begins_with_a_user_message(turns_of):
+    turns = await turns_of(AssistantMessage(content="so"), HELLO)
     assert [role for role, _ in turns] == ["user", "assistant", "user"]
 
 
-async def test_failed_answers_are_not_sent(said):
+async def test_failed_responses_are_not_sent(turns_of):
     failed = AssistantMessage(content="half", stop="error", error={"code": "x"})
-    assert await said(HELLO, failed) == [("user", [text("hello")])]
+    assert await turns_of(HELLO, failed) == [("user", [text("hello")])]
 
 
-async def test_images_are_sent_to_the_model_from_users_and_tools(said):
+async def test_images_from_users_and_tools_are_sent(turns_of):
     data = base64.b64encode(b"png").decode()
     image = ImagePart(media_type="image/png", data=data)
-    turns = await said(UserMessage(content=(image,)), calls("a"), result("a", (image,)))
+    turns = await turns_of(UserMessage(content=(image,)), calls("a"), result("a", (image,)))
     block = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
     assert turns[0][1] == [block]
     assert turns[2][1][0]["content"] == [block]
 
 
-async def test_ids_of_other_providers_are_made_to_fit(said):
+async def test_call_ids_of_other_providers_are_converted(turns_of):
     strange, long = "call:1|fc.2", "x" * 200
-    turns = await said(HELLO, calls(strange, long), result(strange), result(long))
+    turns = await turns_of(HELLO, calls(strange, long), result(strange), result(long))
     asked = [block["id"] for block in turns[1][1]]
     answered = [block["tool_use_id"] for block in turns[2][1]]
     assert asked == answered
     assert all(len(one) <= 64 and one.replace("_", "").isalnum() for one in asked)
 
 
-async def test_thoughts_are_given_back_unchanged_to_the_model_that_had_them(said):
+async def test_thinking_is_returned_unchanged_to_the_model_it_came_from(turns_of):
     thoughts = (ThinkingPart(text="hm ", signature="c2ln"), ThinkingPart(signature="ZW5j", redacted=True))
     answer = AssistantMessage(content=(*thoughts, TextPart(text="yes")), model="anthropic:claude-haiku-4-5")
-    turns = await said(HELLO, answer, HELLO)
+    turns = await turns_of(HELLO, answer, HELLO)
     assert turns[1][1] == [
         {"type": "thinking", "thinking": "hm ", "signature": "c2ln"},
         {"type": "redacted_thinking", "data": "ZW5j"},
@@ -189,16 +189,16 @@ async def test_thoughts_are_given_back_unchanged_to_the_model_that_had_them(said
 @pytest.mark.parametrize(
     ("model", "signature"), [("anthropic:claude-opus-5", "c2ln"), ("openai:gpt", "c2ln"), ("", None)]
 )
-async def test_thoughts_of_others_and_unsigned_ones_are_not_sent(said, model, signature):
+async def test_unsigned_thinking_and_thinking_of_other_models_is_not_sent(turns_of, model, signature):
     thought = ThinkingPart(text="hm", signature=signature)
-    turns = await said(HELLO, AssistantMessage(content=(thought, TextPart(text="yes")), model=model), HELLO)
+    turns = await turns_of(HELLO, AssistantMessage(content=(thought, TextPart(text="yes")), model=model), HELLO)
     assert turns[1][1] == [text("yes")]
 
 
 REFUSAL = "messages.1.content.0: Invalid `signature` in `thinking` block"
 
 
-async def test_refused_thoughts_are_left_out_and_the_model_is_asked_again(host, server, listen, say):
+async def test_request_is_repeated_without_rejected_thinking(host, server, listen, say):
     answer = AssistantMessage(content=(ThinkingPart(text="hm", signature="bad"), TextPart(text="yes")))
     server.refuse(400, {"type": "invalid_request_error", "message": REFUSAL})
     server.reply(say.start(), *say.text(0, "on we go"), *say.end())
@@ -207,9 +207,7 @@ async def test_refused_thoughts_are_left_out_and_the_model_is_asked_again(host, 
     assert [len(body["messages"][1]["content"]) for body in server.bodies] == [2, 1]
 
 
-async def test_without_thoughts_a_refusal_stays_one(host, server, listen):
-    from sideband.providers import ProviderRefused
-
+async def test_request_without_thinking_is_not_repeated(host, server, listen):
     server.refuse(400, {"type": "invalid_request_error", "message": REFUSAL})
     with pytest.raises(ProviderRefused, match="signature"):
         await listen(host, HELLO)
@@ -231,21 +229,21 @@ async def test_without_thoughts_a_refusal_stays_one(host, server, listen):
         ("claude-opus-5-5", "off", {"type": "adaptive", "display": "summarized"}, "low"),
         ("claude-opus-5-5", "high", {"type": "adaptive", "display": "summarized"}, "high"),
         ("claude-fable-9", "high", {"type": "adaptive", "display": "summarized"}, "high"),
-        ("somebody/kimi", "low", {"type": "enabled", "budget_tokens": 4_096}, None),
+        ("vendor/kimi", "low", {"type": "enabled", "budget_tokens": 4_096}, None),
     ],
 )
-async def test_how_much_a_model_may_think_is_said_in_its_way(sent, *, model, level, thinking, effort):
+async def test_thinking_level_is_sent_in_the_form_of_the_model(sent, *, model, level, thinking, effort):
     body = await sent(model=model, thinking=level)
     assert body.get("thinking") == thinking
     assert body.get("output_config", {}).get("effort") == effort
 
 
-async def test_a_budget_leaves_room_for_the_answer(sent):
+async def test_thinking_budget_is_at_most_half_of_max_tokens(sent):
     assert (await sent(thinking="high", max_tokens=5_000))["thinking"]["budget_tokens"] == 2_500
     assert "thinking" not in await sent(thinking="high", max_tokens=2_000)
 
 
-async def test_a_model_does_not_begin_to_think_in_the_middle_of_tool_calls(sent):
+async def test_thinking_is_not_enabled_within_a_series_of_tool_calls(sent):
     assert "thinking" not in await sent(HELLO, calls("a"), result("a"), thinking="low")
     thought = ThinkingPart(text="hm", signature="c2ln")
     assert "thinking" in await sent(HELLO, calls("a", thought=thought), result("a"), thinking="low")
@@ -258,15 +256,15 @@ async def test_a_model_does_not_begin_to_think_in_the_middle_of_tool_calls(sent)
         ("claude-haiku-4-5", "low", None),
         ("claude-opus-5", "off", None),
         ("claude-opus-5-5", None, None),
-        ("somebody/kimi", None, 0.5),
+        ("vendor/kimi", None, 0.5),
     ],
 )
-async def test_a_temperature_is_sent_only_where_it_is_taken(sent, *, model, thinking, temperature):
+async def test_temperature_is_sent_only_if_the_model_accepts_it(sent, *, model, thinking, temperature):
     body = await sent(model=model, thinking=thinking, temperature=0.5)
     assert body.get("temperature") == temperature
 
 
-async def test_a_temperature_is_at_most_one(sent):
+async def test_temperature_is_at_most_one(sent):
     assert (await sent(temperature=1.8))["temperature"] == 1.0
 
 
@@ -279,29 +277,29 @@ async def test_a_temperature_is_at_most_one(sent):
         ("echo", {"type": "tool", "name": "echo"}),
     ],
 )
-async def test_which_tool_may_be_called(sent, choice, expected):
+async def test_tool_choice_is_converted(sent, choice, expected):
     assert (await sent(tools=(ECHO,), tool_choice=choice))["tool_choice"] == expected
 
 
-async def test_without_tools_nothing_is_said_about_them(sent):
+async def test_tool_choice_is_omitted_without_tools(sent):
     assert "tool_choice" not in await sent(tool_choice="none")
 
 
 @pytest.mark.parametrize(("model", "thinking"), [("claude-haiku-4-5", None), ("claude-opus-5", {"type": "disabled"})])
-async def test_a_forced_tool_rules_out_thinking(sent, model, thinking):
+async def test_forced_tool_disables_thinking(sent, model, thinking):
     body = await sent(model=model, tools=(ECHO,), tool_choice="required", thinking="high")
     assert body["tool_choice"] == {"type": "any"}
     assert body.get("thinking") == thinking
 
 
 @pytest.mark.parametrize(("choice", "words"), [("required", "tool call"), ("echo", "`echo`")])
-async def test_a_model_that_can_not_be_forced_is_asked(sent, choice, words):
+async def test_prompt_asks_for_the_call_if_forced_tools_are_not_supported(sent, choice, words):
     body = await sent(model="claude-opus-5-5", tools=(ECHO,), tool_choice=choice)
     assert body["tool_choice"] == {"type": "auto"}
     assert words in body["messages"][-1]["content"][-1]["text"]
 
 
-async def test_a_schema_of_the_answer_is_closed(sent):
+async def test_objects_in_the_output_schema_are_closed(sent):
     inner = {"type": "object", "properties": {"n": {"type": "integer"}}}
     schema = {"type": "object", "properties": {"a": inner, "b": {"type": "array", "items": inner}}}
     wanted = (await sent(output_schema=schema))["output_config"]["format"]
@@ -311,23 +309,23 @@ async def test_a_schema_of_the_answer_is_closed(sent):
     assert wanted["schema"]["properties"] == {"a": closed, "b": {"type": "array", "items": closed}}
 
 
-async def test_a_property_that_is_called_like_a_keyword_is_no_schema_of_its_own(sent):
+async def test_property_named_like_a_keyword_is_not_closed(sent):
     schema = {"type": "object", "properties": {"type": {"type": "string"}}}
     wanted = (await sent(output_schema=schema))["output_config"]["format"]["schema"]
     assert wanted["properties"] == {"type": {"type": "string"}}
 
 
-async def test_how_long_an_answer_may_be(sent):
+async def test_max_tokens_is_limited_by_the_model(sent):
     assert (await sent(max_tokens=100))["max_tokens"] == 100
     assert (await sent(max_tokens=1_000_000))["max_tokens"] == 64_000
-    assert (await sent(model="somebody/kimi"))["max_tokens"] == 8_192
+    assert (await sent(model="vendor/kimi"))["max_tokens"] == 8_192
 
 
-async def test_texts_that_end_an_answer(sent):
+async def test_blank_stop_sequences_are_omitted(sent):
     assert (await sent(stop=("END", " ")))["stop_sequences"] == ["END"]
 
 
-async def test_options_are_added_last_and_it_stays_a_stream(sent):
+async def test_options_override_all_fields_except_stream(sent):
     options = {"top_k": 3, "max_tokens": 7, "output_config": {"effort": "max"}, "stream": False}
     body = await sent(options=options, output_schema={"type": "object"})
     assert (body["top_k"], body["max_tokens"], body["stream"]) == (3, 7, True)

@@ -2,8 +2,9 @@ import json
 
 import anyio
 import pytest
-from sideband.messages import ThinkingPart
+from sideband.messages import ThinkingPart, UserMessage
 from sideband.providers import (
+    ModelRequest,
     ProviderRefused,
     ProviderTimeout,
     StreamBroken,
@@ -15,7 +16,7 @@ from sideband.providers import (
 pytestmark = pytest.mark.anyio
 
 
-async def test_text_is_streamed_and_the_message_is_the_whole(host, server, listen, say):
+async def test_text_is_streamed_and_joined_in_the_message(host, server, listen, say):
     server.reply(say.start({"input_tokens": 9}), *say.text(0, "It has ", "12 stars."), *say.end(output_tokens=5))
     deltas, message = await listen(host)
     assert deltas == [TextDelta(text="It has "), TextDelta(text="12 stars.")]
@@ -23,7 +24,7 @@ async def test_text_is_streamed_and_the_message_is_the_whole(host, server, liste
     assert (message.usage.input, message.usage.output) == (9, 5)
 
 
-async def test_tool_calls_are_put_together_from_their_pieces(host, server, listen, say):
+async def test_tool_calls_are_assembled_from_deltas(host, server, listen, say):
     calls = [*say.tool(0, "toolu_1", "a__b", '{"x"', ": [1, 2]}"), *say.tool(1, "toolu_2", "a__c")]
     server.reply(say.start(), *calls, *say.end("tool_use"))
     deltas, message = await listen(host)
@@ -41,17 +42,17 @@ async def test_tool_calls_are_put_together_from_their_pieces(host, server, liste
 
 
 @pytest.mark.parametrize(
-    "written", ['{"x": ', "[1]", "NaN", '{"x": NaN}', '{"x": "\\ud83d"}', '{"x":' * 100 + "1" + "}" * 100, "9" * 9999]
+    "arguments", ['{"x": ', "[1]", "NaN", '{"x": NaN}', '{"x": "\\ud83d"}', '{"x":' * 100 + "1" + "}" * 100, "9" * 9999]
 )
-async def test_arguments_that_are_no_object_are_a_problem_of_the_call(host, server, listen, say, written):
-    server.reply(say.start(), *say.tool(0, "toolu_1", "a", written), *say.end("tool_use"))
+async def test_invalid_arguments_are_a_problem_of_the_call(host, server, listen, say, arguments):
+    server.reply(say.start(), *say.tool(0, "toolu_1", "a", arguments), *say.end("tool_use"))
     _, message = await listen(host)
     (call,) = message.tool_calls
     assert call.arguments == {}
-    assert call.problem.startswith("the arguments can't be read: ")
+    assert call.problem.startswith("invalid arguments: ")
 
 
-async def test_thoughts_keep_their_signature(host, server, listen, say):
+async def test_thinking_keeps_its_signature(host, server, listen, say):
     thought = say.block(
         0,
         {"type": "thinking", "thinking": "", "signature": ""},
@@ -70,7 +71,7 @@ async def test_thoughts_keep_their_signature(host, server, listen, say):
     assert message.text == "yes"
 
 
-async def test_usage_is_taken_from_both_of_its_events(host, server, listen, say):
+async def test_usage_is_read_from_first_and_last_event(host, server, listen, say):
     begin = say.start({"input_tokens": 3, "cache_read_input_tokens": 40, "output_tokens": 1})
     usage = {"output_tokens": 90, "output_tokens_details": {"thinking_tokens": 70}, "cache_creation_input_tokens": 8}
     server.reply(begin, *say.text(0, "x"), *say.end(**usage))
@@ -80,7 +81,7 @@ async def test_usage_is_taken_from_both_of_its_events(host, server, listen, say)
 
 
 @pytest.mark.parametrize("count", [None, -1, "3", True, 1.5])
-async def test_counts_that_are_none_are_passed_over(host, server, listen, say, count):
+async def test_invalid_token_counts_are_ignored(host, server, listen, say, count):
     server.reply(say.start({"input_tokens": 7}), *say.text(0, "x"), *say.end(input_tokens=count))
     assert (await listen(host))[1].usage.input == 7
 
@@ -98,12 +99,12 @@ async def test_counts_that_are_none_are_passed_over(host, server, listen, say, c
         ("tool_use", "end"),
     ],
 )
-async def test_why_it_stopped(host, server, listen, say, *, reason, stop):
+async def test_stop_reason_is_converted(host, server, listen, say, *, reason, stop):
     server.reply(say.start(), *say.text(0, "x"), *say.end(reason))
     assert (await listen(host))[1].stop == stop
 
 
-async def test_what_is_not_known_is_passed_over(host, server, listen, say):
+async def test_unknown_events_and_blocks_are_ignored(host, server, listen, say):
     strange = say.block(
         0, {"type": "server_tool_use", "name": "web"}, {"type": "input_json_delta", "partial_json": "{"}
     )
@@ -115,7 +116,7 @@ async def test_what_is_not_known_is_passed_over(host, server, listen, say):
     assert len(message.content) == 1
 
 
-async def test_a_character_that_is_cut_in_two_is_joined(host, server, listen, say):
+async def test_surrogates_are_joined_across_deltas(host, server, listen, say):
     server.reply(say.start(), *say.text(0, "a\ud83d", "\ude00b", "c\ud83d"), *say.end())
     deltas, message = await listen(host)
     assert message.text == "a😀bc\N{REPLACEMENT CHARACTER}"
@@ -133,7 +134,7 @@ async def test_a_character_that_is_cut_in_two_is_joined(host, server, listen, sa
         ("something_new", None),
     ],
 )
-async def test_an_error_within_a_stream_has_the_status_of_its_kind(host, server, listen, say, *, kind, status):
+async def test_error_in_a_stream_has_the_status_of_its_type(host, server, listen, say, *, kind, status):
     error = {"type": "error", "error": {"type": kind, "message": "Over\x1b[2Jloaded"}}
     server.reply(say.start(), *say.text(0, "half"), error, headers=[("Retry-After", "7")])
     with pytest.raises(ProviderRefused, match=rf"{kind}: Over\N{{REPLACEMENT CHARACTER}}\[2Jloaded") as caught:
@@ -143,14 +144,14 @@ async def test_an_error_within_a_stream_has_the_status_of_its_kind(host, server,
     assert caught.value.retryable is (status not in (401, 413))
 
 
-async def test_an_error_as_the_first_event_counts_too(host, server, listen):
+async def test_error_as_the_first_event_is_refused(host, server, listen):
     server.reply({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})
     with pytest.raises(ProviderRefused) as caught:
         await listen(host)
     assert caught.value.status == 529
 
 
-async def test_an_error_in_a_good_answer_that_is_no_stream_is_one(host, server, listen):
+async def test_json_error_with_status_200_is_refused(host, server, listen):
     body = json.dumps({"type": "error", "error": {"type": "rate_limit_error", "message": "slow down"}})
     server.reply(body.encode(), kind="application/json")
     with pytest.raises(ProviderRefused, match="slow down") as caught:
@@ -158,38 +159,38 @@ async def test_an_error_in_a_good_answer_that_is_no_stream_is_one(host, server, 
     assert caught.value.status == 429
 
 
-async def test_an_answer_that_is_no_stream_is_none(host, server, listen):
+async def test_json_response_instead_of_a_stream_is_broken(host, server, listen):
     server.reply(b'{"a": 1}', kind="application/json")
     with pytest.raises(StreamBroken, match="application/json"):
         await listen(host)
 
 
-async def test_a_web_page_is_no_answer(host, server, listen):
+async def test_web_page_is_refused(host, server, listen):
     server.reply(b"<html>login</html>", kind="text/html")
     with pytest.raises(ProviderRefused, match="web page") as caught:
         await listen(host)
     assert not caught.value.retryable
-    assert "in the form of https://api.anthropic.com" in caught.value.hint
+    assert "https://api.anthropic.com" in caught.value.hint
 
 
 MALFORMED = {
     "no start": lambda say: [*say.text(0, "x"), *say.end()],
     "two starts": lambda say: [say.start(), say.start(), *say.end()],
-    "no reason": lambda say: [say.start(), *say.text(0, "x"), {"type": "message_stop"}],
+    "no stop reason": lambda say: [say.start(), *say.text(0, "x"), {"type": "message_stop"}],
     "open block": lambda say: [say.start(), *say.text(0, "x")[:-1], *say.end()],
-    "two of one index": lambda say: [say.start(), *say.text(0, "x"), *say.text(0, "y"), *say.end()],
-    "lost start of a block": lambda say: [say.start(), *say.text(0, "x")[1:], *say.end()],
-    "more after its end": lambda say: [say.start(), *say.text(0, "x"), say.text(0, "y")[1], *say.end()],
+    "duplicate index": lambda say: [say.start(), *say.text(0, "x"), *say.text(0, "y"), *say.end()],
+    "missing start of a block": lambda say: [say.start(), *say.text(0, "x")[1:], *say.end()],
+    "delta after the end of a block": lambda say: [say.start(), *say.text(0, "x"), say.text(0, "y")[1], *say.end()],
     "no index": lambda say: [say.start(), {"type": "content_block_stop"}, *say.end()],
     "call without an id": lambda say: [say.start(), *say.tool(0, "", "a"), *say.end()],
     "call without a name": lambda say: [say.start(), *say.tool(0, "toolu_1", ""), *say.end()],
-    "no end": lambda say: [say.start(), *say.text(0, "x")],
-    "no stop": lambda say: [say.start(), *say.text(0, "x"), say.end()[0]],
+    "no end events": lambda say: [say.start(), *say.text(0, "x")],
+    "no message_stop": lambda say: [say.start(), *say.text(0, "x"), say.end()[0]],
 }
 
 
 @pytest.mark.parametrize("case", MALFORMED)
-async def test_a_malformed_stream_is_no_answer(host, server, listen, say, case):
+async def test_malformed_stream_is_broken(host, server, listen, say, case):
     server.reply(*MALFORMED[case](say))
     with pytest.raises(StreamBroken) as caught:
         await listen(host)
@@ -197,19 +198,19 @@ async def test_a_malformed_stream_is_no_answer(host, server, listen, say, case):
 
 
 @pytest.mark.parametrize("body", [b"data: {\n\n", b"data: []\n\n", b"data: \xff\n\n", b"", b"no stream at all"])
-async def test_what_is_no_stream_is_no_answer(host, server, listen, body):
+async def test_invalid_event_stream_is_broken(host, server, listen, body):
     server.reply(body)
     with pytest.raises(StreamBroken):
         await listen(host)
 
 
-async def test_an_answer_that_is_compressed_unasked_is_none(host, server, listen, say):
+async def test_compressed_response_is_broken(host, server, listen, say):
     server.reply(say.start(), *say.end(), headers=[("Content-Encoding", "gzip")])
     with pytest.raises(StreamBroken, match="gzip"):
         await listen(host)
 
 
-async def test_an_answer_without_end_is_cut_off(host, server, listen, say):
+async def test_endless_response_is_aborted(host, server, listen, say):
     def flood(connection, server):
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
         while not server.gone.is_set():
@@ -220,32 +221,32 @@ async def test_an_answer_without_end_is_cut_off(host, server, listen, say):
         await listen(host)
 
 
-async def test_silence_within_an_answer_is_given_up(open_host, server, listen, say):
+async def test_silence_within_a_response_is_a_timeout(open_host, server, listen, say):
     def stop(connection, server):
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + say.sse(say.start()))
         server.gone.wait()
 
     server.replies.append(stop)
     async with open_host(base_url=server.origin, idle_timeout=0.2) as host:
-        with pytest.raises(ProviderTimeout, match=r"silent for 0\.2 s"):
+        with pytest.raises(ProviderTimeout, match=r"0\.2 s"):
             await listen(host)
 
 
-async def test_silence_before_an_answer_is_given_up(open_host, server, listen):
+async def test_silence_before_a_response_is_a_timeout(open_host, server, listen):
     server.replies.append(lambda connection, server: server.gone.wait())
     async with open_host(base_url=server.origin, idle_timeout=0.2) as host:
         with pytest.raises(ProviderTimeout):
             await listen(host)
 
 
-async def test_a_call_that_is_cancelled_closes_its_connection(host, server, listen, say):
-    heard = []
+async def test_cancelled_call_closes_its_connection(host, server, listen, say):
+    received = []
 
     def watch(connection, server):
         head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
         connection.sendall(head + say.sse(say.start(), *say.text(0, "half")))
         server.arrived.set()
-        heard.append(connection.recv(1))
+        received.append(connection.recv(1))
 
     server.replies.append(watch)
     deltas = []
@@ -257,7 +258,7 @@ async def test_a_call_that_is_cancelled_closes_its_connection(host, server, list
                 await anyio.lowlevel.checkpoint()
         tasks.cancel_scope.cancel()
     await anyio.to_thread.run_sync(_joined, server)
-    assert heard == [b""]
+    assert received == [b""]
 
 
 def _joined(server):
@@ -265,7 +266,7 @@ def _joined(server):
         thread.join(10)
 
 
-async def test_a_connection_is_used_again_even_if_its_end_comes_a_little_later(host, server, listen, say):
+async def test_connection_is_reused_if_the_body_ends_shortly_after_the_last_event(host, server, listen, say):
     def answer(connection, server):
         body = say.sse(say.start(), *say.text(0, "x"), *say.end())
         head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -282,10 +283,7 @@ async def test_a_connection_is_used_again_even_if_its_end_comes_a_little_later(h
     assert len(server.seen) == 2
 
 
-async def test_a_consumer_that_stops_half_way_closes_the_connection(host, server, say):
-    from sideband.messages import UserMessage
-    from sideband.providers import ModelRequest
-
+async def test_closing_the_stream_early_closes_the_connection(host, server, say):
     server.reply(say.start(), *say.text(0, "a", "b"), *say.end())
     provider, ctx = await host.broker.ops.provider("anthropic")
     stream = provider.stream(ModelRequest(model="m", messages=(UserMessage(content="x"),)), ctx)

@@ -58,7 +58,7 @@ class ServiceAddress:
             raise ValueError("the path has an empty segment, or a character that must be percent-encoded")
         found = _AUTHORITY.fullmatch(authority)
         if found is None:
-            raise ValueError("invalid host; write an internationalized name in punycode (`xn--…`)")
+            raise ValueError("invalid host; write an internationalised name in punycode (`xn--…`)")
         host, port = _host(found["host"].lower()), _port(found["port"], _PORTS[scheme])
         shown = f"[{host}]" if ":" in host else host
         suffix = "" if port == _PORTS[scheme] else f":{port}"

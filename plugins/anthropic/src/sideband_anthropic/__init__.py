@@ -1,4 +1,4 @@
-"""The provider `anthropic`: Claude models, over the Messages API."""
+"""The `anthropic` provider: Claude models through the Messages API."""
 
 from ._version import __version__
 

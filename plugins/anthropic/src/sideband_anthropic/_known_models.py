@@ -1,4 +1,4 @@
-"""What is known about models: from the data file, and from what the service says."""
+"""Properties of models, from the data file and from the service."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ThinkingKind = Literal["none", "budget", "adaptive", "default", "always"]
 
 @frozen
 class Model:
-    """A model, as far as requests and bills need to know it. The comments of ``models.toml`` say what it means."""
+    """The properties of a model that affect requests and costs. ``models.toml`` documents the fields."""
 
     id: str
     context_window: int | None = None
@@ -38,18 +38,18 @@ class Model:
 
     @property
     def info(self) -> ModelInfo:
-        """It, for those who list models. What is not known stays unsaid."""
-        said: dict[str, Any] = {
+        """The model as listed to users. Unknown properties are left unset."""
+        fields: dict[str, Any] = {
             "context_window": self.context_window,
             "max_output": self.max_output,
             "images": self.images,
             "thinking": self.thinking != "none" if self.thinking_known else None,
             "prices": self.prices,
         }
-        return ModelInfo(id=self.id, **{name: value for name, value in said.items() if value is not None})
+        return ModelInfo(id=self.id, **{name: value for name, value in fields.items() if value is not None})
 
     def cost(self, usage: Usage) -> float | None:
-        """What a call costs where one price does not say it; ``None`` where it does."""
+        """Return the cost of a call if the price depends on the prompt length, else ``None``."""
         if self.long_prices is None or self.long_prompt is None or self.prices is None:
             return None
         prompt = usage.input + usage.cache_read + usage.cache_write
@@ -58,12 +58,12 @@ class Model:
 
 
 def known_models() -> tuple[Model, ...]:
-    """All models of the data file."""
+    """Return all models in the data file."""
     return tuple(_data().values())
 
 
 def known_model(name: str) -> Model:
-    """A model by its name, which may have a date, or the name of a vendor before it. Guessed if nobody knows it.
+    """Return a model by name, ignoring a date suffix or a vendor prefix. The properties of unknown models are guessed.
 
     Example:
         >>> known_model("claude-haiku-4-5-20251001").context_window
@@ -74,13 +74,13 @@ def known_model(name: str) -> Model:
     if found is not None:
         return evolve(found, id=name)
     if plain.startswith("claude-") and not plain.startswith(("claude-2", "claude-3", "claude-instant")):
-        # Newer than the data file: models of this vendor have become stricter from one to the next.
+        # Newer than the data file: each generation of these models has accepted fewer parameters than the last.
         return Model(name, thinking="default", forced=False, sampling=False)
     return Model(name)
 
 
 def with_aliases(listed: Iterable[Model]) -> tuple[Model, ...]:
-    """Models, and those of the data file that the service knows too: it lists names with dates, and takes others.
+    """Return the listed models and their undated aliases, which the service accepts but does not list.
 
     Example:
         >>> [model.id for model in with_aliases([known_model("claude-haiku-4-5-20251001")])]
@@ -93,7 +93,7 @@ def with_aliases(listed: Iterable[Model]) -> tuple[Model, ...]:
 
 
 def described(entry: Mapping[str, Any]) -> Model:
-    """A model as the service describes it, completed with what is known."""
+    """Return a model as the service describes it, completed from the data file."""
     model = known_model(str(entry["id"]))
     capabilities = entry.get("capabilities")
     return evolve(
@@ -143,7 +143,7 @@ def _data() -> dict[str, Model]:
 
 
 def _read(name: str, table: dict[str, Any]) -> Model:
-    said: dict[str, Any] = {
+    fields: dict[str, Any] = {
         key: Prices.model_validate(value) if key in _PRICES else value for key, value in table.items()
     }
-    return Model(name, images=True, thinking_known=True, **said)
+    return Model(name, images=True, thinking_known=True, **fields)

@@ -1,4 +1,4 @@
-"""Conversations, as the Messages API wants them: roles in turn, and each batch of results in one message."""
+"""Conversion of conversations to the Messages API: alternating roles, and one message per batch of tool results."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from sideband.messages import (
     ToolResultMessage,
 )
 
-_STRANGE = re.compile(r"[^a-zA-Z0-9_-]")
-_LONGEST_ID = 64
-_LEFT_OUT = "(What came before is left out.)"
-_NOTHING = "(no output)"
+_INVALID_ID_CHARACTER = re.compile(r"[^a-zA-Z0-9_-]")
+_MAX_ID_LENGTH = 64
+_EARLIER_OMITTED = "(Earlier messages are omitted.)"
+_NO_OUTPUT = "(no output)"
 
 Block = dict[str, Any]
 
 
 def conversation(messages: Iterable[Message], *, model: str, thoughts: bool) -> list[dict[str, Any]]:
-    """The messages, in the form of the API.
+    """Convert messages to the format of the API.
 
     Args:
-        messages: oldest first.
-        model: ``provider:model``, the only one to whom its signed thoughts are given back.
-        thoughts: whether they are.
+        messages: the messages, oldest first.
+        model: the recipient, as ``provider:model``. Signed thinking blocks are sent only to the model they come from.
+        thoughts: whether to send thinking blocks at all.
     """
     turns: list[dict[str, Any]] = []
     for message in messages:
         if isinstance(message, AssistantMessage):
-            role, blocks = "assistant", _said(message, model=model, thoughts=thoughts)
+            role, blocks = "assistant", _assistant_blocks(message, model=model, thoughts=thoughts)
         elif isinstance(message, ToolResultMessage):
             role, blocks = "user", [_result(message)]
         else:
-            role, blocks = "user", _shown(message.content)
+            role, blocks = "user", _content_blocks(message.content)
         if not blocks:
             continue
         if turns and turns[-1]["role"] == role:
@@ -48,20 +48,20 @@ def conversation(messages: Iterable[Message], *, model: str, thoughts: bool) -> 
         else:
             turns.append({"role": role, "content": blocks})
     if turns and turns[0]["role"] == "assistant":
-        turns.insert(0, {"role": "user", "content": [{"type": "text", "text": _LEFT_OUT}]})
+        turns.insert(0, {"role": "user", "content": [{"type": "text", "text": _EARLIER_OMITTED}]})
     for turn in turns:
         if turn["role"] == "user":
-            # Results come before whatever else is said with them; the sort keeps their order.
+            # Tool results must come before other content; the sort is stable.
             turn["content"].sort(key=lambda block: block["type"] != "tool_result")
     return turns
 
 
 def has_thoughts(turns: Iterable[dict[str, Any]]) -> bool:
-    """Whether a conversation in the form of the API gives thoughts back."""
+    """Return whether a converted conversation contains thinking blocks."""
     return any(block["type"] in {"thinking", "redacted_thinking"} for turn in turns for block in turn["content"])
 
 
-def _said(message: AssistantMessage, *, model: str, thoughts: bool) -> list[Block]:
+def _assistant_blocks(message: AssistantMessage, *, model: str, thoughts: bool) -> list[Block]:
     if message.stop == "error":
         return []
     own = thoughts and message.model in {"", model}
@@ -82,12 +82,12 @@ def _part(part: TextPart | ThinkingPart | ToolCallPart) -> Block | None:
 
 
 def _result(message: ToolResultMessage) -> Block:
-    content = _shown(message.content) or [{"type": "text", "text": _NOTHING}]
+    content = _content_blocks(message.content) or [{"type": "text", "text": _NO_OUTPUT}]
     block = {"type": "tool_result", "tool_use_id": _id(message.call), "content": content}
     return {**block, "is_error": True} if message.is_error else block
 
 
-def _shown(parts: Sequence[TextPart | ImagePart]) -> list[Block]:
+def _content_blocks(parts: Sequence[TextPart | ImagePart]) -> list[Block]:
     return [
         {"type": "image", "source": {"type": "base64", "media_type": part.media_type, "data": part.data}}
         if isinstance(part, ImagePart)
@@ -98,8 +98,8 @@ def _shown(parts: Sequence[TextPart | ImagePart]) -> list[Block]:
 
 
 def _id(call: str) -> str:
-    """The id of a call, in the characters that the API allows. Ids of other providers may have others."""
-    plain = _STRANGE.sub("_", call)
-    if plain == call and len(call) <= _LONGEST_ID:
+    """Return the call id in the characters that the API allows. Ids from other providers may contain others."""
+    plain = _INVALID_ID_CHARACTER.sub("_", call)
+    if plain == call and len(call) <= _MAX_ID_LENGTH:
         return call
     return f"{plain[:40]}_{hashlib.sha256(call.encode()).hexdigest()[:16]}"

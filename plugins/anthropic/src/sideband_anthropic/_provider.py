@@ -1,4 +1,4 @@
-"""The provider: asks the Messages API, and reads its answer."""
+"""The provider: sends requests to the Messages API and reads the responses."""
 
 from __future__ import annotations
 
@@ -30,44 +30,45 @@ from ._request import request_body
 from ._service import ANTHROPIC
 from ._stream import MessagesReader
 
-_LARGEST_LIST = 4 << 20
-_LONGEST_ERROR = 64 << 10
-_MOST_PAGES = 20
-_NO_SUCH_PATH = frozenset({404, 405, 501})
+_MAX_LIST_BYTES = 4 << 20
+_MAX_ERROR_BYTES = 64 << 10
+_MAX_PAGES = 20
+_NOT_IMPLEMENTED = frozenset({404, 405, 501})
 
 
 @define(eq=False)
 class Anthropic:
-    """The provider. ``state`` of its plugin are the ``ServiceConnections``.
+    """The provider. The ``state`` of its plugin context is a ``ServiceConnections``.
 
     Attributes:
-        name: what stands before the colon in ``anthropic:claude-opus-5``.
+        name: the part before the colon in ``anthropic:claude-opus-5``.
     """
 
     name: str = "anthropic"
     _models: dict[str, Model] = field(factory=dict, init=False)
 
     async def models(self, ctx: PluginContext) -> Sequence[ModelInfo]:
-        """The models that the key may use; those of the data file if the service has no list.
+        """Return the models that the key has access to, or those of the data file if the service has no list.
 
         Raises:
-            ProviderError: it can't be asked; ``ProviderUnconfigured`` if there is no key.
+            ProviderError: if the request fails.
+            ProviderUnconfigured: if the key is missing.
         """
         access = await self._access(ctx)
         try:
             listed = with_aliases([described(entry) async for entry in self._listed(access, ctx)])
         except ProviderRefused as error:
-            if error.status not in _NO_SUCH_PATH:
+            if error.status not in _NOT_IMPLEMENTED:
                 raise
             listed = known_models()
         self._models = {model.id: model for model in listed}
         return [model.info for model in listed]
 
     async def stream(self, request: ModelRequest, ctx: PluginContext) -> AsyncIterator[StreamEvent]:
-        """Ask a model. See ``Provider.stream``."""
+        """Stream a response. See ``Provider.stream``."""
         access = await self._access(ctx)
         model = self._models.get(request.model) or known_model(request.model)
-        async with self._asked(request, model, access, ctx) as reply:
+        async with self._open(request, model, access, ctx) as reply:
             reader = MessagesReader(reply)
             async with aclosing(reader.read()) as events:
                 async for event in events:
@@ -88,13 +89,13 @@ class Anthropic:
         )
 
     @asynccontextmanager
-    async def _asked(
+    async def _open(
         self, request: ModelRequest, model: Model, access: ServiceAccess, ctx: PluginContext
     ) -> AsyncIterator[ServiceReply]:
-        """The answer, which has begun well.
+        """Send the request and yield the reply once it has begun without an error.
 
-        The service takes thoughts back only unchanged, from the same model, and after the same words. It is asked
-        again without them if it refuses them: what a model thought is worth less than a conversation that goes on.
+        The service accepts thinking blocks only unchanged, from the same model, and after the same messages. If it
+        rejects them, the request is sent again without them: losing them is better than ending the conversation.
         """
         config: Config = ctx.config
         for thoughts in (True, False):
@@ -109,7 +110,7 @@ class Anthropic:
 
     async def _listed(self, access: ServiceAccess, ctx: PluginContext) -> AsyncIterator[dict[str, Any]]:
         after = ""
-        for _ in range(_MOST_PAGES):
+        for _ in range(_MAX_PAGES):
             page = await self._page(f"/v1/models?limit=1000{after}", access, ctx)
             entries = page.get("data")
             for entry in entries if isinstance(entries, list) else []:
@@ -123,11 +124,11 @@ class Anthropic:
     async def _page(self, path: str, access: ServiceAccess, ctx: PluginContext) -> dict[str, Any]:
         async with self._exchange(path, access, ctx) as reply:
             await reply.check()
-            text = await reply.text(_LARGEST_LIST)
+            text = await reply.text(_MAX_LIST_BYTES)
         try:
             return parse_object(text)
         except ValueError:
-            raise not_a_model(access, "something that is no list of models", text, reply.headers) from None
+            raise not_a_model(access, "something other than a list of models", text, reply.headers) from None
 
     @asynccontextmanager
     async def _exchange(
@@ -143,23 +144,23 @@ class Anthropic:
 
 
 async def _refusal(reply: ServiceReply) -> ProviderRefused | None:
-    """The error that the answer is instead of a stream, if it is one that may depend on what was asked."""
+    """Return the error that the service sent instead of a stream, or ``None`` if the stream has begun."""
     try:
         await reply.check()
     except ProviderRefused as error:
         return error
     if reply.kind != "application/json":
         return None
-    text = await reply.text(_LONGEST_ERROR)
+    text = await reply.text(_MAX_ERROR_BYTES)
     try:
-        told = parse_object(text).get("error")
+        reported = parse_object(text).get("error")
     except ValueError:
-        told = None
-    if told is None:
-        raise broken(reply.access, "the answer is `application/json`, and no stream of events")
-    return refused_inside(reply.access, told, reply.headers, body=text)
+        reported = None
+    if reported is None:
+        raise broken(reply.access, "expected an event stream, got `application/json`")
+    return refused_inside(reply.access, reported, reply.headers, body=text)
 
 
 def _is_about_thoughts(error: ProviderRefused) -> bool:
-    said = error.body.lower()
-    return error.status == 400 and ("thinking" in said or "bound to a different conversation" in said)
+    body = error.body.lower()
+    return error.status == 400 and ("thinking" in body or "bound to a different conversation" in body)

@@ -1,4 +1,4 @@
-"""From what a model is asked to the body of the request."""
+"""Conversion of a model request to the body of an API request."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from sideband.providers import ModelRequest, ToolSchema
 from ._known_models import Model
 from ._messages import conversation, has_thoughts
 
-_LONGEST_ANSWER = 32_000
-_LONGEST_ANSWER_OF_UNKNOWN = 8_192
+_DEFAULT_MAX_TOKENS = 32_000
+_DEFAULT_MAX_TOKENS_OF_UNKNOWN = 8_192
 _BUDGETS = {"low": 4_096, "medium": 8_192, "high": 16_384}
-_SMALLEST_BUDGET = 1_024
+_MIN_BUDGET = 1_024
 _CACHED = {"type": "ephemeral"}
 
 Body = dict[str, Any]
 
 
 def request_body(request: ModelRequest, model: Model, *, provider: str, cache: bool, thoughts: bool = True) -> Body:
-    """The body of a request for a stream.
+    """Return the body of a streaming request.
 
     Args:
-        request: what is asked.
-        model: what is known about the model. What it refuses is left out or said in another way.
-        provider: its name, as it stands in the models of messages.
-        cache: whether to mark what may be cached.
-        thoughts: whether the model gets its earlier thoughts back.
+        request: the model request.
+        model: the known properties of the model. Fields that it rejects are omitted or replaced.
+        provider: the name of the provider, as used in the ``model`` of messages.
+        cache: whether to set cache breakpoints.
+        thoughts: whether to send earlier thinking blocks back to the model.
     """
     messages = conversation(request.messages, model=f"{provider}:{request.model}", thoughts=thoughts)
     length = _max_tokens(request, model)
@@ -54,18 +54,18 @@ def request_body(request: ModelRequest, model: Model, *, provider: str, cache: b
 
 
 def _max_tokens(request: ModelRequest, model: Model) -> int:
-    usual = _LONGEST_ANSWER if model.max_output else _LONGEST_ANSWER_OF_UNKNOWN
-    wanted = request.max_tokens or usual
-    return min(wanted, model.max_output or wanted)
+    default = _DEFAULT_MAX_TOKENS if model.max_output else _DEFAULT_MAX_TOKENS_OF_UNKNOWN
+    requested = request.max_tokens or default
+    return min(requested, model.max_output or requested)
 
 
 def _thinking(
     request: ModelRequest, model: Model, messages: list[dict[str, Any]], length: int, *, forced: bool
 ) -> Body | None:
-    """The field ``thinking``; ``None`` to leave it out. A model that is forced to call a tool can't think before."""
+    """Return the field ``thinking``, or ``None`` to omit it. A model forced to call a tool can't think first."""
     wanted = request.thinking not in {None, "off"}
     if model.thinking == "always" or (model.thinking == "default" and not forced and request.thinking != "off"):
-        # Some of them say in their thoughts what others say in the text between tool calls.
+        # Some of these models put into their thinking what others write as text between tool calls.
         return {"type": "adaptive", "display": "summarized"}
     if model.thinking == "default":
         return {"type": "disabled"}
@@ -74,13 +74,13 @@ def _thinking(
     if model.thinking == "adaptive":
         return {"type": "adaptive", "display": "summarized"}
     budget = min(_BUDGETS[str(request.thinking)], length // 2)
-    if budget < _SMALLEST_BUDGET or _continues_without_thoughts(messages):
+    if budget < _MIN_BUDGET or _continues_without_thoughts(messages):
         return None
     return {"type": "enabled", "budget_tokens": budget}
 
 
 def _continues_without_thoughts(messages: list[dict[str, Any]]) -> bool:
-    """Whether the model is in the middle of tool calls that it began without thoughts: it may not begin to think."""
+    """Return whether the model is within a series of tool calls begun without thinking, where it can't be enabled."""
     if not messages or not any(block["type"] == "tool_result" for block in messages[-1]["content"]):
         return False
     return not has_thoughts(messages[-2:-1])
@@ -104,8 +104,8 @@ def _tool_choice(request: ModelRequest, model: Model) -> Body:
 
 
 def _ask_for_tool(messages: list[dict[str, Any]], choice: str) -> None:
-    """Ask in words for a call that can't be forced."""
-    text = "Answer with a tool call." if choice == "required" else f"Answer with a call of the tool `{choice}`."
+    """Ask in the prompt for a tool call that can't be forced."""
+    text = "Respond with a tool call." if choice == "required" else f"Respond with a call to the tool `{choice}`."
     if messages and messages[-1]["role"] == "user":
         messages[-1]["content"].append({"type": "text", "text": text})
     else:
@@ -122,7 +122,7 @@ def _output(request: ModelRequest, thinking: Body | None) -> Body:
 
 
 def _closed(schema: Any) -> Any:
-    """A schema whose objects say that they have no other properties, as the API demands."""
+    """Return a schema whose objects forbid additional properties, as the API requires."""
     if isinstance(schema, list):
         return [_closed(one) for one in schema]
     if not isinstance(schema, dict):
@@ -132,20 +132,20 @@ def _closed(schema: Any) -> Any:
 
 
 def _mark_cached(body: Body) -> None:
-    """Mark what later requests begin with too: the tools, the system prompt, and the last two things that were said.
+    """Set cache breakpoints on the prefix that later requests share: tools, system prompt and last two user messages.
 
-    These are four places, the most that the API takes.
+    These are four breakpoints, the maximum of the API.
     """
     for part in ("tools", "system"):
         if part in body:
             body[part][-1] = {**body[part][-1], "cache_control": _CACHED}
-    said = [turn["content"] for turn in body["messages"] if turn["role"] == "user"]
-    for blocks in said[-2:]:
+    user_turns = [turn["content"] for turn in body["messages"] if turn["role"] == "user"]
+    for blocks in user_turns[-2:]:
         blocks[-1] = {**blocks[-1], "cache_control": _CACHED}
 
 
 def _merged(body: Body, options: dict[str, Any]) -> Body:
-    """The body with options added; tables are merged, all else is replaced."""
+    """Return the body with options added. Tables are merged, other values replaced."""
     merged = dict(body)
     for name, value in options.items():
         known = merged.get(name)

@@ -1,4 +1,4 @@
-"""Anthropic's service, as the library for providers wants it described."""
+"""The description of Anthropic's service for the model client."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ ANTHROPIC = ModelService(
     address_variable="ANTHROPIC_BASE_URL",
     key_variables={"ANTHROPIC_API_KEY": _KEY, "ANTHROPIC_AUTH_TOKEN": KeyForm("authorization", "Bearer ")},
     version_path="/v1",
-    hints={400: "the message says what the service does not take; `options` and `betas` are sent as they are"},
+    hints={400: "the message names what the service rejects; `options` and `betas` are sent unchanged"},
 )

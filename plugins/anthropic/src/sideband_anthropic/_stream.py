@@ -1,4 +1,4 @@
-"""Reads the events of an answer. It is an answer only if all of it came, and ended as the protocol ends it."""
+"""Reader of a response stream. A response counts only if it is complete and ends as the protocol requires."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _STOPS: dict[str, StopReason] = {
     "tool_use": "tool_calls",
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
-    # The service has stopped in the middle, at its own limit of steps for tools that it runs itself.
+    # The service stopped early, at its own step limit for server-side tools.
     "pause_turn": "length",
     "refusal": "refusal",
 }
@@ -37,12 +37,12 @@ _USAGE = {
     "cache_read": "cache_read_input_tokens",
     "cache_write": "cache_creation_input_tokens",
 }
-_MOST_BLOCKS = 10_000
+_MAX_BLOCKS = 10_000
 
 
 @define
 class _ContentBlock:
-    """One block of the answer, as far as it has come."""
+    """A content block, possibly still incomplete."""
 
     kind: str
     start: Mapping[str, Any]
@@ -58,10 +58,10 @@ class _ContentBlock:
 
 @define
 class MessagesReader:
-    """Reads one answer.
+    """Reads one response.
 
     Args:
-        reply: what the service sends.
+        reply: the reply of the service.
     """
 
     reply: ServiceReply
@@ -73,37 +73,37 @@ class MessagesReader:
     _ended: bool = field(default=False, init=False)
 
     async def read(self) -> AsyncGenerator[StreamEvent, None]:
-        """What it says, while it comes. ``message`` is the whole of it afterwards.
+        """Yield the parts of the response as they arrive. Afterwards, ``message`` returns the whole.
 
         Raises:
-            StreamBroken: it ended before its end, or is malformed.
-            ProviderRefused: the service broke it off with an error.
+            StreamBroken: if the stream is truncated or malformed.
+            ProviderRefused: if the stream reports an error.
         """
         async with aclosing(read_events(self.reply.chunks)) as events:
             try:
                 async for event in events:
-                    delta = self._take(event.data)
+                    delta = self._feed(event.data)
                     if delta is not None:
                         yield delta
                     if self._ended:
                         await self.reply.drain()
                         return
             except EventStreamError as error:
-                raise self._broken(f"the answer is no whole stream of events: {error}") from error
-        raise self._broken("the answer ended before its end")
+                raise self._broken(f"invalid event stream: {error}") from error
+        raise self._broken("the stream ended before the response was complete")
 
     def message(self) -> AssistantMessage:
-        """The whole answer, once it has ended."""
+        """Return the complete response after its end."""
         parts = [self._part(block) for _, block in sorted(self._blocks.items())]
         return AssistantMessage(
             content=tuple(part for part in parts if part is not None), stop=self._stop_reason(), usage=self._used()
         )
 
-    def _take(self, text: str) -> StreamEvent | None:
+    def _feed(self, text: str) -> StreamEvent | None:
         try:
             event = parse_object(text, halves=True)
         except ValueError as error:
-            raise self._broken(f"an event of the answer can't be read: {error}") from error
+            raise self._broken(f"invalid event: {error}") from error
         kind = event.get("type")
         if kind == "error":
             raise refused_inside(self.reply.access, event.get("error"), self.reply.headers, body=text)
@@ -124,40 +124,40 @@ class MessagesReader:
 
     def _begin(self, message: Mapping[str, Any]) -> None:
         if self._begun:
-            raise self._broken("the answer begins twice")
+            raise self._broken("duplicate `message_start`")
         self._begun = True
         self._count(_table(message, "usage"))
 
     def _open(self, index: int, start: Mapping[str, Any]) -> StreamEvent | None:
-        if not self._begun or index in self._blocks or len(self._blocks) >= _MOST_BLOCKS:
-            raise self._broken(f"block {index} of the answer begins where it can't")
+        if not self._begun or index in self._blocks or len(self._blocks) >= _MAX_BLOCKS:
+            raise self._broken(f"unexpected start of content block {index}")
         kind = _text(start, "type")
         block = self._blocks[index] = _ContentBlock(kind, start, self._calls)
         if kind == "tool_use":
             if not _text(start, "id") or not _text(start, "name"):
-                raise self._broken("a tool call of the answer has no id or no name")
+                raise self._broken("a tool call is missing its id or name")
             self._calls += 1
             return ToolCallDelta(index=block.call, name=_text(start, "name"))
         if kind == "thinking":
             block.signature = _text(start, "signature")
-            return self._said(block, "thinking", _raw(start, "thinking"))
-        return self._said(block, "text", _raw(start, "text"))
+            return self._add_text(block, "thinking", _raw(start, "thinking"))
+        return self._add_text(block, "text", _raw(start, "text"))
 
     def _grow(self, block: _ContentBlock, delta: Mapping[str, Any]) -> StreamEvent | None:
         kind = _text(delta, "type")
         if kind == "signature_delta":
             block.signature += _text(delta, "signature")
         elif kind == "text_delta":
-            return self._said(block, "text", _raw(delta, "text"))
+            return self._add_text(block, "text", _raw(delta, "text"))
         elif kind == "thinking_delta":
-            return self._said(block, "thinking", _raw(delta, "thinking"))
+            return self._add_text(block, "thinking", _raw(delta, "thinking"))
         elif kind == "input_json_delta" and block.kind == "tool_use":
             piece = block.pieces.add(_raw(delta, "partial_json"))
             return ToolCallDelta(index=block.call, arguments=piece) if piece else None
         return None
 
-    def _said(self, block: _ContentBlock, kind: str, text: str) -> StreamEvent | None:
-        """Keep a piece of text. What stands in a block of another kind is not known, and passed over."""
+    def _add_text(self, block: _ContentBlock, kind: str, text: str) -> StreamEvent | None:
+        """Add a piece of text to a block of the same kind. Text in a block of another kind is ignored."""
         shown = block.pieces.add(text) if block.kind == kind else ""
         if not shown:
             return None
@@ -165,9 +165,9 @@ class MessagesReader:
 
     def _end(self) -> None:
         if not self._begun or not self._stop:
-            raise self._broken("the answer ends without saying why")
+            raise self._broken("the response ended without a stop reason")
         if not all(block.closed for block in self._blocks.values()):
-            raise self._broken("the answer ends within a block")
+            raise self._broken("the response ended within a content block")
         self._ended = True
 
     def _broken(self, problem: str) -> StreamBroken:
@@ -176,17 +176,17 @@ class MessagesReader:
     def _index(self, event: Mapping[str, Any]) -> int:
         index = event.get("index")
         if not isinstance(index, int) or isinstance(index, bool):
-            raise self._broken("an event of the answer does not say which block it is about")
+            raise self._broken("an event is missing its content block index")
         return index
 
     def _opened(self, event: Mapping[str, Any]) -> _ContentBlock:
         block = self._blocks.get(self._index(event))
         if block is None or block.closed:
-            raise self._broken("an event of the answer is about a block that is not open")
+            raise self._broken("an event refers to a content block that is not open")
         return block
 
     def _count(self, usage: Mapping[str, Any]) -> None:
-        """Take over counts. Those of a later event are for the whole answer, and replace those of an earlier one."""
+        """Store token counts. The counts of a later event are cumulative and replace earlier ones."""
         details = _table(usage, "output_tokens_details")
         counts = {name: usage.get(theirs) for name, theirs in _USAGE.items()}
         counts["reasoning"] = details.get("thinking_tokens")
@@ -219,10 +219,10 @@ def _tool_call(block: _ContentBlock) -> ToolCallPart:
         arguments = parse_object(block.text) if block.text.strip() else _table(block.start, "input")
         return ToolCallPart(id=call_id, name=name, arguments=dict(arguments))
     except ValidationError:
-        problem = "they are no JSON object"
+        problem = "expected a JSON object"
     except ValueError as error:
         problem = str(error)
-    return ToolCallPart(id=call_id, name=name, problem=f"the arguments can't be read: {problem}")
+    return ToolCallPart(id=call_id, name=name, problem=f"invalid arguments: {problem}")
 
 
 def _table(event: Mapping[str, Any], name: str) -> Mapping[str, Any]:

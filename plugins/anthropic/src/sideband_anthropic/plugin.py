@@ -1,4 +1,4 @@
-"""The provider `anthropic`: registration, configuration and the connections of the host."""
+"""Plugin `anthropic`: registration, configuration and the connections of the host."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["Config", "lifespan", "sideband_providers"]
 
 @asynccontextmanager
 async def lifespan(ctx: PluginContext) -> AsyncIterator[ServiceConnections]:
-    """Keep connections for as long as the host lives."""
+    """Hold the connections open for the lifetime of the host."""
     async with ServiceConnections(ctx.config.ca_file) as connections:
         yield connections
 
 
 def sideband_providers() -> list[Anthropic]:
-    """The one provider."""
+    """Return the provider."""
     return [Anthropic()]
