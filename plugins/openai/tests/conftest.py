@@ -1,4 +1,4 @@
-"""Real servers on loopback that send exactly the bytes they are given, and a host with this plugin."""
+"""Loopback servers that send exactly the given bytes, and a host with this plugin."""
 
 import json
 import ssl
@@ -26,7 +26,7 @@ def anyio_backend(request):
 
 
 class Handler(StreamRequestHandler):
-    """Reads one request after the other, and answers each with the next script of its server."""
+    """Reads requests in sequence and answers each with the server's script."""
 
     def handle(self):
         with suppress(OSError):
@@ -56,7 +56,7 @@ class Handler(StreamRequestHandler):
 
 
 class Server(ThreadingTCPServer):
-    """Answers with `script`, a function of the handler; by default it sends `reply` and closes or goes on."""
+    """Answers each request by calling `script` with the handler."""
 
     daemon_threads = True
     block_on_close = False
@@ -89,7 +89,7 @@ class Server(ThreadingTCPServer):
         pass
 
     def reply(self, body, *, status=200, kind="text/event-stream", headers=(), keep=True):
-        """Send one whole answer to each request; its body has a length."""
+        """Answer each request with a complete response that has a Content-Length."""
         body = body if isinstance(body, bytes) else json.dumps(body).encode()
         head = [f"HTTP/1.1 {status} X", f"Content-Type: {kind}", f"Content-Length: {len(body)}"]
         head += [f"{name}: {value}" for name, value in headers]
@@ -102,7 +102,7 @@ class Server(ThreadingTCPServer):
         self.script = script
 
     def raw(self, data):
-        """Send exactly these bytes, and close."""
+        """Send exactly these bytes, then close the connection."""
 
         def script(handler):
             handler.send(data)
@@ -111,7 +111,7 @@ class Server(ThreadingTCPServer):
         self.script = script
 
     def hold_after(self, data):
-        """Send these bytes, and then nothing, until the client or the test ends it."""
+        """Send these bytes, then keep the connection open until the client closes it."""
 
         def script(handler):
             handler.send(data)
@@ -176,7 +176,7 @@ class SecretsScope(Scope, family="secrets"):
 
 
 class Credentials:
-    """The secrets of a test: by handle, a value or a whole credential, and the origins that it is for."""
+    """A credential store that holds a test's secrets by handle, each bound to an origin."""
 
     def __init__(self):
         self.secrets = {}
@@ -201,7 +201,7 @@ class Nothing(BaseModel):
 
 @op("secrets.list", level=Level.SAFE)
 async def count(params: Nothing, ctx) -> int:
-    """How many secrets there are."""
+    """Return the number of secrets."""
     return 1
 
 
@@ -218,7 +218,7 @@ def no_variables(monkeypatch):
 
 @pytest.fixture
 def open_host(tmp_path, credentials):
-    """A host with this plugin; `config` is the table `[plugins.openai]`."""
+    """Return a function that makes a host with this plugin; `config` is the table `[plugins.openai]`."""
 
     def make(**config):
         family = OpFamily(name="secrets", ops=(count,), scope=SecretsScope, credentials=credentials)
@@ -237,7 +237,7 @@ def open_host(tmp_path, credentials):
 
 
 class Client:
-    """Calls providers as the op family `llm` does."""
+    """Calls providers the way the op family `llm` does."""
 
     def __init__(self, host):
         self.host = host
@@ -265,20 +265,20 @@ class Client:
 
 
 def asking(text="hello", *, tools=(), **fields):
-    """A request with one message."""
+    """Return a request with one message."""
     schemas = tuple(ToolSchema(name=name) for name in tools)
     given = {"model": "m", "messages": [{"role": "user", "content": text}], "tools": schemas}
     return ModelRequest(**{**given, **fields})
 
 
 def events_of(*data, done=True):
-    """The bytes of a stream of these events."""
+    """Return the bytes of an event stream."""
     texts = [one if isinstance(one, str) else json.dumps(one) for one in data]
     return "".join(f"data: {text}\n\n" for text in [*texts, *(["[DONE]"] if done else [])]).encode()
 
 
 def chunk(finish=None, usage=None, **delta):
-    """A chunk of Chat Completions."""
+    """Return a Chat Completions chunk."""
     data = {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
     return {**data, "usage": usage} if usage else data
 
@@ -290,14 +290,14 @@ def make():
 
 @pytest.fixture
 async def client(open_host, server):
-    """A client of the plugin, whose service `openai` is `server`."""
+    """Open a client of the plugin, whose service `openai` is `server`."""
     async with open_host(base_url=server.base_url) as host:
         yield Client(host)
 
 
 @pytest.fixture
 def open_client(open_host):
-    """Opens a host with another configuration, and a client of it."""
+    """Return a function that opens a client of a host with the given configuration."""
 
     @asynccontextmanager
     async def open_one(**config):

@@ -1,4 +1,4 @@
-"""Whatever a server sends, reading it ends with an answer or an error of this package, and nothing else."""
+"""Any data from a server gives a response or an error of this package, never another exception."""
 
 import json
 from contextlib import suppress
@@ -44,7 +44,7 @@ EVENTS = st.lists(CHUNKS | ENDS | VALUES, max_size=4)
 
 
 @pytest.mark.parametrize("reader", [ChatReader, ResponsesReader])
-def test_whatever_is_read_ends_in_an_answer_or_in_an_error_of_this_package(reader):
+def test_any_events_give_a_response_or_an_error_of_this_package(reader):
     @given(EVENTS, st.sampled_from(["message", "error", "response.completed"]))
     def check(events, kind):
         one = reader(REQUEST, read_text=True)
@@ -59,7 +59,7 @@ def test_whatever_is_read_ends_in_an_answer_or_in_an_error_of_this_package(reade
 
 
 @pytest.mark.parametrize("reader", [ChatReader, ResponsesReader])
-def test_whatever_is_no_json_is_malformed(reader):
+def test_any_text_as_event_data_raises_only_errors_of_this_package(reader):
     @given(st.text(max_size=20).filter(lambda text: text.strip() != "[DONE]"))
     def check(text):
         with suppress(ErrorInside, Malformed):

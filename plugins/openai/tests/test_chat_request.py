@@ -7,7 +7,7 @@ IMAGE = {"type": "image", "media_type": "image/png", "data": "AAAA"}
 
 @pytest.fixture
 def body(client, server, make):
-    """What the server is sent for a request."""
+    """Return a function that sends a model request and returns the request body."""
     server.reply(make.events(make.chunk(content="x"), make.chunk(finish="stop")))
 
     async def sent(**fields):
@@ -21,7 +21,7 @@ async def messages(body, *given, **fields):
     return (await body(messages=list(given), **fields))["messages"]
 
 
-def said(*parts, **fields):
+def assistant(*parts, **fields):
     return {"role": "assistant", "content": list(parts), "model": "openai:m", **fields}
 
 
@@ -36,7 +36,7 @@ def result(id_="c1", *content):
 USER = {"role": "user", "content": "hello"}
 
 
-async def test_a_plain_request_has_nothing_that_was_not_asked_for(body, server):
+async def test_optional_fields_are_omitted_by_default(body, server):
     assert await body() == {
         "model": "m",
         "messages": [{"role": "user", "content": "hello"}],
@@ -67,7 +67,7 @@ async def test_calls_and_results_are_sent_in_order(body):
     sent = await messages(
         body,
         USER,
-        said({"type": "text", "text": "I look."}, called("a", n=1), called("b", n=2)),
+        assistant({"type": "text", "text": "I look."}, called("a", n=1), called("b", n=2)),
         result("a"),
         result("b"),
     )
@@ -80,47 +80,49 @@ async def test_calls_and_results_are_sent_in_order(body):
     assert sent[2] == {"role": "tool", "tool_call_id": "a", "content": "blue"}
 
 
-async def test_images_of_results_follow_all_results(body):
+async def test_images_in_results_follow_all_results(body):
     text = {"type": "text", "text": "blue"}
-    sent = await messages(body, USER, said(called("a"), called("b")), result("a", text, IMAGE), result("b"), USER)
+    sent = await messages(body, USER, assistant(called("a"), called("b")), result("a", text, IMAGE), result("b"), USER)
     assert [one["role"] for one in sent] == ["user", "assistant", "tool", "tool", "user", "user"]
     assert sent[2]["content"] == "blue"
     assert sent[4]["content"][1]["type"] == "image_url"
     assert "sky" in sent[4]["content"][0]["text"]
 
 
-async def test_images_of_the_last_result_are_sent(body):
-    sent = await messages(body, USER, said(called("a")), result("a", IMAGE))
+async def test_images_in_the_last_result_are_sent(body):
+    sent = await messages(body, USER, assistant(called("a")), result("a", IMAGE))
     assert sent[-1]["content"][1]["type"] == "image_url"
 
 
-async def test_failed_and_empty_answers_are_not_sent(body):
-    failed = said({"type": "text", "text": "x"}, stop="error", error={"code": "x"})
-    sent = await messages(body, USER, failed, said({"type": "thinking", "text": "hm"}, stop="aborted"), USER)
+async def test_failed_and_empty_responses_are_not_sent(body):
+    failed = assistant({"type": "text", "text": "x"}, stop="error", error={"code": "x"})
+    sent = await messages(body, USER, failed, assistant({"type": "thinking", "text": "hm"}, stop="aborted"), USER)
     assert [one["role"] for one in sent] == ["user", "user"]
 
 
-async def test_thoughts_are_sent_back_while_tools_are_called(body):
+async def test_reasoning_is_sent_back_within_a_series_of_tool_calls(body):
     thinking = {"type": "thinking", "text": "hm"}
-    sent = await messages(body, USER, said(thinking, called("a")), result("a"))
+    sent = await messages(body, USER, assistant(thinking, called("a")), result("a"))
     assert sent[1]["reasoning_content"] == "hm"
 
 
-async def test_thoughts_of_former_requests_are_not_sent_back(body):
-    sent = await messages(body, USER, said({"type": "thinking", "text": "hm"}, {"type": "text", "text": "x"}), USER)
+async def test_reasoning_before_the_last_user_message_is_not_sent(body):
+    sent = await messages(
+        body, USER, assistant({"type": "thinking", "text": "hm"}, {"type": "text", "text": "x"}), USER
+    )
     assert "reasoning_content" not in sent[1]
 
 
-async def test_ids_of_other_services_are_made_to_fit(body):
+async def test_call_ids_of_other_services_are_converted(body):
     long = "toolu|" + "x" * 100
-    sent = await messages(body, USER, said(called(long)), result(long))
+    sent = await messages(body, USER, assistant(called(long)), result(long))
     (call,) = sent[1]["tool_calls"]
     assert call["id"] == sent[2]["tool_call_id"]
     assert len(call["id"]) <= 40
     assert "|" not in call["id"]
 
 
-async def test_tools_are_sent_in_their_order(body):
+async def test_tools_keep_their_order(body):
     sent = await body(tools=["b", "a"])
     assert [one["function"]["name"] for one in sent["tools"]] == ["b", "a"]
     assert sent["tools"][0] == {
@@ -134,34 +136,34 @@ async def test_tools_are_sent_in_their_order(body):
     ("choice", "sent"),
     [("none", "none"), ("required", "required"), ("a", {"type": "function", "function": {"name": "a"}})],
 )
-async def test_the_choice_of_a_tool(body, choice, sent):
+async def test_tool_choice_is_converted(body, choice, sent):
     assert (await body(tools=["a"], tool_choice=choice))["tool_choice"] == sent
 
 
 @pytest.mark.parametrize(
     ("closed", "strict"), [({"additionalProperties": False, "required": ["a"]}, True), ({"required": ["a"]}, False)]
 )
-async def test_a_schema_is_enforced_where_that_is_possible(body, closed, strict):
+async def test_schema_is_strict_if_the_service_can_enforce_it(body, closed, strict):
     schema = {"type": "object", "properties": {"a": {"type": "string"}}, **closed}
     sent = (await body(output_schema=schema))["response_format"]
     assert sent == {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": strict}}
 
 
-async def test_limits_are_sent_as_most_servers_know_them(body):
+async def test_limits_use_the_common_field_names(body):
     sent = await body(max_tokens=7, temperature=0.5, stop=("END",), thinking="low", cache_key="k")
     given = {name: sent.get(name) for name in ("max_tokens", "temperature", "stop", "reasoning_effort")}
     assert given == {"max_tokens": 7, "temperature": 0.5, "stop": ["END"], "reasoning_effort": "low"}
     assert "prompt_cache_key" not in sent
 
 
-async def test_no_thinking_is_told(body):
+async def test_disabled_thinking_is_sent_as_effort_none(body):
     assert (await body(thinking="off"))["reasoning_effort"] == "none"
 
 
-async def test_options_come_last(body):
+async def test_options_override_other_fields(body):
     sent = await body(temperature=0.5, options={"temperature": 1, "top_k": 3})
     assert (sent["temperature"], sent["top_k"]) == (1, 3)
 
 
-async def test_half_characters_are_not_sent(body):
+async def test_unpaired_surrogates_are_replaced(body):
     assert (await body(text="a\ud83d"))["messages"][0]["content"] == "a\N{REPLACEMENT CHARACTER}"

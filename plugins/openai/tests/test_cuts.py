@@ -1,4 +1,4 @@
-"""Each answer is cut at every byte: what comes out is an error or the whole answer, never a wrong one, never a hang."""
+"""A response truncated at any byte gives an error or the complete message; never a different one, and never a hang."""
 
 import json
 
@@ -13,7 +13,7 @@ SECONDS = 60
 
 @pytest.fixture
 def anyio_backend():
-    """One is enough for the protocols, and what differs between the two is tested with failures of other kinds."""
+    """Run on asyncio only: the readers do not depend on the backend."""
     return "asyncio"
 
 
@@ -76,7 +76,7 @@ async def asked(open_client, server, make, api):
 
 
 @pytest.mark.parametrize("framed", [with_length, in_chunks, until_the_end])
-async def test_a_stream_that_is_cut_anywhere_is_an_error_or_the_whole_answer(asked, make, api, framed):
+async def test_response_truncated_at_any_byte_is_an_error_or_complete(asked, make, api, framed):
     stream = chat_stream(make) if api == "chat" else responses_stream()
     data = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n" + framed(stream)
     whole = await asked(data)
@@ -91,6 +91,6 @@ async def test_a_stream_that_is_cut_anywhere_is_an_error_or_the_whole_answer(ask
             right.append(place)
             assert message.content == whole.content
             assert message.stop == whole.stop
-            # Where only the end of the connection tells that nothing follows, the usage may be missing.
+            # If the body ends with the connection, truncation after the finish reason can't be detected.
             assert message.usage == whole.usage or framed is until_the_end
     assert len(right) < len(data) / 3

@@ -1,4 +1,4 @@
-"""The provider against `llmock`, a server that others wrote, which breaks its answers on purpose."""
+"""Tests against `llmock`, a third-party server that injects faults."""
 
 import json
 import subprocess
@@ -21,7 +21,7 @@ def llmock():
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         try:
             line = next(line for line in process.stdout if LISTENING in line)
-            threading.Thread(target=process.stdout.read).start()  # or it would wait once the pipe is full
+            threading.Thread(target=process.stdout.read).start()  # the server blocks once the pipe is full
             yield line.partition(LISTENING)[2].split()[0]
         finally:
             process.terminate()
@@ -29,7 +29,7 @@ def llmock():
 
 @pytest.fixture
 def behave(llmock):
-    """Tells the server how to behave next."""
+    """Return a function that sets the behaviour of the server for the next requests."""
 
     def post(path, data):
         body = json.dumps(data).encode()
@@ -56,7 +56,7 @@ async def test_text_is_streamed(client, behave):
     assert finished.message.usage.output > 0
 
 
-async def test_a_tool_is_called_and_its_result_taken(client, behave, make):
+async def test_tool_call_round_trip(client, behave, make):
     behave({"type": "reply", "tool_calls": [{"name": "sky", "arguments": {"city": "Paris"}}]})
     asked = make.request(model="gpt-4o", tools=["sky"])
     message = await client.ask(asked)
@@ -74,9 +74,9 @@ async def test_models_are_listed(client):
 
 @pytest.mark.parametrize("kind", ["truncate", "disconnect", "malformed"])
 @pytest.mark.parametrize("after", [1, 2, 4])
-async def test_a_stream_that_breaks_is_no_answer(client, behave, kind, after):
+async def test_stream_fault_is_broken(client, behave, kind, after):
     behave(
-        {"type": "reply", "text": "The sky is blue, and so is the sea below it, as far as anybody can see."},
+        {"type": "reply", "text": "The sky is blue, and so is the sea below it, as far as the eye can see."},
         {"type": "stream_fault", "kind": kind, "after_chunks": after},
     )
     with pytest.raises(StreamBroken):
@@ -84,14 +84,14 @@ async def test_a_stream_that_breaks_is_no_answer(client, behave, kind, after):
     assert (await client.ask(model="gpt-4o")).text
 
 
-async def test_a_stream_that_stalls_is_a_timeout(client, behave):
+async def test_stalled_stream_is_a_timeout(client, behave):
     behave({"type": "stream_fault", "kind": "stall", "after_chunks": 2, "stall_seconds": 30})
     with pytest.raises(ProviderTimeout):
         await client.ask(model="gpt-4o")
 
 
 @pytest.mark.parametrize("status", [400, 401, 429, 500, 503])
-async def test_a_refusal_has_its_status(client, behave, status):
+async def test_error_status_is_refused(client, behave, status):
     behave({"type": "fail", "status": status, "retry_after": 0.5, "times": 1})
     with pytest.raises(ProviderRefused) as caught:
         await client.ask(model="gpt-4o")
@@ -99,7 +99,7 @@ async def test_a_refusal_has_its_status(client, behave, status):
     assert (await client.ask(model="gpt-4o")).stop == "end"
 
 
-async def test_arguments_that_are_malformed_are_a_problem_of_the_call(client, behave):
+async def test_malformed_arguments_are_a_problem_of_the_call(client, behave):
     behave(
         {"type": "reply", "tool_calls": [{"name": "sky", "arguments": {"city": "Paris"}}]},
         {"type": "tool_fault", "kind": "malformed_arguments"},

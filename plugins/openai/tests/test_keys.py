@@ -30,27 +30,27 @@ async def unconfigured(client, name="openai"):
     return caught.value
 
 
-async def test_a_key_of_the_store_is_sent_to_its_origin(client, server, credentials):
+async def test_stored_key_is_sent_to_its_origin(client, server, credentials):
     credentials.add("openai", KEY, server.origin)
     await client.ask()
     assert sent(server) == f"Bearer {KEY}"
     assert credentials.asked == [("openai", server.origin)]
 
 
-async def test_a_key_may_have_a_form_of_its_own(client, server, credentials):
+async def test_stored_key_may_define_its_own_header(client, server, credentials):
     credentials.add("openai", KEY, server.origin, **{"X-Key": KEY})
     await client.ask()
     assert sent(server) is None
     assert server.seen[-1].headers["x-key"] == KEY
 
 
-async def test_a_key_of_another_origin_is_not_sent(client, server, credentials):
+async def test_key_bound_elsewhere_is_not_sent(client, server, credentials):
     credentials.add("openai", KEY, "https://api.openai.com")
     await client.ask()
     assert sent(server) is None
 
 
-async def test_a_key_of_another_origin_is_told_where_one_is_needed(open_client, credentials):
+async def test_error_names_the_origin_of_a_key_bound_elsewhere(open_client, credentials):
     credentials.add("openai", KEY, "https://api.openai.com")
     async with open_client(base_url=ELSEWHERE) as client:
         error = await unconfigured(client)
@@ -58,19 +58,19 @@ async def test_a_key_of_another_origin_is_told_where_one_is_needed(open_client, 
     assert "sideband secrets set openai --origin http://models.invalid" in error.hint
 
 
-async def test_a_server_on_this_machine_needs_no_key(client, server):
+async def test_loopback_address_needs_no_key(client, server):
     await client.ask()
     assert sent(server) is None
 
 
-async def test_a_key_that_is_named_must_be_there(open_client, server):
+async def test_configured_key_must_exist(open_client, server):
     async with open_client(base_url=server.base_url, key="work") as client:
         error = await unconfigured(client)
     assert "sideband secrets set work" in error.hint
     assert server.seen == []
 
 
-async def test_without_any_key_the_ways_are_shown(open_client):
+async def test_missing_key_hint_lists_every_way_to_set_one(open_client):
     async with open_client() as client:
         error = await unconfigured(client)
         with pytest.raises(ProviderUnconfigured):
@@ -81,21 +81,21 @@ async def test_without_any_key_the_ways_are_shown(open_client):
         assert way in error.hint
 
 
-async def test_the_variables_name_address_and_key(open_client, server, variables):
+async def test_address_and_key_are_read_from_variables(open_client, server, variables):
     async with open_client() as client:
         await client.ask()
         assert KEY not in client.host.redactor.text(f"the key is {KEY}.")
     assert sent(server) == f"Bearer {KEY}"
 
 
-async def test_a_key_of_the_store_comes_before_that_of_the_variable(open_client, server, variables, credentials):
+async def test_stored_key_takes_precedence_over_the_variable(open_client, server, variables, credentials):
     credentials.add("openai", "sk-stored", server.origin)
     async with open_client() as client:
         await client.ask()
     assert sent(server) == "Bearer sk-stored"
 
 
-async def test_a_configured_address_comes_before_that_of_the_variable(open_client, server, variables):
+async def test_configured_address_takes_precedence_over_the_variable(open_client, server, variables):
     variables.setenv("OPENAI_BASE_URL", ELSEWHERE)
     async with open_client(base_url=server.base_url) as client:
         await client.ask()
@@ -103,7 +103,7 @@ async def test_a_configured_address_comes_before_that_of_the_variable(open_clien
 
 
 @pytest.mark.parametrize("address", [ELSEWHERE, None])
-async def test_the_key_of_the_variable_goes_to_no_other_address(open_client, server, variables, address):
+async def test_key_from_the_variable_is_not_sent_to_another_address(open_client, server, variables, address):
     if address is None:
         variables.delenv("OPENAI_BASE_URL")
     else:
@@ -113,26 +113,26 @@ async def test_the_key_of_the_variable_goes_to_no_other_address(open_client, ser
     assert sent(server) is None
 
 
-async def test_the_key_of_the_variable_stands_for_no_key_that_is_named(open_client, server, variables):
+async def test_configured_key_is_not_replaced_by_the_variable(open_client, server, variables):
     async with open_client(key="work") as client:
         await unconfigured(client)
     assert server.seen == []
 
 
-async def test_the_key_of_the_variable_goes_to_no_other_service(open_client, server, variables):
+async def test_key_from_the_variable_is_not_sent_to_another_service(open_client, server, variables):
     services = {"mine": {"base_url": server.base_url}}
     async with open_client(services=services) as client:
         await client.ask(name="openai-mine")
     assert sent(server) is None
 
 
-async def test_an_address_of_the_variable_that_is_none_is_told(open_client, variables):
+async def test_error_names_the_variable_of_an_invalid_address(open_client, variables):
     variables.setenv("OPENAI_BASE_URL", "api.example.org")
     async with open_client() as client:
         assert "OPENAI_BASE_URL" in (await unconfigured(client)).message
 
 
-async def test_a_key_that_is_no_line_of_text_is_told(open_client, server, variables):
+async def test_key_not_allowed_in_a_header_is_rejected_without_showing_it(open_client, server, variables):
     variables.setenv("OPENAI_API_KEY", "sk-\u00fc-x")
     async with open_client() as client:
         error = await unconfigured(client)
@@ -140,14 +140,14 @@ async def test_a_key_that_is_no_line_of_text_is_told(open_client, server, variab
     assert server.seen == []
 
 
-async def test_a_service_has_a_key_of_its_own(open_client, server, credentials):
+async def test_service_has_its_own_key(open_client, server, credentials):
     credentials.add("openai-mine", KEY, server.origin)
     async with open_client(services={"mine": {"base_url": server.base_url}}) as client:
         await client.ask(name="openai-mine")
     assert sent(server) == f"Bearer {KEY}"
 
 
-async def test_a_server_that_repeats_the_key_is_not_repeated(client, server, credentials):
+async def test_echoed_key_is_removed_from_an_error_status(client, server, credentials):
     credentials.add("openai", KEY, server.origin)
     server.reply({"error": {"message": f"Incorrect API key provided: {KEY}."}}, status=401)
     with pytest.raises(ProviderRefused) as caught:
@@ -156,7 +156,7 @@ async def test_a_server_that_repeats_the_key_is_not_repeated(client, server, cre
     assert "sideband secrets set openai" in caught.value.hint
 
 
-async def test_an_error_inside_the_stream_that_repeats_the_key_is_not_repeated(client, server, credentials, make):
+async def test_echoed_key_is_removed_from_an_error_in_the_stream(client, server, credentials, make):
     credentials.add("openai", KEY, server.origin)
     server.reply(make.events({"error": {"message": f"bad key {KEY}", "nested": [KEY]}}))
     with pytest.raises(ProviderRefused) as caught:
@@ -164,7 +164,7 @@ async def test_an_error_inside_the_stream_that_repeats_the_key_is_not_repeated(c
     assert KEY not in str(caught.value.as_dict())
 
 
-async def test_azure_takes_its_key_in_a_header_of_its_own(open_client, server, credentials):
+async def test_azure_key_is_sent_in_the_api_key_header(open_client, server, credentials):
     credentials.add("openai", KEY, server.origin)
     async with open_client(base_url=server.origin, api_version="2024-10-21") as client:
         await client.ask(model="my model")
@@ -175,7 +175,7 @@ async def test_azure_takes_its_key_in_a_header_of_its_own(open_client, server, c
     assert "authorization" not in seen.headers
 
 
-async def test_an_address_of_azure_may_name_the_deployment(open_client, server):
+async def test_azure_address_may_contain_the_deployment(open_client, server):
     address = f"{server.origin}/openai/deployments/d"
     async with open_client(base_url=address, api_version="2024-10-21") as client:
         await client.ask()
@@ -206,13 +206,13 @@ async def test_configured_headers_are_sent(open_client, server):
         {"idle_timeout": 0},
     ],
 )
-async def test_configuration_that_can_not_be_meant_is_refused(open_client, config):
+async def test_invalid_configuration_is_rejected(open_client, config):
     async with open_client(**config) as client:
         with pytest.raises(PluginError):
             await client.provider()
 
 
-async def test_addresses_are_brought_into_one_form(open_client, server, credentials):
+async def test_configured_address_is_normalised(open_client, server, credentials):
     credentials.add("openai", KEY, server.origin)
     address = server.base_url.replace("http", "HTTP") + "/"
     async with open_client(base_url=address) as client:

@@ -16,36 +16,36 @@ def listed(*items, official=False):
 
 @pytest.fixture
 def taken_port():
-    """A port at which nobody listens, and which nobody else gets."""
+    """Reserve a port on which no process listens."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         yield one.getsockname()[1]
 
 
-async def test_the_models_of_a_server_are_listed_by_name(client, server):
+async def test_models_are_sorted_by_name(client, server):
     server.reply({"object": "list", "data": [{"id": "b"}, {"id": "a"}]}, kind="application/json")
     assert [one.id for one in await client.models()] == ["a", "b"]
     assert (server.seen[-1].method, server.seen[-1].path) == ("GET", "/v1/models")
 
 
-async def test_what_a_server_on_this_machine_costs_is_not_known_as_it_may_be_a_gateway(client, server):
+async def test_configured_loopback_server_is_not_assumed_to_be_free(client, server):
     server.reply({"data": [{"id": "a", "max_model_len": 4096}]}, kind="application/json")
     assert await client.models() == (ModelInfo(id="a", context_window=4096),)
 
 
-async def test_a_list_that_can_not_be_read_is_refused(client, server):
+async def test_invalid_list_is_refused(client, server):
     server.reply(b"<html>", kind="text/plain")
-    with pytest.raises(ProviderRefused, match="no JSON"):
+    with pytest.raises(ProviderRefused, match="invalid JSON"):
         await client.models()
 
 
-async def test_a_server_that_refuses_says_why(client, server):
+async def test_error_status_of_the_list_is_refused(client, server):
     server.reply({"error": {"message": "who are you"}}, status=401)
     with pytest.raises(ProviderRefused, match="who are you"):
         await client.models()
 
 
-def test_what_a_server_tells_of_its_models_is_taken():
+def test_properties_reported_by_the_server_are_used():
     (model,) = listed(
         {
             "id": "maker/model",
@@ -67,7 +67,7 @@ def test_what_a_server_tells_of_its_models_is_taken():
     )
 
 
-def test_what_a_server_does_not_tell_is_not_made_up():
+def test_properties_not_reported_are_unset():
     (model,) = listed({"id": "a"})
     assert model.model_fields_set == {"id"}
 
@@ -84,7 +84,7 @@ def test_what_a_server_does_not_tell_is_not_made_up():
         7,
     ],
 )
-def test_what_has_no_usable_name_is_left_out(item):
+def test_entry_without_a_valid_name_is_skipped(item):
     assert listed(item) == ()
 
 
@@ -99,17 +99,17 @@ def test_what_has_no_usable_name_is_left_out(item):
         {"pricing": 7, "top_provider": [], "architecture": None, "supported_parameters": "tools"},
     ],
 )
-def test_values_that_are_none_are_left_out(field):
+def test_invalid_values_are_ignored(field):
     (model,) = listed({"id": "a", **field})
     assert (model.context_window, model.prices) == (None, None)
 
 
 @pytest.mark.parametrize("data", [None, 7, {"data": 7}, {"data": None}, [], {}])
-def test_a_list_that_is_none_is_empty(data):
+def test_invalid_list_is_empty(data):
     assert listed_models(data, official=False, free=False) == ()
 
 
-def test_more_of_the_official_models_is_known():
+def test_official_models_get_properties_from_the_data_file():
     models = listed({"id": "gpt-4.1-2025-04-14"}, {"id": "gpt-9"}, {"id": "text-embedding-3-small"}, official=True)
     assert [one.id for one in models] == ["gpt-4.1-2025-04-14", "gpt-9"]
     assert models[0].context_window == 1_047_576
@@ -117,11 +117,11 @@ def test_more_of_the_official_models_is_known():
     assert models[1].model_fields_set == {"id"}
 
 
-def test_nothing_is_known_of_models_elsewhere():
+def test_models_of_other_services_do_not_use_the_data_file():
     assert listed({"id": "gpt-4.1"})[0].prices is None
 
 
-def test_what_is_known_is_plausible():
+def test_data_file_is_plausible():
     for name in ("gpt-5", "gpt-5-mini", "gpt-4o", "o3", "gpt-3.5-turbo"):
         info = known(name).info
         assert info.id == name
@@ -129,20 +129,20 @@ def test_what_is_known_is_plausible():
         assert info.prices.output > info.prices.input > (info.prices.cache_read or 0) >= 0
 
 
-async def test_servers_on_this_machine_are_providers(open_client):
+async def test_local_servers_are_providers(open_client):
     async with open_client() as client:
         names = await client.names()
     assert names == ("openai", "openai-llamacpp", "openai-lmstudio", "openai-ollama", "openai-vllm")
 
 
-async def test_looking_for_them_can_be_switched_off(open_client):
+async def test_local_setting_disables_them(open_client):
     async with open_client(local=False) as client:
         assert await client.names() == ("openai",)
         with pytest.raises(PluginError):
             await client.provider("openai-ollama")
 
 
-async def test_a_server_on_this_machine_is_found(open_client, server, monkeypatch, make, credentials):
+async def test_local_server_is_found_and_gets_no_key(open_client, server, monkeypatch, make, credentials):
     monkeypatch.setitem(_local._PORTS, "ollama", server.server_address[1])
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-another")
     credentials.add("openai-ollama", "sk-stored", server.origin)
@@ -155,19 +155,19 @@ async def test_a_server_on_this_machine_is_found(open_client, server, monkeypatc
     assert credentials.asked == []
 
 
-async def test_a_server_that_is_not_there_has_no_models(open_client, taken_port, monkeypatch):
+async def test_absent_local_server_has_no_models(open_client, taken_port, monkeypatch):
     monkeypatch.setitem(_local._PORTS, "vllm", taken_port)
     async with open_client() as client:
         assert await client.models("openai-vllm") == ()
         with pytest.raises(ProviderUnreachable) as caught:
             await client.ask(name="openai-vllm")
-    assert "is the server running" in caught.value.hint
+    assert "server is running" in caught.value.hint
 
 
 @pytest.mark.parametrize(
     "reply", [(b"<html>", 200, "text/html"), (b"no", 404, "text/plain"), (b"{", 200, "text/plain")]
 )
-async def test_something_else_at_the_port_has_no_models(open_client, server, monkeypatch, reply):
+async def test_other_service_on_the_port_has_no_models(open_client, server, monkeypatch, reply):
     monkeypatch.setitem(_local._PORTS, "llamacpp", server.server_address[1])
     body, status, kind = reply
     server.reply(body, status=status, kind=kind)
@@ -175,14 +175,14 @@ async def test_something_else_at_the_port_has_no_models(open_client, server, mon
         assert await client.models("openai-llamacpp") == ()
 
 
-async def test_a_configured_service_takes_the_place_of_a_guess(open_client, server):
+async def test_configured_service_replaces_the_local_default(open_client, server):
     server.reply({"data": [{"id": "a"}]}, kind="application/json")
     async with open_client(services={"ollama": {"base_url": server.base_url}}) as client:
         assert (await client.names()).count("openai-ollama") == 1
         assert [one.id for one in await client.models("openai-ollama")] == ["a"]
 
 
-async def test_opening_a_host_asks_nobody(open_client, server):
+async def test_opening_a_host_sends_no_requests(open_client, server):
     async with open_client(base_url=server.base_url) as client:
         await client.names()
     assert server.seen == []

@@ -51,14 +51,14 @@ def body(*messages, official=True, summaries=None, **fields):
     return responses_body(request, "openai", official=official, summaries=summaries)
 
 
-def said(*parts, **fields):
+def assistant(*parts, **fields):
     return {"role": "assistant", "content": list(parts), "model": "openai:m", **fields}
 
 
 USER = {"role": "user", "content": "hello"}
 
 
-async def test_text_comes_in_pieces_and_then_as_a_whole(client, server, make):
+async def test_text_is_streamed_and_joined_in_the_message(client, server, make):
     events = [
         {"type": "response.created", "response": {"status": "in_progress"}},
         {"type": "response.output_item.added", "output_index": 0, "item": {"type": "message"}},
@@ -76,12 +76,12 @@ async def test_text_comes_in_pieces_and_then_as_a_whole(client, server, make):
     assert server.seen[-1].path == "/v1/responses"
 
 
-async def test_calls_and_thoughts_come_in_pieces(client, server, make):
+async def test_calls_and_reasoning_are_streamed(client, server, make):
     events = [
         {"type": "response.reasoning_summary_text.delta", "delta": "hm"},
         {"type": "response.output_item.added", "output_index": 1, "item": {**CALL, "arguments": ""}},
         {"type": "response.function_call_arguments.delta", "output_index": 1, "delta": '{"n"'},
-        {"type": "response.function_call_arguments.delta", "output_index": 9, "delta": "of nobody"},
+        {"type": "response.function_call_arguments.delta", "output_index": 9, "delta": "unknown index"},
         ended(THOUGHT, CALL),
     ]
     server.reply(make.events(*events, done=False))
@@ -97,73 +97,73 @@ async def test_calls_and_thoughts_come_in_pieces(client, server, make):
     assert finished.message.stop == "tool_calls"
 
 
-async def test_thoughts_go_back_as_they_came(answer):
+async def test_reasoning_is_sent_back_unchanged(answer):
     message = await answer(ended(THOUGHT, TEXT))
     sent = body(USER, {**message.model_dump(mode="json"), "model": "openai:m"}, USER)["input"]
     assert sent[1] == {key: value for key, value in THOUGHT.items() if key != "status"}
     assert sent[2]["content"][0]["text"] == "Hello"
 
 
-async def test_thoughts_go_to_no_other_model(answer):
+async def test_reasoning_is_not_sent_to_another_model(answer):
     message = await answer(ended(THOUGHT, TEXT))
     sent = body(USER, {**message.model_dump(mode="json"), "model": "openai:another"})["input"]
     assert [one["type"] for one in sent] == ["message", "message"]
 
 
 @pytest.mark.parametrize("signature", [None, "opaque", "[]", '{"type": "other"}', '{"type": "reasoning"}'])
-def test_signatures_of_others_are_not_sent(signature):
+def test_foreign_signatures_are_not_sent(signature):
     thinking = {"type": "thinking", "text": "hm", "signature": signature}
-    sent = body(said(thinking, {"type": "text", "text": "x"}))["input"]
+    sent = body(assistant(thinking, {"type": "text", "text": "x"}))["input"]
     assert [one["type"] for one in sent] == ["message"]
 
 
-def test_a_thought_that_nothing_follows_is_not_sent():
+def test_trailing_reasoning_is_not_sent():
     signature = json.dumps(THOUGHT)
     parts = [{"type": "text", "text": "x"}, {"type": "thinking", "text": "hm", "signature": signature}]
-    assert [one["type"] for one in body(said(*parts))["input"]] == ["message"]
+    assert [one["type"] for one in body(assistant(*parts))["input"]] == ["message"]
 
 
-async def test_a_thought_without_text_is_redacted(answer):
+async def test_reasoning_without_text_is_redacted(answer):
     message = await answer(ended({**THOUGHT, "summary": []}, TEXT))
     assert (message.content[0].redacted, message.content[0].text) == (True, "")
 
 
-async def test_a_thought_that_was_not_encrypted_is_only_text(answer):
+async def test_unencrypted_reasoning_has_no_signature(answer):
     message = await answer(ended({"type": "reasoning", "content": [{"type": "reasoning_text", "text": "hm"}]}, TEXT))
     assert message.content[0] == ThinkingPart(text="hm")
 
 
-async def test_the_items_stand_in_for_an_output_that_is_left_out(answer):
+async def test_streamed_items_replace_an_empty_output(answer):
     done = [{"type": "response.output_item.done", "item": item} for item in (THOUGHT, CALL)]
     message = await answer(*done, ended())
     assert [part.type for part in message.content] == ["thinking", "tool_call"]
 
 
 @pytest.mark.parametrize(("reason", "stop"), [("max_output_tokens", "length"), ("content_filter", "refusal")])
-async def test_an_incomplete_answer_says_why(answer, reason, stop):
+async def test_reason_of_an_incomplete_response_is_converted(answer, reason, stop):
     message = await answer(ended(TEXT, kind="response.incomplete", incomplete_details={"reason": reason}))
     assert (message.text, message.stop) == ("Hello", stop)
 
 
-async def test_a_call_in_an_incomplete_answer_is_a_problem(answer):
+async def test_call_in_an_incomplete_response_has_a_problem(answer):
     cut = {**CALL, "arguments": "", "status": "incomplete"}
     message = await answer(ended(cut, kind="response.incomplete"))
     assert "cut off" in message.tool_calls[0].problem
 
 
-async def test_a_refusal_is_told_as_text(answer):
+async def test_refusal_is_text_with_stop_reason_refusal(answer):
     refusal = {"type": "message", "content": [{"type": "refusal", "refusal": "I will not."}]}
     message = await answer({"type": "response.refusal.delta", "delta": "I will not."}, ended(refusal))
     assert (message.text, message.stop) == ("I will not.", "refusal")
 
 
-async def test_arguments_that_are_no_object_are_a_problem_of_the_call(answer):
+async def test_invalid_arguments_are_a_problem_of_the_call(answer):
     message = await answer(ended({**CALL, "arguments": "[1]"}))
-    assert "no JSON object" in message.tool_calls[0].problem
+    assert "invalid arguments" in message.tool_calls[0].problem
 
 
-async def test_an_answer_without_its_last_event_is_none(answer):
-    with pytest.raises(StreamBroken, match="before the answer did"):
+async def test_response_without_its_last_event_is_broken(answer):
+    with pytest.raises(StreamBroken, match="before the response was complete"):
         await answer({"type": "response.output_item.done", "item": TEXT})
 
 
@@ -178,7 +178,7 @@ async def test_an_answer_without_its_last_event_is_none(answer):
         "{",
     ],
 )
-async def test_an_event_that_is_not_of_the_protocol_is_malformed(answer, event):
+async def test_invalid_event_is_malformed(answer, event):
     with pytest.raises(StreamBroken):
         await answer(event)
 
@@ -192,30 +192,30 @@ async def test_an_event_that_is_not_of_the_protocol_is_malformed(answer, event):
         ({"error": {"message": "slow down", "code": 503}}, 503),
     ],
 )
-async def test_an_error_inside_the_stream_implies_a_status(answer, event, status):
+async def test_error_in_the_stream_implies_a_status(answer, event, status):
     with pytest.raises(ProviderRefused, match="slow down") as caught:
         await answer(event)
     assert caught.value.status == status
 
 
-async def test_an_answer_that_is_not_streamed_is_read_as_well(client, server):
+async def test_response_that_is_not_streamed_is_read(client, server):
     server.reply({"object": "response", **ended(TEXT)["response"]}, kind="application/json")
     assert (await client.ask()).text == "Hello"
 
 
-async def test_an_answer_in_text_calls_a_tool_that_was_offered(answer):
+async def test_call_in_text_of_an_offered_tool_is_recognised(answer):
     text = {"type": "output_text", "text": '<tool_call>{"name": "sky"}</tool_call>'}
     message = await answer(ended({"type": "message", "content": [text]}), tools=["sky"])
     assert (message.tool_calls[0].name, message.text, message.stop) == ("sky", "", "tool_calls")
 
 
-def test_a_plain_request_has_nothing_that_was_not_asked_for():
+def test_optional_fields_are_omitted_by_default():
     content = [{"type": "input_text", "text": "hello"}]
     message = {"type": "message", "role": "user", "content": content}
     assert body(USER) == {"model": "m", "input": [message], "stream": True, "store": False}
 
 
-def test_all_fields_of_a_request_are_sent():
+def test_every_field_of_a_request_is_sent():
     schema = {"type": "object", "properties": {}, "additionalProperties": False}
     tool = {"name": "sky", "description": "Look up."}
     sent = body(
@@ -250,7 +250,7 @@ def test_all_fields_of_a_request_are_sent():
 def test_calls_and_results_are_sent_in_order():
     call = {"type": "tool_call", "id": "c1", "name": "sky", "arguments": {"n": 1}}
     result = {"role": "tool", "call": "c1", "tool": "sky", "content": [{"type": "text", "text": "blue"}, IMAGE]}
-    sent = body(USER, said(call), result)["input"]
+    sent = body(USER, assistant(call), result)["input"]
     assert sent[1:] == [
         {"type": "function_call", "call_id": "c1", "name": "sky", "arguments": '{"n":1}'},
         {
@@ -264,7 +264,7 @@ def test_calls_and_results_are_sent_in_order():
     ]
 
 
-def test_a_result_in_text_is_sent_as_text():
+def test_text_result_is_sent_as_a_string():
     result = {"role": "tool", "call": "c1", "tool": "sky", "content": "blue"}
     assert body(result)["input"][0]["output"] == "blue"
 
@@ -282,7 +282,7 @@ def test_a_result_in_text_is_sent_as_text():
         ("gpt-9", None, None),
     ],
 )
-def test_models_are_asked_to_think_as_they_can(model, thinking, effort):
+def test_reasoning_effort_depends_on_the_model(model, thinking, effort):
     sent = body(USER, model=model, thinking=thinking)
     assert sent.get("reasoning", {}).get("effort") == effort
     assert ("include" in sent) == (model != "gpt-4o" and (thinking is not None or model == "gpt-5"))
@@ -290,7 +290,7 @@ def test_models_are_asked_to_think_as_they_can(model, thinking, effort):
     assert chat_body(request, official=True).get("reasoning_effort") == effort
 
 
-def test_the_official_service_gets_what_only_it_understands():
+def test_official_service_gets_its_own_fields():
     request = ModelRequest(model="gpt-4o", messages=[USER], max_tokens=7, cache_key="k")
     sent = chat_body(request, official=True)
     assert (sent["max_completion_tokens"], sent["prompt_cache_key"]) == (7, "k")
@@ -298,7 +298,7 @@ def test_the_official_service_gets_what_only_it_understands():
     assert "prompt_cache_key" not in body(USER, official=False, cache_key="k")
 
 
-def test_the_official_service_gets_no_thoughts_in_chat():
+def test_official_service_gets_no_reasoning_in_chat():
     call = {"type": "tool_call", "id": "c1", "name": "sky"}
-    request = ModelRequest(model="gpt-4o", messages=[USER, said({"type": "thinking", "text": "hm"}, call)])
+    request = ModelRequest(model="gpt-4o", messages=[USER, assistant({"type": "thinking", "text": "hm"}, call)])
     assert "reasoning_content" not in chat_body(request, official=True)["messages"][1]

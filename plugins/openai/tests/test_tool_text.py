@@ -38,7 +38,7 @@ def found(text, offered=OFFERED):
         f'<think>\n{{"name": "sky", "arguments": {{}}}}\n</think>\n{CALL}',
     ],
 )
-def test_a_call_is_found_in_all_its_forms(text):
+def test_call_is_found_in_every_form(text):
     rest, calls = found(text)
     assert calls == [("sky", ARGUMENTS)]
     assert CALL not in rest
@@ -52,7 +52,7 @@ def test_a_call_is_found_in_all_its_forms(text):
         f"Before. <tool_call>{CALL}</tool_call> After.",
     ],
 )
-def test_the_text_around_a_call_stays(text):
+def test_text_around_a_call_is_kept(text):
     assert found(text) == ("Before.\nAfter.", [("sky", ARGUMENTS)])
 
 
@@ -101,22 +101,22 @@ def test_several_calls_are_found(text):
         '{"name": "sky", "arguments": {"a":' + '{"a":' * 80 + "1" + "}" * 82,
     ],
 )
-def test_what_is_no_call_stays_text(text):
+def test_other_text_is_unchanged(text):
     assert found(text) == (text, [])
 
 
-def test_nothing_is_found_where_nothing_is_offered():
+def test_no_call_is_found_without_offered_tools():
     assert found(CALL, set()) == (CALL, [])
 
 
 @pytest.mark.parametrize(
     "text", ["[" * 100_000, '{"a":' * 50_000, "[\n" * 100_000, '{"a":1}\n' * 30_000, "x" * 300_000]
 )
-def test_text_that_is_made_to_take_long_does_not(text):
+def test_adversarial_text_is_rejected_quickly(text):
     assert found(text) == (text, [])
 
 
-def test_a_text_that_is_too_long_is_not_looked_at():
+def test_text_over_the_limit_is_not_searched():
     text = "x" * 300_000 + f"\n{CALL}"
     assert found(text) == (text, [])
 
@@ -138,7 +138,7 @@ PIECES = st.lists(
 
 
 @given(PIECES)
-def test_any_text_gives_calls_of_offered_tools_only_and_never_an_error(text):
+def test_any_text_gives_only_calls_of_offered_tools(text):
     rest, calls = find_calls(text, OFFERED)
     assert {one.name for one in calls} <= OFFERED
     assert calls or rest == text
@@ -147,11 +147,11 @@ def test_any_text_gives_calls_of_offered_tools_only_and_never_an_error(text):
 
 
 @given(JSON)
-def test_an_answer_in_json_that_names_no_tool_stays_text(value):
+def test_json_without_a_tool_name_is_unchanged(value):
     text = json.dumps(value, indent=2)
     assert find_calls(text, {"another"}) == (text, ())
 
 
 @given(st.text(st.characters(exclude_characters="{"), max_size=200))
-def test_a_text_without_an_object_has_no_call(text):
+def test_text_without_an_object_has_no_call(text):
     assert find_calls(text, OFFERED) == (text, ())

@@ -1,4 +1,4 @@
-"""The provider `openai`: models behind OpenAI's service, and behind all that speak like it."""
+"""The `openai` provider: OpenAI's service and compatible ones."""
 
 from ._version import __version__
 

@@ -1,4 +1,4 @@
-"""Puts an answer together from its pieces, whichever protocol they came in."""
+"""Parts of a response that both protocols share."""
 
 from __future__ import annotations
 
@@ -11,103 +11,103 @@ from sideband.messages import Message, ToolCallPart, Usage
 from sideband.providers import ModelRequest
 from sideband_model_client import ServerSentEvent, parse_json, parse_object, whole_characters
 
-_MOST_CHARACTERS = 16 << 20
-_LONGEST_NAME = 256
-_LONGEST_ID = 256
+_MAX_CHARACTERS = 16 << 20
+_MAX_NAME_LENGTH = 256
+_MAX_ID_LENGTH = 256
 
 
 class Malformed(ValueError):
-    """The answer says something that its protocol does not know."""
+    """The response violates the protocol."""
 
 
 class ErrorInside(Exception):
-    """The answer tells an error.
+    """The response reports an error.
 
     Attributes:
-        error: what it tells: an object, or a text.
+        error: the reported error: an object or a string.
     """
 
     def __init__(self, error: Any) -> None:
-        super().__init__("an error instead of an answer")
+        super().__init__("the response reports an error")
         self.error = error
 
 
-class Room:
-    """How much an answer may still grow."""
+class CharacterLimit:
+    """The limit on the number of characters in a response."""
 
-    def __init__(self, most: int = _MOST_CHARACTERS) -> None:
-        self._most = self._left = most
+    def __init__(self, limit: int = _MAX_CHARACTERS) -> None:
+        self._limit = self._left = limit
 
-    def take(self, text: str) -> None:
-        """Count text of the answer.
+    def count(self, text: str) -> None:
+        """Count the characters of ``text``.
 
         Raises:
-            Malformed: that is too much.
+            Malformed: if the limit is exceeded.
         """
         self._left -= len(text)
         if self._left < 0:
-            raise Malformed(f"the answer has more than {self._most:,} characters")
+            raise Malformed(f"the response exceeds {self._limit:,} characters")
 
 
 class CallIds:
-    """Makes the ids of tool calls unique in a conversation, as some servers begin anew with each answer.
+    """Makes tool call ids unique in a conversation. Some servers number them from the start in each response.
 
     Args:
-        messages: the conversation until now.
+        messages: the conversation so far.
     """
 
     def __init__(self, messages: Iterable[Message]) -> None:
         self._used = {part.id for one in messages if one.role == "assistant" for part in one.tool_calls}
 
     def unique(self, given: str | None) -> str:
-        """The id, or a new one if it is missing, too long or used."""
-        usable = bool(given) and given is not None and len(given) <= _LONGEST_ID and given.isprintable()
+        """Return the id, or a new one if it is missing, too long, not printable or already used."""
+        usable = bool(given) and given is not None and len(given) <= _MAX_ID_LENGTH and given.isprintable()
         found = given if usable and given is not None and given not in self._used else f"call_{token_hex(12)}"
         self._used.add(found)
         return found
 
 
 def tool_call(id_: str, name: str, arguments: str, *, is_cut: bool = False) -> ToolCallPart:
-    """A call, whose arguments may be something else than a JSON object.
+    """Return a tool call. If the arguments are not a JSON object, the call has a ``problem``.
 
     Args:
-        id_: unique in the conversation.
-        name: the tool.
-        arguments: the JSON text that the model wrote; nothing stands for no arguments.
-        is_cut: whether the answer ended before the model was done, so that nothing may stand for anything.
+        id_: the id, unique in the conversation.
+        name: the name of the tool.
+        arguments: the JSON text from the model. Blank text means no arguments, unless the response was truncated.
+        is_cut: whether the response was truncated.
 
     Raises:
-        Malformed: it names no tool.
+        Malformed: if the name is missing or too long.
     """
-    if not name or len(name) > _LONGEST_NAME:
-        raise Malformed("a tool call names no tool")
+    if not name or len(name) > _MAX_NAME_LENGTH:
+        raise Malformed("missing or invalid tool name in a tool call")
     name = whole_characters(name)
     if not arguments.strip() and not is_cut:
         return ToolCallPart(id=id_, name=name)
     try:
         return ToolCallPart(id=id_, name=name, arguments=parse_object(arguments))
     except ValidationError:
-        problem = "they hold a value that JSON does not have"
+        problem = "contains a value that JSON does not support"
     except ValueError as error:
         problem = str(error)
-    cut = "the answer was cut off at its limit of length; " if is_cut else ""
-    return ToolCallPart(id=id_, name=name, problem=f"{cut}the arguments are no JSON object: {problem}")
+    cut = "the response was cut off at the length limit; " if is_cut else ""
+    return ToolCallPart(id=id_, name=name, problem=f"{cut}invalid arguments: {problem}")
 
 
 def as_text(value: object) -> str:
-    """What a field of text holds: nothing, if the server put something else there."""
+    """Return the value if it is a string, else an empty string."""
     return value if isinstance(value, str) else ""
 
 
 def usage_of(*, read: object, cached: object, stored: object, written: object, thought: object) -> Usage:
-    """What a call used, from numbers that a server told. What is no count is 0.
+    """Return the usage of a call from the numbers of the server. Invalid counts are 0.
 
     Args:
-        read: all tokens that were read, from a cache or not.
-        cached: those that came from a cache.
-        stored: those that were put into one.
-        written: all that were written.
-        thought: those of them that were thoughts.
+        read: all input tokens.
+        cached: the input tokens read from a cache.
+        stored: the input tokens written to a cache.
+        written: all output tokens.
+        thought: the output tokens used for reasoning.
     """
     total = _count(read)
     from_cache = min(_count(cached), total)
@@ -123,25 +123,25 @@ def usage_of(*, read: object, cached: object, stored: object, written: object, t
 
 
 def event_data(event: ServerSentEvent) -> dict[str, Any]:
-    """The object that an event carries.
+    """Return the JSON object in an event.
 
     Raises:
-        ErrorInside: the event is of the type ``error``.
-        Malformed: it carries none.
+        ErrorInside: if the type of the event is ``error``.
+        Malformed: if the data is not a JSON object.
     """
     try:
         data = parse_json(event.data)
     except ValueError as error:
-        raise Malformed(f"an event is no JSON: {error}") from None
+        raise Malformed(f"invalid JSON in an event: {error}") from None
     if not isinstance(data, dict):
-        raise Malformed("an event is no JSON object")
+        raise Malformed("expected a JSON object in an event")
     if event.event == "error":
         raise ErrorInside(data.get("error") or data)
     return data
 
 
 def offered(request: ModelRequest) -> frozenset[str]:
-    """The names of the tools that the model may call."""
+    """Return the names of the tools that the model may call."""
     return frozenset() if request.tool_choice == "none" else frozenset(one.name for one in request.tools)
 
 

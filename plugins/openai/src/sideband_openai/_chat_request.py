@@ -1,4 +1,4 @@
-"""A request of Chat Completions."""
+"""Conversion of a model request to Chat Completions."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from ._messages import arguments_text, call_id, data_url, is_strict, sendable
 
 
 def chat_body(request: ModelRequest, *, official: bool) -> dict[str, Any]:
-    """The body.
+    """Return the request body.
 
     Args:
-        request: what is asked.
-        official: whether it goes to OpenAI's own service or to Azure, which refuse fields they do not know.
+        request: the model request.
+        official: whether the service is OpenAI's own or Azure, which reject unknown fields.
     """
     body: dict[str, Any] = {
         "model": request.model,
@@ -80,8 +80,8 @@ def _system(request: ModelRequest) -> Iterator[dict[str, Any]]:
 
 
 def _messages(messages: list[Message], *, thoughts: bool) -> Iterator[dict[str, Any]]:
-    # Models that think want their thoughts back as long as they go on calling tools, and not later.
-    told = max((place for place, one in enumerate(messages) if isinstance(one, UserMessage)), default=-1)
+    # Reasoning is sent back within a series of tool calls only, not after the next user message.
+    last_user = max((place for place, one in enumerate(messages) if isinstance(one, UserMessage)), default=-1)
     images: list[dict[str, Any]] = []
     for place, one in enumerate(messages):
         if images and not isinstance(one, ToolResultMessage):
@@ -90,7 +90,7 @@ def _messages(messages: list[Message], *, thoughts: bool) -> Iterator[dict[str, 
         if isinstance(one, UserMessage):
             yield {"role": "user", "content": _content(one.content)}
         elif isinstance(one, AssistantMessage):
-            yield _assistant(one, thoughts=thoughts and place > told)
+            yield _assistant(one, thoughts=thoughts and place > last_user)
         else:
             yield {"role": "tool", "tool_call_id": call_id(one.call), "content": one.text}
             images += _images_of(one)
@@ -114,18 +114,18 @@ def _image(part: ImagePart) -> dict[str, Any]:
 
 
 def _images_of(result: ToolResultMessage) -> list[dict[str, Any]]:
-    """Images of a result. They may not stand in it, so they follow all results as a message of their own."""
+    """Return the images of a result. Results can't contain images, so they follow in a user message."""
     images = [_image(one) for one in result.content if isinstance(one, ImagePart)]
     return [_text(f"The images that {result.tool} returned ({call_id(result.call)}):"), *images] if images else []
 
 
 def _assistant(message: AssistantMessage, *, thoughts: bool) -> dict[str, Any]:
-    said: dict[str, Any] = {"role": "assistant", "content": message.text or None}
+    data: dict[str, Any] = {"role": "assistant", "content": message.text or None}
     thought = "".join(part.text for part in message.content if isinstance(part, ThinkingPart))
     if thoughts and thought:
-        said["reasoning_content"] = thought
+        data["reasoning_content"] = thought
     if message.tool_calls:
-        said["tool_calls"] = [
+        data["tool_calls"] = [
             {
                 "id": call_id(part.id),
                 "type": "function",
@@ -133,4 +133,4 @@ def _assistant(message: AssistantMessage, *, thoughts: bool) -> dict[str, Any]:
             }
             for part in message.tool_calls
         ]
-    return said
+    return data

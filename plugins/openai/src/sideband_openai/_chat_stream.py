@@ -1,8 +1,8 @@
-"""Reads the stream of Chat Completions.
+"""Reader of a Chat Completions stream.
 
-An answer is whole once a choice has told its ``finish_reason``: all of its content came before. Most servers then send
-the usage and ``[DONE]``; not all do, so a stream that ends properly after the reason is taken as well. Whether it ended
-properly is for HTTP to say: a body that is shorter than announced, or whose last chunk is missing, is an error.
+A response is complete once a choice has a ``finish_reason``. Most servers then send the usage and ``[DONE]``, but some
+do not, so the end of the body is accepted too. HTTP detects a truncated body: it is an error if the body is shorter than
+its Content-Length or the last chunk is missing.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from sideband.messages import AssistantMessage, StopReason, TextPart, ThinkingPa
 from sideband.providers import ModelRequest, StreamEvent, TextDelta, ThinkingDelta, ToolCallDelta
 from sideband_model_client import ServerSentEvent, TextPieces, compact, whole_characters
 
-from ._answer import CallIds, ErrorInside, Malformed, Room, as_text, event_data, offered, tool_call, usage_of
+from ._answer import CallIds, CharacterLimit, ErrorInside, Malformed, as_text, event_data, offered, tool_call, usage_of
 from ._tool_text import find_calls
 
-_MOST_CALLS = 256
+_MAX_CALLS = 256
 _STOPS: dict[str, StopReason] = {
     "stop": "end",
     "tool_calls": "tool_calls",
@@ -28,13 +28,13 @@ _STOPS: dict[str, StopReason] = {
     "content_filter": "refusal",
     "refusal": "refusal",
 }
-# Neither is an answer: the server gave up on it.
+# Reasons with which a server aborts a response.
 _FAILURES = frozenset({"error", "abort", "aborted", "cancelled"})
 
 
 @define(eq=False)
 class _PartialCall:
-    """A tool call, as far as it has come."""
+    """A tool call, possibly still incomplete."""
 
     arguments: TextPieces
     id: str = ""
@@ -43,17 +43,17 @@ class _PartialCall:
 
 @define
 class ChatReader:
-    """Reads one answer.
+    """Reads one response.
 
     Args:
-        request: what was asked.
-        read_text: whether to look for tool calls in the text, as small models write them.
+        request: the model request.
+        read_text: whether to look for tool calls in the text, where small models write them.
     """
 
     request: ModelRequest
     read_text: bool = True
     is_done: bool = field(default=False, init=False)
-    _room: Room = field(factory=Room, init=False)
+    _limit: CharacterLimit = field(factory=CharacterLimit, init=False)
     _text: TextPieces = field(init=False)
     _thought: TextPieces = field(init=False)
     _calls: list[_PartialCall] = field(factory=list, init=False)
@@ -63,14 +63,14 @@ class ChatReader:
     _usage: Usage = field(factory=Usage, init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._text, self._thought = TextPieces(self._room.take), TextPieces(self._room.take)
+        self._text, self._thought = TextPieces(self._limit.count), TextPieces(self._limit.count)
 
     def feed(self, event: ServerSentEvent) -> Iterator[StreamEvent]:
-        """What an event adds to the answer.
+        """Yield the parts that an event adds to the response.
 
         Raises:
-            ErrorInside: it tells an error.
-            Malformed: it is not what the protocol says.
+            ErrorInside: if the event reports an error.
+            Malformed: if the event violates the protocol.
         """
         if event.data.strip() == "[DONE]":
             self.is_done = True
@@ -78,7 +78,7 @@ class ChatReader:
         yield from self.feed_data(event_data(event))
 
     def feed_data(self, data: dict[str, Any]) -> Iterator[StreamEvent]:
-        """What a chunk, or a whole answer, adds. Raises what ``feed`` raises."""
+        """Yield the parts of a chunk or of a response that was not streamed. Raises the same errors as ``feed``."""
         if data.get("error"):
             raise ErrorInside(data["error"])
         if data.get("object") == "error":
@@ -86,22 +86,22 @@ class ChatReader:
         self._read_usage(data)
         choices = data.get("choices") or ()
         if not isinstance(choices, list | tuple):
-            raise Malformed("`choices` is no list")
+            raise Malformed("expected a list in `choices`")
         for choice in choices:
-            # Only one answer is asked for; a second one would mix with it.
+            # Only one choice was requested; the text of a second one would be mixed into it.
             if isinstance(choice, dict) and choice.get("index") in (None, 0):
                 yield from self._read_choice(choice)
 
     def message(self) -> AssistantMessage:
-        """The whole answer.
+        """Return the complete response.
 
         Raises:
-            Malformed: it has not come to its end, or says nothing that it should.
+            Malformed: if the response is incomplete, or announced tool calls are missing.
         """
         if not self._reason:
-            raise Malformed("the stream ended before the answer did")
+            raise Malformed("the stream ended before the response was complete")
         if self._reason in _FAILURES:
-            raise Malformed(f"the server gave the answer up ({self._reason})")
+            raise Malformed(f"the server aborted the response ({self._reason})")
         stop = "refusal" if self._refused else _STOPS.get(self._reason, "end")
         text = self._text.text
         ids = CallIds(self.request.messages)
@@ -114,7 +114,7 @@ class ChatReader:
         if stop in {"end", "tool_calls"}:
             stop = "tool_calls" if calls else "end"
         if self._reason in {"tool_calls", "function_call"} and not calls and not text:
-            raise Malformed("the answer announces tool calls and has none")
+            raise Malformed(f"the response ended with `{self._reason}` but contains no tool calls")
         thought = self._thought.text
         parts = [
             *([ThinkingPart(text=thought)] if thought else []),
@@ -128,16 +128,16 @@ class ChatReader:
             raise ErrorInside(choice["error"])
         delta = choice.get("delta") or choice.get("message") or {}
         if not isinstance(delta, dict):
-            raise Malformed("a delta is no object")
+            raise Malformed("expected an object in `delta`")
         if thought := as_text(delta.get("reasoning_content")) or as_text(delta.get("reasoning")):
-            yield from self._think(thought)
+            yield from self._add_thinking(thought)
         yield from self._read_content(delta.get("content"))
         if refusal := as_text(delta.get("refusal")):
             self._refused = True
-            yield from self._say(refusal)
+            yield from self._add_text(refusal)
         calls = delta.get("tool_calls") or ()
         if not isinstance(calls, list | tuple):
-            raise Malformed("`tool_calls` is no list")
+            raise Malformed("expected a list in `tool_calls`")
         for place, call in enumerate(calls):
             yield self._read_call(call, place)
         reason = choice.get("finish_reason")
@@ -146,53 +146,53 @@ class ChatReader:
 
     def _read_content(self, content: Any) -> Iterator[StreamEvent]:
         if isinstance(content, str):
-            yield from self._say(content)
+            yield from self._add_text(content)
         elif isinstance(content, list):
             for part in content:
                 yield from self._read_part(part if isinstance(part, dict) else {})
         elif content is not None:
-            raise Malformed("`content` is neither text nor a list of parts")
+            raise Malformed("expected a string or a list in `content`")
 
     def _read_part(self, part: dict[str, Any]) -> Iterator[StreamEvent]:
-        """A part of a content that is a list, as some services send it."""
+        """Yield a part of a content list, which some services send."""
         if part.get("type") == "thinking":
             inner = part.get("thinking")
             if isinstance(inner, list):
                 inner = "".join(as_text(one.get("text")) for one in inner if isinstance(one, dict))
-            yield from self._think(as_text(inner))
+            yield from self._add_thinking(as_text(inner))
         else:
-            yield from self._say(as_text(part.get("text")))
+            yield from self._add_text(as_text(part.get("text")))
 
-    def _say(self, piece: str) -> Iterator[StreamEvent]:
+    def _add_text(self, piece: str) -> Iterator[StreamEvent]:
         if whole := self._text.add(piece):
             yield TextDelta(text=whole)
 
-    def _think(self, piece: str) -> Iterator[StreamEvent]:
+    def _add_thinking(self, piece: str) -> Iterator[StreamEvent]:
         if whole := self._thought.add(piece):
             yield ThinkingDelta(text=whole)
 
     def _read_call(self, data: Any, place: int) -> ToolCallDelta:
         if not isinstance(data, dict):
-            raise Malformed("a tool call is no object")
+            raise Malformed("expected an object for a tool call")
         function = data.get("function") or {}
         if not isinstance(function, dict):
-            raise Malformed("the function of a tool call is no object")
+            raise Malformed("expected an object in `function`")
         id_, name = as_text(data.get("id")), whole_characters(as_text(function.get("name")))
         arguments = function.get("arguments")
         piece = compact(arguments) if isinstance(arguments, dict | list) else as_text(arguments)
         index = data.get("index")
         call = self._slot(index if isinstance(index, int) else place, id_, name, piece)
-        told = name if not call.name else ""
+        new_name = name if not call.name else ""
         call.id, call.name = call.id or id_, call.name or name
-        return ToolCallDelta(index=self._calls.index(call), name=told, arguments=call.arguments.add(piece))
+        return ToolCallDelta(index=self._calls.index(call), name=new_name, arguments=call.arguments.add(piece))
 
     def _slot(self, index: int, id_: str, name: str, piece: str) -> _PartialCall:
-        """The call that a piece belongs to. Some servers number all their calls 0, or not at all."""
+        """Return the call that a piece belongs to. Some servers give all calls the index 0, or no index."""
         call = self._slots.get(index)
         if call is None or _is_another(call, id_, name, piece):
-            if len(self._calls) >= _MOST_CALLS:
-                raise Malformed(f"the answer has more than {_MOST_CALLS} tool calls")
-            call = _PartialCall(TextPieces(self._room.take))
+            if len(self._calls) >= _MAX_CALLS:
+                raise Malformed(f"the response has more than {_MAX_CALLS} tool calls")
+            call = _PartialCall(TextPieces(self._limit.count))
             self._calls.append(call)
             self._slots[index] = call
         return call

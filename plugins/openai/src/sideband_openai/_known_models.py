@@ -1,4 +1,4 @@
-"""What is known of OpenAI's own models: see the data beside it, which says how old it is."""
+"""Properties of OpenAI's own models, from ``_models.json``, which states its date."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class KnownModel(BaseModel):
     """A model.
 
     Attributes:
-        info: what everybody may know.
-        least_thinking: what it is asked for if it shall not think: some can't be kept from it.
+        info: the public properties.
+        least_thinking: the lowest reasoning effort; in some models, reasoning can't be disabled.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -29,7 +29,7 @@ class KnownModel(BaseModel):
 
 
 def known(model: str) -> KnownModel | None:
-    """The model of that name, or the one of which it is a dated version; ``None`` if nothing is known of it."""
+    """Return the model of that name, ignoring a date suffix, or ``None`` if it is unknown."""
     models = _models()
     return models.get(model) or models.get(_DATED.sub("", model))
 

@@ -1,4 +1,4 @@
-"""Servers of models that may run on this machine, at the ports at which they listen unless told otherwise."""
+"""Model servers that may run on this machine, on their default ports."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CONNECT_SECONDS = 0.5
 
 
 def guessed_providers() -> Iterator[OpenAIProvider]:
-    """A provider for each of them. Nothing is asked before one is listed or named."""
+    """Yield a provider for each of them. A server is contacted only when its models are listed or used."""
     for name, port in _PORTS.items():
         service = OpenAIService(base_url=f"http://127.0.0.1:{port}/v1", connect_timeout=_CONNECT_SECONDS)
         yield OpenAIProvider(f"openai-{name}", service, is_guessed=True)

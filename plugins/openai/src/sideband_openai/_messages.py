@@ -1,4 +1,4 @@
-"""What both protocols need of a conversation."""
+"""Conversion of messages that both protocols share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
 
 
 def sendable(request: ModelRequest) -> list[Message]:
-    """The messages that are sent: all but failed answers, and answers in which nothing was said."""
+    """Return the messages to send, without failed and empty responses."""
     return [one for one in request.messages if not (isinstance(one, AssistantMessage) and _is_empty(one))]
 
 
@@ -24,22 +24,22 @@ def _is_empty(message: AssistantMessage) -> bool:
 
 
 def call_id(given: str) -> str:
-    """An id of a tool call as services take it: other providers' may be longer, or have other characters."""
+    """Return a tool call id that services accept. Ids from other providers may be longer or have other characters."""
     return given if _ID.fullmatch(given) else f"call_{sha256(given.encode()).hexdigest()[:32]}"
 
 
 def arguments_text(arguments: Mapping[str, Any]) -> str:
-    """Arguments as the JSON text that both protocols want."""
+    """Return arguments as JSON text, which both protocols expect."""
     return compact(arguments)
 
 
 def data_url(part: ImagePart) -> str:
-    """An image as an address that holds it."""
+    """Return an image as a data URL."""
     return f"data:{part.media_type};base64,{part.data}"
 
 
 def is_strict(schema: object) -> bool:
-    """Whether a schema can be enforced by the service: all objects in it are closed, and need all their properties."""
+    """Return whether a service can enforce a schema: every object is closed and requires all of its properties."""
     if isinstance(schema, list):
         return all(is_strict(one) for one in schema)
     if not isinstance(schema, dict):

@@ -1,4 +1,4 @@
-"""What servers tell about their models: each of them other things, under other names."""
+"""Parser for model lists, whose fields differ from server to server."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from sideband.providers import ModelInfo, Prices
 
 from ._known_models import known
 
-_MOST = 10_000
-_LONGEST_NAME = 256
+_MAX_MODELS = 10_000
+_MAX_NAME_LENGTH = 256
 _WINDOWS = ("context_length", "context_window", "max_model_len", "max_context_length")
-# OpenAI lists everything that runs there. These do not answer in text.
+# OpenAI lists models of every kind. These do not generate text.
 _OTHERS = (
     *("audio", "babbage", "dall-e", "davinci", "embedding", "image"),
     *("moderation", "realtime", "sora", "transcribe", "tts", "whisper"),
@@ -22,12 +22,12 @@ _FREE = Prices(input=0, output=0)
 
 
 def listed_models(data: Any, *, official: bool, free: bool) -> tuple[ModelInfo, ...]:
-    """The models of a list, sorted by name.
+    """Return the models in a list, sorted by name.
 
     Args:
-        data: what the server answered.
-        official: whether it is OpenAI's own service, of whose models more is known.
-        free: whether it is known to run on this machine, and not to be a gateway to a service that costs something.
+        data: the decoded response.
+        official: whether the service is OpenAI's own, whose models are in the data file.
+        free: whether the models run on this machine and cost nothing.
     """
     items = data.get("data") if isinstance(data, dict) else data
     found = {one.id: one for one in _infos(items if isinstance(items, list) else (), official=official, free=free)}
@@ -37,7 +37,7 @@ def listed_models(data: Any, *, official: bool, free: bool) -> tuple[ModelInfo, 
 def _infos(items: Iterable[Any], *, official: bool, free: bool) -> Iterator[ModelInfo]:
     for count, item in enumerate(items):
         name = item.get("id") if isinstance(item, dict) else None
-        if count >= _MOST or not isinstance(name, str) or not _is_name(name):
+        if count >= _MAX_MODELS or not isinstance(name, str) or not _is_name(name):
             continue
         if not official:
             yield _info(name, item, free=free)
@@ -48,21 +48,21 @@ def _infos(items: Iterable[Any], *, official: bool, free: bool) -> Iterator[Mode
 
 
 def _is_name(name: str) -> bool:
-    return 0 < len(name) <= _LONGEST_NAME and name.isprintable() and " " not in name
+    return 0 < len(name) <= _MAX_NAME_LENGTH and name.isprintable() and " " not in name
 
 
 def _info(name: str, item: dict[str, Any], *, free: bool) -> ModelInfo:
-    """What the server tells. What it does not tell stays unset, which is something else than no."""
-    told: dict[str, Any] = {
+    """Return the properties that the server reports. Others are left unset, which differs from false."""
+    fields: dict[str, Any] = {
         "context_window": next((size for field in _WINDOWS if (size := _size(item.get(field)))), None),
         "max_output": _size(_inner(item, "top_provider").get("max_completion_tokens")),
         "prices": _FREE if free else _prices(_inner(item, "pricing")),
     }
     if isinstance(kinds := _inner(item, "architecture").get("input_modalities"), list):
-        told["images"] = "image" in kinds
+        fields["images"] = "image" in kinds
     if isinstance(parameters := item.get("supported_parameters"), list):
-        told |= {"thinking": "reasoning" in parameters, "tools": "tools" in parameters}
-    return ModelInfo(id=name, **{field: value for field, value in told.items() if value is not None})
+        fields |= {"thinking": "reasoning" in parameters, "tools": "tools" in parameters}
+    return ModelInfo(id=name, **{field: value for field, value in fields.items() if value is not None})
 
 
 def _inner(item: dict[str, Any], name: str) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def _size(value: Any) -> int | None:
 
 
 def _prices(pricing: dict[str, Any]) -> Prices | None:
-    """Prices as OpenRouter tells them: texts, in dollars for one token."""
+    """Return prices from OpenRouter's format: strings, in dollars per token."""
     read, written = _dollars(pricing.get("prompt")), _dollars(pricing.get("completion"))
     if read is None or written is None:
         return None
@@ -88,7 +88,7 @@ def _prices(pricing: dict[str, Any]) -> Prices | None:
 
 
 def _dollars(value: Any) -> float | None:
-    """Dollars for a million tokens; ``None`` if it is no price."""
+    """Return dollars per million tokens, or ``None`` if the value is not a valid price."""
     try:
         price = float(value) * 1_000_000
     except (TypeError, ValueError, OverflowError):

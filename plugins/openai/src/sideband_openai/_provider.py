@@ -1,4 +1,4 @@
-"""One service as a provider of models."""
+"""The provider for one service."""
 
 from __future__ import annotations
 
@@ -36,37 +36,37 @@ from ._responses_request import responses_body
 from ._responses_stream import ResponsesReader
 from ._service import is_official, model_service
 
-_LONGEST_ERROR = 64 << 10
-_LONGEST_ANSWER = 16 << 20
-# A few characters of text come in an event of some hundred bytes.
-_LARGEST_STREAM = 256 << 20
+_MAX_ERROR_CHARACTERS = 64 << 10
+_MAX_JSON_BYTES = 16 << 20
+# An event of a few hundred bytes carries only a few characters of text.
+_MAX_STREAM_BYTES = 256 << 20
 _LISTING_SECONDS = 30.0
 
 
-class _AnswerReader(Protocol):
-    """Reads one answer in one of the protocols."""
+class _ResponseReader(Protocol):
+    """Reads one response in one of the protocols."""
 
     is_done: bool
 
     def feed(self, event: ServerSentEvent) -> Iterator[StreamEvent]:
-        """What an event adds to the answer."""
+        """Yield the parts that an event adds to the response."""
 
     def feed_data(self, data: dict[str, Any]) -> Iterable[StreamEvent]:
-        """What an answer that was sent as a whole adds."""
+        """Yield the parts of a response that was not streamed."""
 
     def message(self) -> AssistantMessage:
-        """The whole answer."""
+        """Return the complete response."""
 
 
 @define
 class OpenAIProvider:
-    """A service.
+    """The provider for one service.
 
     Attributes:
-        name: the provider's name.
-        service: how it is reached.
-        environment: whether the usual variables are meant for it.
-        is_guessed: whether nobody configured it: a server that may run on this machine. It never gets a key.
+        name: the name of the provider.
+        service: the configuration of the service.
+        environment: whether to read the environment variables ``OPENAI_API_KEY`` and ``OPENAI_BASE_URL``.
+        is_guessed: whether the service is not configured, but may run on this machine. It never receives a key.
     """
 
     name: str
@@ -75,10 +75,10 @@ class OpenAIProvider:
     is_guessed: bool = False
 
     async def models(self, ctx: PluginContext) -> Sequence[ModelInfo]:
-        """The models that the server lists. A server that is only guessed may be absent, and then has none."""
+        """Return the models that the server lists. A guessed server may be absent; its list is then empty."""
         access = await self._access(ctx)
         if self.service.api_version is not None:
-            return ()  # Azure does not tell a key which deployments there are
+            return ()  # an Azure key has no permission to list deployments
         try:
             return await self._listed(access, ctx.state)
         except ProviderError:
@@ -87,13 +87,13 @@ class OpenAIProvider:
             raise
 
     async def stream(self, request: ModelRequest, ctx: PluginContext) -> AsyncGenerator[StreamEvent, None]:
-        """Ask a model. See ``Provider.stream``."""
+        """Stream a response. See ``Provider.stream``."""
         access = await self._access(ctx)
         path, body, reader = self._prepared(request, access)
         connections: ServiceConnections = ctx.state
         async with connections.exchange(self._call(access, path, body)) as reply:
             await reply.check()
-            with _translated(reply):
+            with _converted_errors(reply):
                 async with aclosing(_parts(reply, reader)) as parts:
                     async for part in parts:
                         yield part
@@ -112,12 +112,12 @@ class OpenAIProvider:
             keyless=self.is_guessed,
         )
 
-    def _prepared(self, request: ModelRequest, access: ServiceAccess) -> tuple[str, dict[str, Any], _AnswerReader]:
+    def _prepared(self, request: ModelRequest, access: ServiceAccess) -> tuple[str, dict[str, Any], _ResponseReader]:
         official = is_official(access.address) or self.service.api_version is not None
         if self._speaks_responses(request, access):
             if request.stop:
                 hint = 'use Chat Completions: `api = "chat"`'
-                raise ProviderError(self.name, "Responses has no `stop` texts", hint=hint, retryable=False)
+                raise ProviderError(self.name, "Responses does not support `stop`", hint=hint, retryable=False)
             body = responses_body(request, self.name, official=official, summaries=self.service.summaries)
             return "/responses", body, ResponsesReader(request, read_text=not official)
         body = chat_body(request, official=official)
@@ -125,7 +125,7 @@ class OpenAIProvider:
 
     def _speaks_responses(self, request: ModelRequest, access: ServiceAccess) -> bool:
         if self.service.api == "auto":
-            # Responses has no texts that end an answer.
+            # Responses does not support `stop`.
             return is_official(access.address) and not request.stop
         return self.service.api == "responses"
 
@@ -144,7 +144,7 @@ class OpenAIProvider:
             body,
             connect_timeout=self.service.connect_timeout,
             idle_timeout=self.service.idle_timeout,
-            largest=_LARGEST_STREAM,
+            largest=_MAX_STREAM_BYTES,
         )
 
     async def _listed(self, access: ServiceAccess, connections: ServiceConnections) -> Sequence[ModelInfo]:
@@ -156,18 +156,18 @@ class OpenAIProvider:
         )
         async with connections.exchange(request) as reply:
             await reply.check()
-            text = await reply.text(_LONGEST_ANSWER)
+            text = await reply.text(_MAX_JSON_BYTES)
         try:
             data = parse_json(text)
         except ValueError:
-            raise not_a_model(access, "something that is no JSON", text, reply.headers) from None
+            raise not_a_model(access, "invalid JSON", text, reply.headers) from None
         return listed_models(data, official=is_official(access.address), free=self.is_guessed)
 
 
-async def _parts(reply: ServiceReply, reader: _AnswerReader) -> AsyncGenerator[StreamEvent, None]:
+async def _parts(reply: ServiceReply, reader: _ResponseReader) -> AsyncGenerator[StreamEvent, None]:
     if reply.kind == "application/json":
-        # Some servers do not stream everything, and tell errors in this way.
-        for part in reader.feed_data(_whole(await reply.text(_LONGEST_ANSWER), reply)):
+        # Some servers do not stream every response, or send errors in this form.
+        for part in reader.feed_data(_parsed(await reply.text(_MAX_JSON_BYTES), reply)):
             yield part
         return
     async with aclosing(read_events(reply.chunks)) as events:
@@ -178,23 +178,23 @@ async def _parts(reply: ServiceReply, reader: _AnswerReader) -> AsyncGenerator[S
                 if reader.is_done:
                     return
         except EventStreamCut:
-            # Some servers leave out the last line end. Whether the answer is whole is for the reader to say.
+            # Some servers omit the last newline. The reader decides whether the response is complete.
             return
 
 
-def _whole(text: str, reply: ServiceReply) -> dict[str, Any]:
+def _parsed(text: str, reply: ServiceReply) -> dict[str, Any]:
     try:
         data = parse_json(text)
     except ValueError as error:
-        raise Malformed(f"the answer is no JSON: {error}") from None
+        raise Malformed(f"invalid JSON in the response: {error}") from None
     if not isinstance(data, dict):
-        raise not_a_model(reply.access, "something else", text[:_LONGEST_ERROR], reply.headers)
+        raise not_a_model(reply.access, "unexpected JSON", text[:_MAX_ERROR_CHARACTERS], reply.headers)
     return data
 
 
 @contextmanager
-def _translated(reply: ServiceReply) -> Iterator[None]:
-    """Turn what the readers raise into the errors of providers."""
+def _converted_errors(reply: ServiceReply) -> Iterator[None]:
+    """Convert exceptions of the readers to provider errors."""
     try:
         yield
     except ErrorInside as error:

@@ -1,4 +1,4 @@
-"""A request of Responses. Nothing is kept at the service: the whole conversation is sent each time."""
+"""Conversion of a model request to Responses. The service stores nothing: each request has the whole conversation."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _ENCRYPTED = "reasoning.encrypted_content"
 
 
 def responses_body(request: ModelRequest, provider: str, *, official: bool, summaries: str | None) -> dict[str, Any]:
-    """The body.
+    """Return the request body.
 
     Args:
-        request: what is asked. Its ``stop`` can't be sent.
-        provider: the provider's name: thoughts are sent back only to the model that had them.
-        official: whether it goes to OpenAI's own service or to Azure.
-        summaries: how thoughts shall be summed up; ``None``: not at all.
+        request: the model request. Its ``stop`` is not supported.
+        provider: the name of the provider. Reasoning is sent back only to the model it came from.
+        official: whether the service is OpenAI's own or Azure.
+        summaries: the kind of reasoning summaries to request, or ``None``.
     """
     model = f"{provider}:{request.model}"
     body: dict[str, Any] = {
@@ -60,7 +60,7 @@ def _tool_choice(choice: str) -> str | dict[str, Any]:
 
 
 def _reasoning(request: ModelRequest, summaries: str | None, *, official: bool) -> dict[str, Any]:
-    """How to think. Models that do not think refuse all of it, so unknown ones are asked only if somebody wants it."""
+    """Return the reasoning fields. Models without reasoning reject them; unknown models get them only on request."""
     model = known(request.model) if official else None
     thinks = request.thinking is not None if model is None else model.info.thinking
     if not thinks:
@@ -69,29 +69,29 @@ def _reasoning(request: ModelRequest, summaries: str | None, *, official: bool) 
     if effort == "off":
         effort = "none" if model is None else model.least_thinking
     reasoning = {"effort": effort, "summary": summaries}
-    told = {name: value for name, value in reasoning.items() if value is not None}
-    return {"include": [_ENCRYPTED], **({"reasoning": told} if told else {})}
+    fields = {name: value for name, value in reasoning.items() if value is not None}
+    return {"include": [_ENCRYPTED], **({"reasoning": fields} if fields else {})}
 
 
 def _items(message: Message, model: str) -> Iterator[dict[str, Any]]:
     if isinstance(message, UserMessage):
         yield {"type": "message", "role": "user", "content": _content(message.content)}
     elif isinstance(message, AssistantMessage):
-        yield from _said(message, with_thoughts=message.model in {"", model})
+        yield from _assistant_items(message, with_thoughts=message.model in {"", model})
     else:
         plain = all(isinstance(one, TextPart) for one in message.content)
         output = message.text if plain else _content(message.content)
         yield {"type": "function_call_output", "call_id": call_id(message.call), "output": output}
 
 
-def _said(message: AssistantMessage, *, with_thoughts: bool) -> Iterator[dict[str, Any]]:
+def _assistant_items(message: AssistantMessage, *, with_thoughts: bool) -> Iterator[dict[str, Any]]:
     thoughts: list[dict[str, Any]] = []
     for part in message.content:
         if isinstance(part, ThinkingPart):
             thought = _thought(part) if with_thoughts else None
             thoughts += [thought] if thought is not None else []
             continue
-        # The service refuses a thought that nothing follows.
+        # The service rejects a reasoning item that is not followed by another item.
         yield from thoughts
         thoughts = []
         if isinstance(part, ToolCallPart):
@@ -103,7 +103,7 @@ def _said(message: AssistantMessage, *, with_thoughts: bool) -> Iterator[dict[st
 
 
 def _thought(part: ThinkingPart) -> dict[str, Any] | None:
-    """A thought as it came. One that the service did not encrypt can't be given back, as it keeps nothing itself."""
+    """Return a reasoning item unchanged, or ``None`` if it is not encrypted: the service can't use it then."""
     try:
         item = parse_json(part.signature or "")
     except ValueError:

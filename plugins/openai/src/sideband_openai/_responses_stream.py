@@ -1,4 +1,4 @@
-"""Reads the stream of Responses. It ends with one event that holds the whole answer, and without it there is none."""
+"""Reader of a Responses stream. The last event holds the whole response; without it, the stream is incomplete."""
 
 from __future__ import annotations
 
@@ -10,41 +10,41 @@ from sideband.messages import AssistantMessage, StopReason, TextPart, ThinkingPa
 from sideband.providers import ModelRequest, StreamEvent, TextDelta, ThinkingDelta, ToolCallDelta
 from sideband_model_client import ServerSentEvent, TextPieces, compact, whole_characters
 
-from ._answer import CallIds, ErrorInside, Malformed, Room, as_text, event_data, offered, tool_call, usage_of
+from ._answer import CallIds, CharacterLimit, ErrorInside, Malformed, as_text, event_data, offered, tool_call, usage_of
 from ._tool_text import find_calls
 
-_MOST_ITEMS = 1_024
+_MAX_ITEMS = 1_024
 _ENDS = frozenset({"response.completed", "response.incomplete"})
-_THOUGHTS = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
-_SAID = frozenset({"response.output_text.delta", "response.refusal.delta"})
+_THINKING_EVENTS = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
+_TEXT_EVENTS = frozenset({"response.output_text.delta", "response.refusal.delta"})
 
 _Part = TextPart | ThinkingPart | ToolCallPart
 
 
 @define
 class ResponsesReader:
-    """Reads one answer.
+    """Reads one response.
 
     Args:
-        request: what was asked.
-        read_text: whether to look for tool calls in the text, as small models write them.
+        request: the model request.
+        read_text: whether to look for tool calls in the text, where small models write them.
     """
 
     request: ModelRequest
     read_text: bool = False
     is_done: bool = field(default=False, init=False)
-    _room: Room = field(factory=Room, init=False)
-    _shown: dict[str, TextPieces] = field(factory=dict, init=False)
+    _limit: CharacterLimit = field(factory=CharacterLimit, init=False)
+    _texts: dict[str, TextPieces] = field(factory=dict, init=False)
     _calls: dict[object, int] = field(factory=dict, init=False)
     _items: list[Any] = field(factory=list, init=False)
     _response: dict[str, Any] = field(factory=dict, init=False)
 
     def feed(self, event: ServerSentEvent) -> Iterator[StreamEvent]:
-        """What an event adds to the answer. Unknown ones add nothing.
+        """Yield the parts that an event adds to the response. Unknown events are ignored.
 
         Raises:
-            ErrorInside: it tells an error.
-            Malformed: it is not what the protocol says.
+            ErrorInside: if the event reports an error.
+            Malformed: if the event violates the protocol.
         """
         if event.data.strip() == "[DONE]":
             return
@@ -53,46 +53,46 @@ class ResponsesReader:
         if kind == "error":
             raise ErrorInside(data.get("error") or data)
         if kind == "response.failed" or kind in _ENDS:
-            self.feed_data(_object(data.get("response"), "the response"))
-        elif kind in _SAID or kind in _THOUGHTS:
-            yield from self._shown_part(kind, as_text(data.get("delta")))
+            self.feed_data(_object(data.get("response"), "`response`"))
+        elif kind in _TEXT_EVENTS or kind in _THINKING_EVENTS:
+            yield from self._add_text(kind, as_text(data.get("delta")))
         elif kind == "response.output_item.added":
-            yield from self._begun_call(data)
+            yield from self._begin_call(data)
         elif kind == "response.function_call_arguments.delta":
-            yield from self._more_of_call(data)
+            yield from self._extend_call(data)
         elif kind == "response.output_item.done":
-            self._finished_item(data.get("item"))
+            self._add_item(data.get("item"))
         elif not kind.startswith("response.") and data.get("error"):
             raise ErrorInside(data["error"])
 
     def feed_data(self, data: dict[str, Any]) -> tuple[StreamEvent, ...]:
-        """Take the whole answer. Raises what ``feed`` raises."""
+        """Store the whole response. Raises the same errors as ``feed``."""
         status = data.get("status")
         if data.get("error") or status == "failed":
-            raise ErrorInside(data.get("error") or "the service failed")
+            raise ErrorInside(data.get("error") or "the service reported status `failed`")
         if status not in ("completed", "incomplete"):
-            raise Malformed(f"the answer is not complete: {status!r}")
+            raise Malformed(f"unexpected status of the response: {status!r}")
         self._response = data
         self.is_done = True
         return ()
 
     def message(self) -> AssistantMessage:
-        """The whole answer.
+        """Return the complete response.
 
         Raises:
-            Malformed: it has not come to its end, or is not what the protocol says.
+            Malformed: if the response is incomplete or violates the protocol.
         """
         if not self.is_done:
-            raise Malformed("the stream ended before the answer did")
+            raise Malformed("the stream ended before the response was complete")
         output = self._response.get("output") or self._items
-        if not isinstance(output, list) or len(output) > _MOST_ITEMS:
-            raise Malformed("`output` is no list of items")
+        if not isinstance(output, list) or len(output) > _MAX_ITEMS:
+            raise Malformed(f"expected a list of at most {_MAX_ITEMS:,} items in `output`")
         ids = CallIds(self.request.messages)
         is_cut = self._response.get("status") == "incomplete"
         parts = [part for item in output for part in _parts(item, ids, is_cut=is_cut)]
         stop = self._stop(output)
         if self.read_text and stop == "end":
-            parts = self._with_calls_of_text(parts, ids)
+            parts = self._with_calls_in_text(parts, ids)
         if stop == "end" and any(isinstance(one, ToolCallPart) for one in parts):
             stop = "tool_calls"
         return AssistantMessage(content=tuple(parts), stop=stop, usage=self._usage())
@@ -107,7 +107,7 @@ class ResponsesReader:
         refused = any(isinstance(part, dict) and part.get("type") == "refusal" for part in parts)
         return "refusal" if refused else "end"
 
-    def _with_calls_of_text(self, parts: list[_Part], ids: CallIds) -> list[_Part]:
+    def _with_calls_in_text(self, parts: list[_Part], ids: CallIds) -> list[_Part]:
         if any(isinstance(one, ToolCallPart) for one in parts):
             return parts
         thoughts = [one for one in parts if isinstance(one, ThinkingPart)]
@@ -117,26 +117,26 @@ class ResponsesReader:
         calls = [ToolCallPart(id=ids.unique(None), name=one.name, arguments=one.arguments) for one in found]
         return [*thoughts, *([TextPart(text=text)] if text else []), *calls]
 
-    def _shown_part(self, kind: str, piece: str) -> Iterator[StreamEvent]:
-        whole = self._shown.setdefault(kind, TextPieces(self._room.take)).add(piece)
+    def _add_text(self, kind: str, piece: str) -> Iterator[StreamEvent]:
+        whole = self._texts.setdefault(kind, TextPieces(self._limit.count)).add(piece)
         if whole:
-            yield ThinkingDelta(text=whole) if kind in _THOUGHTS else TextDelta(text=whole)
+            yield ThinkingDelta(text=whole) if kind in _THINKING_EVENTS else TextDelta(text=whole)
 
-    def _begun_call(self, data: dict[str, Any]) -> Iterator[StreamEvent]:
+    def _begin_call(self, data: dict[str, Any]) -> Iterator[StreamEvent]:
         item = data.get("item")
-        if isinstance(item, dict) and item.get("type") == "function_call" and len(self._calls) < _MOST_ITEMS:
+        if isinstance(item, dict) and item.get("type") == "function_call" and len(self._calls) < _MAX_ITEMS:
             index = self._calls.setdefault(_place(data), len(self._calls))
             yield ToolCallDelta(index=index, name=whole_characters(as_text(item.get("name"))))
 
-    def _more_of_call(self, data: dict[str, Any]) -> Iterator[StreamEvent]:
+    def _extend_call(self, data: dict[str, Any]) -> Iterator[StreamEvent]:
         piece = as_text(data.get("delta"))
-        self._room.take(piece)
+        self._limit.count(piece)
         if (index := self._calls.get(_place(data))) is not None:
             yield ToolCallDelta(index=index, arguments=whole_characters(piece))
 
-    def _finished_item(self, item: Any) -> None:
-        if len(self._items) >= _MOST_ITEMS:
-            raise Malformed(f"the answer has more than {_MOST_ITEMS:,} items")
+    def _add_item(self, item: Any) -> None:
+        if len(self._items) >= _MAX_ITEMS:
+            raise Malformed(f"the response has more than {_MAX_ITEMS:,} items")
         self._items.append(item)
 
     def _usage(self) -> Usage:
@@ -152,8 +152,8 @@ class ResponsesReader:
 
 
 def _parts(item: Any, ids: CallIds, *, is_cut: bool) -> Iterator[_Part]:
-    """What an item of the output says. Items of other types are the service's own tools, which nobody asked for."""
-    item = _object(item, "an item of the output")
+    """Yield the parts of an output item. Other types of items belong to built-in tools, which are never requested."""
+    item = _object(item, "an item of `output`")
     if item.get("type") == "function_call":
         id_, name = as_text(item.get("call_id")), as_text(item.get("name"))
         unfinished = is_cut and item.get("status") != "completed"
@@ -168,7 +168,7 @@ def _parts(item: Any, ids: CallIds, *, is_cut: bool) -> Iterator[_Part]:
 
 
 def _thought(item: dict[str, Any]) -> ThinkingPart:
-    """A thought, with the item itself as its signature, so that it can be given back as it came."""
+    """Return the reasoning of an item. The signature is the item itself, so that it can be sent back unchanged."""
     pieces = [*_list(item.get("summary")), *_list(item.get("content"))]
     text = "\n\n".join(found for one in pieces if (found := as_text(_dict(one).get("text"))))
     encrypted = as_text(item.get("encrypted_content"))
@@ -187,7 +187,7 @@ def _place(data: dict[str, Any]) -> object:
 
 def _object(value: Any, what: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise Malformed(f"{what} is no object")
+        raise Malformed(f"expected an object for {what}")
     return value
 
 

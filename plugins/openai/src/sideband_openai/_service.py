@@ -1,4 +1,4 @@
-"""OpenAI's service, and those that speak like it, as the library for providers wants them described."""
+"""The descriptions of OpenAI's service and compatible ones for the model client."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _OPENAI = ModelService(
 
 
 def model_service(service: OpenAIService, *, environment: bool) -> ModelService:
-    """The service of a configuration.
+    """Return the service for a configuration.
 
     Args:
-        service: its configuration.
-        environment: whether the usual variables are meant for it.
+        service: the configuration.
+        environment: whether to read ``OPENAI_API_KEY`` and ``OPENAI_BASE_URL``.
     """
     form = _AZURE if service.api_version is not None else _BEARER
     if not environment:
@@ -32,5 +32,5 @@ def model_service(service: OpenAIService, *, environment: bool) -> ModelService:
 
 
 def is_official(address: ServiceAddress) -> bool:
-    """Whether it is OpenAI's own service."""
+    """Return whether the address is OpenAI's own service."""
     return address.origin == "https://api.openai.com"

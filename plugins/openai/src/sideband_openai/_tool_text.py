@@ -1,7 +1,7 @@
-"""Finds tool calls in text, as small models write them whatever they were told.
+"""Parser for tool calls that small models write as text.
 
-Three forms count: ``<tool_call>…</tool_call>``, a fenced block, and bare JSON that begins and ends a line. What stands
-there must be a call, or a list of nothing but calls, of tools that were offered. Anything else stays text.
+Three forms are recognised: ``<tool_call>…</tool_call>``, a fenced block, and bare JSON that begins and ends a line. The
+content must be a call, or a list of calls only, of tools in the request. Anything else remains text.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any, NoReturn
 from attrs import frozen
 from sideband_model_client import compact, parse_object
 
-_LONGEST = 256 * 1024
-_MOST_TRIES = 100
-_MOST_CALLS = 64
+_MAX_CHARACTERS = 256 * 1024
+_MAX_ATTEMPTS = 100
+_MAX_CALLS = 64
 
 _TAGGED = re.compile(r"<tool_call>\s*(?:```(?:json)?\s*)?(?=[\[{])")
 _FENCE = re.compile(r"^[ \t]*```[ \t]*(?:json|tool_call|tool_code|tool)?[ \t]*\n\s*(?=[\[{])", re.MULTILINE)
@@ -29,16 +29,16 @@ _BARE_END = re.compile(r"[ \t]*(?=\n|\Z)")
 _NAMES = ("name", "function", "tool")
 _ARGUMENTS = ("arguments", "parameters")
 _THOUGHT_END = "</think>"
-_BESIDES = frozenset({"id", "type", "index", "tool_call_id"})
+_OTHER_KEYS = frozenset({"id", "type", "index", "tool_call_id"})
 
 
 @frozen
 class FoundCall:
-    """A call that was found.
+    """A call found in text.
 
     Attributes:
-        name: the tool.
-        arguments: by name.
+        name: the name of the tool.
+        arguments: the arguments by name.
     """
 
     name: str
@@ -47,7 +47,7 @@ class FoundCall:
 
 @frozen
 class _CallSpan:
-    """Where calls stand in a text."""
+    """A range of the text and the calls in it."""
 
     start: int
     end: int
@@ -55,33 +55,33 @@ class _CallSpan:
 
 
 def find_calls(text: str, offered: Collection[str]) -> tuple[str, tuple[FoundCall, ...]]:
-    r"""The calls in a text, and the text without them.
+    r"""Return the text without the calls in it, and the calls.
 
     Args:
-        text: what a model said. Beyond 256 KiB it is not looked at.
-        offered: the names of the tools that it may call.
+        text: the text of the model. More than 256 Ki characters are not searched.
+        offered: the names of the tools that the model may call.
 
     Example:
         >>> find_calls('I look.\n{"name": "sky", "arguments": {"at": "noon"}}', {"sky"})
         ('I look.', (FoundCall(name='sky', arguments={'at': 'noon'}),))
     """
-    if not offered or len(text) > _LONGEST or "{" not in text:
+    if not offered or len(text) > _MAX_CHARACTERS or "{" not in text:
         return text, ()
     kept, calls, position = [], list[FoundCall](), 0
     for span in _spans(text, offered):
         kept.append(text[position : span.start])
         calls += span.calls
         position = span.end
-    if not calls or len(calls) > _MOST_CALLS:
+    if not calls or len(calls) > _MAX_CALLS:
         return text, ()
     kept.append(text[position:])
     return "\n".join(part.strip() for part in kept if part.strip()), tuple(calls)
 
 
 def _spans(text: str, offered: Collection[str]) -> Iterator[_CallSpan]:
-    # What was only considered is no call.
+    # Calls within the reasoning are ignored.
     position = text.rfind(_THOUGHT_END) + len(_THOUGHT_END) if _THOUGHT_END in text else 0
-    for _ in range(_MOST_TRIES):
+    for _ in range(_MAX_ATTEMPTS):
         begin, end = _next(text, position)
         if begin is None:
             return
@@ -92,7 +92,10 @@ def _spans(text: str, offered: Collection[str]) -> Iterator[_CallSpan]:
 
 
 def _next(text: str, position: int) -> tuple[re.Match[str] | None, re.Pattern[str]]:
-    """Where the next call may begin, and how it must end. Of several that begin together, the longest opening."""
+    """Return the next possible opening of a call and the pattern that must close it.
+
+    If several openings lead to the same JSON, return the longest.
+    """
     found = [
         (match, end)
         for begin, end in ((_TAGGED, _TAG_END), (_FENCE, _FENCE_END), (_BARE, _BARE_END))
@@ -102,7 +105,10 @@ def _next(text: str, position: int) -> tuple[re.Match[str] | None, re.Pattern[st
 
 
 def _span(text: str, begin: re.Match[str], end: re.Pattern[str], offered: Collection[str]) -> _CallSpan:
-    """What begins here: one value or several, up to their closing. Without calls, it ends where it could be read."""
+    """Return the span that begins here: one or more values up to the closing.
+
+    A span without calls ends where parsing stopped.
+    """
     calls, after = list[FoundCall](), begin.end()
     while True:
         try:
@@ -112,7 +118,7 @@ def _span(text: str, begin: re.Match[str], end: re.Pattern[str], offered: Collec
         found = _calls(value, offered, is_marked=end is _TAG_END)
         calls += found
         closing = end.match(text, after)
-        if not found or len(calls) > _MOST_CALLS:
+        if not found or len(calls) > _MAX_CALLS:
             return _CallSpan(begin.start(), after, ())
         if closing is not None:
             return _CallSpan(begin.start(), closing.end(), tuple(calls))
@@ -128,17 +134,20 @@ def _calls(value: Any, offered: Collection[str], *, is_marked: bool) -> tuple[Fo
 
 
 def _call(value: Any, offered: Collection[str], *, is_marked: bool) -> FoundCall | None:
-    """The call that an object describes. Where nothing else says so, it must have arguments, and nothing foreign."""
+    """Return the call that an object describes, or ``None``.
+
+    Unknown keys are not accepted, and arguments are required unless the object is in ``<tool_call>`` tags.
+    """
     if not isinstance(value, dict):
         return None
     if isinstance(value.get("function"), dict):
-        if not value.keys() <= _BESIDES | {"function"}:
+        if not value.keys() <= _OTHER_KEYS | {"function"}:
             return None
         value = value["function"]
     names = [value[key] for key in _NAMES if key in value]
     arguments = [value[key] for key in _ARGUMENTS if key in value]
-    foreign = value.keys() - _BESIDES - set(_NAMES) - set(_ARGUMENTS)
-    if foreign or len(names) != 1 or len(arguments) > 1 or not (arguments or is_marked):
+    unknown = value.keys() - _OTHER_KEYS - set(_NAMES) - set(_ARGUMENTS)
+    if unknown or len(names) != 1 or len(arguments) > 1 or not (arguments or is_marked):
         return None
     if not isinstance(names[0], str) or names[0] not in offered:
         return None
@@ -147,7 +156,7 @@ def _call(value: Any, offered: Collection[str], *, is_marked: bool) -> FoundCall
 
 
 def _arguments(value: Any) -> dict[str, Any] | None:
-    """Arguments: an object, or the text of one."""
+    """Return the arguments from an object or its JSON text, or ``None`` if they are invalid."""
     try:
         return parse_object(value if isinstance(value, str) else compact(value))
     except (ValueError, RecursionError):
@@ -155,7 +164,7 @@ def _arguments(value: Any) -> dict[str, Any] | None:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not valid JSON")
 
 
 _DECODER = JSONDecoder(parse_constant=_refuse_constant)

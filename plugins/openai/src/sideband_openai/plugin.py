@@ -1,4 +1,4 @@
-"""The provider `openai`: registration, configuration, and the connections of the host."""
+"""Plugin `openai`: registration, configuration and the connections of the host."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ __all__ = ["Config", "lifespan", "sideband_providers"]
 
 @asynccontextmanager
 async def lifespan(ctx: PluginContext) -> AsyncIterator[ServiceConnections]:
-    """Keep connections for as long as the host lives."""
+    """Hold the connections open for the lifetime of the host."""
     async with ServiceConnections(ctx.config.ca_file) as connections:
         yield connections
 
 
 def sideband_providers(config: Config) -> list[OpenAIProvider]:
-    """The service `openai` itself, those that are configured, and those that may run on this machine."""
+    """Return the providers of OpenAI, of the configured services and of servers that may run on this machine."""
     configured = {f"openai-{name}": service for name, service in config.services.items()}
     return [
         OpenAIProvider("openai", config, environment=True),
