@@ -1,4 +1,4 @@
-"""A host with this plugin and a provider that does what a test tells it to."""
+"""A host with this plugin and a scripted provider."""
 
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
@@ -17,11 +17,11 @@ from sideband.providers import Finished, ModelInfo, Prices, TextDelta
 
 @define
 class Fake:
-    """A provider: ``say`` is an async generator function, or a list of what to yield and raise."""
+    """A provider that yields, raises or calls the items of ``script``."""
 
     name: str = "fake"
     listed: object = field(factory=lambda: [ModelInfo(id="m"), ModelInfo(id="n")])
-    say: object = None
+    script: object = None
     asked: list = field(factory=list)
     questions: int = 0
     closed: int = 0
@@ -37,7 +37,9 @@ class Fake:
     async def stream(self, request, ctx):
         self.asked.append(request)
         try:
-            for one in self.say if self.say is not None else [TextDelta(text="hel"), TextDelta(text="lo"), answer()]:
+            for one in (
+                self.script if self.script is not None else [TextDelta(text="hel"), TextDelta(text="lo"), answer()]
+            ):
                 if isinstance(one, BaseException):
                     raise one
                 if callable(one):
@@ -96,7 +98,7 @@ async def host(open_host, fake):
 
 @pytest.fixture
 def ask():
-    """Ask a model as a skill with an ``llm`` right would; ``parts`` collects what is said before the end."""
+    """Return a function that calls a model as a skill would; ``parts`` collects the deltas."""
 
     async def ask_one(host, model="fake:m", *, grants=("llm",), key=None, parts=None, deadline=30, **params):
         async def take(part):

@@ -19,7 +19,7 @@ REQUESTS = [
 
 
 @pytest.mark.parametrize(("ability", "request_"), REQUESTS)
-async def test_what_the_model_cannot_do_is_refused_before_it_is_asked(open_host, make, ask, ability, request_):
+async def test_unsupported_request_is_rejected_before_the_model_is_called(open_host, make, ask, ability, request_):
     fake = make.provider(listed=[make.info(id="m", **{ability: False})])
     async with open_host(fake) as host:
         with pytest.raises(ModelUnable, match=ability) as caught:
@@ -29,13 +29,13 @@ async def test_what_the_model_cannot_do_is_refused_before_it_is_asked(open_host,
 
 
 @pytest.mark.parametrize(("ability", "request_"), REQUESTS)
-async def test_what_the_provider_does_not_say_is_left_to_the_model(host, fake, ask, ability, request_):
+async def test_request_is_sent_if_abilities_are_unknown(host, fake, ask, ability, request_):
     await ask(host, **request_)
     assert len(fake.asked) == 1
 
 
 @pytest.mark.parametrize("request_", [{"thinking": "off"}, {"tools": TOOLS, "tool_choice": "none"}, {}])
-async def test_what_is_not_asked_for_need_not_be_possible(open_host, make, ask, request_):
+async def test_unsupported_features_may_be_disabled_in_the_request(open_host, make, ask, request_):
     fake = make.provider(listed=[make.info(id="m", images=False, thinking=False, tools=False)])
     async with open_host(fake) as host:
         await ask(host, **request_)

@@ -11,42 +11,42 @@ CONFIGURED = {"plugins": {"llm": {"prices": {"fake:m": {"input": 1000, "output":
 
 
 @given(st.integers(0, 10**9), st.integers(0, 10**9), st.integers(0, 10**9), st.integers(0, 10**9))
-def test_without_prices_for_caches_each_token_read_costs_the_same(fresh, output, read, written):
+def test_cached_tokens_cost_as_much_as_input_by_default(fresh, output, read, written):
     prices = Prices(input=2, output=5)
     usage = Usage(input=fresh, output=output, cache_read=read, cache_write=written)
     assert prices.cost(usage) == pytest.approx((2 * (fresh + read + written) + 5 * output) / 1e6)
 
 
 @pytest.mark.anyio
-async def test_a_call_costs_what_its_provider_says(open_host, make, ask):
+async def test_cost_uses_prices_of_the_provider(open_host, make, ask):
     fake = make.provider(listed=[make.info(id="m", prices=make.prices(**PRICES))])
     async with open_host(fake) as host:
         assert (await ask(host))["usage"]["cost"] == pytest.approx(0.001 + 0.001 + 0.00005)
 
 
 @pytest.mark.anyio
-async def test_without_prices_the_cost_is_not_known(host, ask):
+async def test_cost_is_unset_without_prices(host, ask):
     assert (await ask(host))["usage"]["cost"] is None
 
 
 @pytest.mark.anyio
-async def test_what_the_provider_charged_stands(open_host, make, ask):
+async def test_cost_reported_by_the_provider_takes_precedence_over_its_prices(open_host, make, ask):
     fake = make.provider(listed=[make.info(id="m", prices=make.prices(**PRICES))])
-    fake.say = [make.answer(usage=Usage(input=5, cost=0.25))]
+    fake.script = [make.answer(usage=Usage(input=5, cost=0.25))]
     async with open_host(fake) as host:
         assert (await ask(host))["usage"]["cost"] == 0.25
 
 
 @pytest.mark.anyio
-async def test_configured_prices_win(open_host, make, ask):
+async def test_configured_prices_take_precedence(open_host, make, ask):
     fake = make.provider(listed=[make.info(id="m", prices=make.prices(**PRICES))])
-    fake.say = [make.answer(usage=Usage(input=1_000, cost=0.25))]
+    fake.script = [make.answer(usage=Usage(input=1_000, cost=0.25))]
     async with open_host(fake, settings=CONFIGURED) as host:
         assert (await ask(host))["usage"]["cost"] == pytest.approx(1.0)
 
 
 @pytest.mark.anyio
-async def test_a_provider_is_asked_for_its_models_once(open_host, make, ask):
+async def test_models_are_requested_once(open_host, make, ask):
     async def listed():
         await checkpoint()
         return [make.info(id="m")]
@@ -62,7 +62,7 @@ async def test_a_provider_is_asked_for_its_models_once(open_host, make, ask):
 
 
 @pytest.mark.anyio
-async def test_a_provider_that_cannot_list_its_models_can_be_asked(open_host, make, ask):
+async def test_model_is_called_even_if_listing_fails(open_host, make, ask):
     fake = make.provider(listed=RuntimeError("no list"))
     async with open_host(fake) as host:
         assert (await ask(host))["usage"]["cost"] is None

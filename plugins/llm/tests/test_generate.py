@@ -1,19 +1,20 @@
 import pytest
 from sideband.messages import parse_message
 from sideband.ops import EgressRefused, OpDenied, OpParamsInvalid
-from sideband.providers import ThinkingDelta, ToolCallDelta
+from sideband.providers import ModelRequest, ThinkingDelta, ToolCallDelta
+from sideband_llm._models import GenerateParams
 
 pytestmark = pytest.mark.anyio
 
 
-async def test_the_answer_is_the_message_of_the_last_event(host, ask):
+async def test_result_is_the_message_of_the_last_event(host, ask):
     message = parse_message(await ask(host))
     assert message.text == "hello"
     assert message.model == "fake:m"
 
 
-async def test_what_is_said_is_handed_on_as_it_is_said(host, fake, make, ask):
-    fake.say = [ThinkingDelta(text="hm"), ToolCallDelta(index=0, name="t", arguments="{"), make.answer()]
+async def test_deltas_are_emitted_as_they_arrive(host, fake, make, ask):
+    fake.script = [ThinkingDelta(text="hm"), ToolCallDelta(index=0, name="t", arguments="{"), make.answer()]
     parts = []
     await ask(host, parts=parts)
     assert parts == [
@@ -22,7 +23,7 @@ async def test_what_is_said_is_handed_on_as_it_is_said(host, fake, make, ask):
     ]
 
 
-async def test_the_provider_gets_the_whole_request(host, fake, ask):
+async def test_provider_receives_the_whole_request(host, fake, ask):
     await ask(
         host,
         system="be brief",
@@ -54,10 +55,7 @@ async def test_the_provider_gets_the_whole_request(host, fake, ask):
     assert request.tools[0].name == "t"
 
 
-async def test_the_params_are_those_of_a_request():
-    from sideband.providers import ModelRequest
-    from sideband_llm._models import GenerateParams
-
+async def test_params_have_the_fields_of_a_model_request():
     assert set(GenerateParams.model_fields) == set(ModelRequest.model_fields)
     assert all(field.description for field in GenerateParams.model_fields.values())
 
@@ -66,40 +64,40 @@ async def test_the_params_are_those_of_a_request():
     "messages",
     [[], [{"role": "user"}], [{"role": "system", "content": "x"}], [{"role": "user", "content": [{"type": "video"}]}]],
 )
-async def test_what_is_no_conversation_is_refused(host, fake, ask, messages):
+async def test_invalid_messages_are_rejected(host, fake, ask, messages):
     with pytest.raises(OpParamsInvalid):
         await ask(host, messages=messages)
     assert fake.asked == []
 
 
 @pytest.mark.parametrize("grants", [(), ("llm:model=fake:n",), ("llm:model=other:*",), ("llm:model=m",)])
-async def test_a_model_that_is_not_granted_is_not_asked(host, fake, ask, grants):
+async def test_model_without_grant_is_not_called(host, fake, ask, grants):
     with pytest.raises(OpDenied, match=r"llm:model=fake:m"):
         await ask(host, grants=grants)
     assert fake.asked == []
 
 
 @pytest.mark.parametrize("grants", [("llm",), ("llm:model=fake:m",), ("llm:model=fake:*",), ("llm:model=fake%3Am",)])
-async def test_a_model_that_is_granted_is_asked(host, fake, ask, grants):
+async def test_model_with_grant_is_called(host, fake, ask, grants):
     await ask(host, grants=grants)
     assert len(fake.asked) == 1
 
 
-async def test_a_call_with_a_key_happens_once(host, fake, ask):
+async def test_call_with_a_key_is_made_once(host, fake, ask):
     first = await ask(host, key="session:run:1")
     assert await ask(host, key="session:run:1") == first
     assert len(fake.asked) == 1
 
 
-async def test_a_failed_call_may_be_repeated_under_its_key(host, fake, make, ask):
-    fake.say = [RuntimeError("broken")]
+async def test_failed_call_may_be_repeated_under_its_key(host, fake, make, ask):
+    fake.script = [RuntimeError("broken")]
     with pytest.raises(Exception, match="broken"):
         await ask(host, key="session:run:1")
-    fake.say = [make.answer()]
+    fake.script = [make.answer()]
     assert (await ask(host, key="session:run:1"))["content"][0]["text"] == "hello"
 
 
-async def test_no_word_of_the_conversation_enters_the_ledger_without_a_key(host, ask):
+async def test_conversation_is_not_in_the_ledger_without_a_key(host, ask):
     await ask(host, messages=[{"role": "user", "content": "private words"}], system="private prompt", max_tokens=77)
     text = "".join(path.read_text() for path in (host.home / "ledger").rglob("*.jsonl"))
     assert "private" not in text
@@ -118,7 +116,7 @@ async def test_no_word_of_the_conversation_enters_the_ledger_without_a_key(host,
     ],
     ids=["system", "message", "tool", "option"],
 )
-async def test_a_known_secret_is_not_sent_to_a_model(host, fake, ask, params):
+async def test_known_secret_is_not_sent_to_a_model(host, fake, ask, params):
     host.redactor.protect("canary-7f3a9c51", "canary", origins=["https://api.example.org"])
     with pytest.raises(EgressRefused, match="request to the model"):
         await ask(host, **params)

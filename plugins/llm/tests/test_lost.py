@@ -1,4 +1,4 @@
-"""A host that was killed while a model spoke."""
+"""A host killed during a model call."""
 
 import subprocess
 import sys
@@ -56,7 +56,7 @@ def killed(tmp_path):
     assert done.returncode == -9
 
 
-async def test_a_lost_call_may_be_made_again_under_its_key(killed, open_host, fake, ask):
+async def test_lost_call_may_be_repeated_under_its_key(killed, open_host, fake, ask):
     async with open_host(fake) as host:
         assert [(one.op, one.status) for one in host.recovered] == [("llm.generate", "failed")]
         assert (await ask(host, key="session:run:1"))["content"][0]["text"] == "hello"

@@ -8,7 +8,7 @@ from sideband_llm import ProviderUnknown
 pytestmark = pytest.mark.anyio
 
 
-async def test_the_models_of_all_providers_are_listed(open_host, make):
+async def test_models_of_all_providers_are_listed(open_host, make):
     large = make.info(id="z", context_window=1_000, images=True, prices=make.prices(input=1, output=2))
     async with open_host(make.provider(), make.provider("alpha", [large])) as host:
         found = await host.op("llm.models", {})
@@ -24,7 +24,7 @@ async def test_the_models_of_all_providers_are_listed(open_host, make):
     assert (found["problems"], found["setup"]) == ([], [])
 
 
-async def test_a_provider_that_cannot_be_used_says_why_and_hides_no_other(open_host, make):
+async def test_failing_provider_is_reported_and_does_not_hide_others(open_host, make):
     closed = make.provider("closed", ProviderUnconfigured("closed", "there is no key", hint="export CLOSED_API_KEY=…"))
     broken = make.provider("broken", [{"id": "m"}])
     crashed = make.provider("crashed", KeyError("data"))
@@ -38,11 +38,11 @@ async def test_a_provider_that_cannot_be_used_says_why_and_hides_no_other(open_h
         "message": "closed: there is no key",
         "hint": "export CLOSED_API_KEY=…",
     }
-    assert "holds a dict" in problems["broken"]["message"]
+    assert "got dict" in problems["broken"]["message"]
     assert "KeyError" in problems["crashed"]["message"]
 
 
-async def test_a_provider_whose_plugin_cannot_load_is_a_problem(open_host, make):
+async def test_provider_whose_plugin_fails_to_load_is_reported(open_host, make):
     plugin = Plugin(kind="provider", name="wrong", value=object())
     async with open_host(make.provider(), plugins=[plugin]) as host:
         found = await host.op("llm.models", {})
@@ -50,7 +50,7 @@ async def test_a_provider_whose_plugin_cannot_load_is_a_problem(open_host, make)
     assert len(found["models"]) == 2
 
 
-async def test_providers_are_asked_at_the_same_time(open_host, make):
+async def test_providers_are_listed_concurrently(open_host, make):
     met = anyio.Event()
 
     async def first():
@@ -66,7 +66,7 @@ async def test_providers_are_asked_at_the_same_time(open_host, make):
     assert [one["name"] for one in found["models"]] == ["one:a", "two:b"]
 
 
-async def test_a_provider_that_does_not_answer_is_left_out(open_host, make, monkeypatch):
+async def test_provider_that_times_out_is_reported(open_host, make, monkeypatch):
     monkeypatch.setattr("sideband_llm._survey._SECONDS", 0.2)
     async with open_host(make.provider(), make.provider("slow", anyio.sleep_forever)) as host:
         found = await host.op("llm.models", {})
@@ -74,7 +74,7 @@ async def test_a_provider_that_does_not_answer_is_left_out(open_host, make, monk
     assert len(found["models"]) == 2
 
 
-async def test_only_one_provider_can_be_asked(open_host, make):
+async def test_list_can_be_limited_to_one_provider(open_host, make):
     other = make.provider("other")
     async with open_host(make.provider(), other) as host:
         found = await host.op("llm.models", {"provider": "fake"})
@@ -84,7 +84,7 @@ async def test_only_one_provider_can_be_asked(open_host, make):
     assert other.questions == 0
 
 
-async def test_without_any_model_the_ways_to_one_are_told(open_host):
+async def test_setup_is_returned_if_no_model_is_available(open_host):
     async with open_host(settings={"plugins": {"llm": {"aliases": {"fast": "openai:m"}}}}) as host:
         found = await host.op("llm.models", {})
     assert found["models"] == []
@@ -92,7 +92,7 @@ async def test_without_any_model_the_ways_to_one_are_told(open_host):
     assert found["aliases"] == {"fast": "openai:m"}
 
 
-async def test_listing_needs_a_right(host, fake):
+async def test_listing_requires_a_grant(host, fake):
     with pytest.raises(OpDenied):
         await host.op("llm.models", {}, grants=[])
     await host.op("llm.models", {}, grants=["llm:model=fake:m"])

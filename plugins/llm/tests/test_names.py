@@ -5,27 +5,27 @@ from sideband_llm import ModelUnclear, ProviderUnknown
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_provider_that_is_not_there_is_named_with_the_closest_and_what_to_do(host, ask):
+async def test_unknown_provider_error_suggests_the_closest_and_the_setup(host, ask):
     with pytest.raises(ProviderUnknown, match=r"did you mean `fake`") as caught:
         await ask(host, "fakes:m")
     assert caught.value.code == "llm.provider"
     assert all(f"({number}) " in caught.value.hint for number in (1, 2, 3))
 
 
-async def test_without_any_provider_the_ways_to_one_are_told(open_host, ask):
+async def test_unknown_provider_error_without_providers_suggests_the_setup(open_host, ask):
     async with open_host() as host:
-        with pytest.raises(ProviderUnknown, match="none is installed") as caught:
+        with pytest.raises(ProviderUnknown, match="no provider is installed") as caught:
             await ask(host, "openai:m")
     assert "OPENAI_API_KEY" in caught.value.hint
 
 
-async def test_a_name_that_one_provider_has_needs_no_provider(open_host, make, ask):
+async def test_bare_name_that_one_provider_has_is_resolved(open_host, make, ask):
     other = make.provider("other", [make.info(id="x")])
     async with open_host(make.provider(), other) as host:
         assert (await ask(host, "x"))["model"] == "other:x"
 
 
-async def test_a_name_that_two_providers_have_is_unclear(open_host, make, ask):
+async def test_bare_name_that_two_providers_have_is_ambiguous(open_host, make, ask):
     async with open_host(make.provider(), make.provider("other")) as host:
         with pytest.raises(ModelUnclear, match="fake:m, other:m") as caught:
             await ask(host, "m")
@@ -33,26 +33,26 @@ async def test_a_name_that_two_providers_have_is_unclear(open_host, make, ask):
     assert "provider:model" in caught.value.hint
 
 
-async def test_a_name_that_nobody_has_is_unclear(open_host, make, ask):
+async def test_unknown_bare_name_suggests_the_closest(open_host, make, ask):
     async with open_host(make.provider(listed=[make.info(id="large-model")])) as host:
         with pytest.raises(ModelUnclear, match=r"did you mean `fake:large-model`"):
             await ask(host, "large-modell")
 
 
-async def test_a_name_without_provider_gives_no_right_to_what_it_turns_out_to_mean(host, fake, ask):
+async def test_grant_for_a_bare_name_does_not_cover_the_full_name(host, fake, ask):
     with pytest.raises(OpDenied, match=r"llm:model=fake:m"):
         await ask(host, "m", grants=["llm:model=m"])
     assert fake.asked == []
 
 
-async def test_an_alias_stands_for_its_model_and_can_be_granted(open_host, fake, ask):
+async def test_alias_is_resolved_and_can_be_granted(open_host, fake, ask):
     async with open_host(fake, settings={"plugins": {"llm": {"aliases": {"fast": "fake:m"}}}}) as host:
         assert (await ask(host, "fast", grants=["llm:model=fast"]))["model"] == "fake:m"
         with pytest.raises(OpDenied):
             await ask(host, "fast", grants=["llm:model=fake:*"])
 
 
-async def test_a_model_may_have_a_colon_in_its_name(host, fake, ask):
+async def test_model_name_may_contain_a_colon(host, fake, ask):
     assert (await ask(host, "fake:llama:3b"))["model"] == "fake:llama:3b"
     assert fake.asked[0].model == "llama:3b"
 
@@ -66,7 +66,7 @@ async def test_a_model_may_have_a_colon_in_its_name(host, fake, ask):
         {"prices": {"fake:m": {"input": -1, "output": 1}}},
     ],
 )
-async def test_a_configuration_that_makes_no_sense_is_refused(open_host, fake, ask, table):
+async def test_invalid_configuration_is_rejected(open_host, fake, ask, table):
     async with open_host(fake, settings={"plugins": {"llm": table}}) as host:
         with pytest.raises(Exception, match=r"plugins\.llm"):
             await ask(host)

@@ -1,4 +1,4 @@
-"""What a skill writes, from a real worker."""
+"""The skill API, called from a real worker."""
 
 from textwrap import dedent
 
@@ -45,7 +45,7 @@ def skill(tmp_path):
     return folder
 
 
-async def test_a_skill_asks_the_model_that_it_was_granted(open_host, fake, skill):
+async def test_skill_calls_only_the_model_it_was_granted(open_host, fake, skill):
     async with open_host(
         fake,
         settings={"policy": {"isolation": "none"}, "grants": {"writer": ["llm:model=fake:m"]}},

@@ -1,4 +1,4 @@
-"""The op family `llm`: calls of models, whoever runs them."""
+"""The op family `llm`: model calls through any provider."""
 
 from ._errors import LlmError, ModelUnable, ModelUnclear, ProviderUnknown
 from ._scope import LlmScope

@@ -1,4 +1,4 @@
-"""Whether a model can do what a request asks for, as far as its provider says."""
+"""Checks whether a model supports what a request needs, according to its provider."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from ._model_names import ModelName
 
 
 def ability(info: ModelInfo, name: str) -> bool | None:
-    """Whether a model can deal with ``images``, ``thinking`` or ``tools``; ``None`` if its provider doesn't say."""
+    """Return whether a model supports ``images``, ``thinking`` or ``tools``, or ``None`` if that is unknown."""
     return bool(getattr(info, name)) if name in info.model_fields_set else None
 
 
 def check_abilities(name: ModelName, request: ModelRequest, info: ModelInfo | None) -> None:
-    """Refuse what the model can't do. What its provider says nothing about is left to the model.
+    """Check that the model supports what the request needs. Unknown abilities pass.
 
     Raises:
-        ModelUnable: it can't deal with images, with thinking, or with tools.
+        ModelUnable: if the model does not support images, thinking or tools.
     """
     if info is None:
         return
     if _has_images(request) and ability(info, "images") is False:
-        raise ModelUnable(str(name), "images", "use a model that can, or leave the images out")
+        raise ModelUnable(str(name), "images", "remove the images, or use a model that supports them")
     if request.thinking not in (None, "off") and ability(info, "thinking") is False:
-        raise ModelUnable(str(name), "thinking", "leave `thinking` out, or use a model that thinks")
+        raise ModelUnable(str(name), "thinking", "remove `thinking`, or use a model that supports it")
     if request.tools and request.tool_choice != "none" and ability(info, "tools") is False:
-        raise ModelUnable(str(name), "tools", "use a model that can call tools, or send none")
+        raise ModelUnable(str(name), "tools", "remove the tools, or use a model that supports them")
 
 
 def _has_images(request: ModelRequest) -> bool:

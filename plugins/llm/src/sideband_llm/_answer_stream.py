@@ -1,4 +1,4 @@
-"""Reads the stream of a provider to its end: an answer is what ended as it must, and nothing else."""
+"""Reads a provider's stream. A response counts only if the stream ends as required."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from ._foreign import provider_errors
 
 _DELTAS = (TextDelta, ThinkingDelta, ToolCallDelta)
 _ANSWERED = ("end", "tool_calls", "length", "refusal")
-# Arguments may be streamed with more characters than they have as data, and an empty delta costs something too.
-_MOST_STREAMED = 4 * ANSWER_LIMITS.characters
+# Streamed arguments may have more characters than the parsed data, and an empty delta is not free.
+_MAX_STREAMED = 4 * ANSWER_LIMITS.characters
 _DELTA_COST = 256
 
 
@@ -34,12 +34,12 @@ async def read_answer(
     ctx: PluginContext,
     emit: Callable[[Mapping[str, Any]], Awaitable[None]],
 ) -> AssistantMessage:
-    """Ask a model, hand on what it says as it says it, and return the whole answer.
+    """Call a model, emit the deltas as they arrive, and return the complete message.
 
     Raises:
-        StreamBroken: the stream did not end with its one last event, holds something else than events, or holds more
-            than an answer may have.
-        SidebandError: what the provider failed with.
+        StreamBroken: if the stream does not end with exactly one ``Finished``, contains anything but events, or
+            exceeds the limits of a response.
+        SidebandError: if the provider fails.
     """
     name = provider.name
     finished: Finished | None = None
@@ -51,50 +51,52 @@ async def read_answer(
             stack.push_async_callback(stream.aclose)
         while (event := await _next(name, stream)) is not None:
             if finished is not None:
-                raise StreamBroken(name, "the stream went on after its end", retryable=True)
+                raise StreamBroken(name, "the stream continued after `Finished`", retryable=True)
             if type(event) is Finished:
                 finished = event
             elif type(event) in _DELTAS:
                 delta = event.model_dump()
                 streamed += _DELTA_COST + sum(len(value) for value in delta.values() if isinstance(value, str))
-                if streamed > _MOST_STREAMED:
+                if streamed > _MAX_STREAMED:
                     raise _too_long(name)
                 await emit(delta)
             else:
-                raise StreamBroken(name, f"the stream holds a {type(event).__name__}, which is no event")
+                raise StreamBroken(name, f"expected an event, got {type(event).__name__}")
     if finished is None:
-        raise StreamBroken(name, "the stream ended before its end", retryable=True)
+        raise StreamBroken(name, "the stream ended without `Finished`", retryable=True)
     return _checked(name, finished)
 
 
 async def _next(name: str, stream: AsyncIterator[Any]) -> Any:
-    """The next event, or ``None`` at the end."""
+    """Return the next event, or ``None`` at the end."""
     with provider_errors(name):
         try:
             event = await anext(stream)
         except StopAsyncIteration:
             return None
         if event is None:
-            raise StreamBroken(name, "the stream holds a None, which is no event")
+            raise StreamBroken(name, "expected an event, got None")
         return event
 
 
 def _checked(name: str, finished: Finished) -> AssistantMessage:
-    """The answer, validated anew: a provider may have made it without validation, and may still hold it."""
+    """Validate the message again. The provider may have built it without validation, and may still modify it."""
     try:
         data = finished.message.model_dump(warnings=False)
         if len(data["content"]) > ANSWER_LIMITS.parts or _characters(data["content"]) > ANSWER_LIMITS.characters:
             raise _too_long(name)
         message = AssistantMessage.model_validate(data)
     except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        raise StreamBroken(name, "its answer is no message", hint="report it to the plugin's author") from error
+        raise StreamBroken(
+            name, "invalid message in `Finished`", hint="report this to the author of the plugin"
+        ) from error
     if message.stop not in _ANSWERED:
-        raise StreamBroken(name, f"its answer ended with `{message.stop}`, and without an error", retryable=True)
+        raise StreamBroken(name, f"unexpected stop reason `{message.stop}`", retryable=True)
     return message
 
 
 def _characters(value: Any) -> int:
-    """About how many characters the value has as JSON."""
+    """Return the approximate number of characters of the value as JSON."""
     count, waiting = 0, [value]
     while waiting and count <= ANSWER_LIMITS.characters:
         one = waiting.pop()
@@ -109,7 +111,7 @@ def _characters(value: Any) -> int:
 def _too_long(name: str) -> StreamBroken:
     return StreamBroken(
         name,
-        f"the answer has more than {ANSWER_LIMITS.characters:,} characters or {ANSWER_LIMITS.parts:,} parts",
-        hint="limit it with `max_tokens` under `[agent]`, or use another model",
+        f"the response exceeds {ANSWER_LIMITS.characters:,} characters or {ANSWER_LIMITS.parts:,} parts",
+        hint="set `max_tokens` in `[agent]`, or use another model",
         retryable=False,
     )

@@ -17,9 +17,9 @@ class Config(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     aliases: dict[_Alias, _FullName] = Field(
-        default_factory=dict, description="Short names of models, each for a provider:model."
+        default_factory=dict, description="Short names for models, each referring to a provider:model."
     )
     prices: dict[_FullName, Prices] = Field(
         default_factory=dict,
-        description="US dollars for a million tokens of a provider:model, where its provider knows none or others.",
+        description="Prices by provider:model, in US dollars per million tokens. They replace those of the provider.",
     )

@@ -1,4 +1,4 @@
-"""Why a model could not even be asked. What a provider then fails with is a ``ProviderError`` of the core.
+"""Errors raised before a model is called. Failures of a provider are a ``ProviderError`` of the core.
 
 LlmError(OpFailed)               llm.failed
 ├── ProviderUnknown(LookupError) llm.provider
@@ -15,38 +15,38 @@ from sideband.ops import OpFailed
 from sideband.suggestions import did_you_mean
 
 SETUP = (
-    "a key: `export ANTHROPIC_API_KEY=…` for `anthropic:MODEL`, or `export OPENAI_API_KEY=…` for `openai:MODEL`",
-    "a server on this machine: `ollama pull MODEL` for `openai-ollama:MODEL`; vLLM, llama.cpp and LM Studio work too",
-    "any service that speaks like OpenAI: `export OPENAI_BASE_URL=https://…/v1` beside its key, for `openai:MODEL`",
+    "set a key: `export ANTHROPIC_API_KEY=…` for `anthropic:MODEL`, or `export OPENAI_API_KEY=…` for `openai:MODEL`",
+    "run a local server: `ollama pull MODEL` for `openai-ollama:MODEL`; vLLM, llama.cpp and LM Studio work too",
+    "use an OpenAI-compatible service: `export OPENAI_BASE_URL=https://…/v1` and its key, for `openai:MODEL`",
 )
-"""The three quickest ways to a model."""
+"""The three quickest ways to set up a model."""
 
-_MOST_NAMED = 8
+_MAX_NAMED = 8
 
 
 class LlmError(OpFailed):
-    """No model was asked."""
+    """The call failed before a model was called."""
 
     code = "llm.failed"
     nothing_happened = True
 
 
 class ProviderUnknown(LlmError, LookupError):
-    """No installed plugin has a provider of this name."""
+    """No installed plugin provides a provider of this name."""
 
     code = "llm.provider"
     exit_code = ExitCode.CONFIGURATION
 
     def __init__(self, name: str, known: Sequence[str]) -> None:
-        there = f"there are {', '.join(known)}" if known else "none is installed"
+        available = f"available: {', '.join(known)}" if known else "no provider is installed"
         super().__init__(
-            f"there is no provider of models `{name}`{did_you_mean(name, known)}; {there}",
-            hint="the quickest ways to a model: " + "; ".join(f"({n}) {way}" for n, way in enumerate(SETUP, 1)),
+            f"unknown provider `{name}`{did_you_mean(name, known)}; {available}",
+            hint="to set up a model, " + "; or ".join(f"({n}) {way}" for n, way in enumerate(SETUP, 1)),
         )
 
 
 class ModelUnclear(LlmError, LookupError):
-    """A name that does not say which provider's model is meant."""
+    """A model name that is unknown or ambiguous."""
 
     code = "llm.model"
     exit_code = ExitCode.CONFIGURATION
@@ -54,19 +54,19 @@ class ModelUnclear(LlmError, LookupError):
     def __init__(self, name: str, candidates: Iterable[str], *, closest: str = "") -> None:
         found = list(candidates)
         if found:
-            problem = f"{', '.join(found[:_MOST_NAMED])} are all called so"
+            problem = f"ambiguous model name `{name}`: it matches {', '.join(found[:_MAX_NAMED])}"
         else:
-            problem = "no provider that can be reached has it" + (f" (did you mean `{closest}`?)" if closest else "")
+            problem = f"unknown model `{name}`" + (f" (did you mean `{closest}`?)" if closest else "")
         super().__init__(
-            f"`{name}` does not say which model is meant: {problem}",
-            hint="write provider:model; `sideband models list` shows what there is",
+            problem,
+            hint="use provider:model; `sideband models list` shows the available models",
         )
 
 
 class ModelUnable(LlmError, ValueError):
-    """A request asks for what the model can't do, as its provider says."""
+    """A request needs something that the model does not support, according to its provider."""
 
     code = "llm.unable"
 
     def __init__(self, name: str, wanted: str, hint: str) -> None:
-        super().__init__(f"{name} can't deal with {wanted}", hint=hint)
+        super().__init__(f"{name} does not support {wanted}", hint=hint)

@@ -1,4 +1,4 @@
-"""What a provider raises becomes an error that can be told, classified and recorded."""
+"""Conversion of a provider's exceptions to errors that can be reported, classified and recorded."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from sideband.providers import ProviderError
 
 @contextmanager
 def provider_errors(provider: str) -> Iterator[None]:
-    """Run code of a provider; whatever it raises leaves here as a ``SidebandError``, or is a cancellation.
+    """Run code of a provider and convert its exceptions to ``SidebandError``. Cancellation passes unchanged.
 
     Raises:
-        SidebandError: as the provider raised it; a ``ProviderError`` with the name of the class as its ``cause`` for
-            everything else.
+        SidebandError: if the provider raises one.
+        ProviderError: if the provider raises any other exception; the ``cause`` is the name of its class.
     """
     try:
         yield
@@ -27,7 +27,7 @@ def provider_errors(provider: str) -> Iterator[None]:
     except BaseExceptionGroup as group:
         if group.subgroup((get_cancelled_exc_class(), KeyboardInterrupt)) is not None:
             raise
-        # A plugin does not get to end the host by raising SystemExit among others.
+        # A plugin must not end the host by raising SystemExit in a group.
         raise _typed(provider, RuntimeError(str(group))) from group
 
 
@@ -38,5 +38,5 @@ def _typed(provider: str, raised: Exception) -> SidebandError:
         return _typed(provider, raised.exceptions[0])
     cause = type(raised).__name__
     return ProviderError(
-        provider, f"it failed with {cause}: {raised}", cause=cause, hint="report it to the plugin's author"
+        provider, f"raised {cause}: {raised}", cause=cause, hint="report this to the author of the plugin"
     )

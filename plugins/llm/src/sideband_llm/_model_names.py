@@ -1,4 +1,4 @@
-"""What a model is called."""
+"""Names of models."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple, Self
 
 
 class ModelName(NamedTuple):
-    """A provider, and the model's name there.
+    """The name of a provider and the provider's name for a model.
 
     Example:
         >>> ModelName.parse("ollama:llama3.2:3b")
@@ -20,7 +20,7 @@ class ModelName(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
-        """The name that ``text`` writes as ``provider:model``, or ``None`` if it doesn't."""
+        """Parse ``provider:model``. Return ``None`` if ``text`` does not have this form."""
         provider, _, model = text.partition(":")
         return cls(provider, model) if provider and model else None
 

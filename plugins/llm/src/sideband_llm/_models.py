@@ -1,4 +1,4 @@
-"""What the ops take and answer."""
+"""Parameters and results of the ops."""
 
 from __future__ import annotations
 
@@ -10,37 +10,40 @@ from sideband.providers import ModelRequest, Prices, ToolSchema
 
 
 class GenerateParams(ModelRequest):
-    """What a model is asked: a ``ModelRequest`` whose model names its provider too."""
+    """A ``ModelRequest`` whose ``model`` includes the provider."""
 
     model: str = Field(
         min_length=1,
         max_length=300,
-        description="provider:model, an alias of the configuration, or a model's own name if only one provider has it.",
+        description="provider:model, an alias from the configuration, or a bare model name that only one provider has.",
     )
     messages: tuple[Message, ...] = Field(
-        min_length=1, description="Oldest first: objects with role (user, assistant or tool) and content."
+        min_length=1,
+        description="The conversation, oldest first: objects with role (user, assistant or tool) and content.",
     )
     system: str = Field(default="", description="The system prompt.")
-    tools: tuple[ToolSchema, ...] = Field(default=(), description="Tools that the model may ask for.")
-    tool_choice: str = Field(default="auto", description="auto, none, required, or the tool that must be called.")
-    output_schema: dict[str, JsonValue] | None = Field(
-        default=None, description="A JSON Schema that the answer, as JSON text, must fit."
+    tools: tuple[ToolSchema, ...] = Field(default=(), description="The tools that the model may call.")
+    tool_choice: str = Field(
+        default="auto", description="auto, none, required, or the name of the tool that must be called."
     )
-    max_tokens: int | None = Field(default=None, gt=0, description="How long the answer may be, in tokens.")
+    output_schema: dict[str, JsonValue] | None = Field(
+        default=None, description="A JSON Schema for the response, which is then JSON text."
+    )
+    max_tokens: int | None = Field(default=None, gt=0, description="The maximum length of the response in tokens.")
     temperature: float | None = Field(
-        default=None, ge=0, allow_inf_nan=False, description="How freely it answers; the provider's if not given."
+        default=None, ge=0, allow_inf_nan=False, description="The sampling temperature. Default: the provider's."
     )
     thinking: Literal["off", "low", "medium", "high"] | None = Field(
-        default=None, description="How much the model may think before it speaks; as the provider does if not given."
+        default=None, description="How much the model may think before it responds. Default: the provider's."
     )
-    stop: tuple[str, ...] = Field(default=(), description="Texts that end the answer.")
-    cache_key: str = Field(default="", description="The same for all requests that share a prefix.")
+    stop: tuple[str, ...] = Field(default=(), description="Strings that end the response.")
+    cache_key: str = Field(default="", description="A cache key for requests that share a prefix.")
     options: dict[str, JsonValue] = Field(
-        default_factory=dict, description="What only this provider understands, added to its request as it is."
+        default_factory=dict, description="Provider-specific fields, added to the request unchanged."
     )
 
     def request(self, model: str) -> ModelRequest:
-        """The request to a provider, whose own name of the model is ``model``."""
+        """Return the request to a provider, where the model is named ``model``."""
         fields = {name: getattr(self, name) for name in ModelRequest.model_fields}
         return ModelRequest(**{**fields, "model": model})
 
@@ -50,20 +53,20 @@ class _LlmData(BaseModel):
 
 
 class ModelsParams(_LlmData):
-    """Which models to list."""
+    """The models to list."""
 
-    provider: str | None = Field(default=None, description="Only those of this provider.")
+    provider: str | None = Field(default=None, description="List only the models of this provider.")
 
 
 class ListedModel(_LlmData):
-    """One model that can be used.
+    """An available model.
 
     Attributes:
         name: ``provider:model``.
-        provider: its provider's name.
-        context_window, max_output: tokens, where known.
-        images, thinking, tools: what it can deal with; ``None`` where its provider doesn't say.
-        prices: US dollars for a million tokens, where known.
+        provider: the name of the provider.
+        context_window, max_output: the limits in tokens, if known.
+        images, thinking, tools: whether the model supports these; ``None`` if unknown.
+        prices: the prices in US dollars per million tokens, if known.
     """
 
     name: str
@@ -77,7 +80,7 @@ class ListedModel(_LlmData):
 
 
 class ProviderProblem(_LlmData):
-    """Why the models of a provider can't be used now."""
+    """The reason why the models of a provider are unavailable."""
 
     provider: str
     code: str
@@ -86,13 +89,13 @@ class ProviderProblem(_LlmData):
 
 
 class ModelList(_LlmData):
-    """The models that can be used now.
+    """The available models.
 
     Attributes:
-        models: sorted by name.
-        problems: what is wrong with the other providers.
-        aliases: short names from the configuration.
-        setup: the quickest ways to a model, if there is none.
+        models: the models, sorted by name.
+        problems: the problems of the other providers.
+        aliases: the short names from the configuration.
+        setup: the quickest ways to set up a model, if none is available.
     """
 
     models: tuple[ListedModel, ...] = ()

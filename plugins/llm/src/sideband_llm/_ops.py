@@ -1,4 +1,4 @@
-"""The ops: ask a model, and list the models."""
+"""The ops: call a model and list models."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _CALL_SECONDS = 1_800.0
     foreign_names=True,
 )
 async def generate(params: GenerateParams, ctx: ModelContext) -> AssistantMessage:
-    """Ask a model, and answer with the whole message that it says."""
+    """Call a model and return the complete message."""
     models: ModelCatalog = ctx.state
     name = await _name(params.model, ctx)
     provider, provider_ctx = await open_provider(name.provider, ctx)
     request = params.request(name.model)
-    # What people, tools and skills say is redacted before it gets here; a plugin or a project may still say it.
+    # Input from users, tools and skills is already redacted; a plugin or a project file may still contain a secret.
     ctx.check_egress(None, {"request to the model": request.model_dump_json()})
     info = await models.find(name, provider, provider_ctx)
     check_abilities(name, request, info)
@@ -51,7 +51,7 @@ async def generate(params: GenerateParams, ctx: ModelContext) -> AssistantMessag
 
 @op("llm.models", requires="llm", level=Level.SAFE, idempotent=True, record=["provider"])
 async def list_models(params: ModelsParams, ctx: ModelContext) -> ModelList:
-    """List the models that can be used now, and why others can't."""
+    """List the available models, and the problems of providers that are unavailable."""
     catalog: ModelCatalog = ctx.state
     known = await ctx.providers()
     if params.provider is not None and params.provider not in known:
@@ -75,11 +75,11 @@ OPS = (generate, list_models)
 
 
 async def _name(text: str, ctx: ModelContext) -> ModelName:
-    """Which model is meant.
+    """Return the full name of the model.
 
     Raises:
-        ModelUnclear: it can't be told.
-        OpDenied: the grant does not have the model that turned out to be meant.
+        ModelUnclear: if the name is unknown or ambiguous.
+        OpDenied: if the name is bare and the grant does not include the full name.
     """
     models: ModelCatalog = ctx.state
     name = ModelName.parse(models.aliases.get(text, text))
@@ -87,7 +87,7 @@ async def _name(text: str, ctx: ModelContext) -> ModelName:
 
 
 async def _search(text: str, ctx: ModelContext) -> ModelName:
-    """The one model that is called so at its provider."""
+    """Return the only model with this bare name."""
     surveyed = await survey(await ctx.providers(), ctx)
     names = [ModelName(one.provider, info.id) for one in surveyed for info in one.models]
     found = [name for name in names if name.model == text]

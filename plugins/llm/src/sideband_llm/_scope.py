@@ -1,4 +1,4 @@
-"""What capabilities of this family can limit."""
+"""The scope of an ``llm`` capability."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from ._models import GenerateParams
 
 @attrs.frozen
 class LlmScope(Scope, family="llm"):
-    """The field of an ``llm`` capability.
+    """The fields of an ``llm`` capability.
 
     Args:
-        model: ``provider:model``, or an alias of the configuration, which then stands for whatever it names.
+        model: ``provider:model``, or an alias from the configuration, whatever model it refers to.
     """
 
     model: str | None = None
 
 
 def scope_of(params: GenerateParams) -> LlmScope:
-    """What a model call needs to be granted: the model, as it was asked for."""
+    """Return the scope that a model call needs: the model as requested."""
     return LlmScope(model=params.model)

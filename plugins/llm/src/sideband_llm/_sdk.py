@@ -1,4 +1,4 @@
-"""What skills get besides the generated functions: a question in one line. Standard library only."""
+"""Functions for skills beside the generated ones. Standard library only."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ __all__ = ["ask"]
 
 
 async def ask(model: str, text: str, **options: Any) -> str:
-    """Ask a model and return the text of its answer. Takes what ``llm.generate`` takes besides ``messages``.
+    """Call a model and return the text of its response. Takes the parameters of ``llm.generate`` except ``messages``.
 
     Example:
         summary = await llm.ask("openai:MODEL", f"Summarise in one sentence: {page}", max_tokens=200)

@@ -1,4 +1,4 @@
-"""What is known about models: asked of their providers, and kept for a while."""
+"""A cache of the models of each provider."""
 
 from __future__ import annotations
 
@@ -13,68 +13,69 @@ from sideband.providers import ModelInfo, Prices, Provider, ProviderError, Provi
 from ._foreign import provider_errors
 from ._model_names import ModelName
 
-_KEPT_SECONDS = 3_600.0
-# A provider that could not be asked is asked again soon, but not before each model call.
-_FAILURE_KEPT_SECONDS = 60.0
+_CACHE_SECONDS = 3_600.0
+# A failed request is repeated soon, but not before every model call.
+_FAILURE_CACHE_SECONDS = 60.0
 _CALL_SECONDS = 5.0
 
 
 @frozen
-class _Known:
+class _CachedModels:
     models: Mapping[str, ModelInfo]
     until: float
 
 
 @define(eq=False)
 class ModelCatalog:
-    """Knows the models of all providers. One for each host.
+    """Caches the models of all providers. Each host has one.
 
     Args:
         aliases: short names, each for a ``provider:model``.
-        prices: those of the configuration, by ``provider:model``; they win over what a provider says.
+        prices: the configured prices by ``provider:model``. They replace those of the provider.
     """
 
     aliases: Mapping[str, str]
     prices: Mapping[str, Prices]
-    _known: dict[str, _Known] = field(factory=dict, init=False)
-    _turns: dict[str, anyio.Lock] = field(factory=dict, init=False)
+    _cache: dict[str, _CachedModels] = field(factory=dict, init=False)
+    _locks: dict[str, anyio.Lock] = field(factory=dict, init=False)
 
     async def ask(self, provider: Provider, ctx: PluginContext, *, seconds: float) -> Sequence[ModelInfo]:
-        """The models of a provider, asked now.
+        """Request the models of a provider and cache them.
 
         Args:
             provider: the provider.
-            ctx: its plugin's context.
-            seconds: how long it may take.
+            ctx: the context of its plugin.
+            seconds: the time limit.
 
         Raises:
-            SidebandError: it can't be asked; ``ProviderTimeout`` if it took too long.
+            SidebandError: if the provider fails.
+            ProviderTimeout: if the time limit is exceeded.
         """
         name = provider.name
         with anyio.move_on_after(seconds), provider_errors(name):
             infos = tuple(await provider.models(ctx))
             if stray := next((one for one in infos if not isinstance(one, ModelInfo)), None):
-                raise ProviderError(name, f"its list of models holds a {type(stray).__name__}")
-            self._keep(name, infos, _KEPT_SECONDS)
+                raise ProviderError(name, f"expected ModelInfo in the list of models, got {type(stray).__name__}")
+            self._store(name, infos, _CACHE_SECONDS)
             return infos
-        raise ProviderTimeout(name, f"it did not list its models within {seconds:g} s", retryable=True)
+        raise ProviderTimeout(name, f"listing the models timed out after {seconds:g} s", retryable=True)
 
     async def find(self, name: ModelName, provider: Provider, ctx: PluginContext) -> ModelInfo | None:
-        """What is known about a model; ``None`` if its provider can't be asked, or doesn't know it."""
-        async with self._turns.setdefault(name.provider, anyio.Lock()):
-            known = self._known.get(name.provider)
-            if known is None or known.until < anyio.current_time():
+        """Return the properties of a model, or ``None`` if the provider fails or does not list it."""
+        async with self._locks.setdefault(name.provider, anyio.Lock()):
+            cached = self._cache.get(name.provider)
+            if cached is None or cached.until < anyio.current_time():
                 try:
                     await self.ask(provider, ctx, seconds=_CALL_SECONDS)
                 except SidebandError:
-                    # The model call itself says what is wrong.
-                    self._keep(name.provider, (), _FAILURE_KEPT_SECONDS)
-            return self._known[name.provider].models.get(name.model)
+                    # The model call will report the problem.
+                    self._store(name.provider, (), _FAILURE_CACHE_SECONDS)
+            return self._cache[name.provider].models.get(name.model)
 
     def prices_of(self, name: ModelName, info: ModelInfo | None) -> Prices | None:
-        """What a model costs: as configured, else as its provider says."""
+        """Return the prices of a model from the configuration, else from its provider."""
         return self.prices.get(str(name)) or (info.prices if info else None)
 
-    def _keep(self, provider: str, infos: Sequence[ModelInfo], seconds: float) -> None:
+    def _store(self, provider: str, infos: Sequence[ModelInfo], seconds: float) -> None:
         models = {info.id: info for info in infos}
-        self._known[provider] = _Known(models, anyio.current_time() + seconds)
+        self._cache[provider] = _CachedModels(models, anyio.current_time() + seconds)

@@ -1,4 +1,4 @@
-"""Asks all providers at the same time what they have."""
+"""Lists the models of all providers concurrently."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SECONDS = 15.0
 
 @frozen
 class Surveyed:
-    """What one provider has, or why it can't be asked."""
+    """The models of a provider, or the error that made them unavailable."""
 
     provider: str
     models: Sequence[ModelInfo] = ()
@@ -28,11 +28,11 @@ class Surveyed:
 
 
 async def open_provider(name: str, ctx: ModelContext) -> tuple[Provider, PluginContext]:
-    """The provider of that name, and its context.
+    """Return the provider of that name and its context.
 
     Raises:
-        ProviderUnknown: there is none.
-        PluginError: its plugin can't be used.
+        ProviderUnknown: if no plugin has a provider of that name.
+        PluginError: if its plugin is unusable.
     """
     try:
         return await ctx.provider(name)
@@ -41,7 +41,7 @@ async def open_provider(name: str, ctx: ModelContext) -> tuple[Provider, PluginC
 
 
 async def survey(names: Sequence[str], ctx: ModelContext) -> tuple[Surveyed, ...]:
-    """What each of these providers has, in the same order. None keeps the others waiting for longer than its limit."""
+    """Return the models of each provider, in the given order. Each provider has its own time limit."""
     found: dict[str, Surveyed] = {}
     async with anyio.create_task_group() as tasks:
         for name in names:

@@ -1,4 +1,4 @@
-"""Finds out what became of a model call whose end was not seen."""
+"""Reconciliation of model calls whose outcome is unknown."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from sideband.ops import OpContext, Reconciled, Recorded
 
 
 async def reconcile_generate(recorded: Recorded, ctx: OpContext) -> Reconciled:  # noqa: ARG001  the signature of `reconcile`
-    """A lost model call changed nothing but the bill, so it may be repeated."""
+    """Report that a lost model call may be repeated: it has no side effect except its cost."""
     return Reconciled(happened=False)

@@ -1,4 +1,4 @@
-"""The op family `llm`: registration."""
+"""Plugin `llm`: registration."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ __all__ = ["Config", "lifespan", "sideband_ops"]
 
 @asynccontextmanager
 async def lifespan(ctx: PluginContext) -> AsyncIterator[ModelCatalog]:
-    """Keep what is known about models for as long as the host lives."""
+    """Hold the model cache for the lifetime of the host."""
     config: Config = ctx.config
     yield ModelCatalog(config.aliases, config.prices)
 
 
 def sideband_ops() -> OpFamily:
-    """The ops of this family."""
+    """Return the op family."""
     return OpFamily(
         name="llm",
         ops=OPS,
         scope=LlmScope,
         sdk=Path(__file__).with_name("_sdk.py"),
-        doc="Asks models, and lists them.",
+        doc="Calls models and lists them.",
     )

@@ -1,8 +1,8 @@
 """Reader of a Chat Completions stream.
 
 A response is complete once a choice has a ``finish_reason``. Most servers then send the usage and ``[DONE]``, but some
-do not, so the end of the body is accepted too. HTTP detects a truncated body: it is an error if the body is shorter than
-its Content-Length or the last chunk is missing.
+do not, so the end of the body is accepted too. HTTP detects a truncated body: it is an error if the body is shorter
+than its Content-Length or the last chunk is missing.
 """
 
 from __future__ import annotations
