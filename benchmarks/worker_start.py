@@ -24,7 +24,7 @@ from sideband_sandbox._machine._inspection import inspect_machine
 from sideband_sandbox._machine._interpreter import inspect_interpreter
 from sideband_sandbox._machine._processes import fresh_uid
 from sideband_sandbox._workers._candidates import candidates
-from sideband_sandbox._workers._plan import Ground, worker_orders, worker_plan, zygote_plan
+from sideband_sandbox._workers._plan import WorkerPlatform, worker_orders, worker_plan, zygote_plan
 
 from ._rows import Row, report
 
@@ -59,7 +59,7 @@ def _floor(request: LaunchRequest) -> list[float]:
     machine, reason = inspect_machine()
     assert machine is not None, reason
     python = Path(sys.executable)
-    ground = Ground(machine, python, anyio.run(inspect_interpreter, python), (request.snapshot.parent,))
+    platform = WorkerPlatform(machine, python, anyio.run(inspect_interpreter, python), (request.snapshot.parent,))
     _, variant = candidates(as_root=os.geteuid() == 0)[0]
     with subprocess.Popen(
         [sys.executable, "-I", "-S", "-c", FLOOR], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -68,8 +68,8 @@ def _floor(request: LaunchRequest) -> list[float]:
         assert process.stdout is not None
         options = {
             "lockdown": str(LOCKDOWN),
-            "zygote": zygote_plan(ground, variant, request.snapshot),
-            "worker": worker_plan(ground, variant),
+            "zygote": zygote_plan(platform, variant, request.snapshot),
+            "worker": worker_plan(platform, variant),
             "orders": worker_orders(variant, request, fresh_uid()),
         }
         print(json.dumps(options), file=process.stdin, flush=True)

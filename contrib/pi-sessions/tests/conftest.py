@@ -1,4 +1,4 @@
-"""Sessions in a real store."""
+"""Fixtures: sessions in a real store."""
 
 import pytest
 from sideband_agent.sessions import Sessions

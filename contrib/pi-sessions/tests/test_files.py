@@ -1,4 +1,4 @@
-"""pi's files, whole, torn and strange."""
+"""Complete, truncated and malformed session files of pi."""
 
 import json
 
@@ -60,7 +60,7 @@ GROWTH = st.lists(st.tuples(BODIES, st.integers(0, 20)), max_size=8)
 
 
 async def grow(session, growth):
-    """Append entries; those that name an entry name one that is there."""
+    """Append entries; references name existing entries."""
     for body, number in growth:
         ids = [None, *(entry.id for entry in session.tree.entries)]
         target = ids[number % len(ids)]
@@ -76,18 +76,18 @@ async def grow(session, growth):
 
 @PROPERTY
 @given(growth=GROWTH)
-async def test_what_was_exported_for_pi_keeps_the_conversation(sessions, growth):
+async def test_export_and_import_preserve_the_conversation(sessions, growth):
     async with await sessions.create() as session:
         await grow(session, growth)
     lines = list(await sessions.export(session.id, format="pi"))
     info, notices = await sessions.import_(lines)
     assert notices == ()
     assert list(await sessions.export(info.id, format="pi")) == lines
-    said = [(m.role, m.text) for m in (await sessions.read(session.id)).context().messages]
-    assert [(m.role, m.text) for m in (await sessions.read(info.id)).context().messages] == said
+    original = [(m.role, m.text) for m in (await sessions.read(session.id)).context().messages]
+    assert [(m.role, m.text) for m in (await sessions.read(info.id)).context().messages] == original
 
 
-async def test_a_file_that_is_torn_at_any_byte_loses_its_last_line_at_most(sessions, tmp_path):
+async def test_file_truncated_at_any_byte_loses_at_most_its_last_line(sessions, tmp_path):
     async with await sessions.create() as session:
         for text in ("one", "€"):
             await session.append(MessageEntry(message=UserMessage(content=text)))
@@ -102,11 +102,11 @@ async def test_a_file_that_is_torn_at_any_byte_loses_its_last_line_at_most(sessi
             continue
         info, notices = await sessions.import_(read_file(file))
         complete = whole[header:cut].count(b"\n")
-        # The end of a line may be missing, if nothing else is.
+        # A line that lacks only its newline is complete.
         assert info.messages in {complete, complete + 1}
         assert info.messages == complete or whole[cut : cut + 1] == b"\n"
-        said = [message.text for message in (await sessions.read(info.id)).context().messages]
-        assert said == ["one", "€"][: info.messages]
+        texts = [message.text for message in (await sessions.read(info.id)).context().messages]
+        assert texts == ["one", "€"][: info.messages]
         torn = [notice for notice in notices if "the file is torn there" in notice]
         assert bool(torn) == (whole[cut - 1 : cut] != b"\n" and info.messages == complete and cut > header)
         await sessions.delete(info.id)
@@ -114,7 +114,7 @@ async def test_a_file_that_is_torn_at_any_byte_loses_its_last_line_at_most(sessi
 
 @PROPERTY
 @given(lines=st.lists(st.binary(max_size=30) | st.builds(lambda value: json.dumps(value).encode(), DATA), max_size=6))
-async def test_no_file_is_too_strange_for_anything_but_our_own_errors(sessions, lines):
+async def test_arbitrary_lines_raise_only_sideband_errors(sessions, lines):
     try:
         info, _ = await sessions.import_([HEADER.encode(), *(line + b"\n" for line in lines)])
     except SidebandError:

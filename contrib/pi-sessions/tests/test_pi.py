@@ -1,4 +1,4 @@
-"""Sessions in pi's format, version 3: what it says comes back when it is exported again."""
+"""Sessions in pi's format: an import followed by an export restores the original file."""
 
 import json
 
@@ -51,8 +51,8 @@ SHELL = {
 CUSTOM = {"role": "custom", "customType": "ext", "content": "note", "display": False, "details": [1], "timestamp": 4}
 
 
-def message(entry, parent, told):
-    return {"type": "message", "id": entry, "parentId": parent, "timestamp": TIME, "message": told}
+def message(entry, parent, content):
+    return {"type": "message", "id": entry, "parentId": parent, "timestamp": TIME, "message": content}
 
 
 def line(kind, entry, parent, **fields):
@@ -71,7 +71,7 @@ WHOLE = [
     message("00000008", "00000007", CUSTOM),
     line("custom", "00000009", "00000008", customType="ext", data={"n": 1}),
     line("custom", "0000000a", "00000009", customType="ext"),
-    line("custom_message", "0000000b", "0000000a", customType="ext", content="told", display=True, details={"d": 1}),
+    line("custom_message", "0000000b", "0000000a", customType="ext", content="shown", display=True, details={"d": 1}),
     line("session_info", "0000000c", "0000000b", name="  a name "),
     line("label", "0000000d", "0000000c", targetId="00000003", label="here"),
     line("label", "0000000e", "0000000d", targetId="00000004"),
@@ -98,7 +98,7 @@ COMPACTED = [
 
 @pytest.fixture
 def take(sessions):
-    """Import lines; returns the tree and the notices."""
+    """Return a function that imports lines, and returns the tree and the notices."""
 
     async def take(lines):
         info, notices = await sessions.import_([json.dumps(one) + "\n" for one in lines])
@@ -107,13 +107,13 @@ def take(sessions):
     return take
 
 
-async def test_all_that_pi_says_comes_back(take, sessions):
+async def test_import_and_export_restore_every_line(take, sessions):
     tree, _ = await take([*WHOLE, *COMPACTED])
     again = [json.loads(one) for one in await sessions.export(tree.id, format="pi")]
     assert again == [*WHOLE, *COMPACTED]
 
 
-async def test_all_that_pi_says_comes_back_from_a_fork_and_from_our_own_format(take, sessions):
+async def test_fork_and_our_own_format_preserve_every_line(take, sessions):
     tree, _ = await take([*WHOLE, *COMPACTED])
     async with await sessions.fork(tree.id) as fork:
         pass
@@ -123,20 +123,20 @@ async def test_all_that_pi_says_comes_back_from_a_fork_and_from_our_own_format(t
     assert [json.loads(one) for one in await sessions.export(info.id, format="pi")] == [*WHOLE, *COMPACTED]
 
 
-async def test_what_models_see_is_what_pi_shows_them(take):
+async def test_models_see_the_same_messages_as_in_pi(take):
     tree, notices = await take(WHOLE)
     context = tree.context()
-    hello, said, result, shell, custom, told, branch = context.messages
+    hello, answer, result, shell, custom, shown, branch = context.messages
     assert hello == UserMessage(content="hello")
-    assert isinstance(said, AssistantMessage)
-    assert (said.model, said.stop, said.text) == ("anthropic:claude-x", "tool_calls", "ok")
-    assert said.tool_calls == (ToolCallPart(id="call_1", name="bash", arguments={"command": "ls", "timeout": None}),)
-    assert (said.content[0].signature, said.content[1].redacted) == ("sig", True)
-    assert (said.usage.context, said.usage.cost) == (18, 0.75)
+    assert isinstance(answer, AssistantMessage)
+    assert (answer.model, answer.stop, answer.text) == ("anthropic:claude-x", "tool_calls", "ok")
+    assert answer.tool_calls == (ToolCallPart(id="call_1", name="bash", arguments={"command": "ls", "timeout": None}),)
+    assert (answer.content[0].signature, answer.content[1].redacted) == ("sig", True)
+    assert (answer.usage.context, answer.usage.cost) == (18, 0.75)
     assert (result.call, result.tool, result.text, result.is_error) == ("call_1", "bash", "a.txt", False)
     assert result.content[1].media_type == "image/png"
     assert all(part in shell.text for part in ("make", "broken", "exit code 2"))
-    assert (custom.text, custom.source, told.text) == ("note", "ext", "told")
+    assert (custom.text, custom.source, shown.text) == ("note", "ext", "shown")
     assert "went" in branch.text
     assert (context.model, context.thinking) == ("anthropic:claude-x", "xhigh")
     assert tree.labels == {"00000003": "here"}
@@ -148,7 +148,7 @@ async def test_what_models_see_is_what_pi_shows_them(take):
     ]
 
 
-async def test_the_last_compaction_of_pi_holds(take):
+async def test_last_compaction_applies(take):
     tree, _ = await take([*WHOLE, *COMPACTED])
     summary, custom, *_ = tree.context().messages
     assert ("sum2" in summary.text, custom.text) == (True, "note")
@@ -157,7 +157,7 @@ async def test_the_last_compaction_of_pi_holds(take):
     assert second.details == [1]
 
 
-async def test_a_session_of_ours_can_be_read_by_pi(sessions):
+async def test_own_session_is_exported_in_pi_format(sessions):
     async with await sessions.create(name="n") as session:
         first, _ = await session.append(
             MessageEntry(message=UserMessage(content="hello")),
@@ -173,11 +173,11 @@ async def test_a_session_of_ours_can_be_read_by_pi(sessions):
     assert (hi["message"]["provider"], hi["message"]["model"]) == ("openai", "gpt-x")
     assert (hi["message"]["stopReason"], hi["parentId"]) == ("stop", hello["id"])
     assert (note["type"], note["customType"], note["display"]) == ("custom_message", "p", True)
-    # pi stands at the last line of a file.
+    # pi continues at the last line of a file.
     assert (back["type"], back["parentId"]) == ("custom", first)
 
 
-async def test_version_one_is_upgraded(take, sessions):
+async def test_version_1_is_upgraded(take, sessions):
     lines = [
         {"type": "session", "id": "old", "timestamp": TIME, "cwd": "/tmp/x", "provider": "anthropic"},
         {"type": "message", "timestamp": TIME, "message": {"role": "user", "content": "a", "timestamp": 1}},
@@ -193,25 +193,25 @@ async def test_version_one_is_upgraded(take, sessions):
     assert compaction["firstKeptEntryId"] == tree.entries[1].id
 
 
-async def test_version_two_is_upgraded(take):
+async def test_version_2_is_upgraded(take):
     tree, notices = await take([{**HEADER, "version": 2}, message("00000001", None, {**CUSTOM, "role": "hookMessage"})])
     assert (notices, tree.context().messages[0].text) == ((), "note")
 
 
 @pytest.mark.parametrize("version", [4, "3", 0, None])
-async def test_another_version_is_refused(take, version):
+async def test_unsupported_version_is_rejected(take, version):
     with pytest.raises(SessionUnreadable, match="of pi's format"):
         await take([{**HEADER, "version": version}])
 
 
-async def test_ids_that_collide_are_told_apart(take):
-    said = [{"role": "user", "content": text, "timestamp": 1} for text in "abc"]
+async def test_duplicate_ids_are_renamed(take):
+    contents = [{"role": "user", "content": text, "timestamp": 1} for text in "abc"]
     tree, notices = await take(
         [
             HEADER,
-            message("00000001", None, said[0]),
-            message("00000001", "00000001", said[1]),
-            message("00000003", "00000001", said[2]),
+            message("00000001", None, contents[0]),
+            message("00000001", "00000001", contents[1]),
+            message("00000003", "00000001", contents[2]),
         ]
     )
     assert [one.text for one in tree.context().messages] == ["a", "b", "c"]
@@ -219,7 +219,7 @@ async def test_ids_that_collide_are_told_apart(take):
 
 
 @pytest.mark.parametrize(
-    "told",
+    "content",
     [
         {"role": "assistant", "content": "x"},
         {"role": "assistant", "content": [{**CALL, "arguments": "{"}], "provider": "p", "model": "m"},
@@ -233,8 +233,8 @@ async def test_ids_that_collide_are_told_apart(take):
         "text",
     ],
 )
-async def test_a_message_that_can_not_be_expressed_is_kept_with_a_notice(take, sessions, told):
-    lines = [HEADER, message("00000001", None, told)]
+async def test_message_that_cannot_be_converted_is_stored_with_a_notice(take, sessions, content):
+    lines = [HEADER, message("00000001", None, content)]
     tree, notices = await take(lines)
     assert isinstance(tree.entries[0], ForeignEntry)
     assert tree.context().messages == ()
@@ -242,7 +242,7 @@ async def test_a_message_that_can_not_be_expressed_is_kept_with_a_notice(take, s
     assert [json.loads(one) for one in await sessions.export(tree.id, format="pi")] == lines
 
 
-async def test_a_time_of_another_form_comes_back(take, sessions):
+async def test_time_in_another_format_is_preserved(take, sessions):
     lines = [HEADER, {**message("00000001", None, {"role": "user", "content": "a", "timestamp": 1}), "timestamp": 17}]
     tree, notices = await take(lines)
     assert (notices, tree.entries[0].time) == ((), "")

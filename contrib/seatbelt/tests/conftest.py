@@ -11,7 +11,7 @@ def anyio_backend(request):
 
 @pytest.fixture
 def request_for_worker(tmp_path):
-    """A skill and an SDK as the host lays them out."""
+    """Return the request for a skill and its SDK, in the layout of the host."""
     sdk, snapshot = tmp_path / "sdk", tmp_path / "skill"
     for name, source in runtime_files().items():
         (sdk / name).parent.mkdir(parents=True, exist_ok=True)

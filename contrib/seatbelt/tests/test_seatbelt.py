@@ -1,4 +1,4 @@
-"""What of the sandbox of macOS can be tested without macOS: the profile's text, and that nothing is claimed wrongly."""
+"""The parts of the macOS sandbox that can be tested elsewhere: the text of profiles, and the verification."""
 
 import sys
 from pathlib import Path
@@ -23,7 +23,7 @@ NAMES = st.text(CHARACTERS.filter(lambda character: character != "/"), min_size=
 
 
 def parse(profile):
-    """The lists, words and strings of a profile, by the rules of Scheme."""
+    """Parse the lists, words and strings of a profile by the rules of Scheme."""
     stack, at = [[]], 0
     while at < len(profile):
         character = profile[at]
@@ -53,13 +53,13 @@ def parse(profile):
 
 
 def rules(profile, action):
-    """What a profile says about an action: kind and value of each filter."""
+    """Return the kind and value of each filter in the rules for an action."""
     found = [rule for rule in parse(profile) if rule[0] == action.split()[0] and action.split()[1] in rule]
     return [(kind, value) for rule in found for kind, (_, value) in [each for each in rule if type(each) is tuple]]
 
 
 @given(names=st.lists(NAMES, min_size=1, max_size=3))
-def test_no_path_breaks_out_of_its_string(names):
+def test_path_cannot_escape_its_quotes(names):
     folder = Path("/skills", *names)
     try:
         profile = seatbelt_profile(PYTHON, [folder])
@@ -76,19 +76,19 @@ def test_no_path_breaks_out_of_its_string(names):
 @pytest.mark.parametrize(
     "name", ['") (allow default) ("', '\\") (allow default)', "; comment", 'x" (subpath "/', "\\\\", '\\"', "ü∂ 日本"]
 )
-def test_a_hostile_name_is_a_name(name):
+def test_special_characters_in_names_are_quoted(name):
     profile = seatbelt_profile(PYTHON, [Path("/skills", name)])
     assert ("subpath", str(Path("/skills", name))) in rules(profile, "allow file-read*")
     assert not [rule for rule in parse(profile) if rule[:2] == ("allow", "default")]
 
 
 @pytest.mark.parametrize("name", ["a\nb", "a\0b", "a\x1b[0m", "a\udcff", "a\u2028b", "x" * 1024])
-def test_what_could_be_read_in_two_ways_is_refused(name):
-    with pytest.raises(ValueError, match=r"can't be written|embedded null"):
+def test_ambiguous_path_is_rejected(name):
+    with pytest.raises(ValueError, match=r"cannot quote|embedded null"):
         seatbelt_profile(SeatbeltInterpreter((f"/bin/{name}",), ()), [])
 
 
-def test_everything_is_denied_that_is_not_allowed():
+def test_profile_denies_by_default():
     profile = parse(seatbelt_profile(PYTHON, [Path("/skills/one")]))
     assert profile[:2] == [("version", "1"), ("deny", "default")]
     allowed = {word for rule in profile if rule[0] == "allow" for word in rule[1:] if type(word) is str}
@@ -98,31 +98,31 @@ def test_everything_is_denied_that_is_not_allowed():
     }  # fmt: skip
 
 
-def test_no_rule_is_about_everything():
+def test_every_rule_has_a_filter():
     for interpreter in (PYTHON, SeatbeltInterpreter(("/bin/python",), ())):
         for rule in parse(seatbelt_profile(interpreter, []))[2:]:
             assert any(type(part) is tuple for part in rule), rule
 
 
-def test_signals_and_facts_are_about_itself_only():
+def test_signals_and_process_info_are_limited_to_self():
     profile = parse(seatbelt_profile(PYTHON, []))
     assert ("allow", "signal", ("target", "self")) in profile
     assert ("allow", "process-info*", ("target", "self")) in profile
 
 
-def test_only_the_interpreter_can_be_started():
+def test_only_the_interpreter_can_be_executed():
     assert rules(seatbelt_profile(PYTHON, [Path("/skills/one")]), "allow process-exec*") == [
         ("literal", "/opt/python/bin/python3")
     ]
 
 
-def test_arguments_and_environments_of_others_are_no_system_value_to_read():
+def test_process_arguments_are_not_readable_by_sysctl():
     values = rules(seatbelt_profile(PYTHON, []), "allow sysctl-read")
     assert values
     assert not [value for _, value in values if value.startswith("kern.proc")]
 
 
-def test_the_machines_packages_are_denied_and_the_skills_own_allowed_after_that():
+def test_own_packages_are_allowed_after_site_packages_are_denied():
     own = Path("/opt/python/lib/python3.13/site-packages/own")
     profile = parse(seatbelt_profile(PYTHON, [own]))
     (denied,) = [index for index, rule in enumerate(profile) if rule[0] == "deny" and rule[1] != "default"]
@@ -130,7 +130,7 @@ def test_the_machines_packages_are_denied_and_the_skills_own_allowed_after_that(
     assert profile[denied + 1 :] == [("allow", "file-read*", "file-map-executable", ("subpath", ("string", str(own))))]
 
 
-def test_links_are_followed_because_the_kernel_sees_where_they_lead(tmp_path):
+def test_symbolic_links_are_resolved(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     profile = seatbelt_profile(PYTHON, [tmp_path / "link"])
@@ -139,7 +139,7 @@ def test_links_are_followed_because_the_kernel_sees_where_they_lead(tmp_path):
     assert ("subpath", str(tmp_path / "link")) not in allowed
 
 
-def test_the_wrapper_names_its_program_by_path():
+def test_wrapper_runs_sandbox_exec_by_absolute_path():
     assert seatbelt_wrapper("(version 1)") == ("/usr/bin/sandbox-exec", "-p", "(version 1)")
 
 
@@ -151,17 +151,17 @@ def stand_in(folder, script):
 
 
 @pytest.mark.anyio
-async def test_a_sandbox_that_holds_nothing_is_not_claimed(tmp_path):
-    """Here it only drops the profile; each attempt that exists on this system then has to succeed."""
+async def test_sandbox_exec_that_ignores_the_profile_has_no_tier(tmp_path):
+    """The stand-in ignores the profile, so all attempts that are possible on this system succeed."""
     probe, interpreter = await prove_seatbelt(
         Path(sys.executable), sandbox_exec=stand_in(tmp_path, 'shift 2; exec "$@"')
     )
     assert (probe.isolation, interpreter) == (Isolation.NONE, None)
     for attempt in (
         "read a file outside its folders", "list the folder above its own", "write in its own folder",
-        "change a file of its own folder", "change the mode of a file", "remove a file", "write where everybody may",
-        "connect to a server of the host", "connect to a unix socket of the host", "send a datagram", "fork",
-        "start a program", "signal the host",
+        "change a file of its own folder", "change the mode of a file", "remove a file",
+        "write in a world-writable folder", "connect to a server of the host", "connect to a unix socket of the host",
+        "send a datagram", "fork", "start a program", "signal the host",
     ):  # fmt: skip
         assert attempt in probe.hints[0]
 
@@ -175,7 +175,7 @@ async def test_a_sandbox_that_holds_nothing_is_not_claimed(tmp_path):
         ("echo '{'", "sandbox-exec"),
     ],
 )
-async def test_a_sandbox_that_does_not_start_is_not_claimed(tmp_path, script, hint):
+async def test_failing_sandbox_exec_has_no_tier(tmp_path, script, hint):
     probe, interpreter = await prove_seatbelt(Path(sys.executable), sandbox_exec=stand_in(tmp_path, script))
     assert (probe.isolation, interpreter) == (Isolation.NONE, None)
     assert hint in probe.hints[0]
@@ -186,12 +186,12 @@ def report(must_fail, must_work="null"):
 
 
 @pytest.mark.anyio
-async def test_the_tier_is_claimed_only_if_every_attempt_failed_and_ordinary_work_did_not(tmp_path):
+async def test_tier_requires_failed_attempts_and_working_ordinary_code(tmp_path):
     python = Path(sys.executable)
     probe, interpreter = await prove_seatbelt(python, sandbox_exec=stand_in(tmp_path, report('"no"')))
     assert probe.isolation is Isolation.SEATBELT_UNTESTED
     assert probe.proofs == ("could not fly", "could not dive")
-    assert "ever tested on macOS" in probe.gaps[0]
+    assert "never tested on macOS" in probe.gaps[0]
     assert interpreter.programs[0] == sys.executable
     for script, hint in (
         (report("null"), "a worker could fly"),
@@ -203,23 +203,22 @@ async def test_the_tier_is_claimed_only_if_every_attempt_failed_and_ordinary_wor
 
 
 @pytest.mark.anyio
-async def test_a_system_without_it_has_no_such_tier(tmp_path):
+async def test_missing_sandbox_exec_has_no_tier(tmp_path):
     probe, _ = await prove_seatbelt(Path(sys.executable), sandbox_exec=tmp_path / "missing")
     assert probe.isolation is Isolation.NONE
 
 
 @pytest.mark.anyio
-async def test_an_interpreter_that_does_not_run_is_no_tier(tmp_path):
+async def test_missing_interpreter_has_no_tier(tmp_path):
     probe, _ = await prove_seatbelt(tmp_path / "python")
     assert probe.isolation is Isolation.NONE
 
 
 @pytest.mark.anyio
-async def test_workers_start_under_the_profile_that_was_proved(tmp_path, request_for_worker):
-    """The stand-in tells a proof where it is asked for one, and keeps the profile of what it starts."""
-    said = report('"no"')
+async def test_worker_starts_under_its_profile(tmp_path, request_for_worker):
+    """The stand-in prints a report for the throw-away worker, and saves the profile of other workers."""
     start = f'echo "$2" > {tmp_path}/profile; shift 2; exec "$@"'
-    script = f'case "$*" in *_attempts.py*) {said} ;; *) {start} ;; esac'
+    script = f"""case "$*" in *_attempts.py*) {report('"no"')} ;; *) {start} ;; esac"""
     sandbox = SeatbeltSandbox(stand_in(tmp_path, script))
     assert (await sandbox.probe()).isolation is Isolation.SEATBELT_UNTESTED
     worker = await sandbox.launch(request_for_worker)
@@ -235,19 +234,19 @@ async def test_workers_start_under_the_profile_that_was_proved(tmp_path, request
 
 
 @pytest.mark.anyio
-async def test_where_nothing_was_proved_workers_start_without_a_tier(tmp_path, request_for_worker):
+async def test_worker_starts_without_isolation_if_no_tier_was_verified(tmp_path, request_for_worker):
     worker = await SeatbeltSandbox(tmp_path / "missing").launch(request_for_worker)
     assert worker.isolation is Isolation.NONE
     await worker.close()
 
 
-def test_the_entry_point_gives_one_sandbox():
+def test_entry_point_returns_one_sandbox():
     assert [sandbox.name for sandbox in sideband_sandboxes()] == ["seatbelt"]
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(("system", "hints"), [("linux", 0), ("darwin", 1)])
-async def test_only_macos_is_told_what_is_missing(tmp_path, monkeypatch, system, hints):
+async def test_missing_sandbox_exec_is_a_hint_only_on_macos(tmp_path, monkeypatch, system, hints):
     monkeypatch.setattr(sys, "platform", system)
     probe = await SeatbeltSandbox(tmp_path / "missing").probe()
     assert (probe.isolation, len(probe.hints)) == (Isolation.NONE, hints)

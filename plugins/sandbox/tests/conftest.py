@@ -18,11 +18,18 @@ from sideband_sandbox._machine._interpreter import inspect_interpreter
 from sideband_sandbox._machine._processes import fresh_uid
 from sideband_sandbox._programs._launcher import ProgramLauncher
 from sideband_sandbox._programs._probe import interpreter_places
-from sideband_sandbox._workers._plan import Ground, Variant, open_to_everyone, worker_orders, worker_plan, zygote_plan
+from sideband_sandbox._workers._plan import (
+    Variant,
+    WorkerPlatform,
+    open_to_everyone,
+    worker_orders,
+    worker_plan,
+    zygote_plan,
+)
 
 ORDINARY_USER = 61_234
 IS_ROOT = os.geteuid() == 0
-# Root also tries as an ordinary user. Who is no root can't become it; make test runs as root in CI.
+# Root also runs the tests as an ordinary user. In CI, make test runs as root.
 WHO = ["root", "user"] if IS_ROOT else ["user"]
 
 
@@ -33,7 +40,7 @@ def anyio_backend(request):
 
 @pytest.fixture(scope="session")
 def area():
-    """A folder that every user can read, unlike pytest's own."""
+    """Return a folder that every user can read, unlike pytest's ``tmp_path``."""
     folder = Path(tempfile.mkdtemp(prefix="sideband-sandbox-tests-"))
     folder.chmod(0o755)
     yield folder
@@ -49,7 +56,7 @@ def link_or_copy(source, target):
 
 @pytest.fixture(scope="session")
 def open_python(area):
-    """This interpreter, at a place where every user can run it."""
+    """Return this interpreter, copied to a folder where every user can run it if necessary."""
     python = Path(sys.executable).resolve()
     library = Path(os.__file__).parent
     if open_to_everyone([python.parent], parents=True) and open_to_everyone([library], parents=True):
@@ -63,7 +70,7 @@ def open_python(area):
     shutil.copy2(python, real)
     for shared in library.parent.glob("libpython*.so*"):
         shutil.copy2(shared, prefix / "lib" / shared.name)
-    # The copy would look for its shared library where the original's is.
+    # Without this the copy would load the shared library of the original.
     start = prefix / "bin" / "start"
     start.write_text(f'#!/bin/sh\nLD_LIBRARY_PATH={prefix}/lib exec {real} "$@"\n')
     subprocess.run(["chmod", "-R", "a+rX", str(prefix)], check=True)
@@ -87,36 +94,36 @@ class Outcome:
 
 @frozen
 class Bench:
-    """Starts workers for tests."""
+    """Starts harness workers."""
 
-    ground: Ground
+    platform: WorkerPlatform
     area: Path
     snapshot: Path
 
     def variant(self, who, tier):
-        """The strongest way for this user on this tier."""
+        """Return the strongest variant for this user on this tier."""
         if tier == "full":
             return Variant(namespaces=True, own_user=who == "root", user_namespace=who == "user")
         return Variant(own_user=who == "root", user_namespace=who == "user")
 
     def plan(self, variant, *, without=(), limits=None):
-        """What a zygote does, and then its worker."""
-        zygote = zygote_plan(self.ground, variant, self.snapshot)
+        """Return the plan of a zygote and its worker."""
+        zygote = zygote_plan(self.platform, variant, self.snapshot)
         steps = [step for step in zygote["steps"] if step[0] not in without]
         return {"zygote": {"steps": steps}, "worker": self.worker_plan(variant, without=without, limits=limits)}
 
     def worker_plan(self, variant, *, without=(), limits=None):
-        """What a worker does, as a process of its own without a zygote."""
+        """Return the plan of a worker without a zygote."""
         request = LaunchRequest(snapshot=self.snapshot, sdk=self.snapshot, limits=limits or WorkerLimits())
         orders = {**worker_orders(variant, request, fresh_uid()), "parent": {"pid": os.getpid()}}
-        steps = worker_plan(self.ground, variant)["steps"]
+        steps = worker_plan(self.platform, variant)["steps"]
         kept = [[name, {**arguments, **orders.get(name, {})}] for name, arguments in steps if name not in without]
         return {"steps": kept}
 
     def start(self, who, plan, snippets, *, before="", wait=False, **options):
         identity = {"user": ORDINARY_USER, "group": ORDINARY_USER, "extra_groups": []}
         worker = subprocess.Popen(
-            [str(self.ground.python), "-I", "-S", "-B", str(self.area / "harness_worker.py")],
+            [str(self.platform.python), "-I", "-S", "-B", str(self.area / "harness_worker.py")],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -143,7 +150,7 @@ class Bench:
         return Outcome(json.loads(output) if output else {}, worker.returncode, errors.decode())
 
     def attempt(self, who, plan, code, **options):
-        """How one snippet ended: ``None`` if it could do what it wanted."""
+        """Run one snippet. Return the error that stopped it, or ``None`` if it succeeded."""
         outcome = self.run(who, plan, {"it": code}, **options)
         assert outcome.code == 0, outcome.errors
         return outcome.report["it"]
@@ -164,7 +171,7 @@ def bench(machine, open_python, area):
     for path in (snapshot, *snapshot.glob("*.*"), area / "secret.txt"):
         path.chmod(0o755 if path.is_dir() else 0o644)
     interpreter = anyio.run(partial(inspect_interpreter, open_python))
-    return Bench(Ground(machine, open_python, interpreter), area, snapshot)
+    return Bench(WorkerPlatform(machine, open_python, interpreter), area, snapshot)
 
 
 SKILL = """
@@ -204,7 +211,7 @@ async def neighbour(path):
 
 @pytest.fixture
 def make_request(bench, area, tmp_path):
-    """Skills and SDKs as the host lays them out."""
+    """Return a function that creates a skill and its SDK, in the layout of the host."""
     sdk = area / f"sdk-{tmp_path.name}"
     for name, source in runtime_files().items():
         (sdk / name).parent.mkdir(parents=True, exist_ok=True)
@@ -235,8 +242,8 @@ async def sandbox():
 
 @pytest.fixture
 async def tier_sandbox(machine, tier):
-    """A sandbox that proves exactly this tier."""
-    # A machine that can't change the root of a process has no better one.
+    """Return a sandbox whose strongest tier is this one."""
+    # Without a working pivot_root the tier full is not available.
     lower = evolve(machine, architecture=evolve(machine.architecture, pivot_root=10_000))
     made = SystemSandbox(machine if tier == "full" else lower)
     yield made
@@ -244,8 +251,8 @@ async def tier_sandbox(machine, tier):
 
 
 @pytest.fixture(scope="session")
-def proved_commands(machine):
-    """What commands are run with on each tier, proved once for all tests."""
+def proved_launchers(machine):
+    """Return a verified program launcher for each tier; verification is slow."""
 
     async def prove(sandbox):
         try:
@@ -260,28 +267,28 @@ def proved_commands(machine):
 
 
 @pytest.fixture
-def commands(proved_commands, tier):
-    """Starts commands on this tier."""
-    proved = proved_commands[tier]
-    made = ProgramLauncher(proved._ground, proved._isolation)
+def launcher(proved_launchers, tier):
+    """Return a launcher of programs on this tier."""
+    proved = proved_launchers[tier]
+    made = ProgramLauncher(proved._platform, proved._isolation)
     made._variant = proved._variant
     return made
 
 
 @pytest.fixture(scope="session")
 def python_places():
-    """What this interpreter needs of the machine beside its program."""
+    """Return the places that this interpreter needs."""
     interpreter = anyio.run(partial(inspect_interpreter, Path(sys.executable)))
     return tuple(Place(path) for path in interpreter_places(interpreter))
 
 
 @pytest.fixture
 def until():
-    """Wait until something is so."""
+    """Return a function that waits for a condition."""
 
     async def wait(condition):
         with anyio.fail_after(10):
-            while not condition():  # noqa: ASYNC110  nothing tells when a process ends
+            while not condition():  # noqa: ASYNC110  there is no event for the exit of another process's child
                 await anyio.sleep(0.01)
 
     return wait

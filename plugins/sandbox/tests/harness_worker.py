@@ -1,8 +1,8 @@
-"""A worker for tests, run by path: reads its orders, locks itself down, runs snippets, reports how each ended.
+"""A worker for tests, run by path: reads its orders, locks itself down, runs snippets and reports their outcomes.
 
 Orders are one line of JSON: ``lockdown`` (file), ``plan``, ``before`` (code to run first), ``snippets`` (name → code),
-``facts`` (names that snippets see). A snippet that raises was stopped. With ``wait`` it stays until its input ends.
-A plan has ``steps``; or ``zygote`` and ``worker``, with a fork between them.
+``facts`` (names visible to snippets). A snippet that raises was stopped. With ``wait`` the worker runs until its input
+is closed. A plan has ``steps``; or ``zygote`` and ``worker``, with a fork between them.
 """
 
 import ctypes
@@ -20,14 +20,14 @@ libc.syscall.restype = ctypes.c_long
 
 
 def demand(result):
-    """Raise what a C function reports."""
+    """Raise ``OSError`` if a C function failed."""
     if result < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return result
 
 
 def reap(pid):
-    """A child that should not exist."""
+    """Exit at once in the child; reap it in the parent."""
     if pid == 0:
         os._exit(0)
     os.waitpid(pid, 0)
@@ -40,7 +40,7 @@ exec(orders["before"], scope)
 def lock_down(plan):
     try:
         lockdown.apply(plan)
-    except BaseException as error:  # noqa: BLE001 - as the real zygote does: nothing runs without the lock-down
+    except BaseException as error:  # noqa: BLE001 - like the real zygote: nothing may run without the lock-down
         os.write(2, f"{type(error).__name__}: {error}\n".encode())
         os._exit(lockdown.EXIT_CODE)
 
@@ -64,7 +64,7 @@ report = {}
 for name, code in orders["snippets"].items():
     try:
         exec(code, dict(scope))
-    except BaseException as error:  # noqa: BLE001 - however it was stopped, that is the answer
+    except BaseException as error:  # noqa: BLE001 - any error is a result
         report[name] = f"{type(error).__name__}: {error}"
     else:
         report[name] = None

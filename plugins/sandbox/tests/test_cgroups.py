@@ -1,4 +1,4 @@
-"""Control groups: those of this machine's kernel, and, for discovery, folders laid out like it lays them out."""
+"""Control groups: the real ones of this machine, and, for discovery, imitations in ordinary folders."""
 
 import os
 import signal
@@ -17,17 +17,17 @@ SMALL = WorkerLimits(memory=64 * MIB, threads=8)
 
 @pytest.fixture(scope="session")
 def groups():
-    """Those of this machine."""
+    """Return the control groups of this machine."""
     found = find_cgroups()
     if found is None and not os.environ.get("CI"):
-        pytest.skip("no control groups can be made here")
-    assert found is not None, "CI runs as root where they can be made"
+        pytest.skip("control groups are not available")
+    assert found is not None, "control groups must be available in CI"
     return found
 
 
 @contextmanager
 def waiting(code):
-    """A process that runs the code once a line comes in."""
+    """Start a process that runs the code once it reads a line."""
     command = [sys.executable, "-I", "-S", "-c", f"input()\n{code}"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         try:
@@ -37,7 +37,7 @@ def waiting(code):
 
 
 def confined_run(groups, code, limits=SMALL):
-    """How the process ended, what it wrote, and whether it ran out of memory."""
+    """Run code in a group. Return its exit code, its output, and whether it ran out of memory."""
     with waiting(code) as child:
         group = groups.confine(child.pid, limits)
         try:
@@ -47,13 +47,13 @@ def confined_run(groups, code, limits=SMALL):
             group.close()
 
 
-def test_a_process_over_its_memory_is_ended_and_the_reason_known(groups):
+def test_process_over_its_memory_limit_is_killed_and_reported(groups):
     code, _, out_of_memory = confined_run(groups, "kept = bytearray(256 << 20)\nprint('alive')")
     assert code == -signal.SIGKILL
     assert out_of_memory
 
 
-def test_shared_memory_counts_as_well(groups):
+def test_shared_memory_counts_against_the_limit(groups):
     code, _, out_of_memory = confined_run(
         groups, "import mmap\nkept = mmap.mmap(-1, 256 << 20)\nkept.write(b'x' * (256 << 20))"
     )
@@ -61,11 +61,11 @@ def test_shared_memory_counts_as_well(groups):
     assert out_of_memory
 
 
-def test_memory_within_the_limit_is_nobodys_business(groups):
+def test_process_within_its_memory_limit_keeps_running(groups):
     assert confined_run(groups, "kept = bytearray(32 << 20)\nprint('alive')") == (0, "alive\n", False)
 
 
-def test_what_was_ended_otherwise_is_not_out_of_memory(groups):
+def test_killed_process_is_not_reported_as_out_of_memory(groups):
     code, _, out_of_memory = confined_run(groups, "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)")
     assert code == -signal.SIGKILL
     assert not out_of_memory
@@ -85,11 +85,11 @@ stop.set()
 """
 
 
-def test_no_more_threads_than_the_limit_can_be_started(groups):
+def test_thread_limit_is_enforced(groups):
     assert confined_run(groups, THREADS)[1] == "8\n"
 
 
-def test_a_neighbour_does_not_notice(groups):
+def test_process_in_another_group_is_unaffected(groups):
     with waiting("kept = bytearray(32 << 20)\nprint('alive')") as neighbour:
         group = groups.confine(neighbour.pid, SMALL)
         confined_run(groups, "kept = bytearray(256 << 20)")
@@ -98,7 +98,7 @@ def test_a_neighbour_does_not_notice(groups):
         group.close()
 
 
-def test_the_groups_are_gone_after_closing(groups):
+def test_close_removes_the_groups(groups):
     with waiting("") as child:
         group = groups.confine(child.pid, SMALL)
         assert all(folder.is_dir() for folder in group.folders)
@@ -107,7 +107,7 @@ def test_the_groups_are_gone_after_closing(groups):
     group.close()
 
 
-def test_closing_while_the_process_lives_gives_up_soon(groups):
+def test_close_returns_soon_while_the_process_runs(groups):
     with waiting("") as child:
         group = groups.confine(child.pid, SMALL)
         started = time.monotonic()
@@ -118,38 +118,38 @@ def test_closing_while_the_process_lives_gives_up_soon(groups):
     assert not any(folder.exists() for folder in group.folders)
 
 
-def test_a_process_that_has_ended_is_an_error_and_leaves_nothing(groups):
+def test_confining_an_exited_process_fails_and_leaves_no_group(groups):
     with waiting("") as child:
         child.kill()
         child.wait()
     with pytest.raises(ProcessLookupError):
         groups.confine(child.pid, SMALL)
-    assert not left_by(groups, os.getpid())
+    assert not groups_of_host(groups, os.getpid())
 
 
-def left_by(groups, pid):
+def groups_of_host(groups, pid):
     return [folder for parent in groups.parents for folder in parent.folder.glob(f"sideband-{pid}-*")]
 
 
-def test_what_an_ended_host_left_is_removed_and_a_living_ones_is_not(groups):
+def test_groups_of_exited_hosts_are_removed(groups):
     with waiting("") as host:
         for parent in groups.parents:
             parent.folder.joinpath(f"sideband-{host.pid}-00").mkdir()
             parent.folder.joinpath(f"sideband-{host.pid}-notours").mkdir()
             parent.folder.joinpath(f"sideband-{host.pid}{'0' * 30}-00").mkdir()
         find_cgroups()
-        assert len(left_by(groups, host.pid)) == 2 * len(groups.parents)
+        assert len(groups_of_host(groups, host.pid)) == 2 * len(groups.parents)
     find_cgroups()
-    assert not left_by(groups, int(f"{host.pid}{'0' * 30}"))
-    left = left_by(groups, host.pid)
+    assert not groups_of_host(groups, int(f"{host.pid}{'0' * 30}"))
+    left = groups_of_host(groups, host.pid)
     for folder in left:
         folder.rmdir()
     assert [folder.name for folder in left] == [f"sideband-{host.pid}-notours"] * len(groups.parents)
 
 
-def test_looking_leaves_nothing(groups):
+def test_find_cgroups_leaves_no_group(groups):
     assert find_cgroups() == groups
-    assert not left_by(groups, os.getpid())
+    assert not groups_of_host(groups, os.getpid())
 
 
 UNPRIVILEGED = """
@@ -168,8 +168,8 @@ except PermissionError:
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
-def test_who_may_not_make_groups_gets_none_and_no_error(groups):
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can switch to another user")
+def test_find_cgroups_returns_none_without_permission(groups):
     found = subprocess.run(
         [sys.executable, "-c", UNPRIVILEGED],
         capture_output=True,
@@ -181,7 +181,7 @@ def test_who_may_not_make_groups_gets_none_and_no_error(groups):
 
 
 class Tree:
-    """Folders and files as the kernel shows them, for the process that ``process`` stands for."""
+    """An imitation of the kernel's files: control groups, and the ``/proc`` folder of a process."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -217,7 +217,7 @@ def tree(tmp_path):
 
 @pytest.fixture
 def delegated(tree):
-    """Version 2, with the host in a group of its own in one that was given to it."""
+    """Return a version 2 tree in which the host's group has a delegated parent."""
     tree.group("fs")
     tree.group("fs/unit", cgroup__subtree_control="cpu memory pids")
     tree.group("fs/unit/host", cgroup__subtree_control="", memory__max="max", pids__max="max", cpu__max="max 100000")
@@ -226,26 +226,26 @@ def delegated(tree):
     return tree
 
 
-def test_version_2_makes_groups_beside_the_hosts_own(delegated):
+def test_version_2_creates_siblings_of_the_host_group(delegated):
     found = delegated.found()
     assert found.version == 2
     assert [parent.folder for parent in found.parents] == [delegated.folder / "fs/unit"]
 
 
 @pytest.mark.parametrize("controllers", ["", "memory", "pids", "cpu io memory", "memory_pids"])
-def test_version_2_needs_both_controllers(delegated, controllers):
+def test_version_2_requires_both_controllers(delegated, controllers):
     delegated.group("fs/unit", cgroup__subtree_control=controllers)
     assert delegated.found() is None
 
 
 @pytest.mark.parametrize("limit", ["memory__max", "memory__high", "pids__max", "cpu__max", "cpuset__cpus"])
-def test_a_worker_does_not_leave_the_limits_of_the_hosts_own_group(delegated, limit):
+def test_host_group_with_limits_is_not_left(delegated, limit):
     delegated.group("fs/unit/host", **{limit: "1000"})
     assert delegated.found() is None
 
 
-def test_groups_that_do_not_go_away_are_none(delegated):
-    # Folders that are only folders: what is written stays in them.
+def test_groups_that_cannot_be_removed_are_not_used(delegated):
+    # These are ordinary folders, so they are not empty after files were written.
     assert delegated.found()
     assert find_cgroups(delegated.process) is None
 
@@ -260,7 +260,7 @@ def test_version_2_writes_its_limits_and_moves_the_process(delegated):
     }
 
 
-def test_version_2_tells_who_ran_out_of_memory(delegated):
+def test_version_2_reports_only_the_own_limit_as_out_of_memory(delegated):
     group = delegated.found().confine(4321, SMALL)
     events = group.folders[0] / "memory.events"
     for content, answer in (
@@ -272,7 +272,7 @@ def test_version_2_tells_who_ran_out_of_memory(delegated):
         assert group.was_out_of_memory() == answer
 
 
-def test_version_1_tells_who_ran_out_of_memory(tree):
+def test_version_1_reports_only_the_own_limit_as_out_of_memory(tree):
     tree.group("both")
     tree.mount("both", "cgroup", "rw,memory,pids")
     tree.member("4:memory,pids:/")
@@ -287,14 +287,14 @@ def test_version_1_tells_who_ran_out_of_memory(tree):
         assert WorkerCgroup((folder,)).was_out_of_memory() == answer
 
 
-def test_the_root_of_version_2_may_have_processes_and_groups(tree):
+def test_root_group_of_version_2_is_used(tree):
     tree.group("fs", cgroup__subtree_control="memory pids")
     tree.mount("fs", "cgroup2", "rw")
     tree.member("0::/")
     assert [parent.folder for parent in tree.found().parents] == [tree.folder / "fs"]
 
 
-def test_version_1_makes_groups_below_the_hosts_own(tree):
+def test_version_1_creates_children_of_the_host_group(tree):
     tree.group("memory/box")
     tree.group("pids")
     tree.mount("memory", "cgroup", "rw,memory")
@@ -306,20 +306,20 @@ def test_version_1_makes_groups_below_the_hosts_own(tree):
     assert [parent.folder for parent in found.parents] == [tree.folder / "memory/box", tree.folder / "pids"]
 
 
-def test_version_1_needs_both_controllers(tree):
+def test_version_1_requires_both_controllers(tree):
     tree.mount("memory", "cgroup", "rw,memory")
     tree.member("4:memory:/")
     assert tree.found() is None
 
 
-def test_a_mount_that_shows_only_a_part_is_understood(tree):
+def test_mount_of_a_subtree_is_supported(tree):
     tree.group("one two/inner")
     tree.mount("one two", "cgroup", "rw,memory,pids", root="/box")
     tree.member("4:memory,pids:/box/inner")
     assert [parent.folder for parent in tree.found().parents] == [tree.folder / "one two/inner"]
 
 
-def test_controllers_that_share_a_tree_share_a_group(tree):
+def test_controllers_in_one_tree_share_a_group(tree):
     folder = tree.group("both")
     tree.mount("both", "cgroup", "rw,memory,pids")
     tree.member("4:memory,pids:/")
@@ -329,17 +329,17 @@ def test_controllers_that_share_a_tree_share_a_group(tree):
 
 
 @pytest.mark.parametrize("path", ["/elsewhere", "/..", "/box/../elsewhere", "/boxes"])
-def test_a_group_that_the_mount_does_not_show_is_not_used(tree, path):
+def test_group_outside_the_mount_is_not_used(tree, path):
     tree.mount("fs", "cgroup", "rw,memory,pids", root="/box")
     tree.member(f"4:memory,pids:{path}")
     assert tree.found() is None
 
 
 @pytest.mark.parametrize("line", ["", "nothing", "30 20 0:26 / - cgroup2", "30 20 0:26 / /x rw -"])
-def test_lines_that_nobody_understands_are_no_error(tree, line):
+def test_malformed_mountinfo_is_ignored(tree, line):
     tree.mounts.append(line)
     assert tree.found() is None
 
 
-def test_a_system_without_such_files_has_none(tmp_path):
+def test_missing_proc_files_are_ignored(tmp_path):
     assert find_cgroups(tmp_path) is None

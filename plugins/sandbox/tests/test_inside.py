@@ -1,4 +1,4 @@
-"""What runs in processes of its own needs no package, and the host needs nothing of it but where it is."""
+"""The files that run in isolated processes need no packages, and the host only uses their paths."""
 
 import ast
 import subprocess
@@ -23,7 +23,7 @@ print(sorted({name.partition(".")[0] for name in sys.modules} - known))
 
 
 def imports(path):
-    """What a module imports, as it is written, with its dots."""
+    """Yield the modules that a file imports, as written, with the dots of relative imports."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -32,7 +32,7 @@ def imports(path):
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_it_loads_by_its_path_where_nothing_is_installed(path):
+def test_file_loads_by_path_without_installed_packages(path):
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", LOADED_ALONE, str(path)], capture_output=True, text=True, check=False
     )
@@ -40,14 +40,14 @@ def test_it_loads_by_its_path_where_nothing_is_installed(path):
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_it_imports_the_standard_library_only(path):
-    # The zygote has loaded the runtime of workers by its path before it imports it.
+def test_file_imports_only_the_standard_library(path):
+    # The zygote loads the workers' runtime by path before it imports it.
     preloaded = {"sideband.workers.runtime"} if path.stem == "_zygote" else set()
     used = set(imports(path)) - preloaded
     assert {name for name in used if name.partition(".")[0] not in sys.stdlib_module_names} == set()
 
 
-def test_the_host_knows_where_each_file_is_and_imports_none():
+def test_host_names_each_file_and_imports_none():
     named = [value for value in vars(_inside).values() if isinstance(value, Path) and value.is_file()]
     assert sorted(named) == FILES
     others = [path for path in PACKAGE.rglob("*.py") if path not in FILES]

@@ -1,4 +1,4 @@
-"""What is said to whoever has no namespaces."""
+"""The remedies that are suggested on a machine that does not permit namespaces."""
 
 import errno
 import os
@@ -16,7 +16,7 @@ OPEN = {APPARMOR: 0, DEBIAN: 1, "user.max_user_namespaces": 9000}
 
 @pytest.mark.parametrize("number", [errno.EPERM, errno.EACCES])
 @pytest.mark.parametrize(
-    ("facts", "said"),
+    ("facts", "text"),
     [
         (NamespaceFacts(settings={**OPEN, DEBIAN: 0}), f"sysctl {DEBIAN}=1"),
         (NamespaceFacts(settings={**OPEN, APPARMOR: 1}), f"sysctl {APPARMOR}=0"),
@@ -28,38 +28,38 @@ OPEN = {APPARMOR: 0, DEBIAN: 1, "user.max_user_namespaces": 9000}
         (NamespaceFacts(), "SELinux"),
     ],
 )
-def test_a_refusal_is_answered_by_what_refuses(number, facts, said):
-    assert said in namespace_remedy(number, facts)
+def test_remedy_names_the_cause_of_a_refusal(number, facts, text):
+    assert text in namespace_remedy(number, facts)
 
 
-def test_every_cause_that_can_be_seen_is_named():
+def test_remedy_names_every_detected_cause():
     facts = NamespaceFacts(settings={APPARMOR: 1, DEBIAN: 0}, filtered=True, profile="strict")
     text = namespace_remedy(errno.EPERM, facts)
-    for said in (APPARMOR, DEBIAN, "seccomp", "strict"):
-        assert said in text
+    for cause in (APPARMOR, DEBIAN, "seccomp", "strict"):
+        assert cause in text
     assert "chroot" not in text
 
 
-def test_what_is_about_ordinary_users_is_not_said_to_root():
+def test_remedy_for_root_omits_settings_of_ordinary_users():
     facts = NamespaceFacts(root=True, administrator=True, settings={APPARMOR: 1, DEBIAN: 0})
     text = namespace_remedy(errno.EPERM, facts)
     assert APPARMOR not in text
     assert DEBIAN not in text
 
 
-def test_where_none_are_allowed_it_says_which_to_allow():
+def test_limit_of_zero_is_named_with_its_setting():
     settings = {"user.max_user_namespaces": 0, "user.max_net_namespaces": 0, "user.max_pid_namespaces": 5}
     text = namespace_remedy(errno.ENOSPC, NamespaceFacts(settings=settings))
-    assert text == "allow some: sysctl user.max_net_namespaces=10000 user.max_user_namespaces=10000"
+    assert text.endswith("sysctl user.max_net_namespaces=10000 user.max_user_namespaces=10000")
 
 
-def test_where_there_are_too_many_it_does_not_speak_of_permissions():
+def test_exhausted_namespaces_are_not_blamed_on_permissions():
     text = namespace_remedy(errno.ENOSPC, NamespaceFacts(settings={**OPEN, DEBIAN: 0}))
-    assert "32 deep" in text
+    assert "32 levels" in text
     assert DEBIAN not in text
 
 
-def test_a_kernel_that_does_not_know_them_has_to_be_another():
+def test_kernel_without_namespaces_has_to_be_replaced():
     assert "CONFIG_USER_NS" in namespace_remedy(errno.EINVAL, NamespaceFacts())
 
 
@@ -75,7 +75,7 @@ def test_other_errors_have_no_remedy():
         ("", None),
     ],
 )
-def test_the_number_is_found_in_the_words(problem, number):
+def test_error_number_is_parsed_from_the_message(problem, number):
     assert error_number(problem) == number
 
 
@@ -90,7 +90,7 @@ def machine(folder, *, status="", profile="", **settings):
     return namespace_facts(folder / "process", folder / "settings")
 
 
-def test_the_facts_are_read(tmp_path):
+def test_facts_are_read_from_proc(tmp_path):
     facts = machine(
         tmp_path,
         status="Name:\tx\nCapEff:\t0000000000200000\nSeccomp:\t2\n",
@@ -109,31 +109,31 @@ def test_the_facts_are_read(tmp_path):
 
 
 @pytest.mark.parametrize("profile", ["unconfined", "", "lenient (complain)", "u:r:shell:s0"])
-def test_a_profile_that_forbids_nothing_is_none(tmp_path, profile):
+def test_profile_that_is_not_enforced_is_ignored(tmp_path, profile):
     assert machine(tmp_path, profile=profile).profile == ""
 
 
-def test_without_a_filter_and_rights_there_are_none(tmp_path):
+def test_missing_filter_and_capability_are_reported(tmp_path):
     facts = machine(tmp_path, status="CapEff:\t0000000000000000\nSeccomp:\t0\n")
     assert (facts.filtered, facts.administrator) == (False, False)
 
 
-def test_a_machine_that_shows_nothing_is_no_error(tmp_path):
+def test_missing_files_are_ignored(tmp_path):
     assert namespace_facts(tmp_path, tmp_path) == NamespaceFacts(root=os.geteuid() == 0)
 
 
 @pytest.mark.parametrize("variant", [Variant(namespaces=True, own_user=True), Variant(own_user=True)])
-def test_where_there_is_no_other_user_the_remedy_is_about_users(variant):
-    # root of a user namespace that maps nobody else: neither namespaces nor the interpreter's folders are at fault
-    said = remedy(variant, "lock-down step `identity` failed: [Errno 1] Operation not permitted")
-    assert "more than one user id" in said
-    assert "chroot" not in said
-    assert "readable" not in said
+def test_user_namespace_without_other_users_is_named(variant):
+    # The host is root of a user namespace without other users: neither namespaces nor folders are the cause.
+    text = remedy(variant, "lock-down step `identity` failed: [Errno 1] Operation not permitted")
+    assert "more than one user ID" in text
+    assert "chroot" not in text
+    assert "readable" not in text
 
 
-def test_one_remedy_for_two_problems_is_said_once():
-    hints = [_hint([], "own namespaces: no", "; do this")]
-    assert hints == ["own namespaces: no; do this"]
+def test_remedy_is_not_repeated():
+    hints = [_hint([], "namespaces: no", "; do this")]
+    assert hints == ["namespaces: no; do this"]
     assert _hint(hints, "a user namespace: no", "; do this") == "a user namespace: no"
-    assert _hint(hints, "own namespaces: no", "; do this") == hints[0]  # which is left out as a whole
+    assert _hint(hints, "namespaces: no", "; do this") == hints[0]  # a duplicate hint, which the caller drops
     assert _hint(hints, "a user id: no", "; do that") == "a user id: no; do that"

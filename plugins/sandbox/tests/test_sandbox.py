@@ -1,4 +1,4 @@
-"""Workers that the sandbox makes, with the real runtime in them."""
+"""Workers launched by the sandbox, with the real runtime."""
 
 import json
 import os
@@ -28,12 +28,12 @@ pytestmark = pytest.mark.anyio
 
 
 async def receive(worker, buffer=b""):
-    """The next message of a kind that matters here."""
+    """Return the next ``ready`` or ``result`` message."""
     while True:
         while b"\n" not in buffer:
             await anyio.wait_readable(worker.channel)
             received = worker.channel.recv(65536)
-            assert received, "the worker has ended"
+            assert received, "the worker has exited"
             buffer += received
         line, _, buffer = buffer.partition(b"\n")
         message = json.loads(line)
@@ -55,7 +55,7 @@ async def ready(worker):
     return await receive(worker)
 
 
-async def test_a_worker_runs_a_skill_and_keeps_it_in(sandbox, request_for_worker):
+async def test_worker_runs_a_skill_in_isolation(sandbox, request_for_worker):
     worker = await sandbox.launch(request_for_worker)
     try:
         steps = (await ready(worker))["lockdown"]["steps"]
@@ -69,9 +69,7 @@ async def test_a_worker_runs_a_skill_and_keeps_it_in(sandbox, request_for_worker
         await worker.close()
 
 
-async def test_a_worker_knows_nothing_of_the_machine_nor_of_the_zygote_but_that_it_is_its_parent(
-    sandbox, request_for_worker
-):
+async def test_worker_sees_no_details_of_the_machine_or_the_zygote(sandbox, request_for_worker):
     request = evolve(request_for_worker, environment={"TZ": "UTC"})
     worker = await sandbox.launch(request)
     try:
@@ -82,13 +80,13 @@ async def test_a_worker_knows_nothing_of_the_machine_nor_of_the_zygote_but_that_
         assert seen["flags"] == [1, 1, 1]
         assert seen["name"] == "worker"
         assert seen["parent"] == 1
-        # What an interpreter is started with stays in its memory, whatever it makes of its environment.
+        # The kernel shows the environment with which the process was started.
         assert await anyio.Path(f"/proc/{worker.pid}/environ").read_bytes() == b"MALLOC_ARENA_MAX=2\0"
     finally:
         await worker.close()
 
 
-async def test_two_workers_of_one_zygote_have_users_and_files_of_their_own(sandbox, request_for_worker, make_request):
+async def test_workers_of_one_zygote_have_separate_users_and_files(sandbox, request_for_worker, make_request):
     other = make_request("another")
     first, second = await sandbox.launch(request_for_worker), await sandbox.launch(other)
     try:
@@ -106,7 +104,7 @@ async def test_two_workers_of_one_zygote_have_users_and_files_of_their_own(sandb
         await second.close()
 
 
-async def test_a_skill_that_appears_after_the_zygote_has_started_can_be_read(sandbox, request_for_worker, make_request):
+async def test_skill_created_after_the_zygote_started_is_readable(sandbox, request_for_worker, make_request):
     await (await sandbox.launch(request_for_worker)).close()
     later = make_request("later")
     worker = await sandbox.launch(later)
@@ -117,7 +115,7 @@ async def test_a_skill_that_appears_after_the_zygote_has_started_can_be_read(san
         await worker.close()
 
 
-async def test_packages_of_a_skill_can_be_read_and_no_others(sandbox, request_for_worker, make_request):
+async def test_worker_reads_only_its_own_packages(sandbox, request_for_worker, make_request):
     mine, others = make_request("packages-mine").snapshot, make_request("packages-others").snapshot
     request = evolve(request_for_worker, packages=mine)
     worker = await sandbox.launch(request)
@@ -129,7 +127,7 @@ async def test_packages_of_a_skill_can_be_read_and_no_others(sandbox, request_fo
         await worker.close()
 
 
-async def test_a_spinning_worker_can_be_killed(sandbox, request_for_worker):
+async def test_kill_ends_a_worker_and_closes_its_channel(sandbox, request_for_worker):
     worker = await sandbox.launch(request_for_worker)
     try:
         await ready(worker)
@@ -140,12 +138,12 @@ async def test_a_spinning_worker_can_be_killed(sandbox, request_for_worker):
         assert worker.channel.recv(1) == b""
     finally:
         await worker.close()
-    # Its descriptor may be another worker's by now.
+    # The descriptor is closed and may have been reused.
     worker.kill()
 
 
 @pytest.mark.parametrize(("function", "code"), [("leave", 7), ("fault", -signal.SIGSEGV)])
-async def test_how_a_worker_ended_is_told_to_everybody_who_waits(sandbox, request_for_worker, function, code):
+async def test_all_waiters_receive_the_exit_code(sandbox, request_for_worker, function, code):
     worker = await sandbox.launch(request_for_worker)
     codes = []
 
@@ -157,17 +155,17 @@ async def test_how_a_worker_ended_is_told_to_everybody_who_waits(sandbox, reques
         async with anyio.create_task_group() as waiting:
             waiting.start_soon(learn)
             waiting.start_soon(learn)
-            with pytest.raises(AssertionError, match="has ended"):
+            with pytest.raises(AssertionError, match="has exited"):
                 await call(worker, request_for_worker, function)
         assert codes == [code, code]
-        # Its id may be anybody's by now.
+        # The process ID may have been reused.
         worker.pid = os.getpid()
         assert worker.usage() is None
     finally:
         await worker.close()
 
 
-async def test_a_skill_under_a_link_is_found(sandbox, request_for_worker, area, tmp_path):
+async def test_skill_below_a_symbolic_link_is_found(sandbox, request_for_worker, area, tmp_path):
     link = area / f"link-{tmp_path.name}"
     link.symlink_to(area)
     moved = evolve(
@@ -183,8 +181,8 @@ async def test_a_skill_under_a_link_is_found(sandbox, request_for_worker, area, 
         await worker.close()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user reads his own files with his own identity")
-async def test_a_skill_that_only_root_may_read_runs_as_root_without_rights(sandbox, request_for_worker):
+@pytest.mark.skipif(os.geteuid() != 0, reason="workers of an ordinary user keep the user ID of the host")
+async def test_skill_readable_only_by_root_runs_as_root_without_capabilities(sandbox, request_for_worker):
     (request_for_worker.snapshot / "skill.py").chmod(0o600)
     worker = await sandbox.launch(request_for_worker)
     try:
@@ -195,7 +193,7 @@ async def test_a_skill_that_only_root_may_read_runs_as_root_without_rights(sandb
         await worker.close()
 
 
-async def test_the_limits_of_the_request_hold(sandbox, request_for_worker):
+async def test_limits_of_the_request_are_set(sandbox, request_for_worker):
     worker = await sandbox.launch(evolve(request_for_worker, limits=WorkerLimits(files=33)))
     try:
         await ready(worker)
@@ -205,7 +203,7 @@ async def test_the_limits_of_the_request_hold(sandbox, request_for_worker):
         await worker.close()
 
 
-async def test_what_a_worker_uses_can_be_seen(sandbox, request_for_worker):
+async def test_usage_is_reported_until_close(sandbox, request_for_worker):
     worker = await sandbox.launch(request_for_worker)
     try:
         await ready(worker)
@@ -218,7 +216,7 @@ async def test_what_a_worker_uses_can_be_seen(sandbox, request_for_worker):
     assert worker.usage() is None
 
 
-async def test_without_anything_proved_a_worker_starts_unconfined_and_says_so(request_for_worker, machine):
+async def test_worker_without_a_verified_tier_starts_unconfined(request_for_worker, machine):
     weak = evolve(machine, landlock=evolve(machine.landlock, files=1 << 60))
     sandbox = SystemSandbox(weak)
     worker = await sandbox.launch(request_for_worker)
@@ -239,7 +237,7 @@ async def hog():
 """
 
 
-async def test_memory_above_the_limit_is_an_error_with_a_name(sandbox, make_request):
+async def test_exceeding_the_memory_limit_raises_worker_over_limit(sandbox, make_request):
     request = make_request("hog")
     (request.snapshot / "skill.py").write_text(HOG)
     request = evolve(request, limits=WorkerLimits(memory=64 << 20))
@@ -249,15 +247,15 @@ async def test_memory_above_the_limit_is_an_error_with_a_name(sandbox, make_requ
     assert raised.value.code == "worker.memory"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user can rarely make control groups")
-async def test_the_kernel_holds_the_memory_too_and_no_group_stays(sandbox, make_request):
+@pytest.mark.skipif(os.geteuid() != 0, reason="control groups usually require root")
+async def test_control_group_enforces_memory_and_is_removed(sandbox, make_request):
     request = evolve(make_request("hog"), limits=WorkerLimits(memory=64 << 20))
     (request.snapshot / "skill.py").write_text(HOG)
     worker = await sandbox.launch(request)
     groups = [Path("/sys/fs/cgroup", line.split(":")[1], line.split(":")[2].strip("/")) for line in groups_of(worker)]
     try:
         await ready(worker)
-        with pytest.raises(AssertionError, match="has ended"):
+        with pytest.raises(AssertionError, match="has exited"):
             await call(worker, request, "hog")
         assert await worker.wait() == -signal.SIGKILL
         assert worker.was_out_of_memory()
@@ -286,11 +284,8 @@ def worker_call(request, function):
     )
 
 
-# The zygote.
-
-
 def zygote_of(worker):
-    """The process that made it."""
+    """Return the process ID of a worker's zygote."""
     lines = Path(f"/proc/{worker.pid}/status").read_text().splitlines()
     return int(next(line for line in lines if line.startswith("PPid:")).split()[1])
 
@@ -307,10 +302,8 @@ def open_descriptors(process="self"):
     return sorted(path.name for path in Path(f"/proc/{process}/fd").iterdir())
 
 
-async def test_a_zygote_that_was_killed_takes_its_workers_along_and_is_replaced(
-    sandbox, request_for_worker, monkeypatch
-):
-    # It is seen, and not only found out when it does not answer in time.
+async def test_killed_zygote_ends_its_workers_and_is_replaced(sandbox, request_for_worker, monkeypatch):
+    # The exit must be detected without waiting for a timeout.
     monkeypatch.setattr("sideband_sandbox._workers._forks._END_SECONDS", 60)
     monkeypatch.setattr("sideband_sandbox._workers._forks._FORK_SECONDS", 60)
     worker = await sandbox.launch(request_for_worker)
@@ -330,7 +323,7 @@ async def test_a_zygote_that_was_killed_takes_its_workers_along_and_is_replaced(
         await again.close()
 
 
-async def test_a_zygote_that_hangs_is_replaced(sandbox, request_for_worker, monkeypatch):
+async def test_hanging_zygote_is_replaced(sandbox, request_for_worker, monkeypatch):
     monkeypatch.setattr("sideband_sandbox._workers._forks._FORK_SECONDS", 0.2)
     worker = await sandbox.launch(request_for_worker)
     await worker.close()
@@ -344,7 +337,7 @@ async def test_a_zygote_that_hangs_is_replaced(sandbox, request_for_worker, monk
         await worker.close()
 
 
-async def test_an_interpreter_that_never_becomes_a_zygote_is_ended(tmp_path, monkeypatch):
+async def test_interpreter_that_never_becomes_ready_is_killed(tmp_path, monkeypatch):
     monkeypatch.setattr("sideband_sandbox._workers._forks._START_SECONDS", 0.2)
     monkeypatch.setattr("sideband_sandbox._workers._forks._END_SECONDS", 0.2)
     python = tmp_path / "python"
@@ -362,7 +355,7 @@ def stages():
     return list(Path(tempfile.gettempdir()).glob(f"sideband-probe-{os.getpid()}-*"))
 
 
-async def test_closing_the_sandbox_ends_the_zygote(request_for_worker):
+async def test_close_ends_the_zygote(request_for_worker):
     sandbox = SystemSandbox()
     worker = await sandbox.launch(request_for_worker)
     zygote = zygote_of(worker)
@@ -373,7 +366,7 @@ async def test_closing_the_sandbox_ends_the_zygote(request_for_worker):
     assert stages() == []
 
 
-async def test_a_hundred_workers_leave_nothing_behind(sandbox, request_for_worker):
+async def test_hundred_workers_leave_no_descriptor_or_process(sandbox, request_for_worker):
     await (await sandbox.launch(request_for_worker)).close()
     before = open_descriptors()
     for _ in range(10):
@@ -390,11 +383,11 @@ async def test_a_hundred_workers_leave_nothing_behind(sandbox, request_for_worke
             await worker.close()
     assert open_descriptors() == before
     assert children(zygote) == []
-    # Its own three, the host's, and nothing of those that have ended.
+    # The three standard streams and the socket to the host; no descriptor of exited workers.
     assert len(open_descriptors(zygote)) == 4
 
 
-async def test_a_launch_that_is_cancelled_leaves_no_process_behind(sandbox, request_for_worker, until):
+async def test_cancelled_launch_leaves_no_process(sandbox, request_for_worker, until):
     worker = await sandbox.launch(request_for_worker)
     zygote = zygote_of(worker)
     async with anyio.create_task_group() as tasks:
@@ -406,7 +399,7 @@ async def test_a_launch_that_is_cancelled_leaves_no_process_behind(sandbox, requ
     await worker.close()
 
 
-async def test_a_launch_that_is_cancelled_once_it_was_ordered_loses_no_descriptor(sandbox, request_for_worker):
+async def test_launch_cancelled_after_its_order_leaks_no_descriptor(sandbox, request_for_worker):
     first = await sandbox.launch(request_for_worker)
     zygote = zygote_of(first)
     await first.close()
@@ -423,20 +416,20 @@ async def test_a_launch_that_is_cancelled_once_it_was_ordered_loses_no_descripto
             await anyio.sleep_forever()
         tasks.cancel_scope.cancel()
         os.kill(zygote, signal.SIGCONT)
-    # The next one takes what the zygote may have answered to nobody.
+    # The next launch reads the answer to the cancelled order, if there is one.
     await launch()
     for worker in made:
         await worker.close()
     assert open_descriptors() == before
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user can rarely make control groups")
-async def test_where_no_process_can_be_made_the_call_fails_and_the_zygote_stays(sandbox, request_for_worker):
+@pytest.mark.skipif(os.geteuid() != 0, reason="control groups usually require root")
+async def test_failed_fork_raises_and_keeps_the_zygote(sandbox, request_for_worker):
     worker = await sandbox.launch(request_for_worker)
     zygote = zygote_of(worker)
     full = find_cgroups().confine(zygote, WorkerLimits(threads=1))
     try:
-        with pytest.raises(WorkerStartFailed, match="no worker could be started") as raised:
+        with pytest.raises(WorkerStartFailed, match="cannot start a worker") as raised:
             await sandbox.launch(request_for_worker)
         assert "allow fewer workers" in raised.value.hint
         assert (await ready(worker))["__type__"] == "ready"
@@ -452,13 +445,13 @@ async def test_where_no_process_can_be_made_the_call_fails_and_the_zygote_stays(
         full.close()
 
 
-async def test_a_zygote_ends_its_workers_itself(bench, request_for_worker):
+async def test_zygote_kills_its_workers_without_the_parent_step(bench, request_for_worker):
     variant = bench.variant("root" if os.geteuid() == 0 else "user", "no-namespaces")
-    plan = worker_plan(bench.ground, variant)
-    # Nothing else does: neither does the kernel see to it, nor do they look themselves.
+    plan = worker_plan(bench.platform, variant)
+    # Without this step, neither the kernel nor the worker itself ends the worker.
     plan = {"steps": [step for step in plan["steps"] if step[0] != "parent"]}
-    start = zygote_plan(bench.ground, variant, bench.snapshot)
-    zygote = await Zygote.start(bench.ground.python, Isolation.NO_NAMESPACES, start, plan)
+    start = zygote_plan(bench.platform, variant, bench.snapshot)
+    zygote = await Zygote.start(bench.platform.python, Isolation.NO_NAMESPACES, start, plan)
     request = evolve(request_for_worker, limits=WorkerLimits())
     worker = await zygote.fork(request, worker_orders(variant, request, fresh_uid()))
     try:
@@ -470,7 +463,7 @@ async def test_a_zygote_ends_its_workers_itself(bench, request_for_worker):
         await worker.close()
 
 
-async def test_a_worker_has_the_time_zone_of_its_environment(sandbox, request_for_worker):
+async def test_worker_has_the_time_zone_of_its_environment(sandbox, request_for_worker):
     request = evolve(request_for_worker, environment={"TZ": "XYZ-5"})
     worker = await sandbox.launch(request)
     try:

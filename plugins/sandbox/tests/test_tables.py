@@ -1,7 +1,7 @@
-"""The numbers of system calls and flags, against a second source: the headers that the kernel gives to programs.
+"""System call numbers and flags, compared with a second source: the kernel's user-space headers.
 
-The lists below were made from ``asm/unistd_64.h`` of both architectures in Linux 6.12.107, as Debian ships it for all
-of them in one package. To make them again:
+The lists below were generated from ``asm/unistd_64.h`` of both architectures in Linux 6.12.107. One Debian package
+contains the headers of all architectures. To generate the lists again:
 
     apt-get download linux-libc-dev && dpkg -x linux-libc-dev_*.deb headers
     grep __NR_ headers/usr/lib/linux/uapi/{x86,arm64}/asm/unistd_64.h
@@ -20,7 +20,7 @@ from sideband_sandbox._inside import _lockdown
 from sideband_sandbox._machine._tables import AARCH64, ARCHITECTURES, X86_64
 from sideband_sandbox._workers import _filter
 
-# Name, number on x86-64, number on aarch64; a dash where there is no such call.
+# Name, number on x86-64, number on aarch64; a dash if the call does not exist.
 CALLS = """
     access 21/-, brk 12/214, chdir 80/49, clock_getres 229/114, clock_gettime 228/113, clock_nanosleep 230/115,
     clone 56/220, clone3 435/435, close 3/57, close_range 436/436, dup 32/23, dup2 33/-, dup3 292/24, epoll_create
@@ -45,13 +45,13 @@ OF_THE_LOCKDOWN = """
     444/444, landlock_add_rule 445/445, landlock_restrict_self 446/446
 """
 
-# linux/elf-em.h and linux/audit.h: the kind of processor, 64 bits, little-endian.
+# linux/elf-em.h and linux/audit.h: the processor type, 64-bit, little-endian.
 MACHINES = {"x86_64": 62, "aarch64": 183}
 AUDIT_64_BITS, AUDIT_LITTLE_ENDIAN = 0x80000000, 0x40000000
 
 
 def listed(text, position):
-    """The numbers of one architecture, by name."""
+    """Return the numbers of one architecture, by name."""
     entries = [entry.split() for entry in text.replace("\n", " ").split(",")]
     numbers = {name: numbers.split("/")[position] for name, numbers in entries}
     return {name: int(number) for name, number in numbers.items() if number != "-"}
@@ -62,12 +62,12 @@ def one(request):
     return request.param
 
 
-def test_each_number_is_that_of_the_kernels_headers(one):
+def test_numbers_match_the_kernel_headers(one):
     architecture, position = one
     assert dict(architecture.calls) == listed(CALLS, position)
 
 
-def test_the_lock_downs_own_calls_are_those_of_the_kernels_headers(one):
+def test_numbers_of_the_lock_down_match_the_kernel_headers(one):
     architecture, position = one
     assert listed(OF_THE_LOCKDOWN, position) == {
         "pivot_root": architecture.pivot_root,
@@ -80,18 +80,18 @@ def test_the_lock_downs_own_calls_are_those_of_the_kernels_headers(one):
     }
 
 
-def test_the_token_of_the_architecture_is_made_as_the_headers_say(one):
+def test_audit_token_matches_the_kernel_headers(one):
     architecture, _ = one
     assert architecture.audit == MACHINES[architecture.machine] | AUDIT_64_BITS | AUDIT_LITTLE_ENDIAN
 
 
-def test_no_other_interface_shares_the_token_of_aarch64():
-    """On x86-64 the x32 interface does; 32-bit programs have tokens of their own on both."""
+def test_only_x86_64_has_a_foreign_interface_with_its_token():
+    """Only x32 shares the token of its 64-bit architecture; other 32-bit interfaces have tokens of their own."""
     assert AARCH64.foreign_from == 0
     assert X86_64.foreign_from == 0x40000000
 
 
-def test_every_call_of_the_policy_has_a_number_or_is_known_to_be_missing(one):
+def test_every_call_of_the_filter_has_a_number_unless_it_does_not_exist(one):
     architecture, position = one
     named = {*_filter._ALWAYS.split(), *_filter._CONDITIONAL, *_filter._ABSENT}
     assert named == set(listed(CALLS, 0))
@@ -99,7 +99,7 @@ def test_every_call_of_the_policy_has_a_number_or_is_known_to_be_missing(one):
 
 
 @pytest.mark.parametrize(
-    ("ours", "of_this_system"),
+    ("ours", "expected"),
     [
         ("_AF_UNIX", socket.AF_UNIX),
         ("_SOCK_STREAM", socket.SOCK_STREAM),
@@ -130,9 +130,9 @@ def test_every_call_of_the_policy_has_a_number_or_is_known_to_be_missing(one):
         ("_FIOCLEX", termios.FIOCLEX),
     ],
 )
-def test_each_value_of_the_policy_is_what_the_c_library_of_this_architecture_says(ours, of_this_system):
-    """The policy has them for all architectures at once: run on another, this tells whether it may."""
-    assert getattr(_filter, ours) == of_this_system
+def test_constants_of_the_filter_match_the_c_library(ours, expected):
+    """The filter uses the same constants on all architectures; this verifies them on the current one."""
+    assert getattr(_filter, ours) == expected
 
 
 @pytest.mark.parametrize(
@@ -147,6 +147,6 @@ def test_each_value_of_the_policy_is_what_the_c_library_of_this_architecture_say
         ("getegid", os.getegid),
     ],
 )
-def test_the_running_kernel_answers_to_these_numbers(name, answer):
+def test_running_kernel_uses_these_numbers(name, answer):
     libc = ctypes.CDLL(None)
     assert libc.syscall(ctypes.c_long(ARCHITECTURES[platform.machine()].calls[name])) == answer()

@@ -1,4 +1,4 @@
-"""A host with this plugin and the machine's own sandbox, and commands of all kinds."""
+"""Fixtures: a host with this plugin and the system sandbox, and functions that run programs."""
 
 import os
 import sys
@@ -34,7 +34,7 @@ def home(tmp_path):
 
 @pytest.fixture(scope="session")
 def proved():
-    """What the sandbox has proved here: once, since it is the same for all tests."""
+    """Return the verified state of a sandbox, shared by all tests because verification is slow."""
 
     async def prove():
         sandbox = SystemSandbox()
@@ -49,11 +49,11 @@ def proved():
 
 @pytest.fixture
 def sandboxes(proved):
-    """A sandbox plugin whose proof has been made already."""
-    finding, commands = proved
+    """Return a sandbox plugin that is already verified."""
+    finding, launcher = proved
     sandbox = SystemSandbox()
-    sandbox._finding, sandbox._programs = finding, ProgramLauncher(commands._ground, commands._isolation)
-    sandbox._programs._variant = commands._variant
+    sandbox._finding, sandbox._programs = finding, ProgramLauncher(launcher._platform, launcher._isolation)
+    sandbox._programs._variant = launcher._variant
     return SimpleNamespace(sideband_sandboxes=lambda: [sandbox])
 
 
@@ -70,7 +70,7 @@ async def host(home, settings, sandboxes, anyio_backend):
 
 @pytest.fixture
 def run(host):
-    """``run(binary, *args, grants=…, **params)``; without grants, all that the request needs."""
+    """Return ``run(binary, *args, grants=…, **params)``; the default grants cover every request."""
 
     async def run(binary, *args, grants=None, **params):
         allowed = ["shell:binary=*,code=yes|no,network=yes|no,place=*,mode=read|write,env=*"]
@@ -82,14 +82,14 @@ def run(host):
 
 @pytest.fixture
 def python_places():
-    """What this interpreter needs beside the system's programs."""
+    """Return the places that this interpreter needs outside of ``/usr``."""
     places = {Path(sysconfig.get_path("stdlib")).resolve(), Path(sys.base_prefix, "lib").resolve()}
     return [str(place) for place in places if not place.is_relative_to("/usr")]
 
 
 @pytest.fixture
 def run_python(run, python_places):
-    """Runs a piece of Python."""
+    """Return a function that runs Python code."""
 
     async def run_python(code, *args, read=(), **params):
         return await run(PYTHON, "-I", "-S", "-c", code, *args, read=[*python_places, *read], **params)

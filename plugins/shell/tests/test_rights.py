@@ -1,4 +1,4 @@
-"""What a grant allows, field by field, and what slips through none."""
+"""The requests that a grant covers, field by field."""
 
 import shlex
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 
 
 def allowed(capability, binary="git", *args, **params):
-    """Whether one capability allows a request."""
+    """Return whether one capability covers a request."""
     fitted = Capability.parse(capability).fit(ShellScope)
     scopes = ShellRunParams(binary=binary, args=list(args), **params).scopes()
     return all(fitted.allows(scope.fields(), known_later=ShellScope.known_later) for scope in scopes)
@@ -58,30 +58,30 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("capability", "request_"), [(case[0], case[1:]) for case in ALLOWED])
-async def test_a_grant_allows_what_it_says(capability, request_):
+async def test_grant_covers_the_request(capability, request_):
     assert allowed(capability, *request_)
 
 
 @pytest.mark.parametrize(("capability", "request_"), [(case[0], case[1:]) for case in REFUSED])
-async def test_a_grant_allows_no_more_than_it_says(capability, request_):
+async def test_grant_does_not_cover_the_request(capability, request_):
     assert not allowed(capability, *request_)
 
 
-async def test_the_network_is_granted_only_by_name():
+async def test_network_requires_an_explicit_grant():
     assert not allowed("shell:binary=curl", "curl", network=True)
     assert allowed("shell:binary=curl,network=yes", "curl", network=True)
     assert not allowed("shell:binary=curl,network=yes", "curl")
     assert allowed("shell:binary=curl,network=yes|no", "curl")
 
 
-async def test_variables_are_granted_only_by_name():
+async def test_variable_requires_an_explicit_grant():
     assert not allowed("shell:binary=git", env={"GIT_DIR": "x"})
     assert not allowed("shell:binary=git,env=GIT_DIR", env={"GIT_DIR": "x", "GIT_SSH_COMMAND": "id"})
     assert allowed("shell:binary=git,env=GIT_DIR", env={"GIT_DIR": "x"})
     assert allowed("shell:binary=git,env=GIT_DIR")
 
 
-async def test_places_are_granted_only_by_name_and_for_reading_unless_it_says_otherwise(place):
+async def test_place_requires_an_explicit_grant_and_is_read_only_by_default(place):
     other = place.parent
     assert not allowed("shell:binary=git", read=[str(place)])
     assert not allowed("shell:binary=git", cwd=str(place))
@@ -93,31 +93,31 @@ async def test_places_are_granted_only_by_name_and_for_reading_unless_it_says_ot
     assert allowed(f"shell:binary=git,place={place}")
 
 
-async def test_places_and_variables_together_are_granted_together(place):
+async def test_grant_covers_place_and_variable_together(place):
     capability = f"shell:binary=git,place={place},env=GIT_DIR"
     assert allowed(capability, cwd=str(place), env={"GIT_DIR": "x"})
     assert not allowed(capability, cwd=str(place), env={"OTHER": "x"})
 
 
 @pytest.mark.parametrize("name", ["none/", "..", "../x", "a/../b", "a//b", "./a", "", "a\0b"])
-async def test_no_place_has_the_name_of_no_place(name):
+async def test_invalid_place_is_rejected(name):
     with pytest.raises(ValueError, match="path"):
         ShellRunParams(binary="git", read=[name])
 
 
 @pytest.mark.parametrize("name", ["..", "a/b", "-x", "", "a b", "a\nb", "a;b", "$(id)", "a\0b"])
-async def test_a_program_is_named_plainly(name):
+async def test_invalid_program_name_is_rejected(name):
     with pytest.raises(ValueError, match="binary"):
         ShellRunParams(binary=name)
 
 
-async def test_no_argument_holds_nul():
+async def test_argument_with_nul_is_rejected():
     with pytest.raises(ValueError, match="NUL"):
         ShellRunParams(binary="git", args=["a\0b"])
 
 
 @pytest.mark.parametrize("pattern", ["log*", "log%20--out*", "'log%20*"])
-async def test_a_pattern_that_ends_within_an_argument_is_refused(pattern):
+async def test_pattern_that_ends_within_an_argument_is_rejected(pattern):
     with pytest.raises(CapabilityInvalid, match="within an argument"):
         Capability.parse(f"shell:binary=git,args={pattern}").fit(ShellScope)
 
@@ -127,12 +127,12 @@ async def test_a_pattern_that_ends_within_an_argument_is_refused(pattern):
     ["sh", "bash", "zsh", "fish", "dash", "env", "xargs", "busybox", "python", "python3", "python3.11", "perl5.36.0",
      "/usr/bin/bash", "tclsh8.6", "ld-linux-x86-64.so.2", "lua5.4", "sudo", "Rscript", "BASH", "nodejs"],
 )  # fmt: skip
-async def test_what_runs_code_is_known_by_its_name(name):
+async def test_program_that_executes_code_is_recognized_by_name(name):
     assert runs_code(name)
 
 
 @pytest.mark.parametrize("name", ["git", "ls", "cat", "shred", "7z", "gcc-12", "x86_64-linux-gnu-gcc", "envsubst"])
-async def test_what_does_not_is_not(name):
+async def test_ordinary_program_is_not_treated_as_executing_code(name):
     assert not runs_code(name)
 
 
@@ -142,13 +142,13 @@ words = st.lists(
 
 
 @given(first=words, second=words)
-def test_two_vectors_look_alike_only_if_they_are(first, second):
+def test_quoted_arguments_are_equal_only_for_equal_arguments(first, second):
     one, other = (next(ShellRunParams(binary="git", args=args).scopes()).args for args in (first, second))
     assert (one == other) == (first == second)
 
 
 @given(fixed=words, args=words)
-def test_a_pattern_only_ever_extends_whole_arguments_and_adds_no_option(fixed, args):
+def test_pattern_matches_only_whole_arguments_without_options(fixed, args):
     from urllib.parse import quote
 
     text = quote(shlex.join(fixed), safe="")
@@ -158,7 +158,7 @@ def test_a_pattern_only_ever_extends_whole_arguments_and_adds_no_option(fixed, a
         assert not any(word.startswith("-") for word in args[len(fixed) :])
 
 
-async def test_what_is_not_granted_is_refused_by_the_host(run):
+async def test_host_refuses_a_request_without_a_grant(run):
     with pytest.raises(OpDenied):
         await run("bash", "-c", "id", grants=["shell"])
     with pytest.raises(OpDenied):
@@ -176,7 +176,7 @@ async def test_what_is_not_granted_is_refused_by_the_host(run):
         {"input": b"hunter2hunter2"},
     ],
 )
-async def test_a_known_secret_never_reaches_a_command(host, run, params):
+async def test_known_secret_in_a_request_is_refused(host, run, params):
     host.redactor.protect("hunter2hunter2", "login")
     with pytest.raises(EgressRefused, match="login"):
         await run("cat", *params.pop("args", ()), **params)

@@ -1,4 +1,4 @@
-"""Sessions in the format of pi: `sideband sessions import` and `export --format pi` find it when it is installed."""
+"""Sessions in pi's format, for `sideband sessions import` and `sideband sessions export --format pi`."""
 
 from ._pi_format import PI_VERSION, PiFormat
 from ._version import __version__
@@ -6,4 +6,4 @@ from ._version import __version__
 __all__ = ["PI", "PI_VERSION", "PiFormat", "__version__"]
 
 PI = PiFormat()
-"""What the entry point names."""
+"""The object that the entry point names."""

@@ -1,4 +1,4 @@
-"""What has to be changed in one JSON value to get another one, as JSON."""
+"""Differences between JSON values, represented as JSON."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def differences(base: Any, wanted: Any) -> list[dict[str, Any]]:
-    """The changes that make ``wanted`` of ``base``.
+    """Return the changes that turn ``base`` into ``wanted``.
 
     Example:
         >>> differences({"a": [1, 2]}, {"a": [1, 3], "b": None})
@@ -18,7 +18,7 @@ def differences(base: Any, wanted: Any) -> list[dict[str, Any]]:
 
 
 def apply(base: Any, changes: Any) -> Any:
-    """``base`` with these changes. Changes that do not fit are left out.
+    """Return ``base`` with these changes. Changes that do not match its structure are ignored.
 
     Example:
         >>> apply({"a": [1, 2]}, [{"at": ["a", 1], "to": 3}, {"at": ["b"], "to": None}])
@@ -42,7 +42,7 @@ def _changes(base: Any, wanted: Any, at: list[str | int]) -> Iterable[dict[str, 
     elif isinstance(base, list) and isinstance(wanted, list) and len(base) == len(wanted):
         for index, (old, new) in enumerate(zip(base, wanted, strict=True)):
             yield from _changes(old, new, [*at, index])
-    # In Python 1, 1.0 and True are equal; in JSON they are not.
+    # 1, 1.0 and True are equal in Python, but not in JSON.
     elif type(base) is not type(wanted) or base != wanted:
         yield {"at": at, "to": wanted}
 

@@ -1,7 +1,8 @@
-"""The lines of pi's session files (version 3 of its format) as our entries, and back.
+"""Converts between the lines of pi's session files (version 3) and our entries.
 
-What pi says and our entries can't is kept beside them, as the difference between pi's line and the one that would be
-written for the entry: so that writing it again gives what was read. Lines that have no counterpart here are kept whole.
+Values that our entries cannot express are stored in the entry, as the difference between pi's line and the line that
+would be written for the entry, so that an export restores the original line. Lines without a counterpart are stored
+unchanged.
 """
 
 from __future__ import annotations
@@ -32,19 +33,20 @@ from ._pi_messages import message_from_pi, message_to_pi, user_from_pi
 
 FORMAT = "pi"
 _OUR_ROLES = {"user", "assistant", "toolResult"}
-# What our entries take as a time.
+# The time format of our entries.
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z)?$")
 
 
-def upgraded(version: int, told: Mapping[str, Any], number: int) -> dict[str, Any]:
-    """A line of an older version of the format as version 3 has it.
+def upgraded(version: int, original: Mapping[str, Any], number: int) -> dict[str, Any]:
+    """Convert a line of an older version to version 3.
 
     Args:
-        version: 1: lines follow each other, without ids; 2: messages of extensions have another role.
-        told: the line.
-        number: which one it is, the header not counted, from 1.
+        version: the version of the line. In version 1 lines are a sequence without IDs; in version 2 messages of
+            extensions have another role.
+        original: the line.
+        number: the number of the line, starting with 1 after the header.
     """
-    line = dict(told)
+    line = dict(original)
     if version < 2:
         line["id"] = _number_id(number)
         line["parentId"] = _number_id(number - 1) if number > 1 else None
@@ -57,15 +59,15 @@ def upgraded(version: int, told: Mapping[str, Any], number: int) -> dict[str, An
 
 
 def entry_from_pi(line: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """The record for a line of pi's, and why it is not understood; empty if it is.
+    """Return the record for a line, and the reason if it cannot be converted, or an empty string.
 
-    Its place in the tree is as the line says, and may be damaged.
+    Its ID and parent are copied from the line and may be invalid.
     """
     entry: Entry
     foreign: dict[str, Any] | None
     try:
         entry = _read(line)
-        foreign, problem = _beyond(entry, line), ""
+        foreign, problem = _remainder(entry, line), ""
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         entry, foreign, problem = ForeignEntry(data={}), {"line": dict(line)}, _reason(error)
     place = {"id": line.get("id"), "parent": line.get("parentId"), "time": _time(line)}
@@ -73,20 +75,20 @@ def entry_from_pi(line: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
 
 
 def entry_to_pi(entry: Entry) -> dict[str, Any]:
-    """The line that pi would have for an entry; what pi has nothing for is data of an extension."""
-    told = (entry.foreign or {}).get(FORMAT)
-    # pi goes on from the last line of a file: one that goes back stands where it goes back to.
+    """Return pi's line for an entry; entries without a counterpart in pi become extension data."""
+    stored = (entry.foreign or {}).get(FORMAT)
+    # pi continues at the last line of a file, so a leaf entry becomes a child of its target.
     place = {"id": entry.id, "parentId": entry.target if isinstance(entry, LeafEntry) else entry.parent}
-    if isinstance(told, dict) and isinstance(line := told.get("line"), dict):
+    if isinstance(stored, dict) and isinstance(line := stored.get("line"), dict):
         return {**line, **place}
     line = _write(entry)
-    if isinstance(told, dict):
-        line = apply(line, told.get("changes"))
+    if isinstance(stored, dict):
+        line = apply(line, stored.get("changes"))
     return {**line, **place}
 
 
-def _beyond(entry: Entry, line: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What the line says beyond the entry."""
+def _remainder(entry: Entry, line: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the parts of the line that the entry cannot express."""
     if line["type"] == "message" and line["message"]["role"] not in _OUR_ROLES:
         return {"line": dict(line)}
     at = entry.model_copy(update={"id": line.get("id"), "parent": line.get("parentId"), "time": _time(line)})
@@ -97,7 +99,7 @@ def _beyond(entry: Entry, line: Mapping[str, Any]) -> dict[str, Any] | None:
 def _reason(error: Exception) -> str:
     if isinstance(error, ValidationError):
         return str(error.errors(include_url=False, include_context=False, include_input=False)[0]["msg"])
-    return f"{error} is missing, or not known" if isinstance(error, KeyError) else str(error)
+    return f"{error} is missing or unknown" if isinstance(error, KeyError) else str(error)
 
 
 def _read(line: Mapping[str, Any]) -> Entry:
@@ -113,9 +115,9 @@ def _read_message(line: Mapping[str, Any]) -> Entry:
     return MessageEntry(message=message_from_pi(message))
 
 
-def _read_custom_message(told: Mapping[str, Any]) -> Entry:
-    plugin = told["customType"]
-    return CustomMessageEntry(plugin=plugin, message=user_from_pi(told["content"], plugin), display=told["display"])
+def _read_custom_message(line: Mapping[str, Any]) -> Entry:
+    plugin = line["customType"]
+    return CustomMessageEntry(plugin=plugin, message=user_from_pi(line["content"], plugin), display=line["display"])
 
 
 def _read_compaction(line: Mapping[str, Any]) -> Entry:
@@ -189,7 +191,7 @@ def _compaction_body(entry: CompactionEntry) -> dict[str, Any]:
     return {
         "type": "compaction",
         "summary": entry.summary,
-        # pi knows no compaction that keeps nothing: what it then keeps begins with the compaction itself.
+        # pi requires a first kept entry; if no entry is kept, name the compaction itself.
         "firstKeptEntryId": entry.first_kept or entry.id,
         "tokensBefore": entry.tokens_before,
         **({} if details is None else {"details": details}),

@@ -1,4 +1,4 @@
-"""pi's session files, as the agent asks for them."""
+"""The session format of pi."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ PI_VERSION = 3
 
 @frozen
 class PiFormat:
-    """``sideband_agent.sessions.SessionFormat`` for pi: reads versions 1 to 3, writes version 3."""
+    """Implements ``sideband_agent.sessions.SessionFormat`` for pi: reads versions 1 to 3, writes version 3."""
 
     def is_header(self, line: Mapping[str, Any]) -> bool:
-        """Whether a file that begins so is one of pi's."""
+        """Return whether this is the first line of a session file of pi."""
         return line.get("type") == "session" and "timestamp" in line
 
     def read_header(self, line: Mapping[str, Any], session: str) -> SessionHeader:
-        """Our header for a session of pi's."""
+        """Convert the header of a session."""
         _version(line)
         time, folder = line.get("timestamp"), line.get("cwd")
         return SessionHeader(
@@ -33,11 +33,11 @@ class PiFormat:
         )
 
     def read_line(self, header: Mapping[str, Any], line: Mapping[str, Any], number: int) -> tuple[dict[str, Any], str]:
-        """Our record for a line of pi's, and why models do not see what it says; empty if they do."""
+        """Return the record for a line, and the reason if models do not see it, or an empty string."""
         return entry_from_pi(upgraded(_version(header), line, number))
 
     def write(self, tree: SessionTree) -> Iterator[Mapping[str, Any]]:
-        """A session as pi writes it."""
+        """Yield the lines of a session in pi's format."""
         yield _header_to_pi(tree.header)
         yield from (entry_to_pi(entry) for entry in tree.entries)
 
@@ -46,16 +46,16 @@ def _version(header: Mapping[str, Any]) -> int:
     version = header.get("version", 1)
     if version not in range(1, PI_VERSION + 1):
         raise SessionUnreadable(
-            f"it has version {version} of pi's format, and this is known up to {PI_VERSION}",
-            hint="upgrade sideband-pi-sessions, or export it with the pi that wrote it in an older version",
+            f"unsupported version of pi's format: expected 1 to {PI_VERSION}, got {version}",
+            hint="upgrade sideband-pi-sessions, or use pi to export the session in an older version",
         )
     return int(version)
 
 
 def _header_to_pi(header: SessionHeader) -> dict[str, Any]:
-    told = (header.foreign or {}).get(FORMAT)
-    if isinstance(told, dict):
-        return told
+    stored = (header.foreign or {}).get(FORMAT)
+    if isinstance(stored, dict):
+        return stored
     return {
         "type": "session",
         "version": PI_VERSION,

@@ -1,4 +1,4 @@
-"""Messages as pi's session files have them, and back."""
+"""Converts between the messages in pi's session files and our messages."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ _APIS = {"anthropic": "anthropic-messages", "openai": "openai-responses", "googl
 _OTHER_API = "openai-completions"
 
 
-def message_from_pi(told: Mapping[str, Any]) -> Message:
-    """The message that pi's one stands for.
+def message_from_pi(original: Mapping[str, Any]) -> Message:
+    """Convert a message of pi.
 
     Raises:
-        KeyError, TypeError, ValueError: it is none that can be expressed.
+        KeyError, TypeError, ValueError: if it cannot be converted.
     """
-    return _READERS[told["role"]](told)
+    return _READERS[original["role"]](original)
 
 
 def user_from_pi(content: Any, source: str = "user") -> UserMessage:
-    """What is told to a model. Raises what ``message_from_pi`` raises."""
-    return UserMessage(content=_shown_from_pi(content), source=source)
+    """Convert the content of a message to the model. Raises the same errors as ``message_from_pi``."""
+    return UserMessage(content=_content_from_pi(content), source=source)
 
 
 def message_to_pi(message: Message, time: str) -> dict[str, Any]:
-    """A message as pi has it.
+    """Convert a message to pi's format.
 
     Args:
         message: the message.
-        time: when its entry was stored.
+        time: the time of its entry.
     """
     stamp = {"timestamp": _milliseconds(time)}
     if isinstance(message, UserMessage):
@@ -79,65 +79,65 @@ def message_to_pi(message: Message, time: str) -> dict[str, Any]:
     }
 
 
-def _assistant_from_pi(told: Mapping[str, Any]) -> AssistantMessage:
-    problem = told.get("errorMessage")
+def _assistant_from_pi(original: Mapping[str, Any]) -> AssistantMessage:
+    problem = original.get("errorMessage")
     return AssistantMessage(
-        content=tuple(_said_from_pi(part) for part in told["content"]),
-        model=f"{told['provider']}:{told['model']}",
-        stop=_STOPS[told["stopReason"]],
-        usage=_usage_from_pi(told.get("usage")),
+        content=tuple(_assistant_part(part) for part in original["content"]),
+        model=f"{original['provider']}:{original['model']}",
+        stop=_STOPS[original["stopReason"]],
+        usage=_usage_from_pi(original.get("usage")),
         error=None if problem is None else {"message": str(problem)},
     )
 
 
-def _result_from_pi(told: Mapping[str, Any]) -> ToolResultMessage:
+def _result_from_pi(original: Mapping[str, Any]) -> ToolResultMessage:
     return ToolResultMessage(
-        call=told["toolCallId"],
-        tool=told["toolName"],
-        content=_shown_from_pi(told["content"]),
-        is_error=told["isError"],
+        call=original["toolCallId"],
+        tool=original["toolName"],
+        content=_content_from_pi(original["content"]),
+        is_error=original["isError"],
     )
 
 
-def _command_from_pi(told: Mapping[str, Any]) -> UserMessage:
-    """A command that the user ran beside the conversation."""
-    lines = [f"I ran this command: {told['command']}"]
-    output = str(told.get("output") or "")
-    lines.append(f"It printed:\n{output}" if output else "It printed nothing.")
-    if told.get("cancelled"):
-        lines.append("It was cancelled.")
-    elif told.get("exitCode"):
-        lines.append(f"It ended with exit code {told['exitCode']}.")
-    if told.get("truncated"):
-        lines.append("Only a part of what it printed is shown.")
+def _command_from_pi(original: Mapping[str, Any]) -> UserMessage:
+    """Describe a shell command that the user ran outside of the conversation."""
+    lines = [f"I ran this command: {original['command']}"]
+    output = str(original.get("output") or "")
+    lines.append(f"Output:\n{output}" if output else "The output was empty.")
+    if original.get("cancelled"):
+        lines.append("The command was cancelled.")
+    elif original.get("exitCode"):
+        lines.append(f"The command failed with exit code {original['exitCode']}.")
+    if original.get("truncated"):
+        lines.append("The output is truncated.")
     return UserMessage(content="\n".join(lines), source="shell")
 
 
 _READERS: dict[str, Callable[[Mapping[str, Any]], Message]] = {
-    "user": lambda told: user_from_pi(told["content"]),
+    "user": lambda original: user_from_pi(original["content"]),
     "assistant": _assistant_from_pi,
     "toolResult": _result_from_pi,
     "bashExecution": _command_from_pi,
-    "branchSummary": lambda told: user_from_pi(told["summary"], "branch"),
-    "compactionSummary": lambda told: user_from_pi(told["summary"], "summary"),
+    "branchSummary": lambda original: user_from_pi(original["summary"], "branch"),
+    "compactionSummary": lambda original: user_from_pi(original["summary"], "summary"),
 }
 
 
-def _shown_from_pi(content: Any) -> tuple[TextPart | ImagePart, ...]:
+def _content_from_pi(content: Any) -> tuple[TextPart | ImagePart, ...]:
     if isinstance(content, str):
         return (TextPart(text=content),)
-    return tuple(_shown_part(part) for part in content)
+    return tuple(_content_part(part) for part in content)
 
 
-def _shown_part(part: Mapping[str, Any]) -> TextPart | ImagePart:
+def _content_part(part: Mapping[str, Any]) -> TextPart | ImagePart:
     if part["type"] == "image":
         return ImagePart(media_type=part["mimeType"], data=part["data"])
     if part["type"] == "text":
         return TextPart(text=part["text"])
-    raise ValueError(f"a part of the unknown type `{part['type']}`")
+    raise ValueError(f"unknown type of part: `{part['type']}`")
 
 
-def _said_from_pi(part: Mapping[str, Any]) -> TextPart | ThinkingPart | ToolCallPart:
+def _assistant_part(part: Mapping[str, Any]) -> TextPart | ThinkingPart | ToolCallPart:
     kind = part["type"]
     if kind == "text":
         return TextPart(text=part["text"])
@@ -147,7 +147,7 @@ def _said_from_pi(part: Mapping[str, Any]) -> TextPart | ThinkingPart | ToolCall
         )
     if kind == "toolCall":
         return ToolCallPart(id=part["id"], name=part["name"], arguments=part["arguments"])
-    raise ValueError(f"a part of the unknown type `{kind}`")
+    raise ValueError(f"unknown type of part: `{kind}`")
 
 
 def _parts_to_pi(parts: Sequence[TextPart | ImagePart | ThinkingPart | ToolCallPart]) -> list[dict[str, Any]]:
@@ -166,8 +166,8 @@ def _part_to_pi(part: TextPart | ImagePart | ThinkingPart | ToolCallPart) -> dic
     return {"type": "thinking", "thinking": part.text, **signature, **redacted}
 
 
-def _usage_from_pi(told: Any) -> Usage:
-    usage = told if isinstance(told, Mapping) else {}
+def _usage_from_pi(original: Any) -> Usage:
+    usage = original if isinstance(original, Mapping) else {}
     cost = usage.get("cost")
     total = cost.get("total") if isinstance(cost, Mapping) else None
     return Usage(
@@ -186,13 +186,13 @@ def _usage_to_pi(usage: Usage) -> dict[str, Any]:
         "cacheRead": usage.cache_read,
         "cacheWrite": usage.cache_write,
         "totalTokens": usage.context,
-        # pi tells the cost of each kind of token; only their sum is known here.
+        # pi stores the cost per kind of token; only the total is known here.
         "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": usage.cost or 0},
     }
 
 
-def _count(told: Any) -> int:
-    return told if isinstance(told, int) and told >= 0 else 0
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and value >= 0 else 0
 
 
 def _milliseconds(time: str) -> int:

@@ -1,4 +1,4 @@
-"""Isolates sideband's workers on macOS by a seatbelt profile. Never run there by its authors."""
+"""Isolates sideband's workers on macOS with seatbelt profiles. Its authors have never run it there."""
 
 from ._sandbox import SeatbeltSandbox
 from ._version import __version__

@@ -1,8 +1,8 @@
-"""The throw-away worker of macOS: tries what no worker may be able to do. UNTESTED there, like all of that tier.
+"""The throw-away worker of macOS: makes attempts that must fail in every worker. UNTESTED there, like the whole tier.
 
-Runs by path with ``-I -S`` and the standard library only, under the profile of a worker. It gets one JSON argument:
-the host's process id, a folder that stands for a skill's snapshot, one that is open to everybody, and the addresses of
-sockets that the host has opened for it. It prints one line of JSON: how each attempt ended, ``null`` for a success.
+Runs by path with ``-I -S`` and the standard library only, under the profile of a worker. Its argument is JSON: the
+host's process ID, a folder that serves as a skill's snapshot, a world-writable folder, and the addresses of sockets
+that the host has opened for it. It prints one line of JSON: the error of each attempt, ``null`` if it succeeded.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _CONTROL_KERNEL, _KERNEL_ARGUMENTS = 1, 49
 
 
 class _AttemptImpossible(Exception):
-    """The attempt makes no sense on this machine, and so proves nothing."""
+    """The attempt is not possible on this machine, so it is left out of the report."""
 
 
 def _connect(family: int, address: object) -> None:
     with socket.socket(family, socket.SOCK_STREAM) as one:
-        one.connect(address)  # type: ignore[arg-type]  # it is that of the family
+        one.connect(address)  # type: ignore[arg-type]  # its type depends on the family
 
 
 def _send(address: tuple[str, int]) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
-        one.sendto(b"anybody there?", address)
+        one.sendto(b"ping", address)
 
 
 def _fork(_: Facts) -> None:
@@ -50,7 +50,7 @@ def _spawn(_: Facts) -> None:
 
 
 def _arguments_of_host(facts: Facts) -> None:
-    """What ``ps`` asks the kernel: the arguments and the environment of another process."""
+    """Read the arguments and the environment of the host, like ``ps``."""
     libc = ctypes.CDLL(None, use_errno=True)
     if not hasattr(libc, "sysctl"):
         raise _AttemptImpossible
@@ -68,7 +68,7 @@ def _look_up_service(_: Facts) -> None:
     registry, port = ctypes.c_uint.in_dll(libc, "bootstrap_port"), ctypes.c_uint(0)
     answer = libc.bootstrap_look_up(registry, b"com.apple.system.notification_center", ctypes.byref(port))
     if answer != 0:
-        raise OSError(f"the registry answered {answer}")
+        raise OSError(f"bootstrap_look_up returned {answer}")
 
 
 MUST_FAIL: dict[str, Attempt] = {
@@ -78,7 +78,7 @@ MUST_FAIL: dict[str, Attempt] = {
     "change a file of its own folder": lambda facts: Path(facts["snapshot"], "skill.py").write_bytes(b""),
     "change the mode of a file": lambda facts: Path(facts["snapshot"], "skill.py").chmod(0o600),
     "remove a file": lambda facts: Path(facts["snapshot"], "skill.py").unlink(),
-    "write where everybody may": lambda facts: Path(facts["open"], "written").write_bytes(b""),
+    "write in a world-writable folder": lambda facts: Path(facts["open"], "written").write_bytes(b""),
     "connect to a server of the host": lambda facts: _connect(socket.AF_INET, ("127.0.0.1", facts["server"])),
     "connect to a unix socket of the host": lambda facts: _connect(socket.AF_UNIX, facts["local"]),
     "send a datagram": lambda facts: _send(("127.0.0.1", facts["datagrams"])),
@@ -104,7 +104,7 @@ def _modules(_: Facts) -> None:
         importlib.import_module(name)
 
 
-# First, because what must fail would change what is read here if it succeeded.
+# These run first, because a successful attempt above would change the files that they read.
 MUST_WORK: dict[str, Attempt] = {
     "read its own folder": lambda facts: Path(facts["snapshot"], "skill.py").read_bytes(),
     "run an event loop and a thread": _event_loop,
@@ -119,7 +119,7 @@ def _try_all(attempts: dict[str, Attempt], facts: Facts) -> dict[str, str | None
             attempt(facts)
         except _AttemptImpossible:
             continue
-        except Exception as error:  # noqa: BLE001 - whatever stopped it is the answer
+        except Exception as error:  # noqa: BLE001 - any error is a result
             outcomes[name] = f"{type(error).__name__}: {error}"
         else:
             outcomes[name] = None
@@ -127,7 +127,7 @@ def _try_all(attempts: dict[str, Attempt], facts: Facts) -> dict[str, str | None
 
 
 def main() -> None:
-    """Try, and report."""
+    """Make all attempts, and print the report."""
     facts: Facts = json.loads(sys.argv[1])
     report = {"must_work": _try_all(MUST_WORK, facts), "must_fail": _try_all(MUST_FAIL, facts)}
     sys.stdout.write(json.dumps(report) + "\n")

@@ -1,7 +1,7 @@
-"""What has to fail before the tier of macOS is claimed, and who tries it.
+"""Verifies the tier of macOS with a throw-away worker.
 
-UNTESTED: no part of this has run on macOS. What is tested elsewhere is that nothing is claimed for a worker that could
-do what it tried. Hence the name of the tier.
+UNTESTED: no part of this has run on macOS. Tests on other systems only check that the tier is not claimed if an attempt
+succeeds. Hence its name.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _ATTEMPTS = Path(__file__).with_name("_attempts.py")
 _SECONDS = 20.0
 
 _GAPS = (
-    "nothing of this tier was ever tested on macOS by its authors; only what is listed as proved was tried",
-    "bugs of the kernel and side channels of the processor are not stopped by any of this",
+    "this tier was never tested on macOS by its authors; only the listed proofs were verified",
+    "kernel bugs and processor side channels are not prevented",
     "a worker can list the root folder, and learn whether the folders above its own exist",
-    "memory and threads are limited by the host's watchdog alone",
+    "only the host's watchdog limits memory and threads",
 )
-_NOTHING = "a worker can do all that the host's user can do"
+_NO_ISOLATION = "a worker can do everything that the host's user can do"
 
 _INSPECTION = """
 import ctypes, importlib, json, os, sys, warnings
@@ -59,35 +59,35 @@ print(json.dumps({"programs": [sys.executable, sys._base_executable, *images[:1]
 async def prove_seatbelt(
     python: Path, *, sandbox_exec: Path = SANDBOX_EXEC
 ) -> tuple[Probe, SeatbeltInterpreter | None]:
-    """Run a throw-away worker that tries what it must not be able to do.
+    """Run a throw-away worker that tries to break out.
 
     Args:
         python: the interpreter of the workers.
         sandbox_exec: the program that applies a profile.
 
     Returns:
-        The tier, which is ``SEATBELT_UNTESTED`` only if every attempt failed and ordinary work did not; and what is
-        needed to make profiles, if it is.
+        The probe, whose tier is ``SEATBELT_UNTESTED`` only if all attempts failed and ordinary work succeeded; and
+        the interpreter, or ``None`` if the tier is ``NONE``.
     """
     try:
         interpreter = await _inspect(python)
         with tempfile.TemporaryDirectory(prefix="sideband-probe-") as name:
             report = await _attempt(interpreter, Path(name), sandbox_exec)
     except (OSError, ValueError, TimeoutError) as error:
-        return claim_nothing(f"{sandbox_exec.name}: {error}"), None
+        return no_isolation(f"{sandbox_exec.name}: {error}"), None
     succeeded = [name for name, problem in report["must_fail"].items() if problem is None]
     if succeeded:
-        return claim_nothing(f"{sandbox_exec.name}: a worker could {', '.join(succeeded)}"), None
+        return no_isolation(f"{sandbox_exec.name}: a worker could {', '.join(succeeded)}"), None
     broken = {name: problem for name, problem in report["must_work"].items() if problem is not None}
     for name, problem in broken.items():
-        return claim_nothing(f"{sandbox_exec.name}: a worker could not {name} ({problem})"), None
+        return no_isolation(f"{sandbox_exec.name}: a worker could not {name} ({problem})"), None
     proofs = tuple(f"could not {name}" for name in report["must_fail"])
     return Probe(Isolation.SEATBELT_UNTESTED, proofs, _GAPS), interpreter
 
 
-def claim_nothing(*hints: str) -> Probe:
-    """What is said of a machine on which nothing was proved."""
-    return Probe(Isolation.NONE, gaps=(_NOTHING,), hints=hints)
+def no_isolation(*hints: str) -> Probe:
+    """Return the probe of a machine without a verified tier."""
+    return Probe(Isolation.NONE, gaps=(_NO_ISOLATION,), hints=hints)
 
 
 async def _inspect(python: Path) -> SeatbeltInterpreter:
@@ -95,7 +95,7 @@ async def _inspect(python: Path) -> SeatbeltInterpreter:
     with anyio.fail_after(_SECONDS):
         answer = await anyio.run_process(command, check=False, env={}, stderr=subprocess.PIPE)
     if answer.returncode != 0:
-        raise ValueError(f"{python} does not run: {answer.stderr.decode(errors='replace').strip()[-300:]}")
+        raise ValueError(f"{python} failed: {answer.stderr.decode(errors='replace').strip()[-300:]}")
     facts = json.loads(answer.stdout)
     return SeatbeltInterpreter(**{name: tuple(paths) for name, paths in facts.items()})
 
@@ -104,14 +104,14 @@ async def _attempt(interpreter: SeatbeltInterpreter, staging: Path, sandbox_exec
     folder, snapshot = await anyio.to_thread.run_sync(_make_snapshot, staging)
     own = [snapshot, _ATTEMPTS]
     profile = await anyio.to_thread.run_sync(seatbelt_profile, interpreter, own)
-    with _open_doors(folder) as doors:
-        facts = {"host": os.getpid(), "snapshot": str(snapshot), "open": str(folder / "open"), **doors}
+    with _open_sockets(folder) as addresses:
+        facts = {"host": os.getpid(), "snapshot": str(snapshot), "open": str(folder / "open"), **addresses}
         wrapper = seatbelt_wrapper(profile, sandbox_exec)
         return await _run([*wrapper, interpreter.programs[0], "-I", "-S", "-B", str(_ATTEMPTS), json.dumps(facts)])
 
 
 def _make_snapshot(staging: Path) -> tuple[Path, Path]:
-    """The real path of the folder, and a stand-in for a skill in it."""
+    """Return the real path of the folder, and the snapshot of a sample skill in it."""
     folder = staging.resolve()
     snapshot = folder / "snapshot"
     snapshot.mkdir()
@@ -121,15 +121,15 @@ def _make_snapshot(staging: Path) -> tuple[Path, Path]:
 
 
 @contextlib.contextmanager
-def _open_doors(folder: Path) -> Iterator[dict[str, Any]]:
-    """Real sockets of the host's, so that to fail to reach them means something."""
+def _open_sockets(folder: Path) -> Iterator[dict[str, Any]]:
+    """Open sockets of the host, so that only the profile can make a connection fail. Yield their addresses."""
     with (
         socket.create_server(("127.0.0.1", 0)) as server,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams,
         socket.socket(socket.AF_UNIX) as local,
     ):
         datagrams.bind(("127.0.0.1", 0))
-        local.bind(str(folder / "open" / "door"))
+        local.bind(str(folder / "open" / "socket"))
         local.listen()
         yield {"server": server.getsockname()[1], "datagrams": datagrams.getsockname()[1], "local": local.getsockname()}
 
@@ -138,7 +138,7 @@ async def _run(command: Sequence[str]) -> Mapping[str, Any]:
     with anyio.fail_after(_SECONDS):
         done = await anyio.run_process(command, check=False, env={}, cwd="/", stderr=subprocess.PIPE)
     if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip()[-300:]
-        raise ValueError(said or f"the throw-away worker ended with code {done.returncode}")
+        stderr = done.stderr.decode(errors="replace").strip()[-300:]
+        raise ValueError(stderr or f"the throw-away worker exited with code {done.returncode}")
     report: Mapping[str, Any] = json.loads(done.stdout)
     return report

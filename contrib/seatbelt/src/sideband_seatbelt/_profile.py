@@ -1,7 +1,7 @@
-"""The profile of a worker on macOS: it reads what is named here, and does nothing else.
+"""Builds the seatbelt profile of a worker on macOS: it may read the listed paths, and do nothing else.
 
-A profile denies by default and is inherited by whatever a process starts. Apple calls ``sandbox-exec`` deprecated, and
-ships it with every release.
+A profile denies by default, and child processes inherit it. Apple has deprecated ``sandbox-exec``, but ships it with
+every release.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from attrs import frozen
 
 SANDBOX_EXEC = Path("/usr/bin/sandbox-exec")
 
-# What the dynamic linker maps into every program, and the public facts that the standard library reads. The linker ends
-# a program that may not read the root folder itself.
+# Folders that the dynamic linker maps into every program, and public files that the standard library reads. The linker
+# kills a program that may not read the root folder itself.
 _SYSTEM_FOLDERS = ("/System/Cryptexes/OS", "/System/Library", "/System/Volumes/Preboot/Cryptexes/OS", "/usr/lib")
 _PUBLIC_FOLDERS = ("/private/var/db/timezone", "/usr/share/icu", "/usr/share/locale", "/usr/share/zoneinfo")
 _PUBLIC_FILES = ("/", "/dev/null", "/dev/random", "/dev/urandom", "/private/etc/localtime")
 
-# By name, since others of them tell the arguments and the environment of every process (``kern.procargs2``).
+# Listed by name, because other values contain the arguments and environment of every process (``kern.procargs2``).
 _SYSTEM_VALUES = (
     "hw.activecpu", "hw.byteorder", "hw.cachelinesize", "hw.logicalcpu", "hw.machine", "hw.memsize", "hw.ncpu",
     "hw.pagesize", "hw.physicalcpu", "kern.argmax", "kern.hostname", "kern.maxfilesperproc", "kern.osproductversion",
@@ -32,12 +32,12 @@ _LONGEST_PATH = 1024
 
 @frozen
 class SeatbeltInterpreter:
-    """What one Python interpreter is made of.
+    """The files and folders of one Python interpreter.
 
     Args:
-        programs: first the one that is started, then those by which it replaces itself.
-        folders: those of the standard library.
-        files: shared libraries, and what else it reads.
+        programs: the executable, then those that it executes in its place.
+        folders: the folders of the standard library.
+        files: shared libraries, and other files that it reads.
     """
 
     programs: tuple[str, ...]
@@ -46,16 +46,16 @@ class SeatbeltInterpreter:
 
 
 def seatbelt_profile(interpreter: SeatbeltInterpreter, folders: Iterable[Path]) -> str:
-    """The profile of one worker: it reads what is named here, and does nothing else.
+    """Return the profile of one worker.
 
-    It looks at the file system to follow links, so async code runs it in a thread.
+    Resolves symbolic links, so async code must call it in a thread.
 
     Args:
-        interpreter: what has to be read to run at all.
-        folders: the worker's own: SDK, snapshot, packages.
+        interpreter: the files that every worker reads.
+        folders: the worker's own folders: SDK, snapshot, packages.
 
     Raises:
-        ValueError: a path can't be written in a profile.
+        ValueError: if a path cannot be quoted in a profile.
     """
     own = {os.path.realpath(folder) for folder in folders}
     programs = _with_targets(interpreter.programs)
@@ -74,7 +74,7 @@ def seatbelt_profile(interpreter: SeatbeltInterpreter, folders: Iterable[Path]) 
         _rule("allow file-read*", "subpath", _PUBLIC_FOLDERS),
         _rule("allow file-read* file-map-executable", "subpath", [*_SYSTEM_FOLDERS, *interpreter.folders]),
         _rule("allow file-read* file-map-executable", "literal", files),
-        # The last rule that matches decides.
+        # The last matching rule applies.
         _rule("deny file-read* file-map-executable", "subpath", machine),
         _rule("allow file-read* file-map-executable", "subpath", own),
     ]
@@ -82,24 +82,24 @@ def seatbelt_profile(interpreter: SeatbeltInterpreter, folders: Iterable[Path]) 
 
 
 def seatbelt_wrapper(profile: str, sandbox_exec: Path = SANDBOX_EXEC) -> tuple[str, ...]:
-    """The command to put before a worker's own, for ``sideband.workers.launch``."""
+    """Return the command prefix for ``sideband.workers.launch``."""
     return (str(sandbox_exec), "-p", profile)
 
 
 def _rule(action: str, kind: str, values: Iterable[str]) -> str:
-    """One rule about many values; without any it would be one about everything, so there is none then."""
+    """Return one rule for many values. Empty without values, because such a rule would apply to everything."""
     filters = [f"({kind} {_quoted(value)})" for value in sorted(set(values))]
     return f"({action} {' '.join(filters)})" if filters else ""
 
 
 def _with_targets(paths: Iterable[str]) -> set[str]:
-    """As they are written, and where their links lead."""
+    """Return the paths as given, and with their links resolved."""
     written = set(paths)
     return written | {os.path.realpath(path) for path in written}
 
 
 def _quoted(text: str) -> str:
-    """A string of the profile's language."""
+    """Quote a string for a profile."""
     if not text.isprintable() or len(text.encode("utf-8", "replace")) >= _LONGEST_PATH:
-        raise ValueError(f"{text!r} can't be written in a profile")
+        raise ValueError(f"cannot quote {text!r} in a profile")
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

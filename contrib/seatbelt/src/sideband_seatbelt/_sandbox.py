@@ -1,4 +1,4 @@
-"""The sandbox of macOS as a ``Sandbox``."""
+"""The macOS sandbox."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import anyio
 import anyio.to_thread
 from sideband.workers import Isolation, LaunchRequest, Probe, WorkerProcess, launch
 
-from ._probe import claim_nothing, prove_seatbelt
+from ._probe import no_isolation, prove_seatbelt
 from ._profile import SANDBOX_EXEC, SeatbeltInterpreter, seatbelt_profile, seatbelt_wrapper
 
 
 class SeatbeltSandbox:
-    """Starts each worker under a profile of its own, if a throw-away worker has proved that profiles hold.
+    """Starts each worker under its own profile, once a throw-away worker has verified that profiles are enforced.
 
     UNTESTED: it has never run on macOS.
 
@@ -38,14 +38,14 @@ class SeatbeltSandbox:
         self._proving = anyio.Lock()
 
     async def probe(self, folders: Sequence[Path] = ()) -> Probe:  # noqa: ARG002 - each worker has its own profile
-        """Which tier can be had here. Proved at the first call, and again after ``close``."""
+        """Return the tier available here. Verified at the first call, and again after ``close``."""
         return (await self._find())[0]
 
     async def launch(self, request: LaunchRequest) -> WorkerProcess:
-        """Start a worker on the tier that was proved.
+        """Start a worker on the verified tier.
 
         Raises:
-            WorkerStartFailed: the system did not start it.
+            WorkerStartFailed: if the system does not start it.
         """
         probe, interpreter = await self._find()
         if interpreter is None:
@@ -56,7 +56,7 @@ class SeatbeltSandbox:
         return await launch(request, isolation=probe.isolation, python=Path(interpreter.programs[0]), wrapper=wrapper)
 
     async def close(self) -> None:
-        """Forget what was proved: nothing else is kept."""
+        """Discard the cached probe; there are no other resources."""
         self._found = None
 
     async def _find(self) -> tuple[Probe, SeatbeltInterpreter | None]:
@@ -67,6 +67,6 @@ class SeatbeltSandbox:
 
     async def _prove(self) -> tuple[Probe, SeatbeltInterpreter | None]:
         if sys.platform != "darwin" and not await anyio.Path(self._sandbox_exec).exists():
-            # On another system a hint about macOS would help with nothing.
-            return claim_nothing(), None
+            # On other systems a hint about macOS would not help.
+            return no_isolation(), None
         return await prove_seatbelt(Path(sys.executable), sandbox_exec=self._sandbox_exec)

@@ -10,5 +10,5 @@ __all__ = ["sideband_sandboxes"]
 
 
 def sideband_sandboxes() -> list[Sandbox]:
-    """The sandbox of macOS."""
+    """Return the macOS sandbox."""
     return [SeatbeltSandbox()]

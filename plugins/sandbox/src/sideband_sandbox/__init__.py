@@ -1,4 +1,4 @@
-"""Isolates sideband's workers by the operating system's own means, and proves it before it claims it."""
+"""Isolates sideband's workers with operating system features, and verifies the isolation before claiming it."""
 
 from ._sandbox import SystemSandbox
 from ._version import __version__

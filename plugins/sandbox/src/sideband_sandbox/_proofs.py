@@ -1,4 +1,4 @@
-"""What is concluded from a throw-away process: from its own report, and from what the kernel says of it."""
+"""Evaluates a throw-away process: its own report, and its status as the kernel shows it."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-# Of the folders that throw-away processes try to break out of.
+# The prefix of the folders that throw-away processes run in.
 PREFIX = "sideband-probe-"
 
 _EXPECTED_STATUS = {"Seccomp": "2", "NoNewPrivs": "1", "CapEff": "0" * 16, "CapPrm": "0" * 16, "CapAmb": "0" * 16}
 
 
 def kernel_status(pid: int) -> dict[str, str]:
-    """What the kernel itself says about a process; nothing that the process says could change it."""
+    """Return the security fields of ``/proc/PID/status``, which the process itself cannot forge."""
     lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace").splitlines()
     status = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
     return {name: status.get(name, "") for name in _EXPECTED_STATUS}
 
 
 def problem_of(kind: str, report: Mapping[str, Any], status: Mapping[str, str]) -> str:
-    """Why the walls do not hold; empty if they do.
+    """Return why the isolation is insufficient, or an empty string if it holds.
 
     Args:
-        kind: of process, in a word.
-        report: ``must_fail`` and ``must_work``: for each attempt what stopped it, ``None`` if nothing did.
-        status: from ``kernel_status``.
+        kind: the kind of process, ``worker`` or ``program``.
+        report: ``must_fail`` and ``must_work``: for each attempt the error that stopped it, ``None`` if it succeeded.
+        status: the result of ``kernel_status``.
     """
     wrong = [f"{name} is {status[name]}" for name, expected in _EXPECTED_STATUS.items() if status[name] != expected]
     if wrong:
-        return f"the kernel says of the {kind}: {', '.join(wrong)}"
+        return f"the kernel reports for the {kind}: {', '.join(wrong)}"
     succeeded = [name for name, outcome in report["must_fail"].items() if outcome is None]
     if succeeded:
         return f"a {kind} could {', '.join(succeeded)}"
@@ -40,5 +40,5 @@ def problem_of(kind: str, report: Mapping[str, Any], status: Mapping[str, str]) 
 
 
 def proofs_of(report: Mapping[str, Any]) -> tuple[str, ...]:
-    """What was tried in vain, one sentence each."""
+    """Return the attempts that failed, one sentence each."""
     return tuple(f"could not {name}" for name, outcome in report["must_fail"].items() if outcome is not None)

@@ -1,4 +1,4 @@
-"""The sandbox itself: keeps a zygote that has been proved, and has it make the workers."""
+"""The sandbox: finds the strongest tier, and launches workers and programs on it."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from ._machine._inspection import Machine, inspect_machine
 from ._machine._interpreter import inspect_interpreter
 from ._machine._processes import fresh_uid
 from ._programs._launcher import ProgramLauncher
-from ._programs._probe import ProgramGround
+from ._programs._probe import ProgramPlatform
 from ._workers._candidates import candidates, describe, gaps, remedy
 from ._workers._forks import ForkedWorker, Zygote
-from ._workers._plan import Ground, Variant, open_to_everyone, own_folders, unconfined_plan, worker_orders
+from ._workers._plan import Variant, WorkerPlatform, open_to_everyone, own_folders, unconfined_plan, worker_orders
 from ._workers._probe import proved_zygote
 
 _TRIES = 2
@@ -41,21 +41,22 @@ _TRIES = 2
 
 @frozen
 class _Finding:
-    """What was proved, and what launching needs to do the same again."""
+    """The verified tier, and what a launch needs to reproduce it."""
 
     probe: Probe
-    ground: Ground | None = None
+    platform: WorkerPlatform | None = None
     cgroups: Cgroups | None = None
     variant: Variant | None = None
 
 
 class SystemSandbox:
-    """Isolates workers by the operating system's own means. A ``Sandbox``, as ``sideband.workers`` describes it.
+    """Isolates workers and programs with operating system features. Implements ``sideband.workers.ProgramSandbox``.
 
-    What it claims, a throw-away worker has proved that was made by the very zygote which makes the others.
+    A tier is claimed only after a throw-away worker, forked by the same zygote as all other workers, failed to break
+    out of it.
 
     Args:
-        machine: what to use instead of what is found here.
+        machine: the features to use; detected if ``None``.
         python: the interpreter of the workers; the host's own if ``None``.
 
     Example:
@@ -78,58 +79,58 @@ class SystemSandbox:
         self._proving = anyio.Lock()
 
     async def probe(self, folders: Sequence[Path] = ()) -> Probe:
-        """Which tier can be had here. Proved at the first call, and again after ``close``."""
+        """Return the strongest tier available here. Verified at the first call, and again after ``close``."""
         return (await self._find(folders)).probe
 
     async def launch(self, request: LaunchRequest) -> WorkerProcess:
-        """Start a worker on the tier that was proved.
+        """Start a worker on the verified tier.
 
         Raises:
-            WorkerStartFailed: the system did not start it, or what was proved does not fit this skill's folders.
+            WorkerStartFailed: if the system does not start it, or the zygote can no longer be isolated.
         """
         folders = own_folders(request)
         finding = await self._find(sorted({folder.parent for folder in folders}))
-        if finding.ground is None or finding.variant is None:
+        if finding.platform is None or finding.variant is None:
             return await _launch_unconfined(request, self._python)
         variant = await self._fitting(finding.variant, tuple(folders))
-        worker = await self._fork(finding.ground, finding.probe.isolation, variant, request)
+        worker = await self._fork(finding.platform, finding.probe.isolation, variant, request)
         if finding.cgroups is not None:
             await worker.confine(finding.cgroups, request.limits)
         return worker
 
     async def launch_program(self, request: ProgramRequest) -> ProgramProcess:
-        """Start a command on the tier that was proved for workers, after a throw-away command has proved it too.
+        """Start a program on the tier of the workers, once a throw-away program has verified that tier.
 
-        It never runs on a weaker one: what has run can't be taken back.
+        The program never runs on a weaker tier, because its effects cannot be undone.
 
         Raises:
-            IsolationUnavailable: the tier can't be had for commands.
-            WorkerStartFailed: the system did not start it, or one of its places is not there.
+            IsolationUnavailable: if the tier is not available for programs.
+            WorkerStartFailed: if the system does not start it, or one of its places does not exist.
         """
-        commands = await self._programs_of_tier()
-        return await (launch_plain(request) if commands is None else commands.launch(request))
+        launcher = await self._program_launcher()
+        return await (launch_plain(request) if launcher is None else launcher.launch(request))
 
     async def prove_programs(self) -> tuple[str, ...]:
-        """What a throw-away command tried in vain, one sentence each; nothing on the tier `none`.
+        """Return the attempts at which a throw-away program failed, one sentence each; empty on the tier `none`.
 
         Raises:
-            IsolationUnavailable: the tier of workers can't be had for commands.
+            IsolationUnavailable: if the tier of the workers is not available for programs.
         """
-        commands = await self._programs_of_tier()
-        return () if commands is None else await commands.proofs()
+        launcher = await self._program_launcher()
+        return () if launcher is None else await launcher.proofs()
 
-    async def _programs_of_tier(self) -> ProgramLauncher | None:
+    async def _program_launcher(self) -> ProgramLauncher | None:
         finding = await self._find(())
-        if finding.ground is None:
+        if finding.platform is None:
             return None
         if self._programs is None:
-            ground = finding.ground
-            known = ProgramGround(ground.machine, ground.python, ground.interpreter, finding.cgroups)
-            self._programs = ProgramLauncher(known, finding.probe.isolation)
+            found = finding.platform
+            platform = ProgramPlatform(found.machine, found.python, found.interpreter, finding.cgroups)
+            self._programs = ProgramLauncher(platform, finding.probe.isolation)
         return self._programs
 
     async def close(self) -> None:
-        """End the zygotes. Can be called again."""
+        """Stop the zygotes. May be called more than once."""
         async with self._proving:
             while self._zygotes:
                 await self._zygotes.popitem()[1].close()
@@ -145,77 +146,79 @@ class SystemSandbox:
     async def _strongest(self, folders: tuple[Path, ...]) -> _Finding:
         machine, reason = (self._machine, "") if self._machine else inspect_machine()
         if machine is None:
-            return _Finding(_nothing(*filter(None, (reason,))))
+            return _Finding(_no_isolation(*filter(None, (reason,))))
         try:
             interpreter = await inspect_interpreter(self._python)
         except (OSError, ValueError) as error:
-            raise WorkerStartFailed(f"the interpreter {self._python} can't be used: {error}") from error
-        ground = Ground(machine, self._python, interpreter, folders)
+            raise WorkerStartFailed(f"cannot use the interpreter {self._python}: {error}") from error
+        platform = WorkerPlatform(machine, self._python, interpreter, folders)
         hints: list[str] = []
         as_root = os.geteuid() == 0
         for isolation, variant in candidates(as_root=as_root):
-            proofs, problem = await self._prove(ground, isolation, variant)
+            proofs, problem = await self._prove(platform, isolation, variant)
             if not problem:
                 cgroups = await anyio.to_thread.run_sync(find_cgroups)
                 left = gaps(machine, variant, as_root=as_root, has_cgroups=cgroups is not None)
-                return _Finding(Probe(isolation, proofs, left, tuple(dict.fromkeys(hints))), ground, cgroups, variant)
+                return _Finding(Probe(isolation, proofs, left, tuple(dict.fromkeys(hints))), platform, cgroups, variant)
             hints.append(_hint(hints, f"{describe(variant)}: {problem}", remedy(variant, problem)))
-        return _Finding(_nothing(*dict.fromkeys(hints)))
+        return _Finding(_no_isolation(*dict.fromkeys(hints)))
 
     async def _fitting(self, variant: Variant, folders: tuple[Path, ...]) -> Variant:
-        """The proved variant, or the same without an own user id if that user could not read the skill."""
+        """Return the verified variant, without its own user id if that user could not read the skill."""
         if not variant.own_user or folders in self._open:
             return variant
-        looked = partial(open_to_everyone, folders, parents=not variant.namespaces)
-        if not await anyio.to_thread.run_sync(looked):
+        is_open = partial(open_to_everyone, folders, parents=not variant.namespaces)
+        if not await anyio.to_thread.run_sync(is_open):
             return variant.without_own_user()
-        # Looking through thousands of files of packages would take longer than all the rest, and they don't change.
+        # Cached: walking thousands of package files would dominate the launch, and these files do not change.
         self._open.add(folders)
         return variant
 
     async def _fork(
-        self, ground: Ground, isolation: Isolation, variant: Variant, request: LaunchRequest
+        self, platform: WorkerPlatform, isolation: Isolation, variant: Variant, request: LaunchRequest
     ) -> ForkedWorker:
         orders = worker_orders(variant, request, fresh_uid())
         for _ in range(_TRIES):
-            zygote = await self._zygote(ground, isolation, variant)
+            zygote = await self._zygote(platform, isolation, variant)
             try:
                 return await zygote.fork(request, orders)
             except ZygoteFailed as error:
-                # It has been ended by somebody; the next one may live.
+                # Another process has killed the zygote; retry with a new one.
                 problem = str(error)
         raise WorkerStartFailed(f"no worker could be started: {problem}", hint="try again")
 
-    async def _zygote(self, ground: Ground, isolation: Isolation, variant: Variant) -> Zygote:
-        """The zygote of this variant, alive and proved."""
+    async def _zygote(self, platform: WorkerPlatform, isolation: Isolation, variant: Variant) -> Zygote:
+        """Return a running, verified zygote of this variant."""
         async with self._proving:
             if variant not in self._zygotes or self._zygotes[variant].ended:
-                _, problem = await self._prove(ground, isolation, variant)
+                _, problem = await self._prove(platform, isolation, variant)
                 if problem:
-                    hint = f"it can be had no more with {describe(variant)}{remedy(variant, problem)}"
+                    hint = f"the tier is no longer available with {describe(variant)}{remedy(variant, problem)}"
                     raise WorkerStartFailed(f"no worker could be isolated: {problem}", hint=hint)
             return self._zygotes[variant]
 
-    async def _prove(self, ground: Ground, isolation: Isolation, variant: Variant) -> tuple[tuple[str, ...], str]:
-        """Start a zygote and keep it if it holds. Returns the proofs, and what is wrong; nothing if it holds."""
+    async def _prove(
+        self, platform: WorkerPlatform, isolation: Isolation, variant: Variant
+    ) -> tuple[tuple[str, ...], str]:
+        """Start a zygote and keep it if its isolation holds. Return the proofs and the problem, empty if it holds."""
         if variant in self._zygotes:
             await self._zygotes.pop(variant).close()
         try:
-            zygote, proofs = await proved_zygote(ground, isolation, variant)
+            zygote, proofs = await proved_zygote(platform, isolation, variant)
         except ZygoteFailed as error:
             return (), str(error)
         self._zygotes[variant] = zygote
         return proofs, ""
 
 
-def _nothing(*hints: str) -> Probe:
-    return Probe(Isolation.NONE, gaps=("a worker can do all that the host's user can do",), hints=hints)
+def _no_isolation(*hints: str) -> Probe:
+    return Probe(Isolation.NONE, gaps=("a worker can do everything that the host's user can do",), hints=hints)
 
 
 def _hint(before: Sequence[str], problem: str, remedy: str) -> str:
-    """What is wrong and what to change; the latter only if no hint before, about something else, says so already."""
-    said = any(hint.endswith(remedy) and not hint.startswith(problem) for hint in before)
-    return problem if said else f"{problem}{remedy}"
+    """Return the problem with its remedy, without the remedy if an earlier hint about another problem has it."""
+    repeated = any(hint.endswith(remedy) and not hint.startswith(problem) for hint in before)
+    return problem if repeated else f"{problem}{remedy}"
 
 
 async def _launch_unconfined(request: LaunchRequest, python: Path) -> WorkerProcess:

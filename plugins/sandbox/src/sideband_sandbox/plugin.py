@@ -10,5 +10,5 @@ __all__ = ["sideband_sandboxes"]
 
 
 def sideband_sandboxes() -> list[Sandbox]:
-    """The sandbox of Linux."""
+    """Return the Linux sandbox."""
     return [SystemSandbox()]

@@ -1,6 +1,6 @@
 """The op family `shell` of sideband: programs with arguments, without a shell, in the isolation of skills.
 
-The op is used by name (`shell.run`); what is here is for code that catches its errors or builds on its models.
+Call the op by name (`shell.run`). This package exports its errors, models and settings.
 """
 
 from ._config import Config

@@ -14,20 +14,20 @@ _PATH = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "
 
 
 class Config(BaseModel):
-    """Where programs are found, and the limits of commands.
+    """The search path and the limits of programs.
 
     Attributes:
-        path: the folders in which a name without a `/` is looked up. Those that others than root may write to are left
-            out.
-        environment: variables that every command gets.
-        max_seconds: the longest `timeout`.
-        max_output_bytes: how much of each stream is answered; of more, the beginning and the end.
-        max_total_bytes: how much a command may print at all.
-        memory_bytes: of all its processes together.
-        max_processes: processes and threads at once.
-        max_open_files: of each process.
-        max_file_bytes: the largest file that it may write.
-        max_places: how many places one command may have.
+        path: the folders in which a name without a `/` is looked up. Folders that users other than root can write to
+            are skipped.
+        environment: variables set for every program.
+        max_seconds: the maximum `timeout`.
+        max_output_bytes: the maximum size of each stream in a result; longer output keeps its beginning and end.
+        max_total_bytes: the maximum size of the whole output; a program that prints more is killed.
+        memory_bytes: the maximum memory of all its processes together.
+        max_processes: the maximum number of processes and threads.
+        max_open_files: the maximum number of open files of each process.
+        max_file_bytes: the maximum size of a file that it writes.
+        max_places: the maximum number of places.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

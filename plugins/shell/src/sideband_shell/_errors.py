@@ -1,20 +1,20 @@
-"""What a command can fail with.
+"""The errors of `shell.run`.
 
     OpFailed
     └── ShellError                            shell.failed
-        ├── ShellMissing(LookupError)             shell.missing         there is no such program
-        ├── ShellDenied(PermissionError)          shell.denied          a program that others could have put there
-        ├── ShellNotExecutable(PermissionError)   shell.not_executable  a file that is no program
-        ├── ShellArguments(ValueError)            shell.arguments       more than the system takes
-        ├── ShellPlace(PermissionError)           shell.place           a place that can't be had
-        ├── ShellFolder(ValueError)               shell.cwd             a working directory that is none
-        ├── ShellEnvironment(PermissionError)     shell.environment     a variable that would change what runs
-        ├── ShellIsolation(PermissionError)       shell.isolation       commands can't be isolated here as is demanded
-        ├── ShellStart(OSError)                   shell.start           the system did not start it
-        ├── ShellTimeout(TimeoutError)            shell.timeout         it ran too long
-        └── ShellOutput(ValueError)               shell.output          it printed without end
+        ├── ShellMissing(LookupError)             shell.missing         the program does not exist
+        ├── ShellDenied(PermissionError)          shell.denied          another user or a skill could have written it
+        ├── ShellNotExecutable(PermissionError)   shell.not_executable  the file is not executable
+        ├── ShellArguments(ValueError)            shell.arguments       the arguments exceed a system limit
+        ├── ShellPlace(PermissionError)           shell.place           the place is missing or forbidden
+        ├── ShellFolder(ValueError)               shell.cwd             the working directory is not a folder
+        ├── ShellEnvironment(PermissionError)     shell.environment     the variable changes which code runs
+        ├── ShellIsolation(PermissionError)       shell.isolation       the required isolation is unavailable
+        ├── ShellStart(OSError)                   shell.start           the system did not start the program
+        ├── ShellTimeout(TimeoutError)            shell.timeout         the program ran too long
+        └── ShellOutput(ValueError)               shell.output          the program printed too much
 
-After all but the last two, nothing has run.
+After all errors except the last two, the program has not run.
 """
 
 from __future__ import annotations
@@ -24,97 +24,98 @@ from sideband.ops import OpFailed
 
 
 class ShellError(OpFailed):
-    """A command was not run, or did not end well."""
+    """A program was not started, or was killed because of a limit."""
 
     nothing_happened = True
     code = "shell.failed"
 
 
 class ShellMissing(ShellError, LookupError):
-    """There is no program of that name in the folders that are searched."""
+    """The program does not exist in the folders of the search path."""
 
     code = "shell.missing"
 
     def __init__(self, binary: str, searched: str, skipped: str = "") -> None:
-        left_out = f"; left out, since others than root may change them: {skipped}" if skipped else ""
+        ignored = f"; skipped because users other than root can change them: {skipped}" if skipped else ""
         super().__init__(
-            f"there is no program `{binary}`",
-            hint=f"searched: {searched or 'nothing'}{left_out}; install it, or give its absolute path",
+            f"program `{binary}` not found",
+            hint=f"searched: {searched or 'no folders'}{ignored}; install the program, or use its absolute path",
         )
 
 
 class ShellDenied(ShellError, PermissionError):
-    """The program lies where a skill or a stranger could have put it."""
+    """A skill or another user could have written the program."""
 
     code = "shell.denied"
 
     def __init__(self, binary: str, problem: str) -> None:
         super().__init__(
-            f"`{binary}` is not run: {problem}", hint="install it where only you or root can write, and name it there"
+            f"refused to run `{binary}`: {problem}",
+            hint="install the program where only you or root can write, and name it there",
         )
 
 
 class ShellNotExecutable(ShellError, PermissionError):
-    """What has that name is no program."""
+    """The file is not executable."""
 
     code = "shell.not_executable"
 
     def __init__(self, binary: str) -> None:
         super().__init__(
-            f"`{binary}` is no program", hint="name an executable file; a script is run by its interpreter"
+            f"`{binary}` is not an executable file", hint="name an executable file; run scripts with their interpreter"
         )
 
 
 class ShellArguments(ShellError, ValueError):
-    """The arguments, the environment or the input are larger than a program can be given."""
+    """The arguments and variables exceed a limit of the system."""
 
     code = "shell.arguments"
 
     def __init__(self, what: str, size: int, allowed: int) -> None:
         super().__init__(
-            f"{what} of {size:,} bytes is more than the {allowed:,} that a command takes",
-            hint="pass it as `input`, or in a file of a place",
+            f"{what} must have at most {allowed:,} bytes, got {size:,}",
+            hint="pass the data as `input`, or in a file in a place",
         )
 
 
 class ShellPlace(ShellError, PermissionError):
-    """A place that no command may have whatever the grant, or that is not there."""
+    """The place does not exist, or is forbidden regardless of the grant."""
 
     code = "shell.place"
 
     def __init__(self, place: str, problem: str, *, hint: str | None = None) -> None:
         super().__init__(
-            f"`{place}` can't be a place of a command: {problem}",
+            f"cannot use `{place}` as a place: {problem}",
             hint=hint or "name an existing folder or file, by its absolute path or relative to `HOME/files`",
         )
 
 
 class ShellFolder(ShellError, ValueError):
-    """The working directory lies in no place of the command, or is no folder."""
+    """The working directory is not a folder."""
 
     code = "shell.cwd"
 
     def __init__(self, folder: str, problem: str) -> None:
         super().__init__(
-            f"`{folder}` can't be the working directory: {problem}",
+            f"cannot use `{folder}` as the working directory: {problem}",
             hint="name a folder in one of the places in `read` and `write`",
         )
 
 
 class ShellEnvironment(ShellError, PermissionError):
-    """A variable that decides which code runs, and so would go around the grant."""
+    """The variable changes which code runs, so it could bypass the grant."""
 
     code = "shell.environment"
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"the variable `{name}` can't be set: it changes what a command runs",
-            hint="leave it out; pass what the command needs as arguments, or in a file",
+            f"cannot set the variable `{name}`: it changes which code runs",
+            hint="remove the variable; use arguments or a file instead",
         )
 
 
 class ShellIsolation(ShellError, PermissionError):
-    """The isolation that the host demands can't be had here for commands."""
+    """The isolation that the host requires is not available for programs."""
 
     code = "shell.isolation"
     exit_code = ExitCode.DENIED
@@ -124,35 +125,35 @@ class ShellIsolation(ShellError, PermissionError):
 
 
 class ShellStart(ShellError, OSError):
-    """The system did not start it."""
+    """The system did not start the program."""
 
     code = "shell.start"
 
     def __init__(self, problem: str, hint: str) -> None:
-        super().__init__(problem, hint=hint or "look at the limits in `[plugins.shell]`, and close other programs")
+        super().__init__(problem, hint=hint or "check the limits in `[plugins.shell]`, and close other programs")
 
 
 class ShellTimeout(ShellError, TimeoutError):
-    """The command did not end in time, and was ended with all that it had started. What it did until then is done."""
+    """The program exceeded its timeout and was killed with its descendants. Its previous effects remain."""
 
     nothing_happened = False
     code = "shell.timeout"
 
     def __init__(self, binary: str, seconds: float) -> None:
         super().__init__(
-            f"`{binary}` did not end within {seconds:g} s, and was ended",
-            hint="raise `timeout`, or pass `stream=true` to be answered with what it had printed",
+            f"`{binary}` did not exit within {seconds:g} s and was killed",
+            hint="raise `timeout`, or set `stream=true` to get the output until the timeout",
         )
 
 
 class ShellOutput(ShellError, ValueError):
-    """The command printed more than anybody could want, and was ended. What it did until then is done."""
+    """The program printed too much and was killed. Its previous effects remain."""
 
     nothing_happened = False
     code = "shell.output"
 
     def __init__(self, binary: str, allowed: int) -> None:
         super().__init__(
-            f"`{binary}` printed more than {allowed:,} bytes, and was ended",
-            hint="let it print less, or write to a file; `max_total_bytes` in `[plugins.shell]` is the limit",
+            f"output of `{binary}` exceeds the limit of {allowed:,} bytes, and the program was killed",
+            hint="print less, write to a file, or raise `max_total_bytes` in `[plugins.shell]`",
         )

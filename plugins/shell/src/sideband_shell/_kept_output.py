@@ -1,4 +1,4 @@
-"""Keeps the beginning and the end of what a command prints, and how much is missing in between."""
+"""Keeps the beginning and the end of a program's output, and counts the bytes between them."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Callable
 
 from attrs import define, field
 
-# What is left out next to what is kept, so that a secret that lies across is found. No longer one is.
+# Bytes kept on the omitted side of each cut, to find secrets that a cut would split. Secrets are at most this long.
 _MARGIN = 4_096
 
 
 @define(eq=False)
 class KeptOutput:
-    r"""One stream. Never holds more than the limit, however much comes.
+    r"""The output of one stream, in bounded memory.
 
     Args:
-        limit: how many bytes to keep: half from the beginning, half from the end.
+        limit: the number of bytes to keep: half from the beginning, half from the end.
 
     Example:
-        >>> kept = Kept(limit=4)
+        >>> kept = KeptOutput(limit=4)
         >>> kept.feed(b"abcdefgh")
         >>> kept.finish()
         Printed(content='ab\n[… 4 bytes left out …]\ngh', omitted=4)
@@ -32,7 +32,7 @@ class KeptOutput:
     _tail: bytearray = field(init=False, factory=bytearray)
 
     def feed(self, data: bytes) -> None:
-        """Take what came next."""
+        """Add output."""
         self.total += len(data)
         room = self.limit - self.limit // 2 - len(self._head)
         if room > 0:
@@ -44,10 +44,10 @@ class KeptOutput:
         del self._tail[: max(0, len(self._tail) - held)]
 
     def finish(self, is_cut: Callable[[bytes, bytes], bool] = lambda _before, _after: False) -> Printed:
-        """What there is to answer.
+        """Return the kept output.
 
         Args:
-            is_cut: whether something that must not be seen in part begins in the one and ends in the other.
+            is_cut: returns whether a secret begins in its first argument and ends in its second.
         """
         head, tail = bytes(self._head), bytes(self._tail)
         excess = max(0, len(tail) - self.limit // 2)
@@ -68,11 +68,11 @@ class KeptOutput:
 
 @define
 class Printed:
-    """What a stream is answered as.
+    """The content of a stream in the result.
 
     Args:
-        content: text, or bytes if it is not UTF-8; where something is missing, a line in between says how much.
-        omitted: how many bytes are missing.
+        content: text, or bytes if it is not UTF-8; a line between beginning and end states how much was left out.
+        omitted: the number of bytes left out.
     """
 
     content: str | bytes
@@ -80,7 +80,7 @@ class Printed:
 
 
 def _without_end(head: bytes, after: bytes, is_cut: Callable[[bytes, bytes], bool]) -> bytes:
-    """The beginning, up to where nothing is cut in two."""
+    """Shorten the beginning until its end splits no secret."""
     at = len(head)
     while at and is_cut(head[max(0, at - _MARGIN) : at], (head[at:] + after)[:_MARGIN]):
         at -= 1
@@ -88,7 +88,7 @@ def _without_end(head: bytes, after: bytes, is_cut: Callable[[bytes, bytes], boo
 
 
 def _without_beginning(before: bytes, tail: bytes, is_cut: Callable[[bytes, bytes], bool]) -> bytes:
-    """The end, from where nothing is cut in two."""
+    """Shorten the end until its beginning splits no secret."""
     at = 0
     while at < len(tail) and is_cut((before + tail[:at])[-_MARGIN:], tail[at : at + _MARGIN]):
         at += 1
@@ -107,7 +107,7 @@ def _readable(data: bytes) -> str | bytes:
 
 
 def _whole_start(data: bytes) -> str | None:
-    """The text, without the beginning of a character at its end; ``None`` if it is no UTF-8."""
+    """Decode text without an incomplete character at its end; return ``None`` if it is not UTF-8."""
     try:
         return codecs.getincrementaldecoder("utf-8")().decode(data)
     except UnicodeDecodeError:
@@ -115,8 +115,8 @@ def _whole_start(data: bytes) -> str | None:
 
 
 def _whole_end(data: bytes) -> str | None:
-    """The text, without the end of a character at its beginning."""
-    # All bytes of a character but the first say that they go on; there are at most three of them.
+    """Decode text without an incomplete character at its beginning; return ``None`` if it is not UTF-8."""
+    # A character has at most three continuation bytes.
     begins = next((at for at, byte in enumerate(data[:4]) if byte & 0xC0 != 0x80), len(data))
     try:
         return data[begins:].decode()

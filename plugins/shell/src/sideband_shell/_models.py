@@ -13,13 +13,13 @@ from ._programs import check_binary
 from ._scope import ShellScope, scopes_of
 from ._variables import check_variable
 
-_MOST_ARGUMENTS = 10_000
+_MAXIMUM_ARGUMENTS = 10_000
 _LONGEST_INPUT = 8 * 1024 * 1024
 
 
 def _check_argument(text: str) -> str:
     if "\x00" in text:
-        raise ValueError("an argument holds no NUL")
+        raise ValueError("an argument must not contain NUL")
     return text
 
 
@@ -33,19 +33,27 @@ class ShellRunParams(OpParams):
     binary: Annotated[str, AfterValidator(check_binary)] = Field(
         description="a name such as `git`, or an absolute path"
     )
-    args: Annotated[list[Argument], Field(max_length=_MOST_ARGUMENTS)] = Field([], description="one item an argument")
-    timeout: Annotated[FiniteFloat, Field(gt=0)] = Field(30.0, description="seconds, after which it is ended")
-    cwd: PlaceText | None = Field(None, description="where it works; without it, in a folder of its own")
+    args: Annotated[list[Argument], Field(max_length=_MAXIMUM_ARGUMENTS)] = Field(
+        [], description="the arguments, one per item"
+    )
+    timeout: Annotated[FiniteFloat, Field(gt=0)] = Field(30.0, description="seconds until the program is killed")
+    cwd: PlaceText | None = Field(
+        None, description="the working directory; without it, a temporary folder of the program"
+    )
     input: Annotated[str | bytes | None, Field(max_length=_LONGEST_INPUT)] = Field(
-        None, description="its standard input"
+        None, description="the standard input"
     )
-    env: Annotated[dict[str, str], Field(max_length=64)] = Field({}, description="variables, each of which is granted")
-    read: Annotated[list[PlaceText], Field(max_length=64)] = Field([], description="folders and files that it may read")
+    env: Annotated[dict[str, str], Field(max_length=64)] = Field(
+        {}, description="environment variables; each requires a grant"
+    )
+    read: Annotated[list[PlaceText], Field(max_length=64)] = Field(
+        [], description="folders and files that the program may read"
+    )
     write: Annotated[list[PlaceText], Field(max_length=64)] = Field(
-        [], description="folders and files that it may change"
+        [], description="folders and files that the program may change"
     )
-    network: bool = Field(default=False, description="whether it may use the network of the machine")
-    stream: bool = Field(default=False, description="whether to answer what it printed if it is not done in time")
+    network: bool = Field(default=False, description="whether the program may use the network of the machine")
+    stream: bool = Field(default=False, description="whether to return the output so far if the timeout expires")
 
     @field_validator("env")
     @classmethod
@@ -56,33 +64,33 @@ class ShellRunParams(OpParams):
 
     @property
     def places(self) -> dict[str, str]:
-        """Each place, with `read` or `write`."""
+        """The places, each with `read` or `write`."""
         return places_of(self.read, self.write, self.cwd)
 
     @property
     def input_bytes(self) -> bytes | None:
-        """Its standard input, text as UTF-8."""
+        """The standard input, with text encoded as UTF-8."""
         return self.input.encode() if isinstance(self.input, str) else self.input
 
     def scopes(self) -> Iterator[ShellScope]:
-        """What the grant must cover."""
+        """Yield the scopes that the grant must cover."""
         variables = sorted(self.env)
         return scopes_of(self.binary, self.args, network=self.network, places=self.places, variables=variables)
 
 
 class ShellRunResult(BaseModel):
-    """How a command ended.
+    """The result of a program.
 
     Attributes:
-        exit_code: as it said; -1 if a signal ended it.
-        signal: the name of that signal, `SIGSEGV`.
-        stdout: what it printed, as text, or as bytes if it is not UTF-8. Of very much, the beginning and the end.
-        stderr: the same of its standard error.
-        timed_out: whether it was ended since it was not done in time.
-        truncated: whether something of its output is left out.
-        stdout_omitted: how many bytes of its output are left out.
-        stderr_omitted: how many bytes of its standard error are left out.
-        duration: seconds.
+        exit_code: the exit code; -1 if a signal killed the program.
+        signal: the name of that signal, such as `SIGSEGV`.
+        stdout: the standard output as text, or as bytes if it is not UTF-8. Long output keeps its beginning and end.
+        stderr: the standard error, like `stdout`.
+        timed_out: whether the program was killed because its timeout expired.
+        truncated: whether a part of the output was left out.
+        stdout_omitted: the number of bytes left out of `stdout`.
+        stderr_omitted: the number of bytes left out of `stderr`.
+        duration: the run time in seconds.
     """
 
     exit_code: int

@@ -12,8 +12,8 @@ from ._running import run_program
 from ._scope import ShellScope
 from ._undo import undo_run
 
-# The longest time of a command, and what it takes to start and end it.
-_MOST_SECONDS = 86_400.0 + 60.0
+# The maximum timeout of a program, and a margin to start and kill it.
+_MAXIMUM_SECONDS = 86_400.0 + 60.0
 
 
 def _scope(params: ShellRunParams) -> Iterable[ShellScope]:
@@ -25,33 +25,33 @@ def _scope(params: ShellRunParams) -> Iterable[ShellScope]:
     requires="shell",
     scope=_scope,
     level=Level.RESTRICTED,
-    timeout=_MOST_SECONDS,
+    timeout=_MAXIMUM_SECONDS,
     idempotent=False,
     record=("binary", "args", "cwd", "read", "write", "network", "timeout"),
     preview=preview_run,
     undo=undo_run,
 )
 async def run(params: ShellRunParams, ctx: OpContext) -> ShellRunResult:
-    """Run a program with arguments, in the isolation of skills. There is no shell: nothing in an argument is special.
+    """Run a program with arguments, in the isolation of skills. No shell interprets the arguments.
 
-    It reads the machine's programs and libraries, and the places that the request names and the grant allows. When it
-    ends, everything that it has started ends.
+    The program can read the machine's programs and libraries, and the places that are both requested and granted. When
+    it exits, its descendants are killed.
 
     Args:
-        params: `binary` is looked up in fixed folders, or is an absolute path; `args` are its arguments, one item
-            each; `read` and `write` are its places; `cwd` is where it works; `input` is its standard input, which is
-            at its end at once without it; `env` adds variables; `network` asks for the network; `timeout` is in
-            seconds; with `stream` a command that is not done in time is answered with what it had printed.
+        params: `binary` is an absolute path, or a name that is looked up in fixed folders; `args` are the arguments;
+            `read` and `write` are the places; `cwd` is the working directory; `input` is the standard input, empty by
+            default; `env` adds variables; `network` requests access to the network; `timeout` is in seconds; with
+            `stream`, an expired timeout returns the output so far instead of raising.
         ctx: the dispatch.
 
     Returns:
-        How it ended and what it printed. An exit code other than 0 is an answer, not an error.
+        The exit code and the output. A nonzero exit code is not an error.
 
     Raises:
-        ShellTimeout: it did not end in time.
-        ShellOutput: it printed without end.
-        ShellIsolation: commands can't be isolated here as the host demands.
-        ShellError: what else is listed in `sideband_shell`'s errors; nothing has run then.
+        ShellTimeout: if the timeout expires.
+        ShellOutput: if the output exceeds `max_total_bytes`.
+        ShellIsolation: if the isolation that the host requires is not available for programs.
+        ShellError: for the other errors of `sideband_shell`; the program has not run then.
 
     Example:
         ``{"binary": "git", "args": ["status", "--short"], "cwd": "/srv/repo"}``

@@ -1,8 +1,8 @@
-"""Which folders and files a command may have, and where it works.
+"""The folders and files that a program may access, and its working directory.
 
-A place without a leading `/` lies in `HOME/files/`, where the family `files` keeps what skills and people work on. Any
-other is absolute, and resolved through all symbolic links when the parameters are read: what is compared with the
-grant, shown to a person, recorded and given to the sandbox is one and the same path. Later, no link is followed.
+A place without a leading `/` is relative to `HOME/files/`, where the family `files` stores working files. Other places
+are absolute, and symbolic links are resolved when the parameters are parsed: the same path is compared with the grant,
+shown to the user, recorded and passed to the sandbox. After that, no link is followed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from attrs import frozen
 
 from ._errors import ShellFolder, ShellPlace
 
-PRIVATE = Path("/tmp")  # noqa: S108  the command's own, whatever is there outside
+PRIVATE = Path("/tmp")  # noqa: S108  the program's own, not that of the machine
 _LONGEST = 4_096
 _LOGICAL = re.compile(r"(?!\.\.?(/|\Z))[^/\x00]+(/(?!\.\.?(/|\Z))[^/\x00]+)*\Z")
 # Kernel interfaces, not files.
@@ -24,11 +24,11 @@ _NEVER = ("/proc", "/sys", "/dev")
 
 
 @frozen
-class Grounds:
-    """What a command gets of the file system.
+class ResolvedPlaces:
+    """The places and the working directory of a program.
 
     Args:
-        paths: real paths, each with `read` or `write`.
+        paths: the real paths, each with `read` or `write`.
         folder: the working directory.
     """
 
@@ -37,57 +37,59 @@ class Grounds:
 
 
 def check_place(text: str) -> str:
-    """The place as capabilities call it: resolved if it is absolute.
+    """Return the place in the form that capabilities use, with symbolic links resolved if it is absolute.
 
     Raises:
-        ValueError: it can't name a place.
+        ValueError: if it is not a valid place.
     """
     if len(text) > _LONGEST:
-        raise ValueError(f"a path has at most {_LONGEST:,} characters")
+        raise ValueError(f"a path must have at most {_LONGEST:,} characters, got {len(text):,}")
     if "\x00" in text:
-        raise ValueError("a path holds no NUL")
+        raise ValueError("a path must not contain NUL")
     if text.startswith(("/", "~/")):
         return os.path.realpath(Path(text).expanduser())
     if not (text == "." or _LOGICAL.match(text)):
-        raise ValueError("give an absolute path, one that begins with `~/`, or one in `HOME/files` without `..`")
+        raise ValueError(
+            "expected a path that is absolute, begins with `~/`, or is relative to `HOME/files` without `..`"
+        )
     return text
 
 
 def places_of(read: Iterable[str], write: Iterable[str], cwd: str | None) -> dict[str, str]:
-    """Each place of a request, with `read` or `write`. A working directory that lies in none is one to read."""
+    """Return each place with `read` or `write`. A working directory outside of all places is added with `read`."""
     modes = {**dict.fromkeys(read, "read"), **dict.fromkeys(write, "write")}
     if cwd is not None and not any(_is_in(cwd, place) for place in modes):
         modes[cwd] = "read"
     return modes
 
 
-def find_places(modes: Mapping[str, str], cwd: str | None, home: Path, *, most: int) -> Grounds:
-    """Find them all. It blocks on the file system.
+def find_places(modes: Mapping[str, str], cwd: str | None, home: Path, *, maximum: int) -> ResolvedPlaces:
+    """Check the places. Blocks on the file system.
 
     Args:
-        modes: from ``places_of``.
-        cwd: where the command works. Without it, in the folder that it has for itself.
+        modes: the result of ``places_of``.
+        cwd: the working directory; the program's temporary folder if ``None``.
         home: the host's folder.
-        most: how many places there may be.
+        maximum: the maximum number of places.
 
     Raises:
-        ShellPlace: one is not there, no command may have it, or there are too many.
-        ShellFolder: the working directory is no folder.
+        ShellPlace: if a place does not exist or is forbidden, or there are too many.
+        ShellFolder: if the working directory is not a folder.
     """
-    if len(modes) > most:
+    if len(modes) > maximum:
         raise ShellPlace(
-            list(modes)[most],
-            f"it would have more than {most}",
-            hint="name a folder that holds several of them, or raise `max_places` in `[plugins.shell]`",
+            list(modes)[maximum],
+            f"a program can have at most {maximum} places, got {len(modes)}",
+            hint="name a folder that contains several of them, or raise `max_places` in `[plugins.shell]`",
         )
     state = Path(os.path.realpath(home))
     paths = {_find(place, state): mode for place, mode in modes.items()}
     if cwd is None:
-        return Grounds(paths, PRIVATE)
+        return ResolvedPlaces(paths, PRIVATE)
     folder = _find(cwd, state)
     if not folder.is_dir():
-        raise ShellFolder(cwd, "it is no folder")
-    return Grounds(paths, folder)
+        raise ShellFolder(cwd, "it is not a folder")
+    return ResolvedPlaces(paths, folder)
 
 
 def _is_in(place: str, other: str) -> bool:
@@ -102,11 +104,11 @@ def _find(place: str, state: Path) -> Path:
         files.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = files / place
     if not path.exists():
-        raise ShellPlace(place, "there is nothing of that name")
+        raise ShellPlace(place, "it does not exist")
     if os.path.realpath(path) != str(path):
-        raise ShellPlace(place, "there is a link on the way")
+        raise ShellPlace(place, "its path contains a symbolic link")
     if not (path.is_dir() or path.is_file()):
-        raise ShellPlace(place, "it is neither a folder nor a plain file")
+        raise ShellPlace(place, "it is neither a folder nor a regular file")
     if place.startswith("/"):
         _check_outside(place, path, state)
     return path
@@ -114,6 +116,6 @@ def _find(place: str, state: Path) -> Path:
 
 def _check_outside(place: str, path: Path, state: Path) -> None:
     if path.is_relative_to(state) or state.is_relative_to(path):
-        raise ShellPlace(place, "the host's own folder lies there; what is in `HOME/files` is named relative to it")
+        raise ShellPlace(place, "it overlaps the host's own folder; paths in `HOME/files` must be relative")
     if any(path.is_relative_to(never) for never in _NEVER):
-        raise ShellPlace(place, "it is no folder of files")
+        raise ShellPlace(place, "it is in a kernel file system")

@@ -1,4 +1,4 @@
-"""Which file a program's name means."""
+"""Finds the executable file of a program."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from ._errors import ShellDenied, ShellMissing, ShellNotExecutable
 from ._scope import runs_code
 
 _NAME = re.compile(r"[A-Za-z0-9_\[][A-Za-z0-9_.+@\[-]{0,127}\Z")
-# The system takes no longer path, and resolving one takes time by the square of its length.
+# The maximum path length of the system. Resolving a path takes quadratic time.
 _LONGEST = 4_096
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 @frozen
 class ShellProgram:
-    """A program that was found.
+    """An executable file.
 
     Args:
-        path: what to run.
-        real: the same, without symbolic links.
+        path: the path to execute.
+        real: the same path with symbolic links resolved.
     """
 
     path: Path
@@ -33,54 +33,54 @@ class ShellProgram:
 
 
 def check_binary(text: str) -> str:
-    """The program as capabilities call it: an absolute path is resolved through all symbolic links.
+    """Return the program in the form that capabilities use, with symbolic links resolved if it is a path.
 
     Raises:
-        ValueError: it can't name a program.
+        ValueError: if it is not a valid program name.
     """
     if len(text) > _LONGEST:
-        raise ValueError(f"a path has at most {_LONGEST:,} characters")
+        raise ValueError(f"a path must have at most {_LONGEST:,} characters, got {len(text):,}")
     if "\x00" in text:
-        raise ValueError("a path holds no NUL")
+        raise ValueError("a path must not contain NUL")
     if text.startswith("/"):
         return os.path.realpath(text)
     if not _NAME.match(text):
-        raise ValueError("give a plain name such as `git`, or an absolute path; arguments belong into `args`")
+        raise ValueError("expected a name such as `git`, or an absolute path; pass arguments in `args`")
     return text
 
 
 def find_program(binary: str, path: Iterable[str], home: Path) -> ShellProgram:
-    """Find the file.
+    """Find the executable file of a program.
 
     Args:
         binary: a name, or an absolute path.
         path: the folders in which a name is looked up.
-        home: the host's folder, where nothing is run.
+        home: the host's folder, from which no program is run.
 
     Raises:
-        ShellMissing: there is none.
-        ShellDenied: others could have put it there.
-        ShellNotExecutable: it is no program.
+        ShellMissing: if the program does not exist.
+        ShellDenied: if a skill or another user could have written it.
+        ShellNotExecutable: if it is not an executable file.
     """
     if binary.startswith("/"):
         program = ShellProgram(Path(binary), Path(os.path.realpath(binary)))
         if not program.real.exists():
-            raise ShellMissing(binary, "that very path")
+            raise ShellMissing(binary, "only this path")
         if program.real != program.path:
-            raise ShellDenied(binary, "there is a link on the way")
+            raise ShellDenied(binary, "its path contains a symbolic link")
     else:
         program = _look_up(binary, tuple(path))
     if not (program.real.is_file() and os.access(program.real, os.X_OK)):
         raise ShellNotExecutable(binary)
     _check_owner(binary, program.real, home)
     if runs_code(program.real.name) and not runs_code(binary):
-        # The grant was compared with a name that says nothing of it.
-        raise ShellDenied(binary, f"it is another name of `{program.real.name}`, which runs what its arguments say")
+        # The grant was compared with the name of the link.
+        raise ShellDenied(binary, f"it is another name for `{program.real.name}`, which executes code in its arguments")
     return program
 
 
 def safe_folders(path: Iterable[str]) -> Iterator[str]:
-    """Those of the folders that only root may write to."""
+    """Yield the folders that only root can write to."""
     for folder in path:
         try:
             status = Path(folder).stat()
@@ -103,8 +103,8 @@ def _look_up(name: str, path: tuple[str, ...]) -> ShellProgram:
 def _check_owner(binary: str, real: Path, home: Path) -> None:
     status = real.stat()
     if real.is_relative_to(os.path.realpath(home)):
-        raise ShellDenied(binary, "it lies in the host's own folder, where skills may have files")
+        raise ShellDenied(binary, "it is in the host's own folder, where skills can write files")
     if status.st_uid not in (0, os.geteuid()):
         raise ShellDenied(binary, f"it belongs to another user ({status.st_uid})")
     if status.st_mode & stat.S_IWOTH:
-        raise ShellDenied(binary, "everybody may write to it")
+        raise ShellDenied(binary, "it is world-writable")

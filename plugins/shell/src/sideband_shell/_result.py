@@ -1,4 +1,4 @@
-"""What a command that has ended is answered as."""
+"""Builds the result of a program."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._models import ShellRunResult
 def result_of(
     stdout: KeptOutput, stderr: KeptOutput, code: int | None, duration: float, ctx: OpContext
 ) -> ShellRunResult:
-    """How a command ended, and what it printed, without parts of secrets."""
+    """Return the exit code and the output, without partial secrets; ``code`` is ``None`` after a timeout."""
     is_cut = partial(_is_cut, ctx)
     out, err = stdout.finish(is_cut), stderr.finish(is_cut)
     signalled = code is not None and code < 0

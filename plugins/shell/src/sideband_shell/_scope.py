@@ -1,7 +1,7 @@
-"""What a capability of `shell` may limit, and what a request is compared with.
+"""The scope of `shell` capabilities, and the scopes that a request needs.
 
-A vector of arguments is compared as one string, each argument quoted as POSIX shells do, with a space in between: so
-no argument can look like two, or two like one. A pattern ends where an argument ends.
+Arguments are compared as one string, quoted like in a POSIX shell and joined by spaces. So one argument cannot be
+mistaken for two, or two for one. A pattern must end at the end of an argument.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import attrs
 from sideband.ops import CapabilityInvalid, Scope
 
 NO_OPTIONS = "none"
-_NOTHING = "none/"  # no place and no variable is called so
+_NOTHING = "none/"  # not a valid name for a place or a variable
 
-# Programs whose arguments are programs. Named without a version.
+# Programs that execute code in their arguments, named without a version.
 _RUN_CODE = frozenset({
     "ash", "at", "awk", "bash", "batch", "bun", "busybox", "capsh", "chroot", "chrt", "csh", "dash", "deno", "doas",
     "elvish", "emacs", "env", "expect", "fish", "flock", "gawk", "gdb", "guile", "ionice", "irb", "java", "jrunscript",
@@ -32,22 +32,21 @@ _LOADER = re.compile(r"ld(-linux|-musl|64|-)?.*\.so(\.[0-9]+)*\Z")
 
 @attrs.frozen
 class ShellScope(Scope, family="shell"):
-    """What a capability of `shell` may limit: `shell:binary=git,sub=status,place=/srv/repo`.
+    """The fields of a `shell` capability, such as `shell:binary=git,sub=status,place=/srv/repo`.
 
     Attributes:
         binary: the name that is looked up, or the absolute path without symbolic links.
         sub: the first argument.
-        args: all arguments, quoted as shells do and joined by spaces; a pattern ends with a whole argument and a space
-            (`args=log%20*`).
-        options: the arguments that begin with `-`, quoted and joined alike, or `none`. Where a capability names `sub`
-            or a pattern of `args` and not this, it allows the options that stand there, and no others.
-        code: `yes` for shells, interpreters and programs that start others. Where a capability does not name its
-            binaries in full, `no`.
-        network: `yes` or `no`; `no` where a capability does not say.
-        place: the absolute path without symbolic links, or a path relative to `HOME/files`; none where a capability
-            does not say.
-        mode: `read` or `write`; `read` where a capability does not say.
-        env: the name of a variable that the caller sets; none where a capability does not say.
+        args: all arguments, quoted like in a shell and joined by spaces; a pattern ends with a whole argument and a
+            space (`args=log%20*`).
+        options: the arguments that begin with `-`, quoted and joined in the same way, or `none`. A capability with
+            `sub` or a pattern of `args` but without this field allows only the options in those fields.
+        code: `yes` for shells, interpreters and programs that start others. The default is `no`, unless the capability
+            names its binaries in full.
+        network: `yes` or `no`; the default is `no`.
+        place: the absolute path without symbolic links, or a path relative to `HOME/files`; by default no place.
+        mode: `read` or `write`; the default is `read`.
+        env: the name of a variable that the caller sets; by default no variable.
     """
 
     binary: str | None = None
@@ -60,15 +59,15 @@ class ShellScope(Scope, family="shell"):
     mode: str | None = None
     env: str | None = None
 
-    # Each place and each variable is a request of its own, which leaves the others open.
+    # Each place and each variable has a scope of its own without the others.
     known_later = ("place", "mode", "env")
 
     @classmethod
     def complete(cls, fields: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
-        """Nothing but a command that can't be told otherwise, without places, network and variables.
+        """Add the default fields: no places, network or variables, and no options besides the listed ones.
 
         Raises:
-            CapabilityInvalid: a pattern of `args` ends within an argument.
+            CapabilityInvalid: if a pattern of `args` ends within an argument.
         """
         added: dict[str, tuple[str, ...]] = {
             "network": ("no",),
@@ -89,16 +88,16 @@ class ShellScope(Scope, family="shell"):
 def scopes_of(
     binary: str, args: Sequence[str], *, network: bool, places: Mapping[str, str], variables: Sequence[str]
 ) -> Iterator[ShellScope]:
-    """What the grant must cover: the command, and each of its places and variables.
+    """Yield the scopes that the grant must cover: one for the program, each place and each variable.
 
     Args:
-        binary: as capabilities call it.
-        args: its arguments.
-        network: whether it asks for the network.
-        places: path and mode.
-        variables: names.
+        binary: the program, in the form that capabilities use.
+        args: the arguments.
+        network: whether the program needs the network.
+        places: the path and mode of each place.
+        variables: the names of the variables.
     """
-    command = ShellScope(
+    program = ShellScope(
         binary=binary,
         sub=args[0] if args else None,
         args=shlex.join(args) if args else None,
@@ -106,15 +105,15 @@ def scopes_of(
         code="yes" if runs_code(binary) else "no",
         network="yes" if network else "no",
     )
-    yield command
+    yield program
     for place, mode in places.items():
-        yield attrs.evolve(command, place=place, mode=mode)
+        yield attrs.evolve(program, place=place, mode=mode)
     for name in variables:
-        yield attrs.evolve(command, env=name)
+        yield attrs.evolve(program, env=name)
 
 
 def runs_code(binary: str) -> bool:
-    """Whether a program of this name runs what its arguments say: a shell, an interpreter, a starter of others.
+    """Return whether a program of this name executes code in its arguments: a shell, an interpreter or a launcher.
 
     Example:
         >>> runs_code("/usr/bin/python3.11"), runs_code("git")
@@ -130,7 +129,7 @@ def _options(args: Sequence[str]) -> str:
 
 
 def _fixed_words(pattern: str) -> list[str]:
-    """The whole arguments that a pattern begins with."""
+    """Return the complete arguments at the beginning of a pattern."""
     text = pattern.removesuffix("*")
     try:
         words = shlex.split(text)

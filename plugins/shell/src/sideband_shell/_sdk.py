@@ -1,4 +1,4 @@
-"""What skills get besides the generated functions. Standard library only."""
+"""The function that replaces the generated one in the SDK of skills. Standard library only."""
 
 from typing import Any
 
@@ -10,10 +10,10 @@ __all__ = ["run"]
 async def run(binary: str, *args: str, **options: Any) -> Any:
     """Run a program: ``await shell.run("git", "status", "--short", cwd="/srv/repo")``.
 
-    Takes what the op ``shell.run`` takes, with the arguments by position; ``args=[…]`` is good too.
+    Accepts the parameters of the op ``shell.run``. Pass the arguments by position or as ``args=[…]``.
     """
     if args and "args" in options:
-        raise TypeError("give the arguments by position or as `args`, not both")
+        raise TypeError("pass the arguments by position or as `args`, not both")
     params = {**options, "binary": binary}
     if args:
         params["args"] = list(args)

@@ -1,11 +1,11 @@
-"""Says that a command can't be taken back."""
+"""The undo plan of `shell.run`, which is always empty."""
 
 from __future__ import annotations
 
 from sideband.ops import OpContext, Recorded, Undo
 
 
-async def undo_run(recorded: Recorded, ctx: OpContext) -> Undo:  # noqa: ARG001  nothing of it helps
-    """Say that nothing of it can be taken back."""
-    binary = recorded.params.get("binary", "the command")
-    return Undo(remains=(f"what `{binary}` did can't be taken back: nobody but the program knows what it has changed",))
+async def undo_run(recorded: Recorded, ctx: OpContext) -> Undo:  # noqa: ARG001  the signature is fixed
+    """Return a plan without steps."""
+    binary = recorded.params.get("binary", "the program")
+    return Undo(remains=(f"the changes made by `{binary}` cannot be undone, because they are not recorded",))

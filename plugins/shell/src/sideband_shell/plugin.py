@@ -14,7 +14,7 @@ __all__ = ["Config", "sideband_ops"]
 
 
 def sideband_ops() -> OpFamily:
-    """The ops of the family."""
+    """Return the op family."""
     return OpFamily(
         name="shell",
         ops=(run,),

@@ -1,7 +1,7 @@
-"""What runs in processes of its own, behind the walls or on the way there: the standard library only.
+"""Files that run in isolated processes, or isolate them. They use the standard library only.
 
-No module of the host imports one of these files, and none of them imports another: a process runs a file by its path,
-with ``-I -S``, and loads a second one the same way. Two are the code of throw-away processes, which get a copy.
+The host imports none of these files, and none of them imports another: a process runs a file by its path with
+``-I -S``, and loads others by path too. The two files of attempts are copied to where the throw-away processes run.
 """
 
 from __future__ import annotations
@@ -28,5 +28,5 @@ PROGRAM_KEEPER = _FOLDER / "_program_keeper.py"
 PROGRAM_ROOT = _FOLDER / "_program_root.py"
 PROGRAM_ATTEMPTS = _FOLDER / "_program_attempts.py"
 
-# What the host has decided, as JSON data, for the lock-down or a command's keeper to carry out.
+# The host's decisions as JSON data, carried out by the lock-down or a program's keeper.
 Plan = dict[str, Any]

@@ -1,11 +1,11 @@
-"""Locks the process down that runs it: the zygote, and each worker before anything that the skill wrote is read.
+"""Locks down the process that runs it: the zygote, and each worker before it reads anything written by the skill.
 
-Standard library only and loadable by path as one file: the process runs ``-I -S`` and sees no packages. All decisions
-(which paths, which system calls, which identity) were made by the host and come in the plan; here they are only
-carried out, in the plan's order. A step that can't be done raises, and the process then ends with ``EXIT_CODE``: there
-is no "locked down in part". What a command's keeper and first process need of the kernel is here too.
+Uses the standard library only and is loaded by path as a single file, because the process runs with ``-I -S`` and has
+no access to packages. The host makes all decisions (paths, system calls, identity) and passes them in the plan, whose
+steps are carried out in order. If a step fails, the process exits with ``EXIT_CODE``; it never continues partly locked
+down. The kernel functions for a program's keeper and init process are here too.
 
-A plan is JSON: ``{"steps": [[NAME, {argument: value}], …]}``; the names are those of ``_STEPS`` below.
+A plan is JSON: ``{"steps": [[NAME, {argument: value}], …]}``; the names are the keys of ``_STEPS`` below.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 
 EXIT_CODE = 97
 
-_FIRST_UNKEPT_DESCRIPTOR = 4  # 0, 1, 2 and the protocol's 3 stay
+_FIRST_CLOSED_DESCRIPTOR = 4  # 0, 1, 2 and the protocol's 3 stay open
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_SECCOMP = 22
@@ -69,27 +69,27 @@ _libc.syscall.restype = ctypes.c_long
 
 
 class LockdownFailed(OSError):
-    """A step could not be done, so nothing may run in this process."""
+    """A step failed, so no other code may run in this process."""
 
 
 def apply(plan: dict[str, Any], orders: dict[str, Any] | None = None) -> dict[str, Any]:
     """Carry out the plan.
 
     Args:
-        plan: what ``sideband_sandbox`` made for this kind of process.
-        orders: for each step by name, the arguments that this process has beside the plan's; ``None`` leaves it out.
+        plan: the plan that the host made for this kind of process.
+        orders: additional arguments of this process, by step name; ``None`` skips the step.
 
     Returns:
-        ``{"steps": [names of the steps that were done, in order]}``.
+        ``{"steps": [names of the completed steps, in order]}``.
 
     Raises:
-        LockdownFailed: a step failed, or is not known. The caller has to end the process with ``EXIT_CODE``.
+        LockdownFailed: if a step fails or is unknown. The caller must exit with ``EXIT_CODE``.
     """
     done = []
     for name, arguments in plan["steps"]:
         step = _STEPS.get(name)
         if step is None:
-            raise LockdownFailed(f"there is no lock-down step `{name}`")
+            raise LockdownFailed(f"unknown lock-down step `{name}`")
         own = (orders or {}).get(name, {})
         if own is None:
             continue
@@ -102,33 +102,33 @@ def apply(plan: dict[str, Any], orders: dict[str, Any] | None = None) -> dict[st
 
 
 def _descriptors() -> None:
-    os.closerange(_FIRST_UNKEPT_DESCRIPTOR, os.sysconf("SC_OPEN_MAX"))
+    os.closerange(_FIRST_CLOSED_DESCRIPTOR, os.sysconf("SC_OPEN_MAX"))
 
 
 def _single_thread() -> None:
-    """Landlock and identities are a thread's own: one that runs already would stay free."""
+    """Fail if another thread is running: Landlock and user IDs apply per thread, so it would not be restricted."""
     if _libc.unshare(_CLONE_THREAD) == 0:
         return
     if ctypes.get_errno() == _EINVAL:
         raise OSError("another thread is running")
-    # Where unshare itself is filtered away, the kernel's list of threads answers as well.
+    # If unshare itself is blocked by a filter, count the threads in /proc instead.
     if len(os.listdir("/proc/self/task")) != 1:  # noqa: PTH208 - pathlib would cost every worker its import
         raise OSError("another thread is running")
 
 
 class _Lifeline:
-    """The pipe that tells a worker in its own process namespace, which can't see its parent, that the parent lives."""
+    """A pipe whose other end the parent holds: a process in its own process namespace cannot see its parent's ID."""
 
     end: int | None = None
 
 
 def _namespaces(host: int, with_user: bool, root: dict[str, Any]) -> None:
-    """See nothing of the machine: no processes, no network, and of the files only the root's.
+    """Enter new namespaces: no processes or network of the machine, and only the files of the new root.
 
-    ``with_user`` is for those who are not root: they may do this only in a user namespace of their own.
+    A host that does not run as root needs ``with_user``, because it may only do this inside a new user namespace.
 
-    A process namespace begins with a child. So this process stays behind to wait for it, holding nothing but its
-    process id, and ends when the child ends.
+    The first child becomes process 1 of the new process namespace. This process only waits for the child, and exits
+    when the child exits.
     """
     unshare(_CLONE_NAMESPACES, with_user=with_user)
     name_machine(_HOST_NAME)
@@ -138,7 +138,7 @@ def _namespaces(host: int, with_user: bool, root: dict[str, Any]) -> None:
     child = os.fork()
     if child:
         os.closerange(0, writing)
-        _capabilities(kept=1 << _CAP_KILL)  # the kernel ends the child with this process only if this one may kill it
+        _capabilities(kept=1 << _CAP_KILL)  # the kernel sends the child PDEATHSIG only if this process may kill it
         status = os.waitpid(child, 0)[1]
         os._exit(os.WEXITSTATUS(status) if os.WIFEXITED(status) else EXIT_CODE)
     os.close(writing)
@@ -146,7 +146,7 @@ def _namespaces(host: int, with_user: bool, root: dict[str, Any]) -> None:
 
 
 def unshare(namespaces: int, *, with_user: bool) -> None:
-    """Leave these namespaces for new ones; with a new user namespace, in which this user is who he was."""
+    """Move to new namespaces; ``with_user`` adds a user namespace in which the user and group IDs stay the same."""
     uid, gid = os.geteuid(), os.getegid()
     succeed(_libc.unshare(namespaces | (_CLONE_NEWUSER if with_user else 0)), "unshare")
     if with_user:
@@ -156,19 +156,23 @@ def unshare(namespaces: int, *, with_user: bool) -> None:
 
 
 def name_machine(name: bytes) -> None:
-    """Name the machine of the own uts namespace."""
+    """Set the host name in the current UTS namespace."""
     succeed(_libc.sethostname(name, len(name)), "sethostname")
 
 
 def leave_old_root(number: int) -> None:
-    """Make the current folder the root, and let go of the old one. Args: the number of ``pivot_root``."""
+    """Make the current folder the root, and detach the old root.
+
+    Args:
+        number: the system call number of ``pivot_root``.
+    """
     system_call("pivot_root", number, b".", b".")
-    succeed(_libc.umount2(b".", _MNT_DETACH), "let go of the old root")
+    succeed(_libc.umount2(b".", _MNT_DETACH), "detach the old root")
     os.chdir("/")
 
 
 def write_file(path: str, content: str) -> None:
-    """Write to a file of the kernel's."""
+    """Write to a file in ``/proc``."""
     with open(path, "w", encoding="ascii") as stream:  # noqa: PTH123 - one import less
         stream.write(content)
 
@@ -176,17 +180,17 @@ def write_file(path: str, content: str) -> None:
 def _new_root(
     staging: str, links: list[list[str]], mounts: list[list[Any]], hidden: list[str], pivot_root: int
 ) -> None:
-    """Make a file system of the given parts, read-only, and let go of the old one.
+    """Build a read-only file system from the given parts, and detach the old one.
 
     Args:
-        staging: any folder that exists; the new root is put together on top of it.
+        staging: an existing folder on which the new root is mounted.
         links: ``[path, target]``.
-        mounts: ``[path, is it a folder]``, parents before what is in them.
-        hidden: folders inside of them that are to look empty.
+        mounts: ``[path, whether it is a folder]``, parents first.
+        hidden: folders inside the mounts that must appear empty.
         pivot_root: the number of that system call.
     """
     mount("none", "/", None, _MS_REC_PRIVATE, None)
-    # Taken before the staging folder is covered, because they may lie in it.
+    # Cloned before a mount covers the staging folder, because they may be inside it.
     trees = [(path, is_folder, _read_only_tree(path)) for path, is_folder in mounts]
     mount("tmpfs", staging, "tmpfs", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC, "mode=0755,size=1m")
     os.chdir(staging)
@@ -215,9 +219,9 @@ def _mount_point(path: str, *, is_folder: bool) -> None:
 
 
 def _read_only_tree(path: str) -> int:
-    """A descriptor of a copy of the mounts at this path, which are not yet anywhere."""
+    """Return a descriptor of a detached, read-only copy of the mounts at this path."""
     flags = _OPEN_TREE_CLONE | os.O_CLOEXEC | _AT_RECURSIVE
-    tree = system_call(f"take {path}", _OPEN_TREE, _AT_FDCWD, os.fsencode(path), flags)
+    tree = system_call(f"clone the mounts at {path}", _OPEN_TREE, _AT_FDCWD, os.fsencode(path), flags)
     _set_read_only(tree, b"", _AT_EMPTY_PATH | _AT_RECURSIVE)
     return tree
 
@@ -228,13 +232,13 @@ def _set_read_only(folder: int, path: bytes, flags: int) -> None:
 
 
 def mount(source: str, target: str, kind: str | None, flags: int, options: str | None) -> None:
-    """Mount. Raises ``OSError``."""
+    """Mount a file system. Raises ``OSError``."""
     words = [None if each is None else os.fsencode(each) for each in (source, target, kind, options)]
     succeed(_libc.mount(*words[:3], ctypes.c_ulong(flags), words[3]), f"mount {target}")
 
 
 def _user_namespace() -> None:
-    """An own, unmapped one: from here on the limit of threads counts this worker's only."""
+    """Enter a new user namespace without mappings, so that the limit of threads counts only those of this worker."""
     succeed(_libc.unshare(_CLONE_NEWUSER), "unshare")
 
 
@@ -253,14 +257,14 @@ def _limits(memory: int, threads: int, files: int) -> None:
 
 
 def _identity(uid: int) -> None:
-    """A user and group that own nothing."""
+    """Switch to a user and group that own no files or processes."""
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
 
 
 def _parent(pid: int) -> None:
-    """Die with the host. After the change of identity, which would clear it."""
+    """Request SIGKILL at the parent's exit. Must follow the change of identity, which clears the request."""
     prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if _Lifeline.end is None:
         alive = os.getppid() == pid
@@ -269,11 +273,11 @@ def _parent(pid: int) -> None:
         os.close(_Lifeline.end)
         _Lifeline.end = None
     if not alive:
-        raise OSError("the host has ended already")
+        raise OSError("the host has already exited")
 
 
 def _bounding_set() -> None:
-    """Before the change of identity, which takes the right to do it. Without that right there is nothing to drop."""
+    """Clear the bounding set. Must precede the change of identity, which drops the CAP_SETPCAP that this needs."""
     if not _has_capability(_CAP_SETPCAP):
         return
     for number in range(_CAPABILITY_COUNT):
@@ -282,7 +286,7 @@ def _bounding_set() -> None:
 
 
 def _capabilities(kept: int = 0) -> None:
-    """Drop all but those of the mask, which must be among the first 32; without the right to have them, all."""
+    """Drop all capabilities except those in the mask that the process has; only the first 32 can be kept."""
     prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL)
     permitted = sum(1 << number for number in range(32) if kept >> number & 1 and _has_capability(number))
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
@@ -305,10 +309,10 @@ def _landlock(
 ) -> None:
     """Deny every right in the masks, except on the paths of the rules: ``[rights, folder, [names in it]]``.
 
-    No names means the folder itself and all that is in it; it may be a descriptor, which is closed. The rules in
-    ``own`` are this process's.
+    Without names the rule applies to the whole folder, which may also be given as a descriptor, which is then closed.
+    ``own`` contains the rules for this process only.
     """
-    size = 8 * (3 if scopes else 2 if network else 1)  # older kernels know a shorter structure
+    size = 8 * (3 if scopes else 2 if network else 1)  # older kernels accept only a shorter structure
     attributes = struct.pack("=QQQ", files, network, scopes)[:size]
     ruleset = system_call("create ruleset", _LANDLOCK_CREATE_RULESET, attributes, size, 0)
     for rights, folder, names in [*rules, *(own or [])]:
@@ -332,7 +336,7 @@ class _FilterProgram(ctypes.Structure):
 
 
 def _seccomp(code: str, own_pid_at: list[int]) -> None:
-    """Install the filter (base64). It stays: none of its calls can remove it, and threads inherit it."""
+    """Install the base64-encoded filter. It cannot be removed, and threads inherit it."""
     program = bytearray(base64.b64decode(code))
     for index in own_pid_at:
         program[8 * index + 4 : 8 * index + 8] = os.getpid().to_bytes(4, sys.byteorder)
@@ -341,20 +345,20 @@ def _seccomp(code: str, own_pid_at: list[int]) -> None:
 
 
 def prctl(option: int, value: int) -> None:
-    """Set one of the process' options. Raises ``OSError``."""
+    """Call ``prctl``. Raises ``OSError``."""
     succeed(
         _libc.prctl(option, ctypes.c_ulong(value), ctypes.c_ulong(0), ctypes.c_ulong(0), ctypes.c_ulong(0)), "prctl"
     )
 
 
 def system_call(what: str, number: int, *arguments: int | bytes) -> int:
-    """Call the kernel directly; whole words, so that no half of an argument is left to chance."""
+    """Make a system call. Integers are passed as whole words, so that no upper half is undefined."""
     words = [ctypes.c_long(each) if isinstance(each, int) else each for each in arguments]
     return succeed(_libc.syscall(ctypes.c_long(number), *words), what)
 
 
 def succeed(result: int, what: str) -> int:
-    """Raise what a C function reports."""
+    """Raise ``OSError`` if a C function failed."""
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{what}: {os.strerror(number)}")

@@ -1,8 +1,8 @@
-"""The throw-away command: tries what no command must be able to do, and what each must be able to.
+"""The throw-away program: tries actions that must fail in every program, and actions that must succeed.
 
-Runs by path as any command, in the interpreter that carries out the plans of all. The standard library only; facts come
-as JSON on standard input, the answer goes as JSON to standard output. It leaves a process behind that holds the output
-open: whether that is ended with it shows in the output's end.
+Runs by path like any program, in the interpreter that also runs the keepers, with the standard library only. It reads
+its facts as JSON from standard input and writes its report as JSON to standard output. It leaves a process behind that
+keeps standard output open, so the host sees end-of-file only once that process has been killed too.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ def _libc() -> Any:
 
 
 def _demand(result: int) -> int:
-    """Raise what the C library reports."""
+    """Raise ``OSError`` if a C function failed."""
     if result < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return result
 
 
 def _call(facts: Facts, name: str, *arguments: int) -> None:
-    """A system call: that it is refused is what counts, not that it makes no sense."""
+    """Make a system call. Only EPERM and EACCES count as a refusal; other errors come from the dummy arguments."""
     words = [ctypes.c_long(each) for each in arguments]
     try:
         result = _demand(_libc().syscall(ctypes.c_long(facts["numbers"][name]), *words))
@@ -56,12 +56,12 @@ def _read(path: str) -> None:
 
 
 def _write(path: str) -> None:
-    """To get the descriptor is the success; whether there is room is another matter."""
+    """Open a file for writing. This alone counts as success, whether or not the disk has space."""
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
 
 
 def _write_and_remove(path: str) -> None:
-    """Where a success would be one on the machine itself, it must do no harm."""
+    """Write a file and remove it, so that a success leaves nothing behind on the machine."""
     _write(path)
     os.unlink(path)  # noqa: PTH108 - as a program would
 
@@ -76,7 +76,7 @@ def _connect(address: str) -> None:
 
 
 def _own_program(folder: str) -> None:
-    """A program that was written by the command itself."""
+    """Write a program and execute it."""
     path = f"{folder}/own-program"
     with open(path, "wb") as stream:  # noqa: PTH123 - as a program would
         stream.write(b"#!/bin/sh\nexit 0\n")
@@ -88,7 +88,7 @@ def _own_program(folder: str) -> None:
         finally:
             os._exit(1)
     if os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 1:
-        raise PermissionError(errno.EACCES, "it can't be run")
+        raise PermissionError(errno.EACCES, "the program cannot be executed")
 
 
 def _clone(facts: Facts) -> None:
@@ -127,7 +127,7 @@ MUST_FAIL: dict[str, Attempt] = {
     "read the passwords of the machine": lambda _: _read("/etc/shadow"),
     "write in a place that it may read": lambda facts: _write(facts["readable"] + "/written"),
     "write among the programs of the machine": lambda _: _write_and_remove("/usr/sideband-attempt"),
-    "write in the machine's settings": lambda _: _write("/proc/sys/kernel/core_pattern"),
+    "change the kernel's settings": lambda _: _write("/proc/sys/kernel/core_pattern"),
     "write outside its places": lambda facts: _write(facts["open"] + "/written"),
     "write among the devices": lambda _: _write_and_remove("/dev/sideband-attempt"),
     "run a program that it has written in a place": lambda facts: _own_program(facts["writable"]),
@@ -136,21 +136,21 @@ MUST_FAIL: dict[str, Attempt] = {
     "open an IPv6 socket": lambda _: _socket(socket.AF_INET6, socket.SOCK_DGRAM),
     "open a netlink socket": lambda _: _socket(socket.AF_NETLINK, socket.SOCK_RAW),
     "open a packet socket": lambda _: _socket(socket.AF_PACKET, socket.SOCK_RAW),
-    "open a socket to the machine's host": lambda _: _socket(40),
+    "open a vsock socket": lambda _: _socket(40),
     "reach a service by its abstract name": lambda facts: _connect("\0" + facts["abstract"]),
     "reach a service by its path": lambda facts: _connect(facts["service"]),
     "signal the host": lambda facts: os.kill(facts["host"], 0),
-    "trace": lambda facts: _call(facts, "ptrace", _PTRACE_SEIZE, os.getppid(), 0, 0),
-    "read the memory of others": lambda facts: _call(facts, "process_vm_readv", os.getppid(), 0, 0, 0, 0, 0),
-    "take a descriptor of others": lambda facts: _call(facts, "pidfd_getfd", 0, 0, 0),
+    "trace another process": lambda facts: _call(facts, "ptrace", _PTRACE_SEIZE, os.getppid(), 0, 0),
+    "read the memory of another process": lambda facts: _call(facts, "process_vm_readv", os.getppid(), 0, 0, 0, 0, 0),
+    "take a descriptor of another process": lambda facts: _call(facts, "pidfd_getfd", 0, 0, 0),
     "make a process in a namespace": _clone,
     "make a namespace": lambda facts: _call(facts, "unshare", _CLONE_NEWUSER),
-    "mount": lambda facts: _call(facts, "mount", 0, 0, 0, 0, 0),
-    "unmount": lambda facts: _call(facts, "umount2", 0, 0),
+    "mount a file system": lambda facts: _call(facts, "mount", 0, 0, 0, 0, 0),
+    "unmount a file system": lambda facts: _call(facts, "umount2", 0, 0),
     "change its root": lambda facts: _call(facts, "chroot", 0),
     "load code into the kernel": lambda facts: _call(facts, "bpf", 0, 0, 0),
-    "measure the machine": lambda facts: _call(facts, "perf_event_open", 0, 0, 0, 0, 0),
-    "use keys of the kernel": lambda facts: _call(facts, "keyctl", 0, 0, 0, 0, 0),
+    "use performance counters": lambda facts: _call(facts, "perf_event_open", 0, 0, 0, 0, 0),
+    "use the kernel's keyrings": lambda facts: _call(facts, "keyctl", 0, 0, 0, 0, 0),
     "use io_uring": lambda facts: _call(facts, "io_uring_setup", 1, 0),
     "use userfaultfd": lambda facts: _call(facts, "userfaultfd", 0),
     "set the clock": lambda facts: _call(facts, "clock_settime", 0, 0),
@@ -163,7 +163,7 @@ MUST_FAIL_IN_NAMESPACES: dict[str, Attempt] = {
     "learn whether a file exists": lambda facts: os.stat(facts["secret"]),  # noqa: PTH116 - as a program would
     "see the processes of the machine": lambda facts: os.stat(f"/proc/{facts['host']}/stat"),  # noqa: PTH116
 }
-# The first process of a namespace takes no signal from inside that it does not want; a keeper elsewhere would.
+# In namespaces the init process ignores signals from inside; a keeper without namespaces does not.
 MUST_FAIL_WITHOUT_NAMESPACES: dict[str, Attempt] = {
     "signal its keeper": lambda _: os.kill(os.getppid(), 0),
 }
@@ -177,7 +177,7 @@ def _run_program(_: Facts) -> None:
     if pid == 0:
         os.execv("/bin/sh", ["sh", "-c", "exit 7"])  # noqa: S606 - the point is to try
     if os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) != 7:
-        raise OSError("it ended otherwise")
+        raise OSError("unexpected exit code")
 
 
 def _pair(_: Facts) -> None:
@@ -196,12 +196,12 @@ MUST_WORK: dict[str, Attempt] = {
 
 
 def _try_all(attempts: dict[str, Attempt], facts: Facts) -> dict[str, str | None]:
-    """How each ended: ``None`` for success, else what stopped it."""
+    """Return for each attempt the error that stopped it, or ``None`` if it succeeded."""
     outcomes: dict[str, str | None] = {}
     for name, attempt in attempts.items():
         try:
             attempt(facts)
-        except Exception as error:  # noqa: BLE001 - whatever stopped it is the answer
+        except Exception as error:  # noqa: BLE001 - any error is a result
             outcomes[name] = f"{type(error).__name__}: {error}"
         else:
             outcomes[name] = None
@@ -209,7 +209,7 @@ def _try_all(attempts: dict[str, Attempt], facts: Facts) -> dict[str, str | None
 
 
 def _leave_behind() -> None:
-    """A process of its own session, whose parent has ended, that stays until it is ended."""
+    """Leave an orphan in a session of its own behind, which runs until it is killed."""
     if os.fork() == 0:
         os.setsid()
         if os.fork():
@@ -218,8 +218,8 @@ def _leave_behind() -> None:
 
 
 def main() -> None:
-    """Try everything, and say how it went."""
-    facts = json.loads(open(0, "rb", buffering=0, closefd=False).readline())  # noqa: SIM115 - the rest stays
+    """Make all attempts, and print the report."""
+    facts = json.loads(open(0, "rb", buffering=0, closefd=False).readline())  # noqa: SIM115 - the descriptor stays open
     forbidden = dict(MUST_FAIL)
     forbidden.update(MUST_FAIL_IN_NAMESPACES if facts["namespaces"] else MUST_FAIL_WITHOUT_NAMESPACES)
     if facts["process_limit"]:
@@ -227,7 +227,7 @@ def main() -> None:
     report = {"must_work": _try_all(MUST_WORK, facts), "must_fail": _try_all(forbidden, facts)}
     _leave_behind()
     print(json.dumps(report), flush=True)
-    # The host looks at what the kernel says about this process before it ends its input.
+    # The host reads this process's status from /proc before it closes standard input.
     os.read(0, 1)
 
 

@@ -1,18 +1,17 @@
-"""Starts one command inside its walls, and ends with all that it has started. Runs by path with ``-I -S``.
+"""Supervises one isolated program, and kills all of its descendants when it exits. Runs by path with ``-I -S``.
 
-Three processes, the first two of which are this file:
+There are three processes; the first two run this file:
 
-    keeper   a child of the host; waits, and holds nothing but that
-    first    process 1 of the command's namespaces: makes its file system, reaps, reports, and ends when that ends
-    command
+    keeper   a child of the host that waits for the init process
+    init     process 1 of the program's namespaces: builds its file system, reaps, reports, and exits after it
+    program
 
-When the first process ends, in whatever way, the kernel ends all others of its process namespace. Where there are no
-namespaces the keeper does its work: every process that a command leaves behind becomes the keeper's child, and the
-keeper ends them one by one.
+When the init process exits for any reason, the kernel kills all other processes in its process namespace. Without
+namespaces the keeper does this: it is the subreaper of the program's orphans, and kills them one by one.
 
-Messages of JSON pass on descriptor 3. To the host: ``{"keeper": {}}`` with a descriptor of the first process;
-``{"started": true}`` with one of the command, after the host's ``{"confined": …}``; ``{"ended": CODE}``; or
-``{"failed": WHY, "step": NAME, "errno": NUMBER}``.
+JSON messages are sent on descriptor 3. To the host: ``{"keeper": {}}`` with a pidfd of the init process;
+``{"started": true}`` with a pidfd of the program, after the host's ``{"confined": …}``; ``{"ended": CODE}``; or
+``{"failed": MESSAGE, "step": NAME, "errno": NUMBER}``.
 """
 
 from __future__ import annotations
@@ -45,11 +44,11 @@ _HOST_NAME = b"command"
 
 
 def main(arguments: list[str]) -> None:
-    """Run a command to its end.
+    """Run a program until it exits.
 
     Args:
-        arguments: the numbers of two descriptors: to the host, and of a file with the plan as JSON; then the paths of
-            ``_lockdown.py`` and ``_program_root.py``.
+        arguments: the numbers of two descriptors, the socket to the host and a file with the plan as JSON; then the
+            paths of ``_lockdown.py`` and ``_program_root.py``.
     """
     os.dup2(int(arguments[0]), _CONTROL)
     with open(int(arguments[1]), encoding="utf-8") as stream:  # noqa: PTH123 - it is a descriptor
@@ -71,12 +70,12 @@ def _load(path: str) -> ModuleType:
     return module
 
 
-class _HostGone(BaseException):
-    """Who started the keeper has ended."""
+class _Stopped(BaseException):
+    """The host has exited or requested the end of the program, or the program exceeds its memory limit."""
 
 
 class _Program:
-    """One command, from its plan to its end."""
+    """One program, from its plan to its exit."""
 
     def __init__(self, plan: dict[str, Any], kernel: Any, root: Any, control: socket.socket) -> None:
         self._plan = plan
@@ -87,7 +86,7 @@ class _Program:
         self._confined = False
 
     def keep(self) -> None:
-        """Be the keeper."""
+        """Run the keeper process."""
         ids = self._identity()
         if self._plan["namespaces"]:
             self._keep_namespaces(ids)
@@ -95,12 +94,12 @@ class _Program:
             self._keep_processes()
 
     def _identity(self) -> int | None:
-        """How the user's files become the command's, if it gets a user id of its own and that needs it."""
+        """Prepare the program's own user, if it has one. Return the descriptor of the ID mapping, if it needs one."""
         if self._uid is None:
             return None
         ids = self._root.mapping(self._kernel, self._uid) if self._plan["maps_ids"] else None
         for descriptor in (0, 1, 2):
-            # Else it could not open /dev/stdout and its like, which name what is open already.
+            # Otherwise the program could not reopen its streams through /dev/stdin, /dev/stdout and /dev/stderr.
             os.fchown(descriptor, self._uid, self._uid)
         return ids
 
@@ -112,18 +111,18 @@ class _Program:
         first = os.fork()
         if first == 0:
             os.close(writing)
-            self._be_first(reading, ids)
-        self._say({"keeper": {}}, [os.pidfd_open(first)])
+            self._run_init(reading, ids)
+        self._send({"keeper": {}}, [os.pidfd_open(first)])
         os.closerange(0, writing)
-        self._drop(_CAP_KILL)  # the kernel ends the first process with this one only if this one may kill it
+        self._drop(_CAP_KILL)  # the kernel sends the init process PDEATHSIG only if this process may kill it
         status = os.waitpid(first, 0)[1]
         os._exit(0 if os.WIFEXITED(status) else self._kernel.EXIT_CODE)
 
-    def _be_first(self, lifeline: int, ids: int | None) -> NoReturn:
+    def _run_init(self, lifeline: int, ids: int | None) -> NoReturn:
         try:
             self._kernel.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-            _look_after(lifeline)
-            # The command must not look into this process, nor trace it.
+            _check_parent(lifeline)
+            # The program must not inspect or trace this process.
             self._kernel.prctl(_PR_SET_DUMPABLE, 0)
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             self._root.build(self._kernel, self._plan["root"], ids)
@@ -135,27 +134,27 @@ class _Program:
         os._exit(0)
 
     def _keep_processes(self) -> None:
-        """Do what the first process of a process namespace would do."""
-        signal.signal(signal.SIGTERM, _host_gone)
+        """Supervise the program without a process namespace."""
+        signal.signal(signal.SIGTERM, _stop)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         self._kernel.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
         if os.getppid() != self._plan["host"]:
-            raise OSError("the host has ended already")
+            raise OSError("the host has already exited")
         self._kernel.prctl(_PR_SET_CHILD_SUBREAPER, 1)
         self._kernel.prctl(_PR_SET_DUMPABLE, 0)
-        self._say({"keeper": {}}, [os.pidfd_open(os.getpid())])
+        self._send({"keeper": {}}, [os.pidfd_open(os.getpid())])
         try:
             code = self._run(report=False)
-        except _HostGone:
+        except _Stopped:
             code = -signal.SIGKILL
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        self._end_all()
-        self._say({"ended": code})
+        self._kill_all()
+        self._send({"ended": code})
         os._exit(0)
 
     def _run(self, *, report: bool = True) -> int:
-        """Start the command, and stay until it has ended. Returns how."""
-        self._await_go()
+        """Start the program, and wait for it. Return its exit code."""
+        self._await_host()
         reading, writing = os.pipe()
         pid = os.fork()
         if pid == 0:
@@ -171,16 +170,16 @@ class _Program:
             self._control.send(problem)
             os.waitpid(pid, 0)
             os._exit(self._kernel.EXIT_CODE)
-        self._say({"started": True}, [handle])
+        self._send({"started": True}, [handle])
         code = self._wait_for(pid, handle)
         if report:
-            self._say({"ended": code})
+            self._send({"ended": code})
         return code
 
-    def _await_go(self) -> None:
+    def _await_host(self) -> None:
         message = self._control.recv(_LONGEST_MESSAGE)
         if not message:
-            raise OSError("the host has ended already")
+            raise OSError("the host has already exited")
         self._confined = json.loads(message)["confined"]
 
     def _become_program(self, problems: int) -> NoReturn:
@@ -188,19 +187,19 @@ class _Program:
         try:
             _default_signals()
             os.setsid()
-            for step, act in self._steps():  # noqa: B007 - it tells which one failed
+            for step, act in self._steps():  # noqa: B007 - the handler reports the failed step
                 act()
             step = "run"
             os.closerange(_CONTROL, problems)
             os.closerange(problems + 1, os.sysconf("SC_OPEN_MAX"))
             arguments = self._plan["arguments"]
-            os.execve(arguments[0], arguments, self._plan["environment"])  # noqa: S606 - it is what was asked for
+            os.execve(arguments[0], arguments, self._plan["environment"])  # noqa: S606 - the requested program
         except BaseException as error:  # noqa: BLE001 - nothing may run without the lock-down
             os.write(problems, _problem(error, step))
             os._exit(self._kernel.EXIT_CODE)
 
     def _steps(self) -> Iterator[tuple[str, Callable[[], object]]]:
-        """The walls, in the only order in which they hold; some need what another one takes away."""
+        """Yield the steps of the isolation. Their order matters: some need privileges that later ones drop."""
         yield "limits", self._limit
         yield self._step("bounding_set")
         if self._uid is not None:
@@ -228,12 +227,12 @@ class _Program:
         os.close(folder)
 
     def _restrict(self) -> None:
-        """Landlock, with what its rules are for found without following a link."""
+        """Apply Landlock. The paths of its rules are opened without following symbolic links."""
         own = [[rights, self._root.open_exactly(self._kernel, path), []] for rights, path in self._plan["rules"]]
         self._kernel.apply({"steps": [["landlock", {**self._plan["landlock"], "own": own}]]})
 
     def _wait_for(self, pid: int, handle: int) -> int:
-        """How the command ended; reaps whatever else ends meanwhile."""
+        """Wait for the program, and reap other children. Return the program's exit code."""
         poll = select.poll()
         poll.register(handle, select.POLLIN)
         poll.register(self._control, select.POLLIN)
@@ -243,23 +242,23 @@ class _Program:
                 if ended == pid:
                     return os.waitstatus_to_exitcode(status)
             if _CONTROL in events:
-                raise _HostGone
-            if not self._confined and self._uses_too_much():
-                self._say({"over": True})
-                raise _HostGone
+                raise _Stopped
+            if not self._confined and self._exceeds_memory():
+                self._send({"over": True})
+                raise _Stopped
 
-    def _uses_too_much(self) -> bool:
-        """Whether all processes together have more memory than one may: where the kernel does not count it."""
+    def _exceeds_memory(self) -> bool:
+        """Return whether all processes together exceed the memory limit. Used where no control group enforces it."""
         pids = _every_process() if self._plan["namespaces"] else _descendants(os.getpid())
         return bool(sum(map(_resident, pids)) > self._plan["memory"])
 
-    def _end_all(self) -> None:
-        """End every process that is left."""
+    def _kill_all(self) -> None:
+        """Kill all remaining descendants."""
         while True:
             if self._uid is not None:
-                self._end_user()
+                self._kill_user()
             for pid in _descendants(os.getpid()):
-                _end_process(pid)
+                _kill_process(pid)
             list(_reaped())
             try:
                 os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -267,8 +266,8 @@ class _Program:
                 return
             select.select([], [], [], _KILL_PAUSE_MILLISECONDS / 1000)
 
-    def _end_user(self) -> None:
-        """End all that the command's own user runs, at one stroke: none of it can fork in between."""
+    def _kill_user(self) -> None:
+        """Kill all processes of the program's own user in one system call, so that none can fork in between."""
         pid = os.fork()
         if pid == 0:
             try:
@@ -281,25 +280,25 @@ class _Program:
     def _drop(self, *kept: int) -> None:
         self._kernel.apply({"steps": [["capabilities", {"kept": sum(1 << number for number in kept)}]]})
 
-    def _say(self, message: dict[str, Any], descriptors: list[int] | None = None) -> None:
-        # If the host is gone, the next look at its end of the socket tells.
+    def _send(self, message: dict[str, Any], descriptors: list[int] | None = None) -> None:
+        # If the host has exited, the next poll of the socket detects it.
         with contextlib.suppress(OSError):
             socket.send_fds(self._control, [json.dumps(message).encode()], descriptors or [])
 
 
-def _look_after(lifeline: int) -> None:
-    """Make sure that the other end still lives."""
+def _check_parent(lifeline: int) -> None:
+    """Raise ``OSError`` if the process at the other end of the pipe has exited."""
     if select.select([lifeline], [], [], 0)[0]:
-        raise OSError("the host has ended already")
+        raise OSError("the host has already exited")
     os.close(lifeline)
 
 
-def _host_gone(*_: object) -> None:
-    raise _HostGone
+def _stop(*_: object) -> None:
+    raise _Stopped
 
 
 def _default_signals() -> None:
-    """Those that an interpreter or a host ignores, a program would go on ignoring."""
+    """Restore default signal handling: the program would inherit signals ignored by the interpreter or the host."""
     for number in signal.valid_signals():
         try:
             signal.signal(number, signal.SIG_DFL)
@@ -309,7 +308,7 @@ def _default_signals() -> None:
 
 
 def _reaped() -> Iterator[tuple[int, int]]:
-    """Each child that has ended, with its status."""
+    """Reap exited children. Yield the process ID and status of each."""
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -328,7 +327,7 @@ def _every_process() -> list[int]:
 
 
 def _descendants(root: int) -> list[int]:
-    """All processes that a process has started, directly or not."""
+    """Return all direct and indirect children of a process."""
     children: dict[int, list[int]] = {}
     for pid in _every_process():
         try:
@@ -336,7 +335,7 @@ def _descendants(root: int) -> list[int]:
                 status = stream.read()
         except OSError:
             continue
-        # The name may hold anything, parentheses too; the last one ends it.
+        # The process name may contain parentheses; the last one ends it.
         parent = int(status[status.rindex(b")") + 2 :].split()[1])
         children.setdefault(parent, []).append(pid)
     found, waiting = [], [root]
@@ -347,16 +346,16 @@ def _descendants(root: int) -> list[int]:
     return found
 
 
-def _end_process(pid: int) -> None:
+def _kill_process(pid: int) -> None:
     with contextlib.suppress(OSError):
-        # What is being forked this very moment gets the limit too, and can't fork on.
+        # A child being forked right now inherits the limit and cannot fork again.
         resource.prlimit(pid, resource.RLIMIT_NPROC, (0, 0))
     with contextlib.suppress(OSError):
         os.kill(pid, signal.SIGKILL)
 
 
 def _resident(pid: int) -> int:
-    """Bytes that a process has for itself, as far as that is cheap to know."""
+    """Return the resident bytes that a process does not share, as estimated by ``statm``."""
     try:
         with open(f"/proc/{pid}/statm", "rb") as stream:  # noqa: PTH123 - one import less
             words = stream.read().split()

@@ -1,8 +1,8 @@
-"""The file system of a command: the programs of the machine, the granted places, and nothing else.
+"""Builds the file system of a program: the machine's programs, the granted places, and nothing else.
 
-Standard library only and loaded by path, as ``_lockdown.py`` is, which comes in as ``kernel``. It runs in the first
-process of the command's namespaces, before anything of the command's does. What it mounts is found without following a
-link: a place whose path can be changed by somebody must not lead elsewhere between the check and here.
+Uses the standard library only and is loaded by path, like ``_lockdown.py``, which is passed in as ``kernel``. It runs
+in the init process of the program's namespaces, before the program starts. Mount sources are opened without following
+symbolic links: a path that another process can change must not lead elsewhere between the check and the mount.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ _CLONE_NEWUSER = 0x10000000
 
 
 def open_exactly(kernel: Any, path: str, folder: int = _AT_FDCWD, *, beneath: bool = False) -> int:
-    """A descriptor of what is at this path, none of whose parts may be a link. It can't be read from.
+    """Open a path without following symbolic links, and return an ``O_PATH`` descriptor.
 
     Args:
         kernel: the lock-down module.
-        path: absolute, or relative to ``folder``.
-        folder: a descriptor.
-        beneath: whether it must lie in the folder.
+        path: an absolute path, or a path relative to ``folder``.
+        folder: the descriptor of a folder.
+        beneath: whether the path must be inside the folder.
 
     Raises:
-        OSError: it is not there, or a link is on the way.
+        OSError: if the path does not exist or contains a symbolic link.
     """
     resolve = _RESOLVE_NO_LINKS | _RESOLVE_NO_MAGIC_LINKS | (_RESOLVE_BENEATH if beneath else 0)
     how = struct.pack("=QQQ", os.O_PATH | os.O_CLOEXEC, 0, resolve)
@@ -48,10 +48,10 @@ def open_exactly(kernel: Any, path: str, folder: int = _AT_FDCWD, *, beneath: bo
 
 
 def mapping(kernel: Any, uid: int) -> int:
-    """A descriptor of a user namespace that says: what belongs to this user belongs to the other one.
+    """Return the descriptor of a user namespace that maps the host's user to the program's user.
 
-    Needs to be root. A mount with it shows the files of the host's user as those of the command's, and the other way
-    round what the command creates.
+    Requires root. An ID-mapped mount with it shows the files of the host's user as those of the program's user, and
+    stores files that the program creates as those of the host's user.
     """
     own = os.geteuid()
     reading, writing = os.pipe()
@@ -69,7 +69,7 @@ def mapping(kernel: Any, uid: int) -> int:
     os.close(reading)
     try:
         if not os.read(ready, 1):
-            raise OSError("no user namespace could be made")
+            raise OSError("cannot create a user namespace")
         kernel.write_file(f"/proc/{child}/uid_map", f"{own} {uid} 1")
         kernel.write_file(f"/proc/{child}/gid_map", f"{own} {uid} 1")
         return os.open(f"/proc/{child}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
@@ -80,21 +80,21 @@ def mapping(kernel: Any, uid: int) -> int:
 
 
 def build(kernel: Any, plan: dict[str, Any], ids: int | None) -> bool:
-    """Make the root, and let go of the old one.
+    """Build the new root, and detach the old one.
 
     Args:
         kernel: the lock-down module.
-        plan: ``staging`` (a folder that exists), ``links`` (``[path, target]``), ``folders`` (``[path, options]`` of
-            file systems in memory), ``device_links`` (as ``links``, into those), ``mounts`` (``[source, path, is it a
-            folder, attributes, does it belong to the host's user]``, parents first), ``pivot_root`` (the number of
+        plan: ``staging`` (an existing folder), ``links`` (``[path, target]``), ``folders`` (``[path, options]`` of
+            tmpfs mounts), ``device_links`` (like ``links``, inside those mounts), ``mounts`` (``[source, path, whether
+            it is a folder, attributes, whether its IDs are mapped]``, parents first), ``pivot_root`` (the number of
             that system call).
-        ids: from ``mapping``, for what belongs to the host's user.
+        ids: the descriptor returned by ``mapping``, if IDs are mapped.
 
     Returns:
-        Whether there is a ``/proc``.
+        Whether ``/proc`` could be mounted.
     """
     kernel.mount("none", "/", None, _MS_REC_PRIVATE, None)
-    # Taken before the staging folder is covered, because they may lie in it.
+    # Cloned before a mount covers the staging folder, because they may be inside it.
     mounts = plan["mounts"]
     trees = [_tree(kernel, source, attributes, ids if own else None) for source, _, _, attributes, own in mounts]
     staging = plan["staging"]
@@ -119,7 +119,7 @@ def build(kernel: Any, plan: dict[str, Any], ids: int | None) -> bool:
 
 
 def _attach(kernel: Any, mounts: list[list[Any]], trees: list[int]) -> None:
-    """Put the trees where they belong. Nothing is created inside one of them, where others may change what is there."""
+    """Attach the trees at their paths. Nothing is created inside a tree, which other processes may be changing."""
     here = os.open(".", os.O_PATH | os.O_CLOEXEC)
     done: list[str] = []
     for (_, path, is_folder, _, _), tree in zip(mounts, trees, strict=True):
@@ -143,24 +143,24 @@ def _create(path: str, *, is_folder: bool) -> None:
 
 
 def _tree(kernel: Any, source: str, attributes: int, ids: int | None) -> int:
-    """A descriptor of a copy of the mounts at this path, which are not yet anywhere."""
+    """Return a descriptor of a detached copy of the mounts at this path."""
     found = open_exactly(kernel, source)
     flags = _OPEN_TREE_CLONE | os.O_CLOEXEC | _AT_RECURSIVE | _AT_EMPTY_PATH
-    tree: int = kernel.system_call(f"take {source}", _OPEN_TREE, found, b"", flags)
+    tree: int = kernel.system_call(f"clone the mounts at {source}", _OPEN_TREE, found, b"", flags)
     os.close(found)
     _set_attributes(kernel, (tree, b"", _AT_EMPTY_PATH | _AT_RECURSIVE), attributes, ids)
     return tree
 
 
 def _set_attributes(kernel: Any, at: tuple[int, bytes, int], attributes: int, ids: int | None = None) -> None:
-    """``at`` is a descriptor, a path from there, and flags that say how the two go together."""
+    """Set attributes of the mount at a descriptor, a path relative to it, and lookup flags."""
     words = struct.pack("=QQQQ", attributes | (0 if ids is None else _ATTRIBUTE_MAP_IDS), 0, 0, ids or 0)
     what = "set the attributes of a mount"
     kernel.system_call(what, _MOUNT_SETATTR, *at, words, len(words))
 
 
 def _mount_processes(kernel: Any) -> bool:
-    """A ``/proc`` with the command's own processes and nothing of the machine, if the kernel gives it."""
+    """Mount a ``/proc`` that shows only the program's processes. Return whether the kernel supports it."""
     os.mkdir("proc")  # noqa: PTH102 - one import less
     try:
         kernel.mount("proc", "./proc", "proc", _MS_RDONLY | _MS_NOSUID | _MS_NODEV | _MS_NOEXEC, "subset=pid")

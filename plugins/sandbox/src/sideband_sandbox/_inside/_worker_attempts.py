@@ -1,7 +1,7 @@
-"""The skill of the throw-away worker: tries what no worker must be able to do, and what each must be able to.
+"""The skill of the throw-away worker: tries actions that must fail in every worker, and actions that must succeed.
 
-It is copied into a folder that stands for a skill's snapshot, and called like any tool: in a real worker, made by the
-zygote that makes the others. The standard library only.
+It is copied into a folder that serves as a skill's snapshot, and called like any tool, in a real worker of the zygote
+under test. It uses the standard library only.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SIGCHLD = 17
 
 
 class _NotTried(Exception):
-    """The attempt makes no sense on this machine, and so proves nothing."""
+    """The attempt is not possible on this machine, so it is left out of the report."""
 
 
 def _libc() -> Any:
@@ -33,7 +33,7 @@ def _libc() -> Any:
 
 
 def _demand(result: int) -> int:
-    """Raise what the C library reports."""
+    """Raise ``OSError`` if a C function failed."""
     if result < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return result
@@ -45,17 +45,17 @@ def _read(path: str) -> bytes:
 
 
 def _write(path: str) -> None:
-    """To get the descriptor is the success; whether there is room is another matter."""
+    """Open a file for writing. This alone counts as success, whether or not the disk has space."""
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
 
 
 def _connect(family: int, address: object) -> None:
     with socket.socket(family, socket.SOCK_STREAM) as one:
-        one.connect_ex(address)  # type: ignore[arg-type]  # having got a socket at all is the success
+        one.connect_ex(address)  # type: ignore[arg-type]  # creating the socket counts as success
 
 
 def _child(pid: int) -> None:
-    """Leave a child that should not exist at once; collect it in the parent."""
+    """Exit at once in the child; reap it in the parent."""
     if pid == 0:
         os._exit(0)
     os.waitpid(pid, 0)
@@ -72,7 +72,7 @@ def _subprocess(_: Facts) -> None:
 
 
 def _execute(_: Facts) -> None:
-    """A program that isn't there: the kernel answers EPERM only if the call itself is refused."""
+    """Execute a missing program: the error is EPERM only if the system call itself is refused."""
     try:
         os.execv("/sideband-no-such-program", ["none"])  # noqa: S606 - the point is to try
     except OSError as error:
@@ -98,7 +98,7 @@ def _trace(facts: Facts) -> None:
 
 
 def _read_memory(facts: Facts) -> None:
-    """Ask for nothing at an address of nothing: permission is checked all the same."""
+    """Read zero bytes at address zero: the kernel checks permission before it looks at the range."""
     here = (ctypes.c_size_t * 2)(0, 0)
     _demand(_libc().process_vm_readv(facts["host"], here, 1, here, 1, 0))
 
@@ -132,7 +132,7 @@ MUST_FAIL: dict[str, Attempt] = {
     "shorten a file of its own folder": lambda facts: os.truncate(facts["snapshot"] + "/" + facts["file"], 0),
     "change the mode of a file": lambda facts: Path(facts["snapshot"], facts["file"]).chmod(0o600),
     "remove a file": lambda facts: Path(facts["snapshot"], facts["file"]).unlink(),
-    "write where everybody may": lambda facts: _write(facts["open"] + "/written"),
+    "write in a world-writable folder": lambda facts: _write(facts["open"] + "/written"),
     "read the environment of the host": lambda facts: _read(f"/proc/{facts['host']}/environ"),
     "read its own memory map": lambda _: _read("/proc/self/maps"),
     "open an IPv4 socket": lambda _: _connect(socket.AF_INET, ("127.0.0.1", 9)),
@@ -146,7 +146,7 @@ MUST_FAIL: dict[str, Attempt] = {
     "start a program with subprocess": _subprocess,
     "replace itself by a program": _execute,
     "signal the host": lambda facts: os.kill(facts["host"], 0),
-    "signal everybody": lambda _: os.kill(-1, 0),
+    "signal all processes": lambda _: os.kill(-1, 0),
     "trace the host": _trace,
     "read the memory of the host": _read_memory,
     "change limits of the host": lambda facts: resource.prlimit(facts["host"], resource.RLIMIT_NOFILE),
@@ -157,7 +157,7 @@ MUST_FAIL: dict[str, Attempt] = {
 
 MUST_FAIL_IN_NAMESPACES: dict[str, Attempt] = {
     "learn whether a file exists": lambda _: os.stat("/etc/passwd"),  # noqa: PTH116 - as a skill would
-    "see the folder of processes": lambda _: os.stat("/proc/self"),  # noqa: PTH116 - as a skill would
+    "see /proc": lambda _: os.stat("/proc/self"),  # noqa: PTH116 - as a skill would
     "see the programs of the machine": lambda _: os.stat("/bin/sh"),  # noqa: PTH116 - as a skill would
 }
 
@@ -188,14 +188,14 @@ MUST_WORK: dict[str, Attempt] = {
 
 
 def _try_all(attempts: dict[str, Attempt], facts: Facts) -> dict[str, str | None]:
-    """How each ended: ``None`` for success, else what stopped it."""
+    """Return for each attempt the error that stopped it, or ``None`` if it succeeded."""
     outcomes: dict[str, str | None] = {}
     for name, attempt in attempts.items():
         try:
             attempt(facts)
         except _NotTried:
             continue
-        except Exception as error:  # noqa: BLE001 - whatever stopped it is the answer
+        except Exception as error:  # noqa: BLE001 - any error is a result
             outcomes[name] = f"{type(error).__name__}: {error}"
         else:
             outcomes[name] = None
@@ -203,15 +203,15 @@ def _try_all(attempts: dict[str, Attempt], facts: Facts) -> dict[str, str | None
 
 
 async def attempt(**facts: Any) -> dict[str, dict[str, str | None]]:
-    """Try everything.
+    """Make all attempts.
 
     Args:
-        facts: ``host`` (its process id), ``snapshot`` (this folder), ``file`` (in it), ``open`` (a folder that
-            everybody may write to), ``namespaces`` and ``thread_limit`` (whether these are to be tried), ``threads``
+        facts: ``host`` (its process ID), ``snapshot`` (this folder), ``file`` (a file in it), ``open`` (a
+            world-writable folder), ``namespaces`` and ``thread_limit`` (whether to try those attempts), ``threads``
             (the limit).
 
     Returns:
-        ``must_fail`` and ``must_work``: for each attempt what stopped it, ``None`` if nothing did.
+        ``must_fail`` and ``must_work``: for each attempt the error that stopped it, ``None`` if it succeeded.
     """
     import asyncio  # noqa: PLC0415 - as a skill would
 
@@ -220,6 +220,6 @@ async def attempt(**facts: Any) -> dict[str, dict[str, str | None]]:
         forbidden.update(MUST_FAIL_IN_NAMESPACES)
     if facts["thread_limit"]:
         forbidden.update(MUST_FAIL_WITH_THREAD_LIMIT)
-    # In a thread: a running event loop does not let another one be run beside it.
+    # In a thread, because another event loop cannot run in the thread of a running one.
     must_work = await asyncio.to_thread(_try_all, MUST_WORK, facts)
     return {"must_work": must_work, "must_fail": await asyncio.to_thread(_try_all, forbidden, facts)}

@@ -1,13 +1,11 @@
-"""The zygote: one process, locked away before any skill is known, that becomes each worker by forking.
+"""The zygote: a process that is locked down before any skill is loaded, and forks each worker.
 
-Runs by path with ``-I -S`` and the standard library only. Nothing that a skill wrote is ever read by it, and no secret
-is ever told to it: what it knows, every worker could find in its own memory. It ends with the host, and takes all
-workers with it.
+Runs by path with ``-I -S`` and the standard library only. It never reads a file of a skill and never receives a
+secret, because every worker inherits a copy of its memory. It exits with the host, and kills all workers.
 
-The host speaks to it on descriptor 3, in messages of JSON. An order ``{"id", "steps", "sdk", "packages",
-"environment"}`` comes with three descriptors: the protocol's, standard output, standard error. The answer
-``{"id", "forked": true}`` brings a descriptor of the new process, or has an ``error`` instead;
-``{"id", "ended": CODE}`` follows when it has ended.
+The host sends JSON messages on descriptor 3. An order ``{"id", "steps", "sdk", "packages", "environment"}`` carries
+three descriptors: the protocol's, standard output and standard error. The answer is ``{"id", "forked": true}`` with a
+pidfd of the new process, or ``{"id", "error"}``. ``{"id", "ended": CODE}`` follows when the worker has exited.
 """
 
 from __future__ import annotations
@@ -31,12 +29,12 @@ _LONGEST_ORDER = 65_536
 
 
 def main(arguments: list[str]) -> None:
-    """Lock down, and serve the host until it is gone.
+    """Lock down, and serve the host until it exits.
 
     Args:
-        arguments: the number of the descriptor to the host, and as JSON: ``lockdown`` (its file), ``workers`` (the
-            folder of the runtime's package), ``zygote`` (the plan for this process), ``worker`` (the plan for each
-            worker; an order adds arguments to its steps).
+        arguments: the number of the descriptor to the host, and as JSON: ``lockdown`` (the path of the lock-down),
+            ``workers`` (the folder of the runtime's package), ``zygote`` (the plan for this process), ``worker`` (the
+            plan for each worker; an order adds arguments to its steps).
     """
     os.dup2(int(arguments[0]), _CONTROL)
     options = json.loads(arguments[1])
@@ -47,7 +45,7 @@ def main(arguments: list[str]) -> None:
     except OSError as error:
         _stop(lockdown.EXIT_CODE, f"{error}\n")
     sys.argv[1:] = []
-    # What there is now is shared with every worker, unless a collection writes into it.
+    # Freeze existing objects: their memory pages stay shared with the workers unless the collector writes to them.
     gc.collect()
     gc.freeze()
     control = socket.socket(fileno=_CONTROL)
@@ -64,7 +62,7 @@ def _load_lockdown(path: str) -> ModuleType:
 
 
 def _preload(workers: str) -> None:
-    """Import the runtime, from the host's own copy: those of the skills' SDKs are the same, and come later."""
+    """Import the runtime from the host's copy; the copies in the skills' SDKs are identical but not available yet."""
     for name, folders in (("sideband", []), ("sideband.workers", [workers])):
         spec = ModuleSpec(name, None, is_package=True)
         spec.submodule_search_locations = folders
@@ -73,7 +71,7 @@ def _preload(workers: str) -> None:
 
 
 class _Zygote:
-    """The loop: orders come in, processes and their ends go out."""
+    """The event loop: forks a worker for each order, and reports its start and exit."""
 
     def __init__(self, control: socket.socket, lockdown: ModuleType, plan: dict[str, Any]) -> None:
         self._control = control
@@ -85,7 +83,7 @@ class _Zygote:
         self._poll.register(control, select.POLLIN)
 
     def serve(self) -> None:
-        """Until the host is gone."""
+        """Serve orders until the host exits."""
         while True:
             for descriptor, _ in self._poll.poll():
                 if descriptor == _CONTROL:
@@ -129,7 +127,7 @@ class _Zygote:
             self._end()
 
     def _end(self) -> None:
-        """The host is gone. In a process namespace the kernel ends the workers too; elsewhere it is done here."""
+        """Kill all workers and exit, because the host has exited. In a process namespace the kernel kills them too."""
         for handle in self._workers:
             try:
                 signal.pidfd_send_signal(handle, signal.SIGKILL)
@@ -138,25 +136,25 @@ class _Zygote:
         os._exit(0)
 
     def _become_worker(self, order: dict[str, Any], descriptors: list[int]) -> None:
-        """Never returns."""
+        """Run a worker in the forked process. Never returns."""
         try:
             for target, descriptor in zip((_CONTROL, 1, 2), descriptors, strict=True):
                 os.dup2(descriptor, target)
             os.setsid()
             lockdown = self._lockdown.apply(self._plan, {**order["steps"], "parent": {"pid": self._pid}})
             _enter(order["sdk"], order["environment"])
-        except BaseException as error:  # noqa: BLE001 - whatever it was, nothing may run without the lock-down
+        except BaseException as error:  # noqa: BLE001 - nothing may run without the lock-down
             _stop(self._lockdown.EXIT_CODE, f"sideband: the lock-down failed: {type(error).__name__}: {error}\n")
-        from sideband.workers.runtime import serve  # noqa: PLC0415 - found only once it has been preloaded
+        from sideband.workers.runtime import serve  # noqa: PLC0415 - available only after `_preload`
 
         try:
             serve(_CONTROL, _CONTROL, lockdown=lockdown, packages=order["packages"])
-        except BaseException:  # noqa: BLE001 - whatever it was, this process must not go on as a zygote
+        except BaseException:  # noqa: BLE001 - this process must not continue as a zygote
             _stop(1, traceback.format_exc())
 
 
 def _enter(sdk: str, environment: dict[str, str]) -> None:
-    """Let imports find the worker's own SDK, and the environment be the worker's own."""
+    """Set the worker's environment, and make its SDK importable."""
     os.environ.clear()
     os.environ.update(environment)
     time.tzset()

@@ -1,1 +1,1 @@
-"""The machine: what its processor, kernel and interpreter offer, and how they are asked."""
+"""Detects what the machine's processor, kernel and interpreter offer."""

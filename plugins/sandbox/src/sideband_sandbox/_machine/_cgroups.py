@@ -1,12 +1,12 @@
-"""Puts each worker into control groups of its own, where the machine lets us: the kernel then holds its limits itself.
+"""Puts each worker into control groups of its own where the machine permits it, so that the kernel enforces its limits.
 
-That they can't be had is normal, above all for who is not root; the limits of the process and the host's watchdog
-remain. All of it is files, so everything here blocks, if only for fractions of a millisecond: call it in a thread.
+They are often unavailable, mostly to users other than root; resource limits and the host's watchdog still apply then.
+All functions block on file system access, if only for fractions of a millisecond: call them in a thread.
 
-Version 2 of the interface has one tree for all controllers, and a group that hands controllers on to others has no
-processes of its own. So a worker's group is made beside the host's own, and the host is never moved. A group beside the
-host's is not bound by the limits of the host's: where that has any, a worker has to stay in it, and gets no other.
-Version 1 has one tree for each controller and no such rule; there a worker's groups are made below the host's own.
+Version 2 of the interface has one tree for all controllers, and a group that delegates controllers must not contain
+processes. So a worker's group is a sibling of the host's own group, and the host is never moved. A sibling is not
+subject to the limits of the host's group: if that group has limits, its workers stay in it and get no group of their
+own. Version 1 has one tree for each controller and no such rule; there a worker's groups are children of the host's.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ _LIMITS_OF_VERSION_2 = ("memory.max", "memory.high", "pids.max", "cpu.max", "cpu
 _NAME = re.compile(r"sideband-([0-9]+)-[0-9a-f]+")
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 
-# A group stays busy for a moment after its last process was reaped.
+# Removing a group fails with EBUSY for a moment after its last process was reaped.
 _ATTEMPTS = 50
 _PAUSE_SECONDS = 0.002
 
 
 @frozen
 class _Setting:
-    """One file of a group, and what is written to it.
+    """One file of a group, and the value written to it.
 
     Args:
-        file: its name.
-        value: what the limits make of it.
-        optional: kernels without it are good too.
+        file: the name of the file.
+        value: computes the value from the limits.
+        optional: whether the file may be missing.
     """
 
     file: str
@@ -52,11 +52,11 @@ class _Setting:
 
 @frozen
 class _CgroupParent:
-    """A folder in which groups can be made.
+    """A group in which child groups can be created.
 
     Args:
-        folder: a group itself.
-        settings: those of the groups in it, in the order in which the kernel takes them.
+        folder: the folder of the group.
+        settings: the settings of its child groups, in the order in which the kernel accepts them.
     """
 
     folder: Path
@@ -71,7 +71,7 @@ _VERSION_2 = (
 _VERSION_1 = {
     "memory": (
         _Setting("memory.limit_in_bytes", lambda limits: limits.memory),
-        # Memory and swap together: what the first allows, and nothing more.
+        # Memory and swap together: the same value as above, so no swap.
         _Setting("memory.memsw.limit_in_bytes", lambda limits: limits.memory, optional=True),
     ),
     "pids": (_Setting("pids.max", lambda limits: limits.threads),),
@@ -80,20 +80,20 @@ _VERSION_1 = {
 
 @frozen
 class WorkerCgroup:
-    """The groups of one worker. Whoever had it made closes it, after the worker has ended.
+    """The groups of one worker. The caller must close it after the worker has exited.
 
     Args:
-        folders: one with version 2, one for each controller with version 1.
+        folders: one folder with version 2, one for each controller with version 1.
     """
 
     folders: tuple[Path, ...]
 
     def was_out_of_memory(self) -> bool:
-        """Whether the kernel ended the worker because it wanted more memory than its limit; not if the machine's ended.
+        """Return whether the kernel killed the worker for exceeding its own memory limit.
 
-        Ask when the worker has ended, and before ``close``.
+        Call it after the worker has exited and before ``close``.
         """
-        # A process that the machine's own want of memory ended is counted too; but its group was not at its limit.
+        # A process killed because the whole machine ran out of memory counts too, but its group was below its limit.
         for folder in self.folders:
             events = _numbers(folder / "memory.events")
             if events.get("oom") and events.get("oom_kill"):
@@ -104,10 +104,10 @@ class WorkerCgroup:
         return False
 
     def close(self) -> None:
-        """Remove the groups. Can be called again.
+        """Remove the groups. May be called more than once.
 
-        Blocks up to a tenth of a second for each while the kernel still counts a process in it; what stays busy is
-        left to the next host.
+        Blocks up to a tenth of a second per group while the kernel still counts a process in it. A group that remains
+        busy is left for the next host to remove.
         """
         for folder in self.folders:
             for _ in range(_ATTEMPTS):
@@ -118,28 +118,28 @@ class WorkerCgroup:
 
 @frozen
 class Cgroups:
-    """Where groups for workers can be made. Comes from ``find_cgroups``.
+    """The groups in which groups for workers can be created. Created by ``find_cgroups``.
 
     Args:
-        version: of the kernel's interface.
-        parents: one with version 2, one for each controller with version 1.
+        version: the version of the kernel's interface.
+        parents: one parent with version 2, one for each controller with version 1.
     """
 
     version: int
     parents: tuple[_CgroupParent, ...] = field(repr=False)
 
     def confine(self, pid: int, limits: WorkerLimits) -> WorkerCgroup:
-        """Make groups with these limits, and move a process into them.
+        """Create groups with these limits, and move a process with all its threads into them.
 
-        What the process has in memory already stays on the account of the group that it comes from. So this is done
-        before a worker reads its first message.
+        Memory that the process already uses stays charged to its previous group. So call this before a worker reads
+        its first message.
 
         Args:
-            pid: the process, as the host sees it, with all of its threads.
-            limits: memory and threads are held; the others are no matter of groups.
+            pid: the process ID, as the host sees it.
+            limits: the limits; groups enforce only memory and threads.
 
         Raises:
-            OSError: the kernel refused, or the process has ended. No group is left behind.
+            OSError: if the kernel refuses, or the process has exited. No group is left behind.
         """
         name = f"sideband-{os.getpid()}-{secrets.token_hex(8)}"
         made: list[Path] = []
@@ -160,13 +160,13 @@ class Cgroups:
 
 
 def find_cgroups(process: Path = Path("/proc/self")) -> Cgroups | None:
-    """Where this host can make groups for its workers; ``None`` where it can't.
+    """Return where this host can create groups for its workers, or ``None`` if it cannot.
 
-    It is tried, with a child that does nothing: made, moved in, seen in it by the kernel, and removed. Afterwards what
-    hosts left behind that have ended is removed.
+    Verified with an idle child process: a group is created, the child is moved into it and found there, and the group
+    is removed. Then groups left behind by hosts that have exited are removed.
 
     Args:
-        process: the folder in ``/proc`` of the process whose groups count.
+        process: the folder in ``/proc`` of the process whose groups are used.
     """
     for found in _candidates(process):
         if _holds(found):
@@ -176,7 +176,7 @@ def find_cgroups(process: Path = Path("/proc/self")) -> Cgroups | None:
 
 
 def _candidates(process: Path) -> Iterator[Cgroups]:
-    """Version 2 first: where a machine has both, its controllers are in one of them only."""
+    """Yield the possible parents, version 2 first: on a machine with both, each controller is in one of them only."""
     try:
         mounts = [_Mount.parse(line) for line in _lines(process / "mountinfo")]
         own = dict(_memberships(_lines(process / "cgroup")))
@@ -196,14 +196,17 @@ def _candidates(process: Path) -> Iterator[Cgroups]:
 
 
 def _version_1_parents(trees: Mapping[str, Path]) -> Iterator[_CgroupParent]:
-    """One for each tree; controllers may share one."""
+    """Yield the parent in each tree; controllers may share a tree."""
     for folder in dict.fromkeys(trees.values()):
         settings = [setting for name in trees if trees[name] == folder for setting in _VERSION_1[name]]
         yield _CgroupParent(folder, tuple(settings))
 
 
 def _parents_near(own: Path, root: Path) -> Iterator[Path]:
-    """The root of all groups is the only one that may have processes and hand on controllers."""
+    """Yield the own group, for the root group, which may contain processes and delegate controllers, then its parent.
+
+    The parent is left out if the own group has limits.
+    """
     yield own
     if own != root and all(_words(own / file)[:1] in ([], ["max"]) for file in _LIMITS_OF_VERSION_2):
         yield own.parent
@@ -214,10 +217,10 @@ class _Mount:
     """One line of ``mountinfo``.
 
     Args:
-        root: which folder of the file system is mounted.
-        point: where.
-        kind: of file system.
-        options: those of the file system; with version 1, its controllers are among them.
+        root: the folder of the file system that is mounted.
+        point: the mount point.
+        kind: the type of the file system.
+        options: the options of the file system; with version 1 they include its controllers.
     """
 
     root: str
@@ -227,7 +230,7 @@ class _Mount:
 
     @classmethod
     def parse(cls, line: str) -> _Mount:
-        """Raises ``ValueError`` if it is no such line."""
+        """Parse a line. Raises ``ValueError`` if it is malformed."""
         words, _, rest = line.partition(" - ")
         _, _, _, root, point, *_ = words.split(" ")
         kind, _, options = rest.split(" ")
@@ -239,7 +242,7 @@ def _unescape(text: str) -> str:
 
 
 def _memberships(lines: list[str]) -> Iterator[tuple[str, str]]:
-    """The group of each controller; that of version 2 goes by the empty name."""
+    """Yield each controller and its group; the name of version 2's is empty."""
     for line in lines:
         _, names, path = line.split(":", 2)
         for name in names.split(","):
@@ -247,7 +250,7 @@ def _memberships(lines: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _own_folder(mount: _Mount, own: dict[str, str], controller: str = "") -> Path | None:
-    """The folder of the process' own group, if this mount shows it."""
+    """Return the folder of the process's own group, or ``None`` if this mount does not contain it."""
     path = own.get(controller)
     if path is None or ".." in Path(path).parts or not Path(path).is_relative_to(mount.root):
         return None
@@ -258,7 +261,7 @@ def _holds(found: Cgroups) -> bool:
     limits = WorkerLimits()
     command = [sys.executable, "-I", "-S", "-c", "input()"]
     try:
-        with subprocess.Popen(  # noqa: S603  the command is ours
+        with subprocess.Popen(  # noqa: S603  the command is fixed
             command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={}, cwd="/"
         ) as child:
             try:
@@ -277,15 +280,15 @@ def _is_held(folder: Path, pid: int) -> bool:
 
 
 def _sweep(found: Cgroups) -> None:
-    """Remove the groups of hosts that have ended. One in which a process lives can't be removed, and stays."""
+    """Remove the groups of hosts that have exited. The kernel refuses to remove a group that contains a process."""
     for parent in found.parents:
         for folder in parent.folder.glob("sideband-*"):
             name = _NAME.fullmatch(folder.name)
-            if name is not None and not _runs(int(name[1])):
+            if name is not None and not _is_running(int(name[1])):
                 _remove(folder)
 
 
-def _runs(pid: int) -> bool:
+def _is_running(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
@@ -296,7 +299,7 @@ def _runs(pid: int) -> bool:
 
 
 def _remove(folder: Path) -> bool:
-    """Whether the group is gone."""
+    """Remove a group. Return whether it is gone."""
     with contextlib.suppress(OSError):
         folder.rmdir()
     return not folder.exists()
@@ -318,7 +321,7 @@ def _words(file: Path) -> list[str]:
 
 
 def _numbers(file: Path) -> dict[str, int]:
-    """A file of lines with a name and a number."""
+    """Parse a file of lines with a name and a number."""
     words = _words(file)
     return {name: int(number) for name, number in zip(words[::2], words[1::2], strict=False)}
 

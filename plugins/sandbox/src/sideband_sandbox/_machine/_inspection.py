@@ -1,4 +1,4 @@
-"""Whether this machine has what the walls are made of."""
+"""Detects the kernel and processor features that isolation needs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ._tables import ARCHITECTURES, Architecture
 
 @frozen
 class Machine:
-    """What this kernel and processor offer.
+    """The features of this kernel and processor.
 
     Args:
-        architecture: numbers of system calls.
-        landlock: what can be restricted.
+        architecture: the system call numbers.
+        landlock: the access rights that Landlock can restrict.
     """
 
     architecture: Architecture
@@ -25,15 +25,15 @@ class Machine:
 
 
 def inspect_machine() -> tuple[Machine | None, str]:
-    """What can be used here, or the reason why nothing can: none on a system that another sandbox is made for."""
+    """Return the features of this machine, or ``None`` and the reason, which is empty on systems other than Linux."""
     if sys.platform != "linux":
         return None, ""
     architecture = ARCHITECTURES.get(platform.machine())
     if architecture is None:
-        return None, f"there is no filter of system calls for the architecture {platform.machine()}"
+        return None, f"no system call filter for the architecture {platform.machine()}"
     offered = landlock()
     if offered is None:
-        return None, "the kernel has no Landlock, or it is not switched on (boot with landlock in lsm=)"
+        return None, "the kernel does not support Landlock, or it is not enabled (boot with landlock in lsm=)"
     if offered.abi < MINIMUM_ABI:
-        return None, f"the kernel's Landlock is version {offered.abi}; {MINIMUM_ABI} is needed (Linux 6.2)"
+        return None, f"Landlock version {MINIMUM_ABI} or newer is required (Linux 6.2), got {offered.abi}"
     return Machine(architecture, offered), ""

@@ -1,8 +1,8 @@
-"""Which paths a worker may read: what its interpreter needs, and nothing beside it.
+"""Determines which paths a worker may read: those that its interpreter needs, and no others.
 
-The standard library is allowed entry by entry, because the packages of the machine (``site-packages``) lie in its
-folder and are not a worker's business. Shared libraries are allowed file by file: those that the interpreter's own
-modules load, and those that a portable C extension may expect of any system.
+The standard library is allowed entry by entry, because its folder also contains the packages of the machine
+(``site-packages``), which workers must not read. Shared libraries are allowed file by file: those that the
+interpreter's own modules load, and those that a portable C extension may expect on any system.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from attrs import evolve, frozen
 
 _SITE_FOLDERS = frozenset({"site-packages", "dist-packages"})
 
-# Libraries that the manylinux rules let a wheel link without carrying a copy, and what the C library loads by itself.
+# Libraries that the manylinux policy lets wheels link without bundling, and those that the C library loads itself.
 _PORTABLE_LIBRARIES = (
     "libc.so.6", "libdl.so.2", "libexpat.so.1", "libgcc_s.so.1", "libm.so.6", "libmvec.so.1", "libnsl.so.1",
     "libpthread.so.0", "libresolv.so.2", "librt.so.1", "libstdc++.so.6", "libutil.so.1", "libz.so.1",
 )  # fmt: skip
 
-# Public facts of the machine that the standard library reads while it works.
+# Public files that the standard library reads at run time.
 _PUBLIC_FILES = ("/etc/ld.so.cache", "/etc/localtime", "/etc/mime.types", "/etc/ssl/openssl.cnf")
 _PUBLIC_FOLDERS = ("/usr/share/zoneinfo", "/usr/lib/locale")
 
-# Runs in the interpreter that workers will use; imports every C module of the standard library to learn what they load.
-# Its search path tells where that is; what it was configured with is wrong for an interpreter that has been moved.
+# Runs in the workers' interpreter. Imports every C module of the standard library to find the libraries they load. The
+# library is located by the search path, because sysconfig is wrong for an interpreter that has been moved.
 _INSPECTION = """
 import importlib, json, os, sys, warnings
 warnings.simplefilter("ignore")
@@ -53,13 +53,13 @@ print(json.dumps({"folders": folders, "archives": archives, "libraries": sorted(
 
 @frozen
 class Interpreter:
-    """What one Python interpreter is made of.
+    """The files and folders of one Python interpreter.
 
     Args:
-        folders: those of the standard library.
-        archives: the standard library as a zip file, where there is one.
-        libraries: shared objects that it and its modules load.
-        ways: the folders of its search path as it spells them, links included.
+        folders: the folders of the standard library.
+        archives: the zip file of the standard library, if it exists.
+        libraries: the shared objects that the interpreter and its modules load.
+        ways: the folders of its search path as spelled there, with symbolic links unresolved.
     """
 
     folders: tuple[str, ...]
@@ -70,14 +70,14 @@ class Interpreter:
 
 @frozen
 class ReadablePath:
-    """Something that a worker may read.
+    """A path that a worker may read.
 
     Args:
-        folder: absolute, without links.
-        names: entries of the folder, each with all that is in it; none means the folder itself and all that is in it.
-        listing: the folder may be listed, its other entries' names included, but not read.
-        hidden: entries that are not for the worker.
-        libraries: a folder of shared libraries, that may be seen, if not read, as a whole.
+        folder: an absolute path without symbolic links.
+        names: the readable entries of the folder, recursively; empty for the whole folder.
+        listing: whether the folder may be listed, including the names of entries that may not be read.
+        hidden: entries that the worker must not see.
+        libraries: whether this is a folder of shared libraries, whose unreadable entries may be seen.
     """
 
     folder: str
@@ -88,26 +88,26 @@ class ReadablePath:
 
 
 async def inspect_interpreter(python: Path) -> Interpreter:
-    """Ask the interpreter itself, in a process of its own without any setting of the user's.
+    """Inspect an interpreter by running it, isolated from the user's settings.
 
     Raises:
-        OSError: it can't be run.
-        ValueError: it failed or gave no answer.
+        OSError: if it cannot be executed.
+        ValueError: if it fails or prints invalid output.
     """
     answer = await anyio.run_process(
         [str(python), "-I", "-S", "-c", _INSPECTION], check=False, env={}, stderr=subprocess.PIPE
     )
     if answer.returncode != 0:
-        raise ValueError(f"{python} does not run: {answer.stderr.decode(errors='replace').strip()[-500:]}")
+        raise ValueError(f"{python} failed: {answer.stderr.decode(errors='replace').strip()[-500:]}")
     facts = json.loads(answer.stdout)
     return Interpreter(**{name: tuple(values) for name, values in facts.items()})
 
 
 @cache
 def interpreter_paths(interpreter: Interpreter) -> tuple[ReadablePath, ...]:
-    """All that any worker of this interpreter may read, without the folders that are its own.
+    """Return the paths that every worker of this interpreter may read, without the worker's own folders.
 
-    It looks at the file system once per interpreter, so async code runs it in a thread.
+    Accesses the file system once per interpreter, so async code must call it in a thread.
     """
     paths = [_standard_library(folder) for folder in _outermost(interpreter.folders)]
     libraries = sorted({*interpreter.libraries, *_portable(interpreter.libraries)})
@@ -119,7 +119,7 @@ def interpreter_paths(interpreter: Interpreter) -> tuple[ReadablePath, ...]:
 
 
 def _outermost(folders: Iterable[str]) -> list[str]:
-    """Without those that lie in another of them."""
+    """Return the folders that are not inside another one of them."""
     every = [Path(folder) for folder in folders]
     return [str(folder) for folder in every if not any(other in folder.parents for other in every)]
 
@@ -145,7 +145,7 @@ def _file(path: Path) -> ReadablePath:
 
 
 def _merged(paths: Iterable[ReadablePath]) -> tuple[ReadablePath, ...]:
-    """Single files of one folder become one entry."""
+    """Merge the entries of the same folder."""
     merged: dict[str, ReadablePath] = {}
     for path in paths:
         known = merged.get(path.folder)

@@ -1,4 +1,4 @@
-"""What this kernel's Landlock can restrict, asked from the kernel itself."""
+"""Asks the kernel which access rights its Landlock can restrict."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ import struct
 
 from attrs import frozen
 
-MINIMUM_ABI = 3  # the first that covers truncation; below it a file could be emptied
+MINIMUM_ABI = 3  # the first version that restricts truncation; with older ones a file could be emptied
 
 EXECUTE = 1 << 0
 WRITE_FILE = 1 << 1
 READ_FILE = 1 << 2
 READ_DIRECTORY = 1 << 3
 _TRUNCATE = 1 << 14
-# Remove folders and files; make folders, files, sockets, pipes and links; move between folders. No devices.
+# Remove folders and files; create folders, files, sockets, pipes and links; rename across folders. No device nodes.
 _CHANGE_FOLDER = 1 << 4 | 1 << 5 | 1 << 7 | 1 << 8 | 1 << 9 | 1 << 10 | 1 << 12 | 1 << 13
 WRITABLE = WRITE_FILE | _TRUNCATE | _CHANGE_FOLDER
 FILE_RIGHTS = EXECUTE | WRITE_FILE | READ_FILE | _TRUNCATE
 
 _CREATE_RULESET = 444
 _VERSION_FLAG = 1
-_MOST_BITS = 32
+_MAXIMUM_BITS = 32
 
 
 @frozen
 class Landlock:
-    """The rights that the kernel knows. A worker's ruleset handles, and so denies, every one of them.
+    """The rights that the kernel knows. A worker's ruleset handles, and so denies, all of them.
 
     Args:
         abi: the kernel's version of the interface.
-        files: mask of rights on files.
-        network: mask of rights on TCP ports.
-        scopes: mask of the kinds of traffic that can be kept inside: abstract sockets, signals.
+        files: the mask of rights on files.
+        network: the mask of rights on TCP ports.
+        scopes: the mask of scopes: abstract sockets, signals.
     """
 
     abi: int
@@ -43,10 +43,9 @@ class Landlock:
 
 
 def landlock() -> Landlock | None:
-    """What Landlock offers here; ``None`` if the kernel has none or it is switched off.
+    """Return the features of the kernel's Landlock, or ``None`` if it is missing or disabled.
 
-    The masks are found by asking for ever fewer rights until the kernel knows them all: so rights that are newer than
-    this code are denied too.
+    Each mask is found by removing bits until the kernel accepts it, so that rights newer than this code are denied too.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     libc.syscall.restype = ctypes.c_long
@@ -62,8 +61,8 @@ def landlock() -> Landlock | None:
 
 
 def _largest(libc: ctypes.CDLL, position: int) -> int:
-    """The widest mask that the kernel accepts in this field of ``struct landlock_ruleset_attr``."""
-    for bits in range(_MOST_BITS, 0, -1):
+    """Return the widest mask that the kernel accepts in this field of ``struct landlock_ruleset_attr``."""
+    for bits in range(_MAXIMUM_BITS, 0, -1):
         mask = (1 << bits) - 1
         fields = [0, 0, 0]
         fields[position] = mask

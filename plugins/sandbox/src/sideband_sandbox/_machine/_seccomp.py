@@ -1,11 +1,11 @@
-"""A small assembler of seccomp filters: rules in, bytes of classic BPF out.
+"""A small assembler for seccomp filters: translates rules to classic BPF.
 
-A filter is a list of rules, one per system call. Each block of the program ends in a verdict, so blocks never depend on
-each other and can be read one at a time:
+A filter is a list of rules, one per system call. Each block of the program ends in a verdict, so blocks are
+independent of each other and can be read one at a time:
 
-    load architecture; not ours → kill
+    load architecture; not native → kill
     load number; of a foreign interface → kill
-    for each rule:  number differs → next rule;  checks hold → the rule's verdict;  else → the default verdict
+    for each rule:  number differs → next rule;  checks pass → the rule's verdict;  else → the default verdict
     the default verdict
 """
 
@@ -36,7 +36,7 @@ _WORD = 0xFFFFFFFF
 
 
 def refuse(number: int) -> int:
-    """The verdict that makes a call fail with this errno."""
+    """Return the verdict that makes a call fail with this errno."""
     return 0x00050000 | number
 
 
@@ -45,11 +45,11 @@ class Check:
     """One condition on an argument of a call.
 
     Args:
-        argument: which one, from 0.
-        value: what it must be after masking; ``OWN_PID`` for the process that installs the filter.
-        mask: which bits of the low word count.
-        wide: also demand that the high word is 0. Leave it out for arguments that the kernel takes as 32 bits: what
-            is in the high word of those is ignored by the kernel too.
+        argument: the index of the argument, from 0.
+        value: the required value after masking; ``OWN_PID`` for the ID of the process that installs the filter.
+        mask: the bits of the low word to compare.
+        wide: whether the high word must be 0. Leave it out for arguments that the kernel reads as 32 bits, because the
+            kernel ignores their high word too.
     """
 
     argument: int
@@ -60,13 +60,13 @@ class Check:
 
 @frozen
 class Rule:
-    """What happens to one system call.
+    """The verdict on one system call.
 
     Args:
-        number: of the call.
-        verdict: if the checks hold.
-        any_of: alternatives, each a group of checks that must all hold; none at all means always.
-        otherwise: the verdict if they do not hold; the program's default if ``None``.
+        number: the number of the call.
+        verdict: the verdict if the checks pass.
+        any_of: alternative groups of checks; all checks of one group must pass. Empty means always.
+        otherwise: the verdict if no group passes; the filter's default if ``None``.
     """
 
     number: int
@@ -81,14 +81,14 @@ class SeccompFilter:
 
     Args:
         code: the instructions, 8 bytes each, in native byte order.
-        own_pid_at: the instructions whose operand has to become the id of the process that installs it.
+        own_pid_at: the indexes of instructions whose operand must be set to the ID of the process that installs it.
     """
 
     code: bytes
     own_pid_at: tuple[int, ...] = ()
 
     def __len__(self) -> int:
-        """The number of instructions."""
+        """Return the number of instructions."""
         return len(self.code) // 8
 
 
@@ -102,24 +102,24 @@ class _Instruction:
 
 
 def assemble(architecture: Architecture, rules: Sequence[Rule], default: int) -> SeccompFilter:
-    """Build the filter for one architecture.
+    """Assemble the filter for one architecture.
 
     Args:
-        architecture: whose calls the rules' numbers are; all others kill the process.
-        rules: at most one per number.
-        default: the verdict on calls without a rule, and on those whose checks do not hold.
+        architecture: the architecture of the rules' numbers; calls of any other one kill the process.
+        rules: at most one rule per number.
+        default: the verdict on calls without a rule, and on those whose checks do not pass.
 
     Raises:
-        ValueError: two rules for one number, or a rule too long for a jump.
+        ValueError: if a number has two rules, or a rule is too long for a jump.
     """
     numbers = [rule.number for rule in rules]
     if len(set(numbers)) != len(numbers):
-        raise ValueError("a system call has two rules")
+        raise ValueError("duplicate rule for a system call")
     program = _prologue(architecture)
     for rule in rules:
         body = _rule_body(rule, default)
         if len(body) > _LONGEST_JUMP:
-            raise ValueError(f"the rule for call {rule.number} is too long")
+            raise ValueError(f"rule for system call {rule.number} is too long")
         program += [_Instruction(_JUMP_EQUAL, rule.number, if_false=len(body)), *body]
     program.append(_Instruction(_RETURN, default))
     return SeccompFilter(
@@ -129,7 +129,7 @@ def assemble(architecture: Architecture, rules: Sequence[Rule], default: int) ->
 
 
 def _prologue(architecture: Architecture) -> list[_Instruction]:
-    """Kill what calls through another interface; leave the number of the call in the accumulator."""
+    """Kill calls through another interface; leave the number of the call in the accumulator."""
     program = [
         _Instruction(_LOAD_WORD, _ARCHITECTURE_OFFSET),
         _Instruction(_JUMP_EQUAL, architecture.audit, if_true=1),
@@ -154,7 +154,7 @@ def _rule_body(rule: Rule, default: int) -> list[_Instruction]:
 
 
 def _alternative(checks: tuple[Check, ...], verdict: int) -> list[_Instruction]:
-    """The checks, then the verdict. A check that fails jumps just behind the verdict; so it is built from the end."""
+    """Return the checks, then the verdict. Built backwards, because a failing check jumps past the verdict."""
     alternative = [_Instruction(_RETURN, verdict)]
     for check in reversed(checks):
         alternative = _check(check, behind=len(alternative)) + alternative
@@ -162,7 +162,7 @@ def _alternative(checks: tuple[Check, ...], verdict: int) -> list[_Instruction]:
 
 
 def _check(check: Check, behind: int) -> list[_Instruction]:
-    """Go on if the check holds, else skip ``behind`` instructions more."""
+    """Continue if the check passes, else skip the ``behind`` instructions that follow the check."""
     offset = _ARGUMENTS_OFFSET + 8 * check.argument
     low = [_Instruction(_LOAD_WORD, offset)]
     if check.mask != _WORD:

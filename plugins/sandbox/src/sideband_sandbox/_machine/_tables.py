@@ -1,6 +1,6 @@
 """Numbers that differ between processor architectures: audit tokens and system calls.
 
-Only the calls that the worker's allow-list names are here. The names are those of the 64-bit kernel interface.
+Contains only the calls in the workers' allow-list, by their names in the 64-bit kernel interface.
 """
 
 from __future__ import annotations
@@ -12,15 +12,14 @@ from attrs import frozen
 
 @frozen(eq=False)
 class Architecture:
-    """What a filter has to know about one kind of processor.
+    """The constants of one processor architecture.
 
     Args:
-        machine: as ``platform.machine()`` says it.
-        audit: the token that seccomp hands to a filter for native calls (``AUDIT_ARCH_*``).
-        foreign_from: the number from which on calls belong to another interface that shares the token (x32);
-            0 if there is none.
-        calls: the number of each system call that a worker may be allowed, by name.
-        pivot_root: the number of the call that changes the root.
+        machine: the name, as returned by ``platform.machine()``.
+        audit: the token that seccomp passes to a filter for native calls (``AUDIT_ARCH_*``).
+        foreign_from: the lowest number of calls of another interface with the same token (x32); 0 without one.
+        calls: the numbers of the system calls in the workers' allow-list, by name.
+        pivot_root: the number of ``pivot_root``.
     """
 
     machine: str

@@ -1,4 +1,4 @@
-"""Temporary folders, named so that a later host can tell which of them a killed host has left behind."""
+"""Temporary folders whose names contain the host's process ID, so that leftovers of a killed host can be removed."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 
 
 def make_folder(prefix: str) -> Path:
-    """A new folder of this host, that only its user can read."""
+    """Create a temporary folder that only the host's user can access."""
     return Path(tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-"))
 
 
 def remove_leftovers(prefix: str) -> None:
-    """Remove what hosts that were killed meanwhile have left behind."""
+    """Remove the folders of hosts that no longer exist."""
     for path in Path(tempfile.gettempdir()).glob(f"{prefix}*-*"):
         host = path.name.removeprefix(prefix).partition("-")[0]
         with contextlib.suppress(OSError):

@@ -1,1 +1,1 @@
-"""Commands: how they are locked down, started and ended with all that they started, and proved."""
+"""Programs: isolates, starts and kills them with their descendants, and verifies their isolation."""

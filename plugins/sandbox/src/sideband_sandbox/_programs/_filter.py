@@ -1,8 +1,8 @@
-"""Which system calls a command may not make: those that change the machine, reach into other processes, or lead out.
+"""The system calls that programs may not make: those that change the machine, access other processes, or escape.
 
-Programs need far more of the kernel than a skill does, and differ in what. So this is a list of what is refused; it is
-the third wall, behind the mounts, namespaces and capabilities that a command does not have, and Landlock. Numbers are
-in here for both architectures, because the workers' table has only what workers may do.
+Programs need many more system calls than skills, and each needs different ones. So this is a deny-list. It is the third
+layer of defense, after namespaces, mounts and dropped capabilities, and Landlock. It has its own table of numbers,
+because the workers' table contains only the calls that workers may make.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import cache
 from .._machine._seccomp import ALLOW, Check, Rule, SeccompFilter, assemble, refuse
 from .._machine._tables import Architecture
 
-# Name, number on x86-64, number on aarch64; a dash where there is no such call.
+# Name, number on x86-64, number on aarch64; a dash if the call does not exist.
 _TABLE = """
     mount 165 40            umount2 166 39          pivot_root 155 41       chroot 161 51
     open_tree 428 428       move_mount 429 429      mount_setattr 442 442   fsopen 430 430
@@ -38,15 +38,15 @@ _TABLE = """
 """
 _COLUMN = {"x86_64": 0, "aarch64": 1}
 
-# A new namespace: mount, cgroup, uts, ipc, user, process, network. (In this call the bit for time is a signal's.)
+# New namespaces: mount, cgroup, uts, ipc, user, pid, network. (In clone, the bit for time is part of a signal number.)
 _CLONE_NEW = (0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000)
 _AF_UNIX, _AF_INET, _AF_INET6 = 1, 2, 10
 _SOCK_STREAM, _SOCK_SEQPACKET = 1, 5
 _SOCK_KIND = 0xF
-# Typing into the terminal of somebody else, and what the console would paste.
+# Injecting terminal input, using the console's selection, changing the line discipline, redirecting the console.
 _TIOCSTI, _TIOCLINUX, _TIOCSETD, _TIOCCONS = 0x5412, 0x541C, 0x5423, 0x541D
 _PR_SET_PDEATHSIG = 1
-# Asking, ordinary programs, and those that want the same addresses each time.
+# Linux and Linux32, each with and without UNAME26 or ADDR_NO_RANDOMIZE, and the query.
 _PERSONALITIES = (0x0, 0x0008, 0x20000, 0x20008, 0x40000, 0xFFFFFFFF)
 _CONDITIONAL = frozenset({"clone", "clone3", "ioctl", "personality", "prctl", "socket", "socketpair"})
 
@@ -62,13 +62,13 @@ NUMBERS = {machine: _numbers(column) for machine, column in _COLUMN.items()}
 
 @cache
 def program_filter(architecture: Architecture, *, network: bool, own_sockets: bool) -> SeccompFilter:
-    """The filter of one kind of command.
+    """Return the filter for programs with these rights.
 
     Args:
-        architecture: whose numbers to use.
-        network: whether it may make sockets of the internet's families.
-        own_sockets: whether it may make local sockets: where the machine's paths are hidden from it they lead nowhere
-            but to its own processes, elsewhere to any service that listens at a path.
+        architecture: the architecture of the filter.
+        network: whether the program may create IPv4 and IPv6 sockets.
+        own_sockets: whether the program may create unix sockets. Safe only where the machine's paths are hidden from
+            it; otherwise it could connect to any service that listens at a path.
     """
     numbers = NUMBERS[architecture.machine]
     refused = [Rule(number, refuse(errno.EPERM)) for name, number in numbers.items() if name not in _CONDITIONAL]
@@ -77,22 +77,22 @@ def program_filter(architecture: Architecture, *, network: bool, own_sockets: bo
 
 
 def _conditional_rules(numbers: dict[str, int], *, network: bool, own_sockets: bool) -> Iterator[Rule]:
-    no = refuse(errno.EPERM)
+    forbidden = refuse(errno.EPERM)
     families = [_AF_UNIX] * own_sockets + [_AF_INET, _AF_INET6] * network
-    yield Rule(numbers["clone"], no, tuple((Check(0, flag, mask=flag),) for flag in _CLONE_NEW))
-    # It hides its flags behind a pointer, where a filter can't look; "no such call" makes C libraries use clone.
+    yield Rule(numbers["clone"], forbidden, tuple((Check(0, flag, mask=flag),) for flag in _CLONE_NEW))
+    # Its flags are behind a pointer, which a filter cannot follow. ENOSYS makes C libraries fall back to clone.
     yield Rule(numbers["clone3"], refuse(errno.ENOSYS))
-    yield Rule(numbers["ioctl"], no, _one_of(1, _TIOCSTI, _TIOCLINUX, _TIOCSETD, _TIOCCONS))
-    yield Rule(numbers["prctl"], no, _one_of(0, _PR_SET_PDEATHSIG))
-    yield Rule(numbers["personality"], ALLOW, _one_of(0, *_PERSONALITIES), otherwise=no)
+    yield Rule(numbers["ioctl"], forbidden, _one_of(1, _TIOCSTI, _TIOCLINUX, _TIOCSETD, _TIOCCONS))
+    yield Rule(numbers["prctl"], forbidden, _one_of(0, _PR_SET_PDEATHSIG))
+    yield Rule(numbers["personality"], ALLOW, _one_of(0, *_PERSONALITIES), otherwise=forbidden)
     if families:
         yield Rule(numbers["socket"], ALLOW, _one_of(0, *families), otherwise=refuse(errno.EAFNOSUPPORT))
     else:
         yield Rule(numbers["socket"], refuse(errno.EAFNOSUPPORT))
-    # A pair is connected to itself; but a datagram one could send to any socket's path.
+    # The ends of a stream pair are connected for good; a datagram socket could send to any socket's path.
     kinds = tuple((Check(0, _AF_UNIX), Check(1, kind, mask=_SOCK_KIND)) for kind in (_SOCK_STREAM, _SOCK_SEQPACKET))
     alternatives = ((Check(0, _AF_UNIX),),) if own_sockets else kinds
-    yield Rule(numbers["socketpair"], ALLOW, alternatives, otherwise=no)
+    yield Rule(numbers["socketpair"], ALLOW, alternatives, otherwise=forbidden)
 
 
 def _one_of(argument: int, *values: int) -> tuple[tuple[Check, ...], ...]:

@@ -1,4 +1,4 @@
-"""Runs commands on the tier that was proved for workers, once a throw-away command has proved it for commands too."""
+"""Launches programs on the tier of the workers, once a throw-away program has verified that tier for programs."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from .._errors import ProgramNotStarted
 from .._machine._processes import fresh_uid
 from .._machine._temporary import remove_leftovers
 from ._plan import ProgramVariant, program_plan
-from ._probe import ProgramGround, prove_programs
+from ._probe import ProgramPlatform, prove_programs
 from ._process import PREFIX, IsolatedProgram, start_program, temporary_folder
 
-_TEMPORARY = Path("/tmp")  # noqa: S108 - the command's own, wherever that is
+_TEMPORARY = Path("/tmp")  # noqa: S108 - stands for the program's own temporary folder
 
 
 class ProgramLauncher:
-    """Commands of one host, all on one tier.
+    """Launches the programs of one host, all on one tier.
 
     Args:
-        ground: what there is.
-        isolation: the tier; commands run on it or not at all.
+        platform: the machine and the interpreter.
+        isolation: the tier; programs run on this tier or not at all.
     """
 
-    def __init__(self, ground: ProgramGround, isolation: Isolation) -> None:
-        self._ground = ground
+    def __init__(self, platform: ProgramPlatform, isolation: Isolation) -> None:
+        self._platform = platform
         self._isolation = isolation
         self._proving = anyio.Lock()
         self._variant: ProgramVariant | None = None
@@ -38,20 +38,20 @@ class ProgramLauncher:
         self._problems: list[str] = []
 
     async def proofs(self) -> tuple[str, ...]:
-        """What a throw-away command tried in vain.
+        """Return the attempts at which a throw-away program failed.
 
         Raises:
-            IsolationUnavailable: the tier can't be had for commands.
+            IsolationUnavailable: if the tier is not available for programs.
         """
         await self._proved()
         return self._proofs
 
     async def launch(self, request: ProgramRequest) -> IsolatedProgram:
-        """Start a command.
+        """Start a program.
 
         Raises:
-            IsolationUnavailable: the tier can't be had for commands.
-            WorkerStartFailed: this one can't be started.
+            IsolationUnavailable: if the tier is not available for programs.
+            WorkerStartFailed: if the program cannot be started.
         """
         proved = await self._proved()
         for variant in _fitting(proved, request):
@@ -75,9 +75,9 @@ class ProgramLauncher:
     async def _find_variant(self) -> None:
         for variant in _candidates(self._isolation, as_root=os.geteuid() == 0):
             try:
-                self._proofs = await prove_programs(self._ground, self._isolation, variant)
+                self._proofs = await prove_programs(self._platform, self._isolation, variant)
             except (ProgramNotStarted, WorkerStartFailed) as error:
-                self._problems.append(f"commands can't be isolated: {error}")
+                self._problems.append(f"cannot isolate programs: {error}")
             else:
                 self._variant = variant
                 return
@@ -85,15 +85,15 @@ class ProgramLauncher:
     async def _start(self, variant: ProgramVariant, request: ProgramRequest) -> IsolatedProgram:
         uid = fresh_uid()
         counted = not (variant.own_user or variant.user_namespace)
-        processes = await anyio.to_thread.run_sync(_own_processes) if counted else 0
-        ground = self._ground
+        processes = await anyio.to_thread.run_sync(_count_threads) if counted else 0
+        platform = self._platform
         async with temporary_folder(uid if variant.own_user and not variant.namespaces else None) as temporary:
             inside = request if request.folder != _TEMPORARY else evolve(request, folder=_folder(variant, temporary))
-            make = partial(program_plan, ground.machine, variant, inside, uid=uid, temporary=temporary)
+            make = partial(program_plan, platform.machine, variant, inside, uid=uid, temporary=temporary)
             plan = await anyio.to_thread.run_sync(partial(make, processes=processes))
-            command = await start_program(ground.python, plan, self._isolation, ground.cgroups, request.limits)
-            command.own(temporary)
-            return command
+            program = await start_program(platform.python, plan, self._isolation, platform.cgroups, request.limits)
+            program.own(temporary)
+            return program
 
 
 def _folder(variant: ProgramVariant, temporary: Path) -> Path:
@@ -101,7 +101,7 @@ def _folder(variant: ProgramVariant, temporary: Path) -> Path:
 
 
 def _candidates(isolation: Isolation, *, as_root: bool) -> list[ProgramVariant]:
-    """The ways to have this tier, strongest first."""
+    """Return the variants of this tier, strongest first."""
     namespaces = isolation is Isolation.FULL
     if not as_root and namespaces:
         return [ProgramVariant(namespaces=True, user_namespace=True)]
@@ -112,18 +112,18 @@ def _candidates(isolation: Isolation, *, as_root: bool) -> list[ProgramVariant]:
 
 
 def _fitting(proved: ProgramVariant, request: ProgramRequest) -> list[ProgramVariant]:
-    """The proved variant, and what is left where a place can't be had as another user."""
+    """Return the verified variant, and a fallback for places that are inaccessible to another user."""
     if not proved.own_user:
         return [proved]
     as_host = evolve(proved, own_user=False, maps_ids=False)
     if proved.maps_ids:
-        # Not every file system can show its files as somebody else's.
+        # Not every file system supports ID-mapped mounts.
         return [proved, as_host]
     return [as_host] if request.places else [proved]
 
 
-def _own_processes() -> int:
-    """How many threads the host's user has now: where nothing else tells a command's from his."""
+def _count_threads() -> int:
+    """Return the number of threads of the host's user, which count against a program running as the same user."""
     uid, count = os.geteuid(), 0
     for entry in os.scandir("/proc"):
         if entry.name.isdecimal():
@@ -136,15 +136,15 @@ def _own_processes() -> int:
 
 def _message(request: ProgramRequest, failure: ProgramNotStarted) -> str:
     if failure.step == "folder":
-        return f"the command can't be run in `{request.folder}`: {failure}"
+        return f"cannot run the program in `{request.folder}`: {failure}"
     if failure.step == "run":
-        return f"`{request.arguments[0]}` can't be run: {failure}"
-    return f"the command could not be isolated: {failure}"
+        return f"cannot run `{request.arguments[0]}`: {failure}"
+    return f"cannot isolate the program: {failure}"
 
 
 def _hint(failure: ProgramNotStarted) -> str:
     if failure.step == "run":
-        return "check that it is a program, and that what it needs lies in its places"
+        return "check that the file is executable, and that the files it needs are in the program's places"
     if failure.step == "folder":
-        return "check that it exists, and lies in a place of the command"
-    return "check that its places exist, and are named without symbolic links"
+        return "check that the folder exists and is in one of the program's places"
+    return "check that the program's places exist, and that their paths contain no symbolic links"

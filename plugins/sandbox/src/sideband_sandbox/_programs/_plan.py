@@ -1,4 +1,4 @@
-"""Turns a request for a command into the plan that its keeper, first process and own process carry out."""
+"""Translates a program request into the plan that the keeper, the init process and the program's process carry out."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TEMPORARY_BYTES = 256 * _MEBIBYTE
 _TEMPORARY_FILES = 65_536
 _SHARED_BYTES = 64 * _MEBIBYTE
 
-# Where the machine has its programs, and what they need to run. None of it is secret; all of it can only be read.
+# The machine's programs and libraries, and the files that they commonly read. None are secret; all are read-only.
 _PROGRAMS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _FACTS = (
     "/etc/alternatives", "/etc/ca-certificates", "/etc/crypto-policies", "/etc/group", "/etc/host.conf",
@@ -46,13 +46,13 @@ _DEVICE_LINKS = (
 
 @frozen
 class ProgramVariant:
-    """One way to lock commands down.
+    """One way to isolate programs.
 
     Args:
-        namespaces: own mounts, processes, network, ipc and names.
-        user_namespace: within a user namespace of its own, which an ordinary user needs for the others.
-        own_user: as a user that nothing else is; needs root.
-        maps_ids: with ``own_user``, that what belongs to the host's user in a granted place belongs to the command's.
+        namespaces: whether a program has its own mount, pid, network, ipc and uts namespaces.
+        user_namespace: whether these are in a user namespace of its own, which an ordinary user needs.
+        own_user: whether a program runs as an otherwise unused user; requires root.
+        maps_ids: with ``own_user``, whether files of the host's user in a granted place belong to the program's user.
     """
 
     namespaces: bool = False
@@ -64,18 +64,18 @@ class ProgramVariant:
 def program_plan(
     machine: Machine, variant: ProgramVariant, request: ProgramRequest, *, uid: int, temporary: Path, processes: int = 0
 ) -> Plan:
-    """What is done to run one command. It looks at the file system, so async code runs it in a thread.
+    """Return the plan for one program. Accesses the file system, so async code must call it in a thread.
 
     Args:
-        machine: what can be used.
-        variant: how.
-        request: the command.
-        uid: the user id, if the variant has its own.
-        temporary: an empty folder; the root is put together on it, or, without namespaces, it is the command's own.
-        processes: how many the user of the command has already; only without an id or a namespace of its own.
+        machine: the features of the machine.
+        variant: the way to isolate the program.
+        request: the program.
+        uid: the program's user ID, if the variant has its own user.
+        temporary: an empty folder; the root is mounted on it, or, without namespaces, it is the program's own.
+        processes: the number of threads that the program's user already has; 0 with a user or a namespace of its own.
     """
     identity = uid if variant.own_user else None
-    private = Path("/tmp") if variant.namespaces else temporary.resolve()  # noqa: S108 - the command's own
+    private = Path("/tmp") if variant.namespaces else temporary.resolve()  # noqa: S108 - the program's own
     limits = request.limits
     return {
         "host": os.getpid(),
@@ -93,7 +93,7 @@ def program_plan(
         "memory": limits.memory,
         "limits": {
             "DATA": limits.memory,
-            # As the host's user the keeper and the first process count too.
+            # Without its own user, the keeper and the init process count too.
             "NPROC": limits.processes + processes + (2 if identity is None else 0),
             "NOFILE": limits.files,
             "FSIZE": limits.file_size,
@@ -119,11 +119,11 @@ def _seccomp(machine: Machine, variant: ProgramVariant, *, network: bool) -> dic
 
 
 def _rules(variant: ProgramVariant, request: ProgramRequest, private: Path) -> Iterator[tuple[int, str]]:
-    """Landlock's: rights, and the path for which they hold with all that is beneath."""
+    """Yield Landlock's rules: the rights, and the path to which they apply recursively."""
     for path in _existing(_PROGRAMS):
         yield _reading(path, EXECUTE), str(path.resolve())
     for path in _existing(_facts(request)):
-        # In a file system of its own it lies where its name says, elsewhere at the end of the links.
+        # In a file system of its own the file is mounted at its name; otherwise resolve symbolic links.
         yield _reading(path), str(path if variant.namespaces else path.resolve())
     for path in _existing(_DEVICES):
         yield READ_FILE | WRITE_FILE, str(path)
@@ -134,9 +134,9 @@ def _rules(variant: ProgramVariant, request: ProgramRequest, private: Path) -> I
         yield READ_FILE | EXECUTE, str(_program(request))
     yield READ_FILE | READ_DIRECTORY | WRITABLE, str(private)
     if variant.namespaces:
-        yield READ_FILE | READ_DIRECTORY | WRITABLE, "/dev/shm"  # noqa: S108 - the command's own
+        yield READ_FILE | READ_DIRECTORY | WRITABLE, "/dev/shm"  # noqa: S108 - the program's own
         yield READ_FILE | READ_DIRECTORY, "/proc"
-        # The names of what is in its own file system, all of which is the command's business.
+        # Listing any folder is safe: its file system contains only what it may know.
         yield READ_DIRECTORY, "/"
 
 
@@ -149,7 +149,7 @@ def _writing(path: Path) -> int:
 
 
 def _root(machine: Machine, request: ProgramRequest, identity: int | None, staging: Path) -> dict[str, Any]:
-    """The command's file system."""
+    """Return the file system of the program."""
     uid, gid = (os.geteuid(), os.getegid()) if identity is None else (identity, identity)
     owner = f"mode=0700,uid={uid},gid={gid}"
     links = [(str(path), str(path.readlink())) for path in map(Path, _PROGRAMS) if path.is_symlink()]
@@ -158,7 +158,7 @@ def _root(machine: Machine, request: ProgramRequest, identity: int | None, stagi
         "links": [list(link) for link in links],
         "folders": [
             ["/dev", "mode=0755,size=64k"],
-            ["/dev/shm", f"{owner},size={_SHARED_BYTES},nr_inodes=1024"],  # noqa: S108 - the command's own
+            ["/dev/shm", f"{owner},size={_SHARED_BYTES},nr_inodes=1024"],  # noqa: S108 - the program's own
             ["/tmp", f"{owner},size={_TEMPORARY_BYTES},nr_inodes={_TEMPORARY_FILES}"],  # noqa: S108
         ],
         "device_links": [list(link) for link in _DEVICE_LINKS],
@@ -168,7 +168,7 @@ def _root(machine: Machine, request: ProgramRequest, identity: int | None, stagi
 
 
 def _mounts(request: ProgramRequest) -> Iterator[tuple[str, str, bool, int, bool]]:
-    """Where from, where to, whether a folder, with which attributes, whether it may be the host's user's own."""
+    """Yield the source, the target, whether it is a folder, the attributes, and whether IDs may be mapped."""
     system = _READ_ONLY | _NO_SETUID | _NO_DEVICES
     for path in _existing(_PROGRAMS):
         if not path.is_symlink():
@@ -190,7 +190,7 @@ def _program(request: ProgramRequest) -> Path:
 
 
 def _is_granted(request: ProgramRequest, program: Path) -> bool:
-    """Whether the program lies in what the command sees anyway."""
+    """Return whether the executable is in a folder that the program may read anyway."""
     folders = [*(path.resolve() for path in _existing(_PROGRAMS)), *(place.path for place in request.places)]
     return any(program.is_relative_to(folder) for folder in folders)
 

@@ -1,4 +1,4 @@
-"""Proves the walls of commands: a throw-away one tries to break out, and the kernel is asked what that has become."""
+"""Verifies the isolation of programs: a throw-away one tries to break out, and its status in ``/proc`` is checked."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _PROCESSES = 16
 
 
 @frozen
-class ProgramGround:
-    """What is the same for every way to lock commands down.
+class ProgramPlatform:
+    """The machine and interpreter that all programs use.
 
     Args:
-        machine: what can be used.
+        machine: the features of the machine.
         python: the interpreter that carries out the plans.
-        interpreter: what it is made of.
-        cgroups: where the kernel counts, if it does.
+        interpreter: the files and folders of that interpreter.
+        cgroups: where control groups can be created, if they can.
     """
 
     machine: Machine
@@ -54,7 +54,7 @@ class ProgramGround:
 
 @frozen
 class _ProgramStage:
-    """Folders and services that stand for those of the machine."""
+    """Folders and unix sockets that the throw-away program tries to access."""
 
     folder: Path
     abstract: str
@@ -63,33 +63,33 @@ class _ProgramStage:
         return self.folder / name
 
 
-async def prove_programs(ground: ProgramGround, isolation: Isolation, variant: ProgramVariant) -> tuple[str, ...]:
-    """Run a command that tries what none must be able to do.
+async def prove_programs(platform: ProgramPlatform, isolation: Isolation, variant: ProgramVariant) -> tuple[str, ...]:
+    """Run a program that tries to break out.
 
     Args:
-        ground: what there is.
-        isolation: the tier that the variant is worth.
-        variant: how commands are locked down.
+        platform: the machine and the interpreter.
+        isolation: the tier that the variant provides.
+        variant: the way to isolate programs.
 
     Returns:
-        What it tried in vain, one sentence each.
+        The attempts that failed, one sentence each.
 
     Raises:
-        ProgramNotStarted: it could not be started, or could do something; says what.
+        ProgramNotStarted: if the program cannot be started, or an attempt succeeded.
     """
     manager = _stage()
     stage = await anyio.to_thread.run_sync(manager.__enter__)
     try:
-        command = await _start(ground, isolation, variant, stage)
+        program = await _start(platform, isolation, variant, stage)
         try:
             with anyio.move_on_after(_SECONDS) as trying:
-                report, status = await _converse(command, _facts(ground, variant, stage))
+                report, status = await _converse(program, _facts(platform, variant, stage))
             if trying.cancelled_caught:
-                raise ProgramNotStarted("the throw-away command, or what it left behind, did not end")
+                raise ProgramNotStarted("the throw-away program or its child process did not exit")
         finally:
-            await command.close()
+            await program.close()
     except (OSError, ValueError, KeyError) as error:
-        raise ProgramNotStarted(f"the throw-away command went wrong: {error}") from error
+        raise ProgramNotStarted(f"the throw-away program failed: {error}") from error
     finally:
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(manager.__exit__, None, None, None)
@@ -104,7 +104,7 @@ def _stage() -> Iterator[_ProgramStage]:
             (folder / name).mkdir(exist_ok=True)
             (folder / name).chmod(mode)
         shutil.copyfile(PROGRAM_ATTEMPTS, folder / "readable" / PROGRAM_ATTEMPTS.name)
-        (folder / "private" / "secret").write_text("nobody's business", encoding="ascii")
+        (folder / "private" / "secret").write_text("secret", encoding="ascii")
         for file in (folder / "readable" / PROGRAM_ATTEMPTS.name, folder / "private" / "secret"):
             file.chmod(0o644)
         stage = _ProgramStage(folder, f"sideband-{secrets.token_hex(8)}")
@@ -124,38 +124,38 @@ def _service(address: str) -> Iterator[None]:
 
 
 async def _start(
-    ground: ProgramGround, isolation: Isolation, variant: ProgramVariant, stage: _ProgramStage
+    platform: ProgramPlatform, isolation: Isolation, variant: ProgramVariant, stage: _ProgramStage
 ) -> IsolatedProgram:
     limits = ProgramLimits(processes=_PROCESSES)
-    program = stage.path("readable") / PROGRAM_ATTEMPTS.name
+    script = stage.path("readable") / PROGRAM_ATTEMPTS.name
     request = ProgramRequest(
-        arguments=(str(ground.python.resolve()), "-I", "-S", "-B", str(program)),
+        arguments=(str(platform.python.resolve()), "-I", "-S", "-B", str(script)),
         folder=stage.path("readable"),
         places=(
             Place(stage.path("readable")),
             Place(stage.path("writable"), writable=True),
-            *(Place(path) for path in interpreter_places(ground.interpreter)),
+            *(Place(path) for path in interpreter_places(platform.interpreter)),
         ),
         limits=limits,
     )
     uid = fresh_uid()
     async with temporary_folder(uid if variant.own_user and not variant.namespaces else None) as temporary:
         plan = await anyio.to_thread.run_sync(
-            partial(program_plan, ground.machine, variant, request, uid=uid, temporary=temporary)
+            partial(program_plan, platform.machine, variant, request, uid=uid, temporary=temporary)
         )
-        command = await start_program(ground.python, plan, isolation, ground.cgroups, limits)
-        command.own(temporary)
-        return command
+        program = await start_program(platform.python, plan, isolation, platform.cgroups, limits)
+        program.own(temporary)
+        return program
 
 
 def interpreter_places(interpreter: Interpreter) -> Iterable[Path]:
-    """What the interpreter needs and does not lie among the machine's programs."""
+    """Return the paths that the interpreter needs outside of ``/usr``."""
     paths = {Path(path).resolve() for path in (*interpreter.folders, *interpreter.archives, *interpreter.libraries)}
     outside = {path for path in paths if not path.is_relative_to("/usr")}
     return [path for path in sorted(outside) if not any(other in path.parents for other in outside)]
 
 
-def _facts(ground: ProgramGround, variant: ProgramVariant, stage: _ProgramStage) -> dict[str, Any]:
+def _facts(platform: ProgramPlatform, variant: ProgramVariant, stage: _ProgramStage) -> dict[str, Any]:
     return {
         "host": os.getpid(),
         "secret": str(stage.path("private") / "secret"),
@@ -165,30 +165,30 @@ def _facts(ground: ProgramGround, variant: ProgramVariant, stage: _ProgramStage)
         "file": PROGRAM_ATTEMPTS.name,
         "service": str(stage.path("service")),
         "abstract": stage.abstract,
-        "numbers": NUMBERS[ground.machine.architecture.machine],
+        "numbers": NUMBERS[platform.machine.architecture.machine],
         "namespaces": variant.namespaces,
-        "process_limit": variant.own_user or variant.user_namespace or ground.cgroups is not None,
+        "process_limit": variant.own_user or variant.user_namespace or platform.cgroups is not None,
         "processes": _PROCESSES,
     }
 
 
-async def _converse(command: IsolatedProgram, facts: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    await anyio.wait_writable(command.stdin)
-    os.write(command.stdin, json.dumps(facts).encode() + b"\n")
-    report = await _read(command.stdout, until=b"\n")
-    status = await anyio.to_thread.run_sync(kernel_status, command.pid)
-    command.end_input()
-    code = await command.wait()
-    # The end comes once nobody holds the other side any more: what it has left behind is gone too.
-    await _read(command.stdout)
+async def _converse(program: IsolatedProgram, facts: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    await anyio.wait_writable(program.stdin)
+    os.write(program.stdin, json.dumps(facts).encode() + b"\n")
+    report = await _read(program.stdout, until=b"\n")
+    status = await anyio.to_thread.run_sync(kernel_status, program.pid)
+    program.end_input()
+    code = await program.wait()
+    # End-of-file proves that the process left behind, which keeps the output open, has been killed.
+    await _read(program.stdout)
     if not report:
-        words = await _read(command.stderr)
-        raise ProgramNotStarted(f"the throw-away command ended with {code}: {words.decode(errors='replace')[-500:]}")
+        stderr = (await _read(program.stderr)).decode(errors="replace")
+        raise ProgramNotStarted(f"the throw-away program exited with code {code}: {stderr[-500:]}")
     return json.loads(report), status
 
 
 async def _read(descriptor: int, until: bytes = b"") -> bytes:
-    """All up to these bytes, or to the end."""
+    """Read up to these bytes, or to the end."""
     read = b""
     while not until or until not in read:
         await anyio.wait_readable(descriptor)
@@ -200,7 +200,7 @@ async def _read(descriptor: int, until: bytes = b"") -> bytes:
 
 
 def _verdict(report: Mapping[str, Any], status: Mapping[str, str]) -> tuple[str, ...]:
-    problem = problem_of("command", report, status)
+    problem = problem_of("program", report, status)
     if problem:
         raise ProgramNotStarted(problem)
     return (*proofs_of(report), "could not leave a process behind")

@@ -1,4 +1,4 @@
-"""The host's side of one command: starts its keeper, learns how it goes, and ends all of it."""
+"""The host's side of one program: starts its keeper, receives its messages, and kills all of its processes."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ from .._machine._temporary import make_folder
 _START_SECONDS = 20.0
 _END_SECONDS = 5.0
 _LONGEST_ANSWER = 4_096
-# The keeper and the first process.
+# The keeper and the init process.
 _OWN_PROCESSES = 2
 PREFIX = "sideband-command-"
 
 
 @define(eq=False)
 class _Pipes:
-    """The three streams of a command, both ends."""
+    """Both ends of the three standard streams of a program."""
 
     ours: list[int] = field(factory=list)
     theirs: list[int] = field(factory=list)
 
     @classmethod
     def open(cls) -> _Pipes:
-        """Raises ``OSError`` if there are no descriptors left."""
+        """Open the pipes. Raises ``OSError`` if no descriptors are left."""
         made = cls()
         try:
             for number in range(3):
@@ -66,18 +66,18 @@ class _Pipes:
 async def start_program(
     python: Path, plan: Plan, isolation: Isolation, cgroups: Cgroups | None, limits: ProgramLimits
 ) -> IsolatedProgram:
-    """Start a command, and wait until it runs.
+    """Start a program, and wait until it runs.
 
     Args:
         python: the interpreter that carries out the plan.
-        plan: see ``program_plan``.
-        isolation: the tier that it is worth.
-        cgroups: where the kernel counts for us, if it does.
-        limits: those of the command.
+        plan: the result of ``program_plan``.
+        isolation: the tier that the plan provides.
+        cgroups: where control groups can be created, if they can.
+        limits: the limits of the program.
 
     Raises:
-        ProgramNotStarted: a step of the plan could not be done.
-        WorkerStartFailed: the system has no room for it.
+        ProgramNotStarted: if a step of the plan fails.
+        WorkerStartFailed: if the system lacks processes or descriptors.
     """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     ours.setblocking(False)
@@ -88,28 +88,28 @@ async def start_program(
     except OSError as error:
         ours.close()
         _close([] if pipes is None else pipes.ours)
-        raise WorkerStartFailed(f"no command could be started: {error}", hint="close other programs") from error
+        raise WorkerStartFailed(f"cannot start a program: {error}", hint="close other programs") from error
     finally:
         theirs.close()
         if pipes is not None:
             pipes.close_theirs()
-    command = IsolatedProgram(process, ours, pipes.ours, isolation)
+    program = IsolatedProgram(process, ours, pipes.ours, isolation)
     try:
-        await command.begin(cgroups, limits)
+        await program.begin(cgroups, limits)
     except BaseException:
-        await command.close()
+        await program.close()
         raise
-    return command
+    return program
 
 
 def _start_keeper(python: Path, plan: Plan, control: socket.socket, streams: Sequence[int]) -> subprocess.Popen[bytes]:
-    # In memory: a vector may be longer than one argument of a program, and is nobody else's to read.
+    # In a memfd: the plan may exceed the length limit of an argument, and other users can read arguments.
     with os.fdopen(os.memfd_create("plan", os.MFD_CLOEXEC), "w+b", buffering=0) as orders:
         orders.write(json.dumps(plan).encode())
         orders.seek(0)
         own = [str(control.fileno()), str(orders.fileno()), str(LOCKDOWN), str(PROGRAM_ROOT)]
-        # In this thread on purpose: the kernel ties the life of a process to the thread that forked it.
-        return subprocess.Popen(  # noqa: S603 - the command is ours
+        # Not in a worker thread: the kernel sends PDEATHSIG when the thread that forked the process exits.
+        return subprocess.Popen(  # noqa: S603 - the command is fixed
             [str(python), "-I", "-S", "-B", "-X", "utf8", str(PROGRAM_KEEPER), *own],
             stdin=streams[0],
             stdout=streams[1],
@@ -122,7 +122,7 @@ def _start_keeper(python: Path, plan: Plan, control: socket.socket, streams: Seq
 
 
 class IsolatedProgram:
-    """A command that runs. See ``ProgramProcess`` in ``sideband.workers``."""
+    """A running program. Implements ``sideband.workers.ProgramProcess``."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class IsolatedProgram:
         self._process = process
         self._control = control
         self._temporary: Path | None = None
-        self._first: int | None = None  # ends all of them, where the kernel has such a process
+        self._first: int | None = None  # the pidfd of the init process, or of the keeper without namespaces
         self._handle: int | None = None
         self._has_namespace = isolation is Isolation.FULL
         self._code: int | None = None
@@ -148,36 +148,36 @@ class IsolatedProgram:
         self._waiting = anyio.Lock()
 
     def own(self, temporary: Path) -> None:
-        """Take over its temporary folder: it is removed with the command."""
+        """Take ownership of the program's temporary folder; ``close`` removes it."""
         self._temporary = temporary
 
     async def begin(self, cgroups: Cgroups | None, limits: ProgramLimits) -> None:
-        """Wait until it runs. Raises ``ProgramNotStarted``."""
+        """Wait until the program runs. Raises ``ProgramNotStarted``."""
         with anyio.move_on_after(_START_SECONDS) as starting:
-            _, (self._first,) = await self._hear("keeper")
+            _, (self._first,) = await self._expect("keeper")
             await self._confine(cgroups, limits)
-            # If nobody hears it any more, they have said why.
+            # If the keeper has exited, the reason is in its last message.
             with contextlib.suppress(OSError):
                 self._control.send(json.dumps({"confined": self._cgroup is not None}).encode())
-            _, (self._handle,) = await self._hear("started")
+            _, (self._handle,) = await self._expect("started")
             self.pid = pid_of(self._handle)
         if starting.cancelled_caught:
-            raise ProgramNotStarted(f"it was not ready within {_START_SECONDS:g} s")
+            raise ProgramNotStarted(f"the program was not ready within {_START_SECONDS:g} s")
 
-    async def _hear(self, expected: str) -> tuple[dict[str, Any], list[int]]:
+    async def _expect(self, expected: str) -> tuple[dict[str, Any], list[int]]:
         while True:
             await anyio.wait_readable(self._control)
-            answer, handles = self._take()
+            answer, handles = self._receive()
             if answer is None:
-                raise ProgramNotStarted("its keeper has ended")
+                raise ProgramNotStarted("the keeper has exited")
             if "failed" in answer:
                 raise ProgramNotStarted(answer["failed"], step=answer["step"], number=answer["errno"])
             if expected in answer and handles:
                 return answer, handles
             _close(handles)
 
-    def _take(self) -> tuple[dict[str, Any] | None, list[int]]:
-        """The next message; ``None`` if there is none any more."""
+    def _receive(self) -> tuple[dict[str, Any] | None, list[int]]:
+        """Return the next message, or ``None`` if the keeper has closed the socket."""
         try:
             message, handles, _, _ = socket.recv_fds(self._control, _LONGEST_ANSWER, 1, socket.MSG_CMSG_CLOEXEC)
         except OSError:
@@ -185,7 +185,7 @@ class IsolatedProgram:
         return (json.loads(message) if message else None), handles
 
     async def _confine(self, cgroups: Cgroups | None, limits: ProgramLimits) -> None:
-        """Have the kernel count for all of its processes together, if it lets us."""
+        """Put all processes of the program into one control group, if possible."""
         pid = pid_of(self._first) if self._first is not None else 0
         if cgroups is None or not pid:
             return
@@ -194,14 +194,14 @@ class IsolatedProgram:
             self._cgroup = await anyio.to_thread.run_sync(cgroups.confine, pid, held)
 
     def end_input(self) -> None:
-        """Close its standard input: it reads the end. Can be called again."""
+        """Close the program's standard input. May be called more than once."""
         if self.stdin >= 0:
             stdin, self.stdin = self.stdin, -1
             anyio.notify_closing(stdin)
             os.close(stdin)
 
     def kill(self) -> None:
-        """End it at once, with all that it has started. Harmless if it has ended."""
+        """Kill the program and its descendants. Does nothing if it has exited."""
         if self._killed or self._closed:
             return
         self._killed = True
@@ -212,36 +212,36 @@ class IsolatedProgram:
         if self._first is None:
             self._process.kill()
         with contextlib.suppress(OSError):
-            # Whoever listens at the other end ends all that there is, which only it can find.
+            # The keeper detects this and kills all processes, which only it can find.
             self._control.shutdown(socket.SHUT_WR)
 
     def usage(self) -> WorkerUsage | None:
-        """What the command's own process uses now; ``None`` if it has ended."""
+        """Return the current usage of the program's first process, or ``None`` if it has exited."""
         if self._closed or not self.pid or self._handle is None:
             return None
         try:
-            # Its id may belong to somebody else once it has ended; the handle never does.
+            # The process ID may be reused after its exit; the pidfd is not.
             signal.pidfd_send_signal(self._handle, 0)
         except OSError:
             return None
         return read_usage(self.pid)
 
     def was_out_of_memory(self) -> bool:
-        """Whether it was ended since it wanted more memory than it may have. Ask once it has ended."""
+        """Return whether the program was killed for exceeding its memory limit. Call it after the exit."""
         return self._over or (self._cgroup is not None and self._cgroup.was_out_of_memory())
 
     async def wait(self) -> int:
-        """Its exit code, once nothing of it runs any more; negative for the signal that ended it."""
+        """Wait until all of its processes have exited. Return the exit code, or a negative signal number."""
         async with self._waiting:
             if self._code is None:
                 await wait_for_end(self._process)
-                self._code = self._last_word()
+                self._code = self._read_exit_code()
         return self._code
 
-    def _last_word(self) -> int:
+    def _read_exit_code(self) -> int:
         code = -signal.SIGKILL
         while True:
-            answer, handles = self._take()
+            answer, handles = self._receive()
             if answer is None:
                 return code
             _close(handles)
@@ -249,7 +249,7 @@ class IsolatedProgram:
             self._over = self._over or "over" in answer
 
     async def close(self) -> None:
-        """Kill all that still runs of it, reap it, and close the descriptors. Can be called again."""
+        """Kill and reap all of its processes, and close the descriptors. May be called more than once."""
         if self._closed:
             return
         self.kill()
@@ -279,7 +279,7 @@ class IsolatedProgram:
 
 @asynccontextmanager
 async def temporary_folder(uid: int | None) -> AsyncIterator[Path]:
-    """A new folder for one command, its user's and nobody else's. Who is inside when it fails removes it."""
+    """Create a private folder for one program's user. It is removed only if the body raises."""
     folder = await anyio.to_thread.run_sync(_make_folder, uid)
     try:
         yield folder

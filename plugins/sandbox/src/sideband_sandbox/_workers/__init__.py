@@ -1,1 +1,1 @@
-"""Workers: how they are locked down, made by a zygote, and proved."""
+"""Workers: isolates them, forks them from a zygote, and verifies their isolation."""

@@ -1,4 +1,4 @@
-"""The ways to lock workers down that are tried, strongest first, and how each is described to people."""
+"""The ways to isolate workers, strongest first, with their descriptions, remedies and gaps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._remedies import error_number, namespace_facts, namespace_remedy
 
 
 def candidates(*, as_root: bool) -> tuple[tuple[Isolation, Variant], ...]:
-    """What is tried, strongest first."""
+    """Return the tiers and variants to try, strongest first."""
     if as_root:
         return (
             (Isolation.FULL, Variant(namespaces=True, own_user=True)),
@@ -28,54 +28,54 @@ def candidates(*, as_root: bool) -> tuple[tuple[Isolation, Variant], ...]:
 
 
 def describe(variant: Variant) -> str:
-    """What is special about it, for a hint."""
+    """Return a short description for a hint."""
     if variant.namespaces:
-        return "own namespaces"
+        return "namespaces"
     if variant.own_user:
         return "a user id of its own"
     if variant.user_namespace:
         return "a user namespace of its own"
-    return "Landlock and a filter of system calls"
+    return "Landlock and a system call filter"
 
 
 def remedy(variant: Variant, problem: str) -> str:
-    """What would have to change for it to hold, as the end of a sentence; empty if that is not known.
+    """Return what has to change for a variant to work, as a suffix of the problem; empty if unknown.
 
     Args:
-        variant: what did not hold.
-        problem: why.
+        variant: the variant that failed.
+        problem: the reason.
     """
     number = error_number(problem)
     if "`identity`" in problem and number in (errno.EPERM, errno.EINVAL):
-        # EPERM also where the host is root of a user namespace that has no other user
-        text = "the host would need CAP_SETUID and CAP_SETGID and, in a user namespace, more than one user id"
+        # EPERM also occurs if the host is root in a user namespace without other users.
+        text = "give the host CAP_SETUID and CAP_SETGID and, in a user namespace, more than one user ID"
     elif (variant.namespaces or variant.user_namespace) and number is not None:
         text = namespace_remedy(number, namespace_facts())
     elif variant.own_user:
-        text = "the interpreter and its folders would have to be readable by every user"
+        text = "make the interpreter and its folders readable by every user"
     else:
         text = ""
     return f"; {text}" if text else ""
 
 
 def gaps(machine: Machine, variant: Variant, *, as_root: bool, has_cgroups: bool) -> tuple[str, ...]:
-    """What it does not stop, one sentence each."""
-    found = ["bugs of the kernel and side channels of the processor are not stopped by any of this"]
+    """Return what a variant does not prevent, one sentence each."""
+    found = ["kernel bugs and processor side channels are not prevented"]
     if variant.namespaces:
-        found.append("a worker that knows the digest of another skill can learn whether that is stored here (stat)")
+        found.append("a worker that knows the digest of another skill can learn whether it is stored here (stat)")
     else:
         found.append("a worker can learn whether a path exists, and its size, owner and times (stat)")
         found.append("a worker can list the names, not the contents, of the interpreter's own site-packages")
     if not machine.landlock.scopes:
-        found.append("signals to others are stopped by the filter of system calls alone (Landlock before version 6)")
-    if as_root and not variant.own_user:
         found.append(
-            "workers keep the user id of root, without any capability; the kernel does not limit their threads"
+            "only the system call filter prevents signals to other processes (Landlock is older than version 6)"
         )
+    if as_root and not variant.own_user:
+        found.append("workers run as root without capabilities; the kernel does not limit their threads")
     elif as_root:
-        found.append("a skill whose snapshot only root may read keeps root's user id, without any capability")
+        found.append("a worker whose skill only root can read runs as root without capabilities")
     elif not variant.user_namespace:
-        found.append("the limit of threads counts all processes of the user")
+        found.append("the thread limit counts all processes of the user")
     if not has_cgroups:
-        found.append("memory above the limit is noticed by the host within a moment, not refused by the kernel at once")
+        found.append("the host notices memory above the limit after a moment; the kernel does not enforce the limit")
     return tuple(found)

@@ -1,7 +1,7 @@
-"""Which system calls a worker may make: what Python needs to compute, wait and talk on descriptors that it has.
+"""The system calls that workers may make: those that Python needs to compute, wait, and use open descriptors.
 
-Everything that is not named fails with EPERM: processes, programs, sockets, signals to others, changes of files,
-identities, namespaces, mounts, tracing, keys, io_uring, bpf. Paths are not seccomp's matter but Landlock's.
+All other calls fail with EPERM: processes, programs, sockets, signals to other processes, changes to files, user IDs,
+namespaces, mounts, tracing, keyrings, io_uring, bpf. Landlock, not this filter, restricts paths.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ALWAYS = """
     getuid geteuid getgid getegid getresuid getresgid getgroups getrlimit
 """
 
-# VM, FS, FILES, SIGHAND, THREAD, SYSVSEM, SETTLS, PARENT_SETTID, CHILD_CLEARTID: what pthread_create asks for. Some C
+# VM, FS, FILES, SIGHAND, THREAD, SYSVSEM, SETTLS, PARENT_SETTID, CHILD_CLEARTID: the flags of pthread_create. Some C
 # libraries add DETACHED, which the kernel ignores.
 _THREAD_FLAGS = 0x3D0F00
 _CLONE_DETACHED = 0x400000
@@ -64,21 +64,21 @@ _CONDITIONAL: dict[str, tuple[tuple[Check, ...], ...]] = {
     "clone": ((Check(0, _THREAD_FLAGS, mask=0xFFFFFFFF ^ _CLONE_DETACHED),),),
     "fcntl": _one_of(1, _F_DUPFD, _F_GETFD, _F_SETFD, _F_GETFL, _F_SETFL, _F_DUPFD_CLOEXEC),
     "ioctl": _one_of(1, _TCGETS, _FIONREAD, _FIONBIO, _FIONCLEX, _FIOCLEX),
-    # Python's raise_signal, faulthandler and abort signal their own process; nobody else's.
+    # Python's raise_signal, faulthandler and abort signal only their own process.
     "kill": ((Check(0, OWN_PID),),),
     "tgkill": ((Check(0, OWN_PID),),),
     "prctl": _one_of(0, _PR_SET_NAME, _PR_GET_NAME, _PR_SET_VMA),
-    # Reading one's own limits. Setting is refused: with a process id it would reach the host's.
+    # Read its own limits only. Setting limits is refused, because a process ID would select another process.
     "prlimit64": ((Check(0, 0), Check(2, 0, wide=True)),),
-    # There is a fourth mode, neither to read nor to write: Landlock asks no right for it, and a device opens.
+    # Not access mode 3, which neither reads nor writes: Landlock requires no right for it, and it opens devices.
     "open": _access_mode(1),
     "openat": _access_mode(2),
-    # Nobody needs urgent data on a local socket; the kernel's handling of it has been a way into the kernel.
+    # No urgent data: it is not needed on a local socket, and its handling in the kernel has had exploitable bugs.
     "sendto": _no_urgent_data(3),
     "recvfrom": _no_urgent_data(3),
     "sendmsg": _no_urgent_data(2),
     "recvmsg": _no_urgent_data(2),
-    # Not SO_PEERPIDFD, which would give a descriptor of the host's process.
+    # Not SO_PEERPIDFD, which would return a pidfd of the host.
     "getsockopt": tuple(
         (Check(1, _SOL_SOCKET), Check(2, name))
         for name in (_SO_TYPE, _SO_ERROR, _SO_SNDBUF, _SO_RCVBUF, _SO_ACCEPTCONN, _SO_PROTOCOL, _SO_DOMAIN)
@@ -91,13 +91,13 @@ _CONDITIONAL: dict[str, tuple[tuple[Check, ...], ...]] = {
     "socketpair": ((Check(0, _AF_UNIX), Check(1, _SOCK_STREAM, mask=0xFFFFFFFF ^ _SOCK_FLAGS), Check(2, 0)),),
 }
 
-# clone3 hides its flags behind a pointer, where a filter can't look; "no such call" makes C libraries use clone.
+# The flags of clone3 are behind a pointer, which a filter cannot follow. ENOSYS makes C libraries fall back to clone.
 _ABSENT = ("clone3",)
 
 
 @cache
 def worker_filter(architecture: Architecture) -> SeccompFilter:
-    """The allow-list of workers, assembled for one architecture."""
+    """Return the allow-list of workers, assembled for one architecture."""
     calls = architecture.calls
     rules = [Rule(calls[name]) for name in _ALWAYS.split() if name in calls]
     rules += [Rule(calls[name], ALLOW, any_of) for name, any_of in _CONDITIONAL.items() if name in calls]

@@ -1,4 +1,4 @@
-"""The host's side of a zygote: starts it, orders workers from it, and learns how they end."""
+"""The host's side of a zygote: starts it, orders workers, and receives their exit codes."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ from .._machine._processes import pid_of, wait_for_end
 
 _RUNTIME = Path(runtime_files()["sideband/workers/runtime/__init__.py"]).parent
 
-# Without the first, threads of a C library that makes an arena for each would soon fill the address space.
+# By default glibc reserves an arena for each thread, which would exhaust the limit of the address space.
 _ENVIRONMENT = {"MALLOC_ARENA_MAX": "2"}
 _START_SECONDS = 20.0
 _FORK_SECONDS = 10.0
 _END_SECONDS = 5.0
 _LONGEST_ANSWER = 4_096
-_LAST_WORDS = 500
+_LONGEST_REASON = 500
 
 
 class Zygote:
-    """A zygote that runs. Whoever started it closes it.
+    """A running zygote. The caller must close it.
 
     Attributes:
         isolation: the tier of its workers.
-        ended: whether it is known to be gone.
+        ended: whether it is known to have exited.
     """
 
     def __init__(self, process: subprocess.Popen[bytes], control: socket.socket, isolation: Isolation) -> None:
@@ -62,16 +62,16 @@ class Zygote:
 
     @classmethod
     async def start(cls, python: Path, isolation: Isolation, zygote: Plan, worker: Plan) -> Zygote:
-        """Start one, and wait until it is locked down.
+        """Start a zygote, and wait until it is locked down.
 
         Args:
             python: the interpreter.
             isolation: the tier of its workers.
-            zygote: its own plan.
-            worker: that of each of its workers.
+            zygote: the plan of the zygote.
+            worker: the plan of its workers.
 
         Raises:
-            ZygoteFailed: it does not run, or a step of its plan can't be done.
+            ZygoteFailed: if it cannot be executed, or a step of its plan fails.
         """
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
@@ -79,38 +79,38 @@ class Zygote:
             process = _start(python, theirs, zygote, worker)
         except OSError as error:
             ours.close()
-            raise ZygoteFailed(f"{python} can't be run: {error}") from error
+            raise ZygoteFailed(f"cannot run {python}: {error}") from error
         finally:
             theirs.close()
         started = cls(process, ours, isolation)
         try:
-            await started._greet()
+            await started._wait_until_ready()
         except BaseException:
             await started.close()
             raise
         return started
 
-    async def _greet(self) -> None:
+    async def _wait_until_ready(self) -> None:
         with anyio.move_on_after(_START_SECONDS) as starting:
             await anyio.wait_readable(self._control)
             if not self._control.recv(_LONGEST_ANSWER):
-                raise ZygoteFailed(await self._last_words())
+                raise ZygoteFailed(await self._exit_reason())
         if starting.cancelled_caught:
             raise ZygoteFailed(f"the zygote was not ready within {_START_SECONDS:g} s")
 
     async def fork(self, request: LaunchRequest, orders: Mapping[str, Any]) -> ForkedWorker:
-        """Make a worker.
+        """Fork a worker.
 
         Raises:
-            ZygoteFailed: the zygote has ended.
-            WorkerStartFailed: the system has no room for another process.
+            ZygoteFailed: if the zygote has exited.
+            WorkerStartFailed: if the system lacks processes or descriptors.
         """
         try:
             pipes = WorkerPipes.open()
         except OSError as error:
-            raise WorkerStartFailed(f"no worker could be started: {error}", hint="close other programs") from error
+            raise WorkerStartFailed(f"cannot start a worker: {error}", hint="close other programs") from error
         try:
-            # An order that was given has an answer, with a descriptor in it that must not be lost.
+            # Once the order is sent, its answer must be read, because it carries a descriptor.
             with anyio.CancelScope(shield=True):
                 identifier, handle = await self._order(request, orders, pipes)
         except BaseException:
@@ -142,8 +142,8 @@ class Zygote:
         if not handles:
             if "error" in answer:
                 hint = "close other programs, or allow fewer workers"
-                raise WorkerStartFailed(f"no worker could be started: {answer['error']}", hint=hint)
-            raise ZygoteFailed("the zygote has ended")
+                raise WorkerStartFailed(f"cannot start a worker: {answer['error']}", hint=hint)
+            raise ZygoteFailed("the zygote has exited")
         return identifier, handles[0]
 
     async def _send(self, message: bytes, descriptors: list[int]) -> None:
@@ -159,18 +159,18 @@ class Zygote:
                 return
 
     async def code_of(self, identifier: int) -> int:
-        """How a worker ended that has ended; as if killed, if the zygote can't tell any more."""
+        """Return the exit code of a worker that has exited; that of SIGKILL if the zygote has exited too."""
         with anyio.move_on_after(_END_SECONDS):
             await self._read_until(lambda: identifier in self._codes)
         return self._codes.pop(identifier, -signal.SIGKILL)
 
     async def _read_until(self, found: Callable[[], bool]) -> None:
-        """Take answers, whoever they are for, until the one is there, or the zygote is gone."""
+        """Receive answers, also those for other callers, until the condition holds or the zygote has exited."""
         while not found() and not self.ended:
             async with self._reading:
                 if not found() and not self.ended:
                     await self._wait_for_answer()
-                    self._take()
+                    self._receive()
 
     async def _wait_for_answer(self) -> None:
         try:
@@ -178,7 +178,7 @@ class Zygote:
         except (anyio.ClosedResourceError, ValueError):
             self.ended = True
 
-    def _take(self) -> None:
+    def _receive(self) -> None:
         try:
             message, handles, _, _ = socket.recv_fds(self._control, _LONGEST_ANSWER, 1, socket.MSG_CMSG_CLOEXEC)
         except BlockingIOError:
@@ -194,25 +194,25 @@ class Zygote:
         else:
             self._forked[answer["id"]] = answer, handles
 
-    async def _last_words(self) -> str:
-        """Why it ended, once it has ended before it was ready."""
+    async def _exit_reason(self) -> str:
+        """Return why the zygote exited before it was ready."""
         assert self._process.stderr is not None  # noqa: S101 - it is a pipe
         code = await wait_for_end(self._process)
-        said = self._process.stderr.read(_LONGEST_ANSWER).decode(errors="replace").strip()
-        return said[-_LAST_WORDS:] or f"the zygote ended with code {code}"
+        stderr = self._process.stderr.read(_LONGEST_ANSWER).decode(errors="replace").strip()
+        return stderr[-_LONGEST_REASON:] or f"the zygote exited with code {code}"
 
     def _kill(self) -> None:
         self.ended = True
         self._process.kill()
 
     async def close(self) -> None:
-        """End it, and with it all of its workers that are left. Can be called again."""
+        """Stop the zygote and its remaining workers. May be called more than once."""
         self.ended = True
         anyio.notify_closing(self._control)
         self._control.close()
         with anyio.CancelScope(shield=True):
             with anyio.move_on_after(_END_SECONDS):
-                # Whoever waits for it in its namespace ends after it; killed, it would end before.
+                # The process outside the namespace exits after the zygote inside it; if killed, it would exit before.
                 await wait_for_end(self._process)
             self._process.kill()
             await wait_for_end(self._process)
@@ -226,8 +226,8 @@ class Zygote:
 
 def _start(python: Path, control: socket.socket, zygote: Plan, worker: Plan) -> subprocess.Popen[bytes]:
     options = {"lockdown": str(LOCKDOWN), "workers": str(_RUNTIME.parent), "zygote": zygote, "worker": worker}
-    # In this thread on purpose: the kernel ties the life of a process to the thread that forked it.
-    return subprocess.Popen(  # noqa: S603 - the command is ours
+    # Not in a worker thread: the kernel sends PDEATHSIG when the thread that forked the process exits.
+    return subprocess.Popen(  # noqa: S603 - the command is fixed
         [str(python), "-I", "-S", "-B", "-X", "utf8", str(ZYGOTE), str(control.fileno()), json.dumps(options)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -240,7 +240,7 @@ def _start(python: Path, control: socket.socket, zygote: Plan, worker: Plan) -> 
 
 
 class ForkedWorker:
-    """A worker that a zygote has made. A ``WorkerProcess``."""
+    """A worker forked by a zygote. Implements ``sideband.workers.WorkerProcess``."""
 
     def __init__(self, zygote: Zygote, identifier: int, handle: int, pipes: WorkerPipes) -> None:
         self._zygote = zygote
@@ -258,30 +258,30 @@ class ForkedWorker:
         self.isolation = zygote.isolation
 
     async def confine(self, cgroups: Cgroups, limits: WorkerLimits) -> None:
-        """Have the kernel hold its limits, if it lets us: the watchdog holds them too."""
+        """Put the worker into a control group, if possible. The watchdog enforces its limits too."""
         if self.pid:
             with contextlib.suppress(OSError), anyio.CancelScope(shield=True):
                 self._cgroup = await anyio.to_thread.run_sync(cgroups.confine, self.pid, limits)
 
     def kill(self) -> None:
-        """End it at once. Harmless if it has ended."""
+        """Kill the worker. Does nothing if it has exited."""
         if not self._closed:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._handle, signal.SIGKILL)
 
     def usage(self) -> WorkerUsage | None:
-        """What it uses now; ``None`` if that can't be seen, or it has ended."""
+        """Return its current usage, or ``None`` if it is not visible or has exited."""
         if self._closed or not self.pid:
             return None
         try:
-            # Its id may belong to somebody else once it has ended; the handle never does.
+            # The process ID may be reused after its exit; the pidfd is not.
             signal.pidfd_send_signal(self._handle, 0)
         except OSError:
             return None
         return read_usage(self.pid)
 
     async def wait(self) -> int:
-        """Its exit code; negative for the signal that ended it."""
+        """Wait for the worker to exit. Return the exit code, or a negative signal number."""
         if self._code is None:
             await self._wait_for_end()
         async with self._learning:
@@ -290,7 +290,7 @@ class ForkedWorker:
         return self._code
 
     async def _wait_for_end(self) -> None:
-        # One of its own for each who waits: the event loop knows who waits by the number.
+        # Each caller needs its own descriptor, because event loops allow one waiter per descriptor.
         handle = os.dup(self._handle)
         try:
             await anyio.wait_readable(handle)
@@ -298,11 +298,11 @@ class ForkedWorker:
             os.close(handle)
 
     def was_out_of_memory(self) -> bool:
-        """Whether the kernel ended it because it wanted more memory than it may have."""
+        """Return whether the kernel killed the worker for exceeding its memory limit."""
         return self._cgroup is not None and self._cgroup.was_out_of_memory()
 
     async def close(self) -> None:
-        """Kill it if it still runs, wait for its end, and close the descriptors. Can be called again."""
+        """Kill the worker, wait for it, and close the descriptors. May be called more than once."""
         if self._closed:
             return
         self.kill()

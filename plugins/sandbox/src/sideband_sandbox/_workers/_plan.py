@@ -1,4 +1,4 @@
-"""Turns decisions about workers into the plans that their zygote and they themselves carry out."""
+"""Builds the plans that zygotes and workers carry out."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from .._machine._landlock import READ_DIRECTORY, READ_FILE, Landlock
 from .._machine._tables import Architecture
 from ._filter import worker_filter
 
-# Paths that programs use for libraries; often links.
+# Library paths that programs use; often symbolic links.
 _LIBRARY_LINKS = ("/lib", "/lib32", "/lib64", "/usr/lib64", "/usr/lib32")
 
-# What a zygote needs to make workers: to signal them, and to give away its identity in them.
+# A zygote needs these capabilities to kill workers, and to change their user ID and capabilities.
 _CAP_KILL, _CAP_SETGID, _CAP_SETUID, _CAP_SETPCAP = 5, 6, 7, 8
 _CAPABILITIES_OF_ZYGOTE = 1 << _CAP_KILL | 1 << _CAP_SETGID | 1 << _CAP_SETUID | 1 << _CAP_SETPCAP
 
 
 @frozen
-class Ground:
-    """What is the same for every way to lock workers down.
+class WorkerPlatform:
+    """The machine, interpreter and folders that all workers use.
 
     Args:
-        machine: what can be used.
+        machine: the features of the machine.
         python: the interpreter.
-        interpreter: what it is made of.
-        folders: those in which all lies that workers will have of their own.
+        interpreter: the files and folders of that interpreter.
+        folders: the folders that contain the snapshots, SDKs and packages of all workers.
     """
 
     machine: Machine
@@ -46,13 +46,13 @@ class Ground:
 
 @frozen
 class Variant:
-    """One way to lock workers down.
+    """One way to isolate workers.
 
     Args:
-        namespaces: a zygote with its own mounts, processes, network, ipc and names.
-        user_namespace: each worker in its own user namespace, and with ``namespaces`` the zygote too: that of an
+        namespaces: whether the zygote has its own mount, pid, network, ipc and uts namespaces.
+        user_namespace: whether each worker has its own user namespace, and with ``namespaces`` the zygote too; for an
             ordinary user.
-        own_user: each worker as a user that nothing else is; needs root.
+        own_user: whether each worker runs as an otherwise unused user; requires root.
     """
 
     namespaces: bool = False
@@ -60,24 +60,24 @@ class Variant:
     own_user: bool = False
 
     def without_own_user(self) -> Variant:
-        """The same, keeping the host's user id."""
+        """Return the same variant, with the host's user ID."""
         return evolve(self, own_user=False)
 
 
-def zygote_plan(ground: Ground, variant: Variant, stage: Path) -> Plan:
-    """The steps of the zygote. It looks at the file system, so async code runs it in a thread.
+def zygote_plan(platform: WorkerPlatform, variant: Variant, stage: Path) -> Plan:
+    """Return the plan of the zygote. Accesses the file system, so async code must call it in a thread.
 
     Args:
-        ground: what there is.
-        variant: what shall be used.
-        stage: one more folder that its workers may have something of.
+        platform: the machine, interpreter and folders.
+        variant: the way to isolate workers.
+        stage: an additional folder that contains files of its workers.
     """
     steps: list[list[Any]] = [["descriptors", {}], ["single_thread", {}]]
     if variant.namespaces:
-        folders = [*ground.folders, stage]
+        folders = [*platform.folders, stage]
         parents = [ReadablePath(str(folder.resolve())) for folder in folders]
-        links = [*folders, *(Path(way) for way in ground.interpreter.ways)]
-        root = _root([*interpreter_paths(ground.interpreter), *parents], links, stage, ground.machine)
+        links = [*folders, *(Path(way) for way in platform.interpreter.ways)]
+        root = _root([*interpreter_paths(platform.interpreter), *parents], links, stage, platform.machine)
         steps.append(["namespaces", {"host": os.getpid(), "with_user": variant.user_namespace, "root": root}])
     steps += [
         ["parent", {"pid": os.getpid()}],
@@ -87,14 +87,14 @@ def zygote_plan(ground: Ground, variant: Variant, stage: Path) -> Plan:
     return {"steps": steps}
 
 
-def worker_plan(ground: Ground, variant: Variant) -> Plan:
-    """The steps of every worker, in the only order in which they hold.
+def worker_plan(platform: WorkerPlatform, variant: Variant) -> Plan:
+    """Return the plan of every worker. The order of the steps matters, because some need what later ones drop.
 
-    The zygote adds its process id to ``parent``; ``worker_orders`` has the rest.
+    The zygote adds its process ID to ``parent``; ``worker_orders`` returns the other arguments.
 
     Args:
-        ground: what there is.
-        variant: what shall be used.
+        platform: the machine, interpreter and folders.
+        variant: the way to isolate workers.
     """
     steps: list[list[Any]] = [["descriptors", {}], ["single_thread", {}]]
     if variant.user_namespace:
@@ -106,19 +106,19 @@ def worker_plan(ground: Ground, variant: Variant) -> Plan:
         ["parent", {}],
         ["capabilities", {}],
         ["no_new_privileges", {}],
-        ["landlock", _landlock_arguments(ground.machine.landlock, interpreter_paths(ground.interpreter))],
-        ["seccomp", _seccomp_arguments(ground.machine.architecture)],
+        ["landlock", _landlock_arguments(platform.machine.landlock, interpreter_paths(platform.interpreter))],
+        ["seccomp", _seccomp_arguments(platform.machine.architecture)],
     ]
     return {"steps": steps}
 
 
 def worker_orders(variant: Variant, request: LaunchRequest, uid: int) -> dict[str, Any]:
-    """What one worker has of its own: arguments for steps of ``worker_plan``.
+    """Return the arguments that one worker adds to the steps of ``worker_plan``.
 
     Args:
-        variant: as in its plan, or the same without a user id of its own.
+        variant: the variant of the plan, or the same without its own user.
         request: the worker.
-        uid: the user id, if the variant has its own.
+        uid: the worker's user ID, if the variant has its own user.
     """
     rights = READ_FILE | READ_DIRECTORY
     return {
@@ -129,12 +129,12 @@ def worker_orders(variant: Variant, request: LaunchRequest, uid: int) -> dict[st
 
 
 def own_folders(request: LaunchRequest) -> list[Path]:
-    """The folders that this worker may read besides what every worker may."""
+    """Return the folders that this worker may read in addition to those of every worker."""
     return [folder for folder in (request.sdk, request.snapshot, request.packages) if folder is not None]
 
 
 def unconfined_plan(limits: WorkerLimits) -> Plan:
-    """What can be done anywhere: no walls, but nothing inherited, limits, and an end with the host."""
+    """Return the plan without isolation: close inherited descriptors, set limits, and exit with the host."""
     return {
         "steps": [
             ["descriptors", {}],
@@ -150,11 +150,11 @@ def _limits(limits: WorkerLimits) -> dict[str, int]:
 
 
 def open_to_everyone(folders: Iterable[Path], *, parents: bool) -> bool:
-    """Whether a user who owns nothing can read these folders and all that is in them.
+    """Return whether every user can read these folders recursively.
 
     Args:
-        folders: each is looked through.
-        parents: whether the folders above them have to let him through too.
+        folders: the folders to check.
+        parents: whether all parents of the folders must be accessible too.
     """
     for folder in folders:
         real = folder.resolve()
@@ -200,7 +200,7 @@ def _seccomp_arguments(architecture: Architecture) -> dict[str, Any]:
 
 
 def _root(paths: Iterable[ReadablePath], links: Iterable[Path], staging: Path, machine: Machine) -> dict[str, Any]:
-    """The workers' own file system. Coarser than Landlock's rules, which hold in it as well."""
+    """Return the file system of the workers. It is coarser than the Landlock rules, which apply in addition."""
     mounts: dict[str, bool] = {}
     hidden: list[str] = []
     for path in paths:
@@ -221,7 +221,7 @@ def _root(paths: Iterable[ReadablePath], links: Iterable[Path], staging: Path, m
 
 
 def _links_on(ways: Iterable[Path]) -> dict[str, str]:
-    """The symbolic links that are met on the way to each of these paths."""
+    """Return the symbolic links in each of these paths, with their resolved targets."""
     links: dict[str, str] = {}
     for way in ways:
         current = Path("/")

@@ -1,4 +1,4 @@
-"""Proves a zygote: a throw-away worker of it tries to break out, and the kernel is asked what that has become."""
+"""Verifies a zygote: a throw-away worker of it tries to break out, and its status in ``/proc`` is checked."""
 
 from __future__ import annotations
 
@@ -21,33 +21,35 @@ from .._machine._processes import fresh_uid
 from .._machine._temporary import make_folder, remove_leftovers
 from .._proofs import PREFIX, kernel_status, problem_of, proofs_of
 from ._forks import Zygote
-from ._plan import Ground, Variant, worker_orders, worker_plan, zygote_plan
+from ._plan import Variant, WorkerPlatform, worker_orders, worker_plan, zygote_plan
 
 _FILE = "attempts.py"
 
 _SECONDS = 20.0
 
 
-async def proved_zygote(ground: Ground, isolation: Isolation, variant: Variant) -> tuple[Zygote, tuple[str, ...]]:
-    """Start a zygote, have it make a worker, and the worker try what it must not be able to do.
+async def proved_zygote(
+    platform: WorkerPlatform, isolation: Isolation, variant: Variant
+) -> tuple[Zygote, tuple[str, ...]]:
+    """Start a zygote, and fork a worker that tries to break out.
 
     Args:
-        ground: what there is.
-        isolation: the tier that the variant is worth.
-        variant: how workers are locked down.
+        platform: the machine, interpreter and folders.
+        isolation: the tier that the variant provides.
+        variant: the way to isolate workers.
 
     Returns:
-        The zygote, and what the worker tried in vain, one sentence each.
+        The zygote, and the worker's attempts that failed, one sentence each.
 
     Raises:
-        ZygoteFailed: it could not be started, or its worker could do something; says what.
+        ZygoteFailed: if the zygote cannot be started, or an attempt of its worker succeeded.
     """
     stage = await anyio.to_thread.run_sync(_WorkerStage.make)
     try:
         plans = await anyio.to_thread.run_sync(
-            lambda: (zygote_plan(ground, variant, stage.folder), worker_plan(ground, variant))
+            lambda: (zygote_plan(platform, variant, stage.folder), worker_plan(platform, variant))
         )
-        zygote = await Zygote.start(ground.python, isolation, *plans)
+        zygote = await Zygote.start(platform.python, isolation, *plans)
         try:
             return zygote, await _prove(zygote, variant, stage)
         except BaseException:
@@ -60,7 +62,7 @@ async def proved_zygote(ground: Ground, isolation: Isolation, variant: Variant) 
 
 @frozen
 class _WorkerStage:
-    """A stand-in for a skill's snapshot, in a folder of its own that every user can read, as with a real one."""
+    """A stand-in for a skill's snapshot, in a folder of its own that every user can read, like a real snapshot."""
 
     folder: Path
 
@@ -86,7 +88,7 @@ class _WorkerStage:
 
     @property
     def open(self) -> Path:
-        """Where everybody may write."""
+        """A world-writable folder."""
         return self.folder / "open"
 
     def remove(self) -> None:
@@ -113,12 +115,12 @@ async def _prove(zygote: Zygote, variant: Variant, stage: _WorkerStage) -> tuple
     except SidebandError as error:
         raise ZygoteFailed(error.message) from error
     except (OSError, IndexError) as error:
-        raise ZygoteFailed("the kernel does not show the throw-away worker in /proc") from error
+        raise ZygoteFailed("the throw-away worker is not visible in /proc") from error
     return _verdict(report, status)
 
 
 class _Launcher:
-    """The sandbox of the throw-away worker: this zygote and no other."""
+    """The sandbox of the throw-away worker. It launches from one zygote."""
 
     name = "probe"
 
@@ -127,7 +129,7 @@ class _Launcher:
         self._variant = variant
         self.pid = 0
 
-    async def probe(self, folders: object = ()) -> Probe:  # noqa: ARG002 - it is what is being probed
+    async def probe(self, folders: object = ()) -> Probe:  # noqa: ARG002 - part of the protocol
         return Probe(self._zygote.isolation)
 
     async def launch(self, request: LaunchRequest) -> WorkerProcess:
@@ -139,7 +141,7 @@ class _Launcher:
         return worker
 
     async def close(self) -> None:
-        """The zygote is somebody else's."""
+        """Do nothing; the caller owns the zygote."""
 
 
 def _call(request: LaunchRequest, facts: Mapping[str, Any]) -> WorkerCall:

@@ -1,7 +1,7 @@
-"""What to change where a machine makes no namespaces for workers: from the error and what the machine shows of itself.
+"""Suggests what to change on a machine that does not permit namespaces, from the error and the machine's settings.
 
-Systems forbid them in different ways that all look alike from inside, mostly as EPERM. So every cause that can be seen
-is named, and what can't be seen is only named if nothing else explains it.
+Systems forbid namespaces in different ways that mostly look the same from inside: EPERM. So each detectable cause is
+named, and undetectable causes are named only if no other cause explains the error.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _UNKNOWN = (errno.EINVAL, errno.ENOSYS)
 
 @frozen
 class NamespaceFacts:
-    """What a machine shows about its way with namespaces.
+    """The facts about a machine that affect namespaces.
 
     Args:
         root: whether the host runs as root.
-        administrator: whether it has CAP_SYS_ADMIN.
-        filtered: whether a filter of system calls is on the host already, as container runtimes install it.
-        profile: the AppArmor profile that binds the host; empty if none does.
-        settings: the kernel's settings that exist here, by their sysctl name.
+        administrator: whether the host has CAP_SYS_ADMIN.
+        filtered: whether a system call filter already applies to the host, like those of container runtimes.
+        profile: the AppArmor profile that confines the host; empty without one.
+        settings: the kernel settings that exist here, by sysctl name.
     """
 
     root: bool = False
@@ -50,7 +50,7 @@ class NamespaceFacts:
 
 
 def namespace_facts(process: Path = Path("/proc/self"), settings: Path = Path("/proc/sys")) -> NamespaceFacts:
-    """Look. What can't be read counts as not there.
+    """Read the facts. Unreadable files count as missing.
 
     Args:
         process: the folder in ``/proc`` of the host's process.
@@ -69,17 +69,17 @@ def namespace_facts(process: Path = Path("/proc/self"), settings: Path = Path("/
 
 
 def error_number(problem: str) -> int | None:
-    """The number of the system's error in the text of a failed lock-down; ``None`` if it names none."""
+    """Return the ``errno`` in the message of a failed lock-down, or ``None`` if it contains none."""
     found = _ERROR.search(problem)
     return int(found[1]) if found else None
 
 
 def namespace_remedy(number: int, facts: NamespaceFacts) -> str:
-    """What to change so that namespaces can be made; empty if that would not help.
+    """Return what to change so that namespaces can be created; empty if the error has another cause.
 
     Args:
-        number: of the error with which making them failed.
-        facts: from ``namespace_facts``.
+        number: the ``errno`` of the failed attempt to create them.
+        facts: the result of ``namespace_facts``.
 
     Example:
         >>> namespace_remedy(errno.EPERM, NamespaceFacts(settings={"kernel.unprivileged_userns_clone": 0}))
@@ -92,16 +92,16 @@ def namespace_remedy(number: int, facts: NamespaceFacts) -> str:
     if number not in _REFUSED:
         return ""
     return "; ".join(_permissions(facts)) or (
-        "look for what forbids it: a chroot in which the host runs, SELinux or another security module (see the log of "
-        "the kernel), or a supervisor such as systemd with RestrictNamespaces="
+        "check for a chroot around the host, SELinux or another security module (see the kernel log), or a service "
+        "manager such as systemd with RestrictNamespaces="
     )
 
 
 def _room(facts: NamespaceFacts) -> str:
     none = [f"user.max_{kind}_namespaces" for kind in _KINDS if facts.settings.get(f"user.max_{kind}_namespaces") == 0]
     if none:
-        return f"allow some: sysctl {' '.join(f'{name}={_ENOUGH}' for name in none)}"
-    return "end what holds namespaces, or raise user.max_user_namespaces and its like; they nest 32 deep at most"
+        return f"raise the limit: sysctl {' '.join(f'{name}={_ENOUGH}' for name in none)}"
+    return "end processes that use namespaces, or raise user.max_*_namespaces; they nest at most 32 levels deep"
 
 
 def _permissions(facts: NamespaceFacts) -> Iterator[str]:
@@ -114,17 +114,17 @@ def _permissions(facts: NamespaceFacts) -> Iterator[str]:
         yield f"allow user namespaces: sysctl {_DEBIAN}=1"
     if not facts.administrator and facts.settings.get(_APPARMOR) == 1:
         yield (
-            "allow user namespaces to this interpreter by an AppArmor profile (docs/security.md has one), or to "
-            f"everybody: sysctl {_APPARMOR}=0"
+            "allow user namespaces for this interpreter with an AppArmor profile (docs/security.md has one), or for "
+            f"all programs: sysctl {_APPARMOR}=0"
         )
     if facts.profile:
         yield (
-            f"the AppArmor profile {facts.profile} binds the host: give it one that allows userns and mount (Docker: "
+            f"the AppArmor profile {facts.profile} confines the host: use one that allows userns and mount (Docker: "
             "--security-opt apparmor=PROFILE)"
         )
     if facts.filtered:
         yield (
-            "a filter of system calls binds the host: give it one that allows unshare, clone, mount, umount2, "
+            "a system call filter confines the host: use one that allows unshare, clone, mount, umount2, "
             "pivot_root, open_tree, move_mount and mount_setattr (Docker and Podman: --security-opt "
             "seccomp=PROFILE.json)"
         )

@@ -1,4 +1,4 @@
-"""Each wall of a command on its own: what it stops, and that nothing stops it where the wall is missing."""
+"""Each layer of a program's isolation alone: which attempts it stops, and that they succeed without it."""
 
 import base64
 import os
@@ -32,14 +32,14 @@ BARE = ProgramVariant()
 
 
 @pytest.fixture
-def ground(proved_commands):
-    # What the kernel counts for us would hide what the limits of a process do.
-    return evolve(proved_commands["full"]._ground, cgroups=None)
+def platform(proved_launchers):
+    # A control group would hide the effect of resource limits.
+    return evolve(proved_launchers["full"]._platform, cgroups=None)
 
 
 @pytest.fixture
-def report(ground, monkeypatch):
-    """``report(variant, change)``: what stopped each attempt of a command whose plan was changed."""
+def report(platform, monkeypatch):
+    """Return ``report(variant, change)``: runs the throw-away program with a changed plan, and returns its report."""
 
     async def report(variant, change=lambda plan: None):
         seen = {}
@@ -56,14 +56,14 @@ def report(ground, monkeypatch):
         monkeypatch.setattr(_probe, "program_plan", changed_plan)
         monkeypatch.setattr(_probe, "_verdict", keep)
         isolation = Isolation.FULL if variant.namespaces else Isolation.NO_NAMESPACES
-        await _probe.prove_programs(ground, isolation, variant)
+        await _probe.prove_programs(platform, isolation, variant)
         return seen
 
     return report
 
 
 def without_landlock(plan):
-    """A ruleset that denies nothing can't be made; one that allows all below the root can."""
+    """Allow everything below the root; an empty ruleset is not possible."""
     plan["rules"] = [[plan["landlock"]["files"], "/"]]
 
 
@@ -86,11 +86,10 @@ LANDLOCK = (
 )
 
 
-async def test_landlock_alone_stops_it(report):
-    held, free = await report(BARE), await report(BARE, without_landlock)
-    for attempt in LANDLOCK:
-        assert held[attempt] is not None, attempt
-        assert free[attempt] is None, attempt
+async def test_landlock_alone_stops_attempts(report):
+    stopped, unstopped = await report(BARE), await report(BARE, without_landlock)
+    assert [attempt for attempt in LANDLOCK if stopped[attempt] is None] == []
+    assert [attempt for attempt in LANDLOCK if unstopped[attempt] is not None] == []
 
 
 MOUNTS = (
@@ -103,13 +102,12 @@ MOUNTS = (
 )
 
 
-async def test_its_own_file_system_alone_stops_it(report):
-    held = await report(NAMESPACES, without_landlock)
-    for attempt in MOUNTS:
-        assert held[attempt] is not None, attempt
+async def test_own_file_system_alone_stops_the_attempts(report):
+    stopped = await report(NAMESPACES, without_landlock)
+    assert [attempt for attempt in MOUNTS if stopped[attempt] is None] == []
 
 
-async def test_its_own_network_alone_hides_services(report, machine):
+async def test_own_network_alone_hides_abstract_sockets(report, machine):
     def without_scopes(plan):
         plan["landlock"]["scopes"] = 0
 
@@ -125,25 +123,24 @@ FILTER = (
     "reach a service by its path",
     "make a namespace",
     "make a process in a namespace",
-    "use keys of the kernel",
+    "use the kernel's keyrings",
     "outlive the host",
-    "read the memory of others",
-    "take a descriptor of others",
+    "read the memory of another process",
+    "take a descriptor of another process",
 )
 
 
-async def test_the_filter_alone_stops_it(report, machine):
-    held = await report(BARE, without_landlock)
-    free = await report(BARE, both(without_landlock, partial(without_filter, machine)))
-    for attempt in FILTER:
-        assert held[attempt] is not None, attempt
-    stopped = [attempt for attempt in FILTER if free[attempt] is not None]
-    # Looking into its keeper is stopped by the keeper too, which hides from it.
-    assert stopped in ([], ["read the memory of others"])
+async def test_filter_alone_stops_attempts(report, machine):
+    stopped = await report(BARE, without_landlock)
+    unstopped = await report(BARE, both(without_landlock, partial(without_filter, machine)))
+    assert [attempt for attempt in FILTER if stopped[attempt] is None] == []
+    remaining = [attempt for attempt in FILTER if unstopped[attempt] is not None]
+    # The keeper is not dumpable, which also stops reads of its memory.
+    assert remaining in ([], ["read the memory of another process"])
 
 
-@pytest.mark.skipif(not AS_ROOT, reason="only root can give a command a user id of its own")
-async def test_processes_are_limited_and_only_by_the_limit(report):
+@pytest.mark.skipif(not AS_ROOT, reason="only root can give a program its own user")
+async def test_process_limit_alone_stops_forks(report):
     own = ProgramVariant(namespaces=True, own_user=True, maps_ids=True)
     attempt = "start more processes than its limit"
     facts = _probe._facts
@@ -159,7 +156,7 @@ async def test_processes_are_limited_and_only_by_the_limit(report):
         _probe._facts = facts
 
 
-async def test_one_success_means_no_tier(ground, monkeypatch):
+async def test_one_successful_attempt_rules_out_the_tier(platform, monkeypatch):
     def open_plan(*arguments, **options):
         plan = program_plan(*arguments, **options)
         without_landlock(plan)
@@ -167,22 +164,24 @@ async def test_one_success_means_no_tier(ground, monkeypatch):
 
     monkeypatch.setattr(_probe, "program_plan", open_plan)
     with pytest.raises(ProgramNotStarted, match="could read a file outside its places"):
-        await _probe.prove_programs(ground, Isolation.NO_NAMESPACES, BARE)
+        await _probe.prove_programs(platform, Isolation.NO_NAMESPACES, BARE)
 
 
-async def test_a_tier_that_can_not_be_had_for_commands_means_no_commands(ground, tmp_path):
-    broken = evolve(ground, machine=evolve(ground.machine, landlock=evolve(ground.machine.landlock, files=1 << 60)))
-    commands = ProgramLauncher(broken, Isolation.FULL)
+async def test_programs_are_refused_if_their_tier_is_unavailable(platform, tmp_path):
+    broken = evolve(
+        platform, machine=evolve(platform.machine, landlock=evolve(platform.machine.landlock, files=1 << 60))
+    )
+    launcher = ProgramLauncher(broken, Isolation.FULL)
     ran = tmp_path / "ran"
     for _ in range(2):
         with pytest.raises(IsolationUnavailable) as caught:
-            await commands.launch(ProgramRequest(("/bin/touch", str(ran)), Path("/tmp")))
-        assert "commands can't be isolated" in caught.value.hint
+            await launcher.launch(ProgramRequest(("/bin/touch", str(ran)), Path("/tmp")))
+        assert "cannot isolate programs" in caught.value.hint
     assert not ran.exists()
 
 
-@pytest.mark.skipif(not AS_ROOT, reason="only root has files that can be shown as another user's")
-async def test_where_files_can_not_be_shown_as_anothers_the_command_keeps_the_hosts_user(commands, tmp_path, tier):
+@pytest.mark.skipif(not AS_ROOT, reason="only root can map IDs")
+async def test_program_keeps_the_host_user_if_ids_cannot_be_mapped(launcher, tmp_path, tier):
     from sideband.workers import Place
 
     def refuses(self, *arguments, **options):
@@ -200,17 +199,17 @@ async def test_where_files_can_not_be_shown_as_anothers_the_command_keeps_the_ho
     _launcher.start_program = start_program
     try:
         request = ProgramRequest(("/bin/touch", str(tmp_path / "new")), Path("/tmp"), places=(Place(tmp_path, True),))
-        command = await commands.launch(request)
+        program = await launcher.launch(request)
         with anyio.fail_after(20):
-            assert await command.wait() == 0
-        await command.close()
+            assert await program.wait() == 0
+        await program.close()
     finally:
         _launcher.start_program = start
     assert started[-1] is None
     assert (tmp_path / "new").stat().st_uid == 0
 
 
-# Name, number on x86-64, number on aarch64: from ``asm/unistd_64.h`` of both, as the table of workers' calls.
+# Name, number on x86-64, number on aarch64: from ``asm/unistd_64.h``, like the table in ``test_tables.py``.
 CALLS = """
     mount 165/40, umount2 166/39, chroot 161/51, fsopen 430/430, fsconfig 431/431, fsmount 432/432, fspick 433/433,
     unshare 272/97, setns 308/268, ptrace 101/117, process_vm_readv 310/270, process_vm_writev 311/271, kcmp 312/272,
@@ -227,7 +226,7 @@ CALLS = """
 
 
 @pytest.mark.parametrize(("architecture", "position"), [(X86_64, 0), (AARCH64, 1)], ids=ARCHITECTURES)
-async def test_each_number_of_the_list_is_that_of_the_kernels_headers(architecture, position):
+async def test_numbers_match_the_kernel_headers(architecture, position):
     numbers = NUMBERS[architecture.machine]
     for entry in CALLS.replace("\n", " ").split(","):
         name, both_numbers = entry.split()
@@ -239,8 +238,8 @@ async def test_each_number_of_the_list_is_that_of_the_kernels_headers(architectu
 @pytest.mark.parametrize("architecture", [X86_64, AARCH64], ids=ARCHITECTURES)
 @pytest.mark.parametrize("network", [False, True])
 @pytest.mark.parametrize("own_sockets", [False, True])
-async def test_the_filter_can_be_assembled_for_every_kind_of_command(architecture, network, own_sockets):
+async def test_filter_can_be_assembled_for_all_rights(architecture, network, own_sockets):
     program = program_filter(architecture, network=network, own_sockets=own_sockets)
     assert len(program) < 4096
-    # The last verdict is that on calls that nobody has named.
+    # The last instruction returns the default verdict, for calls without a rule.
     assert struct.unpack("=HBBI", program.code[-8:])[3] == ALLOW

@@ -1,4 +1,4 @@
-"""Honesty: what is not proved is not claimed, and what happens is told."""
+"""The probe: a tier is claimed only if it was verified, and the reason for a lower tier is reported."""
 
 import json
 import os
@@ -21,18 +21,18 @@ from sideband_sandbox.plugin import sideband_sandboxes
 pytestmark = pytest.mark.anyio
 
 
-async def test_the_entry_point_gives_one_sandbox():
+async def test_entry_point_returns_one_sandbox():
     assert [sandbox.name for sandbox in sideband_sandboxes()] == ["sandbox"]
 
 
-async def test_on_another_system_it_claims_nothing_and_leaves_the_hint_to_the_host(monkeypatch):
+async def test_other_system_has_no_tier_and_no_hint(monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
     probe = await SystemSandbox().probe()
     assert (probe.isolation, probe.hints) == (Isolation.NONE, ())
     assert probe.gaps
 
 
-async def test_the_highest_tier_is_proved_here(sandbox):
+async def test_highest_tier_is_verified_here(sandbox):
     probe = await sandbox.probe()
     assert probe.isolation is Isolation.FULL, probe.hints
     assert len(probe.proofs) > 30
@@ -40,14 +40,14 @@ async def test_the_highest_tier_is_proved_here(sandbox):
     assert probe.gaps
 
 
-async def test_a_proof_is_made_once_and_again_after_it_was_closed(sandbox):
+async def test_probe_is_cached_until_close(sandbox):
     first = await sandbox.probe()
     assert await sandbox.probe() is first
     await sandbox.close()
     assert await sandbox.probe() is not first
 
 
-async def test_an_interpreter_that_does_not_run_is_named():
+async def test_missing_interpreter_is_named_in_the_error():
     request = LaunchRequest(snapshot=Path("/"), sdk=Path("/"))
     with pytest.raises(WorkerStartFailed, match="/none/python"):
         await SystemSandbox(python=Path("/none/python")).launch(request)
@@ -61,14 +61,14 @@ async def claimed(machine):
         await sandbox.close()
 
 
-async def test_a_step_that_the_kernel_refuses_means_no_tier(machine):
+async def test_step_refused_by_the_kernel_rules_out_every_tier(machine):
     probe = await claimed(evolve(machine, landlock=evolve(machine.landlock, files=1 << 60)))
     assert probe.isolation is Isolation.NONE
     assert probe.proofs == ()
     assert all("landlock" in hint for hint in probe.hints)
 
 
-async def test_a_landlock_that_lets_files_be_written_means_no_lower_tier(machine):
+async def test_landlock_without_write_rights_rules_out_the_lower_tier(machine):
     only_reading = evolve(machine.landlock, files=READ_FILE | READ_DIRECTORY)
     no_namespaces = evolve(machine.architecture, pivot_root=10_000)
     probe = await claimed(evolve(machine, landlock=only_reading, architecture=no_namespaces))
@@ -76,7 +76,7 @@ async def test_a_landlock_that_lets_files_be_written_means_no_lower_tier(machine
     assert any("write in its own folder" in hint for hint in probe.hints), probe.hints
 
 
-async def test_a_filter_that_lets_sockets_be_made_means_no_tier(machine):
+async def test_filter_that_allows_sockets_rules_out_every_tier(machine):
     socket_call = {"x86_64": 41, "aarch64": 198}[machine.architecture.machine]
     calls = {**machine.architecture.calls, "sysinfo": socket_call}
     probe = await claimed(evolve(machine, architecture=evolve(machine.architecture, calls=calls)))
@@ -84,7 +84,7 @@ async def test_a_filter_that_lets_sockets_be_made_means_no_tier(machine):
     assert any("open an IPv4 socket" in hint for hint in probe.hints)
 
 
-async def test_a_filter_that_breaks_ordinary_work_means_no_tier(machine):
+async def test_filter_that_breaks_ordinary_work_rules_out_every_tier(machine):
     calls = {name: number for name, number in machine.architecture.calls.items() if name != "epoll_create1"}
     probe = await claimed(evolve(machine, architecture=evolve(machine.architecture, calls=calls)))
     assert probe.isolation is Isolation.NONE
@@ -100,23 +100,23 @@ REPORT = {"must_fail": {"fork": "PermissionError: no"}, "must_work": {"read its 
     [
         ({"must_fail": {"fork": None, "connect": "OSError"}}, {}, "a worker could fork"),
         ({"must_work": {"think": "OSError: no"}}, {}, r"a worker could not think \(OSError: no\)"),
-        *(({}, {name: "7"}, f"the kernel says of the worker: {name} is 7") for name in KERNEL),
+        *(({}, {name: "7"}, f"the kernel reports for the worker: {name} is 7") for name in KERNEL),
     ],
 )
-async def test_one_thing_that_does_not_hold_is_enough(report, kernel, problem):
+async def test_single_problem_fails_the_verification(report, kernel, problem):
     assert _verdict(REPORT, KERNEL) == ("could not fork",)
     with pytest.raises(ZygoteFailed, match=problem):
         _verdict({**REPORT, **report}, {**KERNEL, **kernel})
 
 
-async def test_where_the_root_can_not_be_changed_the_lower_tier_is_claimed_with_the_reason(machine):
+async def test_failing_pivot_root_leads_to_the_lower_tier_with_a_hint(machine):
     probe = await claimed(evolve(machine, architecture=evolve(machine.architecture, pivot_root=10_000)))
     assert probe.isolation is Isolation.NO_NAMESPACES
     assert any("pivot_root" in hint for hint in probe.hints)
     assert any("stat" in gap for gap in probe.gaps)
 
 
-# The host as an ordinary user: everything is imported first, because the checkout may be closed to him.
+# The host as an ordinary user. All imports come first, because that user may not be able to read the checkout.
 AS_USER = """
 import asyncio, encodings.ascii, encodings.idna, json, os, random, sys, tempfile
 import anyio, anyio._backends._asyncio, trio, anyio._backends._trio
@@ -137,8 +137,8 @@ print(json.dumps([probe.isolation.label, len(probe.proofs), probe.hints]))
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user runs all the other tests as himself")
-async def test_an_ordinary_user_gets_the_highest_tier_too(area, open_python):
+@pytest.mark.skipif(os.geteuid() != 0, reason="all other tests already run as an ordinary user")
+async def test_ordinary_user_gets_the_highest_tier(area, open_python):
     packages = area / "packages"
     if not packages.exists():
         source = Path(sideband_sandbox.__file__).parent
