@@ -39,28 +39,28 @@ def balances(host):
     return read
 
 
-async def test_a_database_is_created_for_its_owner_only(bank, host):
+async def test_new_database_is_accessible_by_its_owner_only(bank, host):
     file = host.home / "data" / "bank.db"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
 
 
-async def test_an_insert_tells_rows_and_rowid(bank, change):
+async def test_insert_returns_row_count_and_rowid(bank, change):
     done = await change("INSERT INTO account VALUES (:name, :balance)", {"name": "eve", "balance": 1})
     assert done == {"rows_affected": 1, "last_insert_rowid": 3, "rows": []}
 
 
-async def test_an_update_tells_no_rowid(bank, change):
+async def test_update_returns_no_rowid(bank, change):
     done = await change("UPDATE account SET balance = balance + 1")
     assert done == {"rows_affected": 2, "last_insert_rowid": None, "rows": []}
 
 
-async def test_returning_answers_rows(bank, change):
+async def test_returning_clause_returns_rows(bank, change):
     done = await change("UPDATE account SET balance = 5 WHERE name = ? RETURNING name, balance", ["ann"])
     assert done == {"rows_affected": 1, "last_insert_rowid": None, "rows": [{"name": "ann", "balance": 5}]}
 
 
-async def test_a_broken_constraint_is_named_and_changes_nothing(bank, change, balances):
+async def test_constraint_violation_is_reported_and_rolled_back(bank, change, balances):
     with pytest.raises(SqlConstraint, match="CHECK") as caught:
         await change("UPDATE account SET balance = balance - 5")
     assert caught.value.code == "sql.constraint"
@@ -73,7 +73,7 @@ async def test_foreign_keys_are_enforced(bank, change):
         await change("INSERT INTO card VALUES ('nobody')")
 
 
-async def test_many_rows_are_written_at_once(bank, host, balances):
+async def test_executemany_writes_all_rows(bank, host, balances):
     rows = [{"n": f"user {number}"} for number in range(1000)]
     done = await host.op(
         "sql.executemany", {"db": "bank.db", "sql": "INSERT INTO account VALUES (:n, 1)", "rows": rows}
@@ -82,14 +82,14 @@ async def test_many_rows_are_written_at_once(bank, host, balances):
     assert len(await balances()) == 1002
 
 
-async def test_many_rows_are_written_all_or_none(bank, host, balances):
+async def test_executemany_is_atomic(bank, host, balances):
     rows = [["eve", 1], ["ann", 1]]
     with pytest.raises(SqlConstraint):
         await host.op("sql.executemany", {"db": "bank.db", "sql": "INSERT INTO account VALUES (?, ?)", "rows": rows})
     assert await balances() == {"ann": 10, "bob": 0}
 
 
-async def test_a_transaction_answers_each_statement(bank, host, balances):
+async def test_transaction_returns_a_result_per_statement(bank, host, balances):
     statements = [
         {"sql": "UPDATE account SET balance = balance - 4 WHERE name = 'ann'"},
         {"sql": "UPDATE account SET balance = balance + ? WHERE name = 'bob'", "params": [4]},
@@ -111,14 +111,14 @@ async def test_a_transaction_answers_each_statement(bank, host, balances):
         "COMMIT",
     ],
 )
-async def test_a_transaction_whose_second_statement_fails_changes_nothing(bank, host, balances, second):
+async def test_failing_second_statement_rolls_back_the_transaction(bank, host, balances, second):
     statements = [{"sql": "UPDATE account SET balance = 99 WHERE name = 'ann'"}, {"sql": second}]
     with pytest.raises(SqlError):
         await host.op("sql.transaction", {"db": "bank.db", "statements": statements})
     assert await balances() == {"ann": 10, "bob": 0}
 
 
-async def test_parallel_changes_all_happen(bank, host, change, balances):
+async def test_concurrent_changes_are_all_applied(bank, host, change, balances):
     async with anyio.create_task_group() as tasks:
         for _ in range(40):
             tasks.start_soon(change, "UPDATE account SET balance = balance + 1 WHERE name = 'ann'")
@@ -134,7 +134,7 @@ for _ in range(100):
 """
 
 
-async def test_another_process_may_write_at_the_same_time(bank, host, change, balances):
+async def test_another_process_can_write_concurrently(bank, host, change, balances):
     command = [sys.executable, "-c", _OTHER_WRITER, str(host.home / "data" / "bank.db")]
     async with await anyio.open_process(command, stdout=subprocess.DEVNULL) as process:
         for _ in range(30):
@@ -149,7 +149,7 @@ class TestLocked:
     def settings(self):
         return {"busy_seconds": 0.1}
 
-    async def test_a_database_that_stays_locked_is_busy_and_may_be_tried_again(self, host, change, balances):
+    async def test_locked_database_is_a_retryable_busy_error(self, host, change, balances):
         holder = apsw.Connection(str(host.home / "data" / "bank.db"))
         try:
             holder.execute("BEGIN IMMEDIATE")
@@ -174,13 +174,13 @@ async def test_waiting_for_a_lock_can_be_cancelled(bank, host, change):
         holder.close()
 
 
-async def test_the_journal_of_a_foreign_database_is_left_alone(host, tmp_path):
+async def test_journal_mode_of_an_external_database_is_unchanged(host, tmp_path):
     file = str(tmp_path / "foreign.db")
     await host.op("sql.execute", {"db": file, "sql": "CREATE TABLE t (a)"})
     assert (tmp_path / "foreign.db").read_bytes()[18:20] == b"\x01\x01"
 
 
-async def test_a_database_in_a_folder_that_is_not_there_is_missing(host, tmp_path):
+async def test_database_in_a_missing_folder_is_a_missing_error(host, tmp_path):
     with pytest.raises(SqlMissing):
         await host.op("sql.execute", {"db": str(tmp_path / "no" / "a.db"), "sql": "CREATE TABLE t (a)"})
 
@@ -197,6 +197,6 @@ class TestSmallDatabase:
         assert await balances() == {"ann": 10, "bob": 0}
 
 
-async def test_a_query_that_answers_nothing_is_named_so(bank, host):
+async def test_query_without_rows_is_a_syntax_error(bank, host):
     with pytest.raises(SqlSyntax, match="no rows"):
         await host.op("sql.query", {"db": "bank.db", "sql": "/* nothing */"})

@@ -1,4 +1,4 @@
-"""The same ops on another engine: what holds for SQLite holds for DuckDB."""
+"""The ops on the second engine: DuckDB gives the same guarantees as SQLite."""
 
 import os
 import sys
@@ -67,20 +67,20 @@ def rows(query):
     return run
 
 
-async def test_a_database_is_created_for_its_owner_only(db, host):
+async def test_new_database_is_accessible_by_its_owner_only(db, host):
     file = host.home / "data" / "a.duckdb"
     assert file.stat().st_mode & 0o777 == 0o600
     assert [one.name for one in file.parent.iterdir()] == ["a.duckdb"]
 
 
-async def test_changes_tell_rows_affected_and_returning_answers_them(db, change):
+async def test_changes_return_affected_rows_and_returning_rows(db, change):
     done = await change("UPDATE t SET b = $b", {"b": "x"})
     assert done == {"rows_affected": 2, "last_insert_rowid": None, "rows": []}
     done = await change("INSERT INTO t VALUES (?, 'three') RETURNING a", [3])
     assert done == {"rows_affected": 1, "last_insert_rowid": None, "rows": [{"a": 3}]}
 
 
-async def test_many_rows_and_transactions_are_all_or_nothing(db, host, rows):
+async def test_executemany_and_transactions_are_atomic(db, host, rows):
     params = {"db": "a.duckdb", "sql": "INSERT INTO t VALUES (?, ?)"}
     assert await host.op("sql.executemany", {**params, "rows": [[5, "x"], [6, "y"]]}) == {"rows_affected": 2}
     with pytest.raises(SqlConstraint) as caught:
@@ -92,7 +92,7 @@ async def test_many_rows_and_transactions_are_all_or_nothing(db, host, rows):
     assert [row[0] for row in await rows()] == [1, 2, 5, 6]
 
 
-async def test_values_are_what_json_can_say(db, query):
+async def test_values_are_converted_to_json_types(db, query):
     sql = """SELECT 1 AS i, 2::HUGEINT ** 0 AS h, 170141183460469231731687303715884105727::HUGEINT AS big, true AS t,
         1.50::DECIMAL(4, 2) AS d, DATE '2020-01-02' AS day, [1, 2] AS l, {'x': NULL, 'y': 'z'} AS s, 'ab'::BLOB AS b"""
     (row,) = (await query(sql))["rows"]
@@ -101,17 +101,17 @@ async def test_values_are_what_json_can_say(db, query):
 
 
 @pytest.mark.parametrize("sql", ["SELECT 'inf'::DOUBLE AS n", "SELECT ['nan'::DOUBLE] AS n", "SELECT 'x'::INT AS n"])
-async def test_what_can_not_be_answered_is_an_error(db, query, sql):
+async def test_value_that_cannot_be_returned_is_an_error(db, query, sql):
     with pytest.raises(SqlValue):
         await query(sql)
 
 
-async def test_rows_beyond_the_limit_are_left_out_and_it_is_said(db, query):
+async def test_result_over_the_row_limit_is_truncated(db, query):
     found = await query("SELECT range AS n FROM range(10)", max_rows=3)
     assert ([row["n"] for row in found["rows"]], found["truncated"]) == ([0, 1, 2], True)
 
 
-async def test_an_export_holds_every_row(db, host):
+async def test_export_contains_every_row(db, host):
     done = await host.op("sql.export", {"db": "a.duckdb", "sql": "SELECT range AS n FROM range(5000)"})
     assert done["rows"] == 5000
 
@@ -134,7 +134,7 @@ async def test_a_query_cannot_change_anything(db, query, rows):
     assert await rows() == [(1, "one"), (2, None)]
 
 
-BEYOND = [
+FORBIDDEN = [
     "ATTACH '{out}/x.duckdb' AS x",
     "ATTACH ':memory:' AS x",
     "DETACH a",
@@ -183,39 +183,39 @@ BEYOND = [
 
 @pytest.mark.usefixtures("db")
 @pytest.mark.parametrize("op", ["sql.query", "sql.execute"])
-async def test_what_reaches_beyond_the_database_is_refused(host, rows, tmp_path, op):
+async def test_access_outside_the_database_is_rejected(host, rows, tmp_path, op):
     out = tmp_path / "out"
     out.mkdir()
-    passed = []
-    for sql in BEYOND:
+    succeeded = []
+    for sql in FORBIDDEN:
         try:
             await host.op(op, {"db": "a.duckdb", "sql": sql.format(out=out)})
         except SqlError as error:
             if "root:" not in error.message:
                 continue
-        passed.append(sql)
-    assert passed == []
+        succeeded.append(sql)
+    assert succeeded == []
     assert await rows() == [(1, "one"), (2, None)]
     assert list(out.iterdir()) == []
 
 
-async def test_an_endless_query_stops_when_it_is_cancelled(db, query):
+async def test_cancellation_interrupts_an_endless_query(db, query):
     with anyio.move_on_after(0.3) as scope, anyio.fail_after(10):
         await query(ENDLESS)
     assert scope.cancelled_caught
 
 
 @pytest.mark.usefixtures("db")
-class TestShortOfTime:
+class TestShortTimeLimit:
     @pytest.fixture
     def settings(self):
         return {"duckdb": True, "max_seconds": 0.5, "busy_seconds": 0.3}
 
-    async def test_a_statement_that_runs_too_long_is_interrupted(self, query):
+    async def test_slow_statement_times_out(self, query):
         with pytest.raises(SqlTimeout):
             await query(ENDLESS)
 
-    async def test_a_database_that_another_process_holds_is_busy(self, query, host):
+    async def test_database_locked_by_another_process_is_a_busy_error(self, query, host):
         code = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print(flush=True); sys.stdin.read()"
         command = [sys.executable, "-c", code, str(host.home / "data" / "a.duckdb")]
         async with await anyio.open_process(command) as holder:
@@ -238,7 +238,7 @@ class TestSmallMemory:
 
 
 @pytest.mark.usefixtures("db")
-def test_the_configuration_is_locked_whoever_let_a_statement_pass(host):
+def test_configuration_is_locked_at_the_engine_level(host):
     file = host.home / "data" / "a.duckdb"
     session = DuckdbDriver().open(DatabaseTarget("a.duckdb", file, managed=True), {}, Config(), changes=True)
     try:
@@ -249,7 +249,7 @@ def test_the_configuration_is_locked_whoever_let_a_statement_pass(host):
         session.close()
 
 
-async def test_readers_and_writers_take_turns(db, change, query, rows):
+async def test_concurrent_reads_and_writes_are_serialized(db, change, query, rows):
     async def read():
         await query("SELECT count(*) AS n FROM t")
 
@@ -263,7 +263,7 @@ async def test_readers_and_writers_take_turns(db, change, query, rows):
     assert await rows() == [(1, "one"), (82, None)]
 
 
-async def test_a_change_can_not_be_taken_back_and_it_is_said(db, host):
+async def test_undo_reports_that_changes_cannot_be_undone(db, host):
     effects = []
     params = {"db": "a.duckdb", "sql": "DELETE FROM t"}
     await host.op("sql.execute", params, on_effect=lambda report: effects.append(report.id))
@@ -274,7 +274,7 @@ async def test_a_change_can_not_be_taken_back_and_it_is_said(db, host):
         await host.op("sql.revert", {"db": "a.duckdb", "changes": blob.sha256})
 
 
-async def test_attached_databases_are_only_read_and_of_the_same_engine(db, host, query, change):
+async def test_attached_databases_are_read_only_and_of_the_same_engine(db, host, query, change):
     await host.op("sql.execute", {"db": "b.duckdb", "sql": "CREATE TABLE u AS SELECT 7 AS n"})
     assert (await query("SELECT n FROM b.u", attach={"b": "b.duckdb"}))["rows"] == [{"n": 7}]
     with pytest.raises(SqlError):
@@ -285,26 +285,26 @@ async def test_attached_databases_are_only_read_and_of_the_same_engine(db, host,
             await host.op("sql.query", {"db": one, "sql": "SELECT 1 AS one", "attach": {"x": other}})
 
 
-async def test_reading_does_not_allow_writing(db, host):
+async def test_read_grant_does_not_allow_writing(db, host):
     grants = ["sql:path=a.duckdb,mode=read"]
     await host.op("sql.query", {"db": "a.duckdb", "sql": "SELECT 1 AS one"}, grants=grants)
     with pytest.raises(OpDenied):
         await host.op("sql.execute", {"db": "a.duckdb", "sql": "DELETE FROM t"}, grants=grants)
 
 
-async def test_a_database_that_is_not_there_is_missing(host):
+async def test_unknown_database_is_a_missing_error(host):
     with pytest.raises(SqlMissing):
         await host.op("sql.query", {"db": "none.duckdb", "sql": "SELECT 1 AS one"})
 
 
-async def test_a_file_that_is_no_database_is_called_so_without_its_content(host, tmp_path):
+async def test_error_for_an_invalid_file_omits_its_content(host, tmp_path):
     (tmp_path / "x.duckdb").write_text("a secret text " * 1000)
     with pytest.raises(SqlCorrupt) as caught:
         await host.op("sql.query", {"db": str(tmp_path / "x.duckdb"), "sql": "SELECT 1 AS one"})
     assert "secret" not in caught.value.message
 
 
-async def test_a_log_beside_it_that_is_a_link_is_refused(db, host, tmp_path):
+async def test_log_that_is_a_link_is_rejected(db, host, tmp_path):
     duckdb.connect(str(tmp_path / "x.duckdb")).close()
     (tmp_path / "victim").write_text("untouched")
     for make in (os.symlink, os.link):
@@ -315,7 +315,7 @@ async def test_a_log_beside_it_that_is_a_link_is_refused(db, host, tmp_path):
     assert (tmp_path / "victim").read_text() == "untouched"
 
 
-async def test_without_the_library_its_databases_say_what_to_install(host, monkeypatch):
+async def test_missing_library_error_names_the_extra_to_install(host, monkeypatch):
     for name in [name for name in sys.modules if name.startswith("sideband_sql._duckdb")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "duckdb", None)
@@ -325,7 +325,7 @@ async def test_without_the_library_its_databases_say_what_to_install(host, monke
 
 
 @pytest.mark.parametrize("settings", [{}])
-async def test_it_is_off_until_somebody_switches_it_on(host, settings):
+async def test_engine_is_disabled_by_default(host, settings):
     with pytest.raises(SqlEngineOff) as caught:
         await host.op("sql.execute", {"db": "a.duckdb", "sql": "CREATE TABLE t (a INTEGER)"})
     with pytest.raises(SqlEngineOff):

@@ -1,4 +1,4 @@
-"""One skill that keeps its threads busy leaves threads for the others."""
+"""A skill that occupies its threads leaves threads for others."""
 
 from types import SimpleNamespace
 
@@ -31,7 +31,7 @@ async def go(params: Nothing, ctx: OpContext) -> None:
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_endless_queries_of_one_call_leave_threads_for_another(tmp_path):
+async def test_endless_queries_of_one_call_do_not_starve_another(tmp_path):
     module = SimpleNamespace(sideband_ops=lambda: OpFamily(name="greedy", ops=(go,)))
     async with Host(home=tmp_path, plugins=[Plugin("op", "greedy", module)]) as host:
         await host.op("sql.execute", {"sql": "CREATE TABLE t (a)", "db": "a.db"})

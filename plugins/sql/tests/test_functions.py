@@ -11,11 +11,11 @@ _values = st.one_of(st.none(), st.integers(-5, 5), st.sampled_from([0.5, 1.0, -2
 
 @pytest.fixture(scope="module")
 def connections():
-    plain, ours = apsw.Connection(":memory:"), apsw.Connection(":memory:")
-    install(ours, 1_000_000)
-    yield plain, ours
+    plain, replaced = apsw.Connection(":memory:"), apsw.Connection(":memory:")
+    install(replaced, 1_000_000)
+    yield plain, replaced
     plain.close()
-    ours.close()
+    replaced.close()
 
 
 _CALLS = [*(f"{name}({given})" for name in ("trim", "ltrim", "rtrim") for given in (":x", ":x, :y")),
@@ -23,18 +23,18 @@ _CALLS = [*(f"{name}({given})" for name in ("trim", "ltrim", "rtrim") for given 
 
 
 @pytest.mark.parametrize("call", _CALLS)
-def test_the_replaced_functions_answer_what_sqlite_answers(connections, call):
-    plain, ours = connections
+def test_replacements_return_the_same_as_sqlite(connections, call):
+    plain, replaced = connections
 
     @given(_values, _values, _values, _hexadecimal)
     def same(x, y, z, h):
         values = {"x": x, "y": y, "z": z, "h": h}
         sql = f"SELECT {call} AS v, typeof({call}) AS t"
-        assert ours.execute(sql, values).fetchone() == plain.execute(sql, values).fetchone()
+        assert replaced.execute(sql, values).fetchone() == plain.execute(sql, values).fetchone()
 
     same()
 
 
-def test_the_position_in_a_blob_is_counted_in_bytes(connections):
+def test_instr_counts_bytes_in_a_blob(connections):
     for connection in connections:
         assert connection.execute("SELECT instr(x'c3bc61', x'61'), instr('üa', 'a')").fetchone() == (3, 2)

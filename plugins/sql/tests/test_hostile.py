@@ -70,7 +70,7 @@ async def test_a_query_cannot_change_anything(db, host, sql):
         "SAVEPOINT x",
     ],
 )
-async def test_what_reaches_beyond_the_database_is_denied(db, host, op, sql):
+async def test_access_outside_the_database_is_denied(db, host, op, sql):
     with pytest.raises(SqlDenied):
         await host.op(op, {"db": "a.db", "sql": sql})
     assert await count(host) == 1
@@ -91,20 +91,20 @@ async def test_what_reaches_beyond_the_database_is_denied(db, host, op, sql):
         "VACUUM",
     ],
 )
-async def test_known_ways_out_are_closed(db, host, op, sql):
+async def test_known_escapes_are_rejected(db, host, op, sql):
     with pytest.raises(SqlError):
         await host.op(op, {"db": "a.db", "sql": sql})
     assert await count(host) == 1
 
 
-async def test_vacuum_writes_no_other_file(db, host, tmp_path):
+async def test_vacuum_into_another_file_is_rejected(db, host, tmp_path):
     for op in ("sql.query", "sql.execute"):
         with pytest.raises(SqlError):
             await host.op(op, {"db": "a.db", "sql": f"VACUUM INTO '{tmp_path}/copy.db'"})
     assert not (tmp_path / "copy.db").exists()
 
 
-async def test_a_view_or_trigger_may_do_no_more_than_a_statement(db, host):
+async def test_views_and_triggers_are_restricted_like_statements(db, host):
     file = host.home / "data" / "a.db"
     with sqlite3.connect(file) as connection:
         connection.execute("CREATE VIEW v AS SELECT load_extension('/tmp/x.so') AS x")
@@ -117,7 +117,7 @@ async def test_a_view_or_trigger_may_do_no_more_than_a_statement(db, host):
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
-async def test_an_endless_query_stops_when_it_is_cancelled(db, host):
+async def test_cancellation_interrupts_an_endless_query(db, host):
     started = anyio.current_time()
     with anyio.move_on_after(0.1) as scope:
         await host.op("sql.query", {"db": "a.db", "sql": ENDLESS})
@@ -125,7 +125,7 @@ async def test_an_endless_query_stops_when_it_is_cancelled(db, host):
     assert anyio.current_time() - started < 3
 
 
-async def test_a_cancelled_change_leaves_nothing_behind(db, host):
+async def test_cancelled_change_is_rolled_back(db, host):
     endless_insert = f"INSERT INTO t {ENDLESS}"
     with anyio.move_on_after(0.1):
         await host.op("sql.execute", {"db": "a.db", "sql": endless_insert})
@@ -134,12 +134,12 @@ async def test_a_cancelled_change_leaves_nothing_behind(db, host):
 
 
 @pytest.mark.usefixtures("db")
-class TestShortOfTime:
+class TestShortTimeLimit:
     @pytest.fixture
     def settings(self):
         return {"max_seconds": 0.1}
 
-    async def test_a_statement_that_runs_too_long_is_interrupted(self, host):
+    async def test_slow_statement_times_out(self, host):
         with pytest.raises(SqlTimeout) as caught:
             await host.op("sql.query", {"db": "a.db", "sql": ENDLESS})
         assert caught.value.code == "sql.timeout"
@@ -154,7 +154,7 @@ class TestShortOfTime:
         "SELECT replace(:a, substr(:a, 1, 4000000) || 'b', '') IS NULL AS x",
     ],
 )
-async def test_one_function_cannot_keep_a_thread_busy(db, host, sql):
+async def test_functions_with_long_arguments_are_fast(db, host, sql):
     size = 8_000_000
     params = {"a": "a" * size, "b": "b" * size}
     used = {name: value for name, value in params.items() if f":{name}" in sql}
@@ -173,13 +173,13 @@ async def test_one_function_cannot_keep_a_thread_busy(db, host, sql):
         "SELECT 1" + " UNION SELECT 1" * 200,
     ],
 )
-async def test_sizes_are_limited(db, host, sql):
+async def test_oversized_statements_are_rejected(db, host, sql):
     with pytest.raises(SqlError) as caught:
         await host.op("sql.query", {"db": "a.db", "sql": sql})
     assert caught.value.code in {"sql.too_large", "sql.syntax"}
 
 
-async def test_a_pattern_that_is_too_complex_is_too_large(db, host):
+async def test_complex_like_pattern_is_too_large(db, host):
     with pytest.raises(SqlTooLarge):
         await host.op("sql.query", {"db": "a.db", "sql": "SELECT 'a' LIKE ?", "params": ["%a" * 100]})
 
@@ -189,12 +189,12 @@ async def test_a_pattern_that_is_too_complex_is_too_large(db, host):
     ["../a.db", "a/../b.db", "a/b.db", "", ".hidden", "-x", ":memory:", "file:a.db?mode=rw", "a.db-wal", "A.DB-SHM",
      "/etc/x-journal", "~root/x.db", "a\x00.db", "a b", "/a" * 2_049],
 )  # fmt: skip
-async def test_names_that_mean_another_place_are_refused(host, name):
+async def test_invalid_database_names_are_rejected(host, name):
     with pytest.raises(ValueError, match="db"):
         await host.op("sql.execute", {"db": name, "sql": "CREATE TABLE t (a)"})
 
 
-async def test_a_link_in_the_data_folder_is_not_followed(db, host, tmp_path):
+async def test_link_in_the_data_folder_is_denied(db, host, tmp_path):
     outside = tmp_path / "outside.db"
     sqlite3.connect(outside).close()
     (host.home / "data" / "link.db").symlink_to(outside)
@@ -203,34 +203,34 @@ async def test_a_link_in_the_data_folder_is_not_followed(db, host, tmp_path):
             await host.op(op, {"db": "link.db", "sql": "SELECT 1 AS one"})
 
 
-async def test_a_dangling_link_in_the_data_folder_creates_nothing(db, host, tmp_path):
+async def test_dangling_link_in_the_data_folder_creates_no_file(db, host, tmp_path):
     (host.home / "data" / "link.db").symlink_to(tmp_path / "outside.db")
     with pytest.raises(SqlDenied):
         await host.op("sql.execute", {"db": "link.db", "sql": "CREATE TABLE u (a)"})
     assert not (tmp_path / "outside.db").exists()
 
 
-async def test_a_pipe_or_folder_is_no_database(host, tmp_path):
+async def test_pipe_and_folder_are_denied_as_database(host, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for place in (tmp_path / "pipe", tmp_path):
         with pytest.raises(SqlDenied):
             await host.op("sql.query", {"db": str(place), "sql": "SELECT 1 AS one"})
 
 
-async def test_the_hosts_own_state_is_out_of_reach(db, host):
+async def test_state_of_the_host_is_denied(db, host):
     sqlite3.connect(host.home / "state.db").close()
     with pytest.raises(SqlDenied, match="belongs to the host"):
         await host.op("sql.query", {"db": str(host.home / "state.db"), "sql": "SELECT 1 AS one"})
 
 
-async def test_a_file_that_is_no_database_is_called_so_without_its_content(host, tmp_path):
+async def test_error_for_an_invalid_file_omits_its_content(host, tmp_path):
     (tmp_path / "text.db").write_text("a secret text " * 100)
     with pytest.raises(SqlCorrupt) as caught:
         await host.op("sql.query", {"db": str(tmp_path / "text.db"), "sql": "SELECT * FROM sqlite_master"})
     assert "secret" not in caught.value.message
 
 
-class TestRightsOfMovingTargets:
+class TestReplacedLinks:
     @pytest.fixture
     def link(self, tmp_path):
         for name in ("allowed", "secret"):
@@ -248,28 +248,28 @@ class TestRightsOfMovingTargets:
 
         return [Plugin("hook", "swap", SimpleNamespace(op_call=op_call))]
 
-    async def test_a_link_that_moves_after_the_gate_is_noticed(self, host, link, tmp_path):
+    async def test_link_that_changes_after_the_grant_check_is_denied(self, host, link, tmp_path):
         params = {"db": str(link), "sql": "SELECT 1 AS one"}
         with pytest.raises(OpDenied):
             await host.op("sql.query", params, grants=[f"sql:path={tmp_path}/allowed.db"])
 
 
 @pytest.mark.usefixtures("db")
-class TestRights:
-    async def test_reading_does_not_allow_writing(self, host):
+class TestGrants:
+    async def test_read_grant_does_not_allow_writing(self, host):
         grants = ["sql:path=a.db,mode=read"]
         await host.op("sql.query", {"db": "a.db", "sql": "SELECT 1 AS one"}, grants=grants)
         with pytest.raises(OpDenied):
             await host.op("sql.execute", {"db": "a.db", "sql": "DELETE FROM t"}, grants=grants)
 
-    async def test_an_attached_database_needs_a_right_of_its_own(self, host):
+    async def test_attached_database_needs_its_own_grant(self, host):
         await host.op("sql.execute", {"db": "b.db", "sql": "CREATE TABLE t (a)"})
         params = {"db": "a.db", "sql": "SELECT * FROM b.t", "attach": {"b": "b.db"}}
         with pytest.raises(OpDenied):
             await host.op("sql.query", params, grants=["sql:path=a.db"])
         await host.op("sql.query", params, grants=["sql:path=a.db", "sql:path=b.db,mode=read"])
 
-    async def test_a_link_has_the_rights_of_what_it_points_to(self, host, tmp_path):
+    async def test_grant_applies_to_the_target_of_a_link(self, host, tmp_path):
         sqlite3.connect(tmp_path / "secret.db").close()
         (tmp_path / "open.db").symlink_to(tmp_path / "secret.db")
         params = {"db": str(tmp_path / "open.db"), "sql": "SELECT 1 AS one"}
@@ -277,7 +277,7 @@ class TestRights:
             await host.op("sql.query", params, grants=[f"sql:path={tmp_path}/open.db"])
         await host.op("sql.query", params, grants=[f"sql:path={tmp_path}/secret.db"])
 
-    async def test_a_path_with_dots_is_compared_as_what_it_is(self, host, tmp_path):
+    async def test_path_with_dots_is_resolved_before_the_grant_check(self, host, tmp_path):
         (tmp_path / "allowed").mkdir()
         sqlite3.connect(tmp_path / "secret.db").close()
         params = {"db": f"{tmp_path}/allowed/../secret.db", "sql": "SELECT 1 AS one"}

@@ -1,4 +1,4 @@
-"""Databases that somebody else made, to be read or changed by a host that trusts nothing in them."""
+"""Untrusted databases: a host that reads or changes them must not trust anything in them."""
 
 import random
 
@@ -17,7 +17,7 @@ def file(tmp_path):
 
 @pytest.fixture
 def make(file):
-    """Makes the file with statements, and then with entries of the schema that no statement would make."""
+    """Return a function that creates the file, then adds schema entries that no statement can create."""
 
     def run(statements, entries=()):
         connection = apsw.Connection(str(file))
@@ -46,12 +46,12 @@ def change(host, file):
     return run
 
 
-REACHING = ["load_extension('/tmp/x.so')", "fts3_tokenizer('simple')", "json_patch('{}', '{}')", "geopoly_area('[]')"]
+FORBIDDEN = ["load_extension('/tmp/x.so')", "fts3_tokenizer('simple')", "json_patch('{}', '{}')", "geopoly_area('[]')"]
 
 
-@pytest.mark.parametrize("call", REACHING)
-async def test_no_part_of_a_schema_calls_what_no_statement_may(make, query, change, call):
-    # of what SQLite itself does not let into a schema any more, older files are full
+@pytest.mark.parametrize("call", FORBIDDEN)
+async def test_views_and_triggers_cannot_call_forbidden_functions(make, query, change, call):
+    # SQLite does not accept these in a new schema any more, but older files may contain them
     make(
         "CREATE TABLE t (a, b)",
         [
@@ -64,14 +64,14 @@ async def test_no_part_of_a_schema_calls_what_no_statement_may(make, query, chan
             await work
 
 
-async def test_a_view_does_not_tell_how_sqlite_is_set_up(make, query):
+async def test_view_cannot_read_pragma_tables(make, query):
     make("CREATE VIEW v AS SELECT name FROM pragma_function_list")
     with pytest.raises(SqlDenied, match="unsafe use"):
         await query("SELECT name FROM v")
 
 
 @pytest.mark.parametrize("module", ["fts3(a)", "fts4(a)", "dbstat", "sqlite_dbpage", "carray", "geopoly(a)"])
-async def test_a_virtual_table_of_another_module_is_not_connected(make, query, module):
+async def test_virtual_table_of_an_unlisted_module_is_rejected(make, query, module):
     make("CREATE TABLE t (a)", [("table", "v", "v", 0, f"CREATE VIRTUAL TABLE v USING {module}")])
     with pytest.raises(SqlError):
         await query("SELECT count(*) AS n FROM v")
@@ -79,7 +79,7 @@ async def test_a_virtual_table_of_another_module_is_not_connected(make, query, m
 
 
 @pytest.mark.parametrize("name", ["dbstat", "sqlite_dbpage", "sqlite_stmt", "bytecode('SELECT 1')"])
-async def test_tables_about_the_engine_are_not_there(make, query, name):
+async def test_engine_tables_do_not_exist(make, query, name):
     make("CREATE TABLE t (a)")
     with pytest.raises(SqlError):
         await query(f"SELECT * FROM {name}")
@@ -97,19 +97,19 @@ async def test_tables_about_the_engine_are_not_there(make, query, name):
         ("table", None, None, None, None),
     ],
 )
-async def test_a_schema_that_makes_no_sense_is_an_error(make, query, entry):
+async def test_malformed_schema_is_an_error(make, query, entry):
     make("CREATE TABLE t (a)", [entry])
     with pytest.raises(SqlError) as caught:
         await query(f"SELECT * FROM {entry[1] or 't'}")
     assert caught.value.hint
 
 
-class TestShortOfTime:
+class TestShortTimeLimit:
     @pytest.fixture
     def settings(self):
         return {"max_seconds": 0.5}
 
-    async def test_views_that_double_end_in_time(self, make, query):
+    async def test_exponential_views_time_out(self, make, query):
         views = "".join(
             f"CREATE VIEW v{n} AS SELECT * FROM v{n - 1} UNION ALL SELECT * FROM v{n - 1};" for n in range(1, 60)
         )
@@ -117,7 +117,7 @@ class TestShortOfTime:
         with anyio.fail_after(20), pytest.raises(SqlError):
             await query("SELECT count(*) AS n FROM v59")
 
-    async def test_triggers_that_call_each_other_end(self, make, change):
+    async def test_recursive_triggers_terminate(self, make, change):
         make("CREATE TABLE t (a); CREATE TRIGGER g AFTER INSERT ON t BEGIN INSERT INTO t SELECT a + 1 FROM t; END")
         with anyio.fail_after(20):
             try:
@@ -126,31 +126,31 @@ class TestShortOfTime:
                 await change("INSERT INTO t VALUES (1)")
 
 
-async def test_a_shadow_table_is_not_written(make, change):
+async def test_shadow_table_is_read_only(make, change):
     make("CREATE VIRTUAL TABLE words USING fts5(text)")
     with pytest.raises(SqlError):
         await change("INSERT INTO words_data VALUES (99, x'00')")
 
 
-async def test_a_large_page_is_read(make, query):
+async def test_largest_page_size_is_supported(make, query):
     make("PRAGMA page_size = 65536; CREATE TABLE t (a); INSERT INTO t VALUES (hex(zeroblob(100000)))")
     assert await query("SELECT length(a) AS n FROM t") == [{"n": 200_000}]
 
 
-async def test_a_log_that_cannot_be_shared_is_an_error(make, query, file):
+async def test_unusable_shared_memory_file_is_an_error(make, query, file):
     make("PRAGMA journal_mode = WAL; CREATE TABLE t (a)")
     file.with_name("hostile.db-shm").mkdir()
     with pytest.raises(SqlError):
         await query("SELECT a FROM t")
 
 
-async def test_a_double_quoted_name_that_is_no_column_is_no_text(make, query):
+async def test_unknown_double_quoted_name_is_a_syntax_error(make, query):
     make("CREATE TABLE t (a); INSERT INTO t VALUES (1)")
     with pytest.raises(SqlSyntax, match="nothing"):
         await query('SELECT "nothing" AS x FROM t')
 
 
-async def test_damaged_files_are_errors_or_answers_and_nothing_else(make, host, file):
+async def test_damaged_file_causes_only_typed_errors(make, host, file):
     make(
         "CREATE TABLE t (a INTEGER PRIMARY KEY, b); CREATE INDEX i ON t (b);"
         "CREATE VIRTUAL TABLE words USING fts5(text); CREATE VIRTUAL TABLE place USING rtree(id, x0, x1);"
@@ -158,8 +158,8 @@ async def test_damaged_files_are_errors_or_answers_and_nothing_else(make, host, 
         "INSERT INTO t SELECT i, hex(zeroblob(i)) FROM n;"
         "INSERT INTO words SELECT 'word' || a FROM t; INSERT INTO place SELECT a, a, a + 1 FROM t"
     )
-    whole = file.read_bytes()
-    chance = random.Random(7)
+    intact = file.read_bytes()
+    rng = random.Random(7)
     statements = [
         "SELECT * FROM t ORDER BY b",
         "SELECT * FROM words WHERE words MATCH 'word*'",
@@ -168,11 +168,11 @@ async def test_damaged_files_are_errors_or_answers_and_nothing_else(make, host, 
     ]
     codes = set()
     for _ in range(60):
-        damaged = bytearray(whole)
-        for _ in range(chance.randrange(1, 30)):
-            damaged[chance.randrange(len(damaged))] = chance.randrange(256)
+        damaged = bytearray(intact)
+        for _ in range(rng.randrange(1, 30)):
+            damaged[rng.randrange(len(damaged))] = rng.randrange(256)
         file.write_bytes(damaged)
-        for sql, op in ((chance.choice(statements), "sql.query"), ("DELETE FROM t WHERE a % 2", "sql.execute")):
+        for sql, op in ((rng.choice(statements), "sql.query"), ("DELETE FROM t WHERE a % 2", "sql.execute")):
             try:
                 await host.op(op, {"db": str(file), "sql": sql})
             except SqlError as error:

@@ -1,4 +1,4 @@
-"""Statements that are made to take too much: each ends in time, with an error of its own."""
+"""Statements that try to exhaust resources: each one ends in time, with a typed error."""
 
 import anyio
 import apsw
@@ -54,32 +54,32 @@ BOMBS = [
 ]
 
 
-async def test_what_grows_without_bounds_is_refused(query):
+async def test_oversized_statements_are_rejected(query):
     codes = {}
     for sql in BOMBS:
         try:
             await query(sql)
         except (SqlError, ValueError) as error:
-            # a statement that is too long is refused before it is one
+            # a statement that is too long fails the validation of its parameters
             codes[sql[:60]] = getattr(error, "code", "") if getattr(error, "hint", "") else "no hint"
     assert set(codes) == {sql[:60] for sql in BOMBS}
     assert set(codes.values()) <= {"sql.too_large", "sql.syntax", "op.params"}
 
 
 @pytest.mark.parametrize("function", ["json_patch", "jsonb_patch", "JSON_PATCH", "geopoly_overlap", "load_extension"])
-async def test_functions_that_run_for_hours_or_reach_out_are_denied(query, function):
+async def test_uninterruptible_and_external_functions_are_denied(query, function):
     with pytest.raises(SqlDenied, match=function.lower()) as caught:
         await query(f"SELECT {function}('{{}}', '{{}}') AS x")
     assert caught.value.code == "sql.denied"
 
 
-async def test_two_long_values_do_not_keep_a_thread_busy(query):
+async def test_unhex_with_long_arguments_is_fast(query):
     long = "ab" * 1_000_000
     assert (await query("SELECT unhex(?, '-') IS NULL AS x", [long]))["rows"] == [{"x": 0}]
     assert (await query("SELECT length(unhex(?, 'xyz')) AS x", [long]))["rows"] == [{"x": 1_000_000}]
 
 
-class TestShortOfTime:
+class TestShortTimeLimit:
     @pytest.fixture
     def settings(self):
         return {"max_seconds": 0.3}
@@ -95,13 +95,13 @@ class TestShortOfTime:
             "SELECT count(*) AS x FROM json_each(?) a, json_each(?) b, json_each(?) c",
         ],
     )
-    async def test_what_runs_without_end_ends_in_time(self, query, sql):
+    async def test_endless_query_times_out(self, query, sql):
         values = ["[" + "1," * 2000 + "1]"] * sql.count("?")
         with pytest.raises(SqlTimeout) as caught:
             await query(sql, values)
         assert caught.value.code == "sql.timeout"
 
-    async def test_a_change_that_runs_without_end_leaves_nothing(self, query):
+    async def test_endless_change_is_rolled_back(self, query):
         with pytest.raises(SqlTimeout):
             await query(f"INSERT INTO t {COUNT.format(-1)} SELECT i FROM n", op="sql.execute")
         assert (await query("SELECT count(*) AS n FROM t"))["rows"] == [{"n": 0}]
@@ -112,15 +112,15 @@ class TestSmallMemory:
     def settings(self):
         return {"max_memory_bytes": 16 * 1024 * 1024}
 
-    async def test_memory_is_limited_and_there_again_afterwards(self, query):
+    async def test_memory_is_limited_and_released(self, query):
         with pytest.raises(SqlTooLarge, match="memory"):
             await query(f"{COUNT.format(200000)} SELECT hex(randomblob(200)) AS x FROM n ORDER BY x")
         assert (await query("SELECT 1 AS one"))["rows"] == [{"one": 1}]
 
 
 @pytest.fixture(autouse=True)
-def as_much_memory_as_before():
-    """The limit is one for the process."""
+def restored_memory_limit():
+    """Restore the memory limit, which applies to the whole process."""
     before = apsw.hard_heap_limit(-1)
     yield
     apsw.hard_heap_limit(before)
@@ -129,7 +129,7 @@ def as_much_memory_as_before():
 @pytest.mark.parametrize(
     "op", ["sql.query", "sql.execute", "sql.executemany", "sql.transaction", "sql.open", "sql.export"]
 )
-async def test_more_than_one_statement_is_refused_by_every_op(query, host, op):
+async def test_every_op_rejects_multiple_statements(query, host, op):
     for sql in ("SELECT 1 AS x; DELETE FROM t", "INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)", "SELECT 1;;x"):
         shape = {"sql.executemany": {"sql": sql, "rows": [[]]}, "sql.transaction": {"statements": [{"sql": sql}]}}
         with pytest.raises(SqlError):
@@ -138,14 +138,14 @@ async def test_more_than_one_statement_is_refused_by_every_op(query, host, op):
 
 
 @pytest.mark.parametrize("end", ["", ";", " ; ", "; -- more", "; /* more", "-- ;\n;", ";;;\n"])
-async def test_comments_and_empty_statements_may_follow(query, end):
+async def test_trailing_comments_and_empty_statements_are_allowed(query, end):
     assert (await query(f"/* a */ SELECT 1 AS one {end}"))["rows"] == [{"one": 1}]
 
 
 @pytest.mark.parametrize(
     "second", ["/**/ DROP TABLE notes", "/* a */ DROP TABLE notes /* b */", "/*/ */ DROP TABLE notes"]
 )
-async def test_a_statement_behind_a_comment_is_a_second_one(host, query, second):
+async def test_statement_after_a_comment_is_a_second_statement(host, query, second):
     await host.op("sql.execute", {"db": "a.db", "sql": "CREATE TABLE notes (a)"})
     for op in ("sql.execute", "sql.query"):
         with pytest.raises(SqlSyntax, match="more than one"):
@@ -154,13 +154,13 @@ async def test_a_statement_behind_a_comment_is_a_second_one(host, query, second)
 
 
 @pytest.mark.parametrize("text", ["/*", "/**/x", "/* a */ x", "/**/ /* x */ x"])
-def test_what_stands_behind_a_comment_is_not_blank(text):
+def test_text_after_a_comment_is_not_blank(text):
     assert not is_blank(text)
 
 
 @given(st.text(alphabet=" ;-*/\n\tx'\f", max_size=12))
-def test_what_is_called_blank_is_never_run(text):
-    """SQLite itself agrees: behind a statement it changes nothing."""
+def test_blank_text_is_never_executed(text):
+    """SQLite agrees: after a statement, blank text has no effect."""
     connection = apsw.Connection(":memory:")
     try:
         if is_blank(text):
@@ -172,7 +172,7 @@ def test_what_is_called_blank_is_never_run(text):
         connection.close()
 
 
-def test_a_statement_that_is_not_read_only_is_not_begun_whoever_let_it_pass():
+def test_statement_check_rejects_changes_on_its_own():
     connection = apsw.Connection(":memory:")
     connection.execute("CREATE TABLE t (a)")
     for sql in ("INSERT INTO t VALUES (1)", "WITH x AS (SELECT 1) INSERT INTO t SELECT * FROM x RETURNING a"):
@@ -183,6 +183,6 @@ def test_a_statement_that_is_not_read_only_is_not_begun_whoever_let_it_pass():
     assert connection.execute("SELECT count(*) FROM t").fetchall() == [(0,)]
 
 
-async def test_many_rows_of_what_changes_nothing_are_refused(host, query):
+async def test_executemany_rejects_a_statement_that_changes_nothing(host, query):
     with pytest.raises(SqlSyntax):
         await host.op("sql.executemany", {"db": "a.db", "sql": "SELECT ?", "rows": [[1], [2]]})

@@ -1,4 +1,4 @@
-"""Hosts that are killed in the middle of a change: the database is whole, and the next host sees what became of it."""
+"""Hosts that are killed during a change: the database stays intact, and the next host determines the outcome."""
 
 import subprocess
 import sys
@@ -41,7 +41,7 @@ def die_at(name):
 async def run(home, db, moment):
     async with Host(home=home, plugins=PLUGINS, autoload=False) as host:
         await host.op("sql.execute", {"db": db, "sql": "CREATE TABLE t (a)"})
-        # `mark` comes right before the commit, `close` right after it
+        # `mark` is called right before the commit, `close` right after it
         die_at({"before": "mark", "after": "close"}[moment])
         await host.op("sql.execute", {"db": db, "sql": "INSERT INTO t VALUES (1)"}, key="k")
 
@@ -52,7 +52,7 @@ anyio.run(run, Path(sys.argv[1]), *sys.argv[2:])
 
 @pytest.fixture
 def killed(tmp_path):
-    """The home of a host that died before or after it committed."""
+    """Return a function that runs a host until it is killed before or after a commit, and returns its home."""
 
     def run(db, moment):
         home = tmp_path / "home"
@@ -63,7 +63,7 @@ def killed(tmp_path):
     return run
 
 
-def test_what_may_have_been_forgotten_is_not_denied():
+def test_pruned_effect_is_unknown():
     connection = apsw.Connection(":memory:")
     assert is_marked(connection, "0") is False
     for number in range(1_000):
@@ -79,7 +79,7 @@ async def count(host, db):
 
 
 @pytest.mark.parametrize(("moment", "status", "rows"), [("before", "failed", 0), ("after", "done", 1)])
-async def test_what_became_of_a_change_is_seen_in_a_database_of_the_host(killed, moment, status, rows):
+async def test_outcome_is_recovered_in_a_database_of_the_host(killed, moment, status, rows):
     home = killed("a.db", moment)
     async with Host(home=home, plugins=PLUGINS, autoload=False) as host:
         assert [(one.op, one.status) for one in host.recovered] == [("sql.execute", status)]
@@ -87,7 +87,7 @@ async def test_what_became_of_a_change_is_seen_in_a_database_of_the_host(killed,
 
 
 @pytest.mark.parametrize(("moment", "rows"), [("before", 0), ("after", 1)])
-async def test_a_change_elsewhere_is_unknown_and_never_repeated(killed, tmp_path, moment, rows):
+async def test_change_of_an_external_database_is_unknown_and_never_repeated(killed, tmp_path, moment, rows):
     db = str(tmp_path / "other.db")
     home = killed(db, moment)
     async with Host(home=home, plugins=PLUGINS, autoload=False) as host:

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 def previews():
-    """What ops said they would do, in order; while it is ``None``, nobody asks."""
+    """The previews so far, in order; ``None`` while no preview is requested."""
     return SimpleNamespace(texts=None)
 
 
@@ -21,20 +21,20 @@ def more_plugins(previews):
         if previews.texts is None:
             return None
         previews.texts.append(await event.preview(event.params))
-        return Deny("only asked")
+        return Deny("preview only")
 
     return [Plugin("hook", "watch", SimpleNamespace(op_call=op_call))]
 
 
 @pytest.fixture
-async def ask(host, previews):
-    """What an op would do; it is kept from doing it."""
+async def preview_of(host, previews):
+    """Return a function that previews an op without running it."""
     await host.op("sql.execute", {"db": "a.db", "sql": "CREATE TABLE t (a UNIQUE)"})
     await host.op("sql.executemany", {"db": "a.db", "sql": "INSERT INTO t VALUES (?)", "rows": [[1], [2], [3]]})
 
     async def preview(name, **params):
         previews.texts = []
-        with pytest.raises(OpDenied, match="only asked"):
+        with pytest.raises(OpDenied, match="preview only"):
             await host.op(f"sql.{name}", {"db": "a.db", **params})
         (text,), previews.texts = previews.texts, None
         return text
@@ -42,29 +42,29 @@ async def ask(host, previews):
     return preview
 
 
-async def test_a_preview_counts_rows_and_changes_none(ask, host):
-    assert await ask("execute", sql="DELETE FROM t WHERE a > 1") == "would change 2 rows of `a.db`"
+async def test_preview_counts_rows_without_changing_them(preview_of, host):
+    assert await preview_of("execute", sql="DELETE FROM t WHERE a > 1") == "would change 2 rows in `a.db`"
     rows = [[7], [8]]
-    assert await ask("executemany", sql="INSERT INTO t VALUES (?)", rows=rows) == "would change 2 rows of `a.db`"
+    assert await preview_of("executemany", sql="INSERT INTO t VALUES (?)", rows=rows) == "would change 2 rows in `a.db`"
     statements = [{"sql": "DELETE FROM t"}, {"sql": "INSERT INTO t VALUES (5)"}]
-    expected = "would change 4 rows of `a.db` in 2 statements (3, 1)"
-    assert await ask("transaction", statements=statements) == expected
+    expected = "would change 4 rows in `a.db` in 2 statements (3, 1)"
+    assert await preview_of("transaction", statements=statements) == expected
     found = await host.op("sql.query", {"db": "a.db", "sql": "SELECT a FROM t"})
     assert [row["a"] for row in found["rows"]] == [1, 2, 3]
 
 
-async def test_a_preview_of_what_fails_says_so_without_a_value(ask):
-    text = await ask("execute", sql="INSERT INTO t VALUES (:a)", params={"a": 1})
-    assert text.startswith("would fail, and change nothing: UNIQUE constraint failed")
+async def test_preview_of_a_failing_change_omits_values(preview_of):
+    text = await preview_of("execute", sql="INSERT INTO t VALUES (:a)", params={"a": 1})
+    assert text.startswith("would fail without changing anything: UNIQUE constraint failed")
 
 
-async def test_a_preview_creates_no_database(ask, host):
-    text = await ask("execute", db="new.db", sql="CREATE TABLE t (a)")
+async def test_preview_does_not_create_a_database(preview_of, host):
+    text = await preview_of("execute", db="new.db", sql="CREATE TABLE t (a)")
     assert text == "would create the database `new.db` and change it"
     assert not (host.home / "data" / "new.db").exists()
 
 
-async def test_a_preview_keeps_nothing_to_take_back(ask, host):
+async def test_preview_stores_no_inverse(preview_of, host):
     before = await host.blobs.list()
-    await ask("execute", sql="DELETE FROM t")
+    await preview_of("execute", sql="DELETE FROM t")
     assert await host.blobs.list() == before

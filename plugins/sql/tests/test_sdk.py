@@ -1,4 +1,4 @@
-"""What a skill writes, from a real worker."""
+"""SDK calls of a skill in a real worker."""
 
 import re
 from pathlib import Path
@@ -21,8 +21,8 @@ SKILL = '''
         """Add up numbers.
 
         Args:
-            batch: how many at once
-            most: where to stop
+            batch: how many rows to fetch at once
+            most: the maximum number of rows
         """
         found = []
         async for row in sql.rows("SELECT a FROM t WHERE a > :low", db="a.db", params={"low": 5}, batch=batch):
@@ -34,7 +34,7 @@ SKILL = '''
 
 
 @pytest.mark.parametrize(("batch", "most", "expected"), [(100, 9999, [995, 500485]), (7, 10, [10, 105])])
-async def test_a_skill_reads_rows_as_it_needs_them(tmp_path, batch, most, expected):
+async def test_skill_iterates_over_rows_in_batches(tmp_path, batch, most, expected):
     folder = tmp_path / "skills" / "adder"
     folder.mkdir(parents=True)
     folder.joinpath("SKILL.md").write_text(
@@ -56,7 +56,7 @@ async def test_a_skill_reads_rows_as_it_needs_them(tmp_path, batch, most, expect
         assert await host.call("adder.total", batch=batch, most=most) == expected
 
 
-async def test_the_skill_of_the_readme_does_what_it_says(tmp_path):
+async def test_readme_example_works(tmp_path):
     readme = (Path(sideband_sql.plugin.__file__).parents[2] / "README.md").read_text()
     (code,) = re.findall(r"^```python\n(from sideband.skill.*?)^```$", readme, re.MULTILINE | re.DOTALL)
     folder = tmp_path / "skills" / "lab"

@@ -19,7 +19,7 @@ class Nothing(BaseModel):
 
 @pytest.fixture
 def inside():
-    """What a test wants to do inside one call."""
+    """The function to run inside one call."""
     return []
 
 
@@ -48,23 +48,23 @@ async def call(host, inside):
     return run
 
 
-async def test_rows_are_fetched_piece_by_piece_to_the_last_one(call):
+async def test_fetch_returns_all_rows_in_batches(call):
     async def work(dispatch):
         opened = await dispatch("sql.open", {"db": "a.db", "sql": NUMBERS.format(25)})
         assert opened["columns"] == ["i"]
-        pieces = []
+        batches = []
         more = True
         while more:
             fetched = await dispatch("sql.fetch", {"cursor": opened["cursor"], "max_rows": 10})
-            pieces.append([row["i"] for row in fetched["rows"]])
+            batches.append([row["i"] for row in fetched["rows"]])
             more = fetched["more"]
-        assert [len(piece) for piece in pieces] == [10, 10, 5]
-        assert [one for piece in pieces for one in piece] == list(range(1, 26))
+        assert [len(batch) for batch in batches] == [10, 10, 5]
+        assert [one for batch in batches for one in batch] == list(range(1, 26))
 
     await call(work)
 
 
-async def test_a_cursor_does_not_see_what_changes_while_it_is_read(call):
+async def test_cursor_reads_a_snapshot(call):
     async def work(dispatch):
         await dispatch("sql.executemany", {"db": "a.db", "sql": "INSERT INTO t VALUES (?)", "rows": [[1], [2], [3]]})
         opened = await dispatch("sql.open", {"db": "a.db", "sql": "SELECT a FROM t ORDER BY a"})
@@ -76,7 +76,7 @@ async def test_a_cursor_does_not_see_what_changes_while_it_is_read(call):
     await call(work)
 
 
-async def test_a_cursor_ends_with_its_last_row_and_when_it_is_closed(call):
+async def test_cursor_ends_after_its_last_row_and_on_close(call):
     async def work(dispatch):
         opened = await dispatch("sql.open", {"db": "a.db", "sql": NUMBERS.format(3)})
         assert not (await dispatch("sql.fetch", {"cursor": opened["cursor"]}))["more"]
@@ -92,14 +92,14 @@ async def test_a_cursor_ends_with_its_last_row_and_when_it_is_closed(call):
     await call(work)
 
 
-async def test_a_cursor_is_of_use_to_no_other_call_and_ends_with_its_own(call, host):
+async def test_cursor_is_private_to_its_call_and_ends_with_it(call, host):
     kept = []
 
     async def work(dispatch):
         kept.append((await dispatch("sql.open", {"db": "a.db", "sql": NUMBERS.format(3)}))["cursor"])
         with pytest.raises(SqlCursorMissing):
             await host.op("sql.fetch", {"cursor": kept[0]})
-        # and nobody else can close it
+        # closing a cursor of another call has no effect
         await host.op("sql.close", {"cursor": kept[0]})
         await dispatch("sql.fetch", {"cursor": kept[0], "max_rows": 1})
 
@@ -113,8 +113,8 @@ class TestLocked:
     def settings(self):
         return {"busy_seconds": 0.2}
 
-    async def test_an_abandoned_cursor_does_not_hold_the_database(self, call, host, tmp_path):
-        # one without a log, where who reads keeps writers out
+    async def test_abandoned_cursor_releases_its_lock(self, call, host, tmp_path):
+        # without a write-ahead log, a reader blocks writers
         db = str(tmp_path / "b.db")
         await host.op("sql.execute", {"db": db, "sql": "CREATE TABLE t (a)"})
         await host.op("sql.executemany", {"db": db, "sql": "INSERT INTO t VALUES (?)", "rows": [[1], [2]]})
@@ -129,7 +129,7 @@ class TestLocked:
         await host.op("sql.execute", {"db": db, "sql": "DELETE FROM t"})
 
 
-async def test_cursors_are_few(call):
+async def test_number_of_cursors_is_limited(call):
     async def work(dispatch):
         request = {"db": "a.db", "sql": NUMBERS.format(3)}
         opened = [await dispatch("sql.open", request) for _ in range(4)]
@@ -141,7 +141,7 @@ async def test_cursors_are_few(call):
     await call(work)
 
 
-async def test_an_open_that_fails_takes_no_place(call):
+async def test_failed_open_does_not_count_as_a_cursor(call):
     async def work(dispatch):
         for _ in range(6):
             with pytest.raises(SqlSyntax):
@@ -151,7 +151,7 @@ async def test_an_open_that_fails_takes_no_place(call):
     await call(work)
 
 
-async def test_fetches_of_one_cursor_at_once_share_its_rows(call):
+async def test_concurrent_fetches_share_the_rows_of_a_cursor(call):
     async def work(dispatch):
         slow = (
             " WHERE (WITH RECURSIVE m(j) AS (SELECT i UNION ALL SELECT j + 1 FROM m LIMIT 3000) SELECT count(*) FROM m)"
@@ -171,7 +171,7 @@ async def test_fetches_of_one_cursor_at_once_share_its_rows(call):
     await call(work)
 
 
-async def test_a_fetch_that_is_cancelled_closes_its_cursor(call):
+async def test_cancelled_fetch_closes_its_cursor(call):
     async def work(dispatch):
         opened = await dispatch("sql.open", {"db": "a.db", "sql": ENDLESS})
         with anyio.move_on_after(0.2) as scope:
@@ -183,12 +183,12 @@ async def test_a_fetch_that_is_cancelled_closes_its_cursor(call):
     await call(work)
 
 
-class TestShortOfTime:
+class TestShortTimeLimit:
     @pytest.fixture
     def settings(self):
         return {"max_seconds": 0.2}
 
-    async def test_a_fetch_ends_in_time(self, call):
+    async def test_slow_fetch_times_out(self, call):
         async def work(dispatch):
             opened = await dispatch("sql.open", {"db": "a.db", "sql": ENDLESS})
             with pytest.raises(SqlTimeout):
@@ -202,7 +202,7 @@ class TestSmallResults:
     def settings(self):
         return {"max_result_bytes": 1024, "max_export_bytes": 2048}
 
-    async def test_a_fetch_takes_as_many_rows_as_fit_and_loses_none(self, call):
+    async def test_fetch_respects_the_byte_limit_and_loses_no_rows(self, call):
         async def work(dispatch):
             sql = "SELECT i, hex(zeroblob(200)) AS text FROM (" + NUMBERS.format(7) + ")"
             opened = await dispatch("sql.open", {"db": "a.db", "sql": sql})
@@ -216,7 +216,7 @@ class TestSmallResults:
 
         await call(work)
 
-    async def test_an_export_is_limited_and_leaves_nothing(self, call, host):
+    async def test_oversized_export_fails_and_stores_no_blob(self, call, host):
         before = await host.blobs.list()
         with pytest.raises(ValueError, match=r"2,?048"):
             await host.op("sql.export", {"db": "a.db", "sql": NUMBERS.format(5000)})
@@ -228,28 +228,28 @@ async def exported(host, sql, form="jsonl"):
     return done, await host.blobs.read(done["sha256"], max_bytes=10_000_000)
 
 
-async def test_an_export_holds_every_row_as_json_lines(call, host):
+async def test_export_contains_every_row_as_json_lines(call, host):
     done, data = await exported(host, NUMBERS.format(50_000))
     assert (done["rows"], done["columns"], done["size"]) == (50_000, ["i"], len(data))
     assert [json.loads(line)["i"] for line in data.splitlines()] == list(range(1, 50_001))
 
 
-async def test_an_export_as_json_lines_tells_bytes_and_text_apart(call, host):
+async def test_json_lines_export_distinguishes_bytes_from_text(call, host):
     _, data = await exported(host, "SELECT x'00ff' AS b, 'ü\n' AS t, NULL AS n, 1.5 AS f")
     assert json.loads(data) == {"b": {"__bytes__": "AP8="}, "t": "ü\n", "n": None, "f": 1.5}
 
 
-async def test_an_export_as_csv_quotes_what_needs_it(call, host):
+async def test_csv_export_quotes_fields(call, host):
     _, data = await exported(host, "SELECT 'a,\"b\"\n' AS \"x,y\", NULL AS n, x'00' AS b", "csv")
     assert data == b'"x,y",n,b\r\n"a,""b""\n",,AA==\r\n'
 
 
-async def test_an_export_of_what_json_has_not_is_an_error(call, host):
+async def test_export_of_an_infinite_number_is_an_error(call, host):
     with pytest.raises(SqlValue):
         await exported(host, "SELECT 9e999 AS n")
 
 
-async def test_an_export_needs_the_right_to_write_blobs(call, host):
+async def test_export_needs_a_grant_to_write_blobs(call, host):
     with pytest.raises(OpDenied, match="blobs"):
         await host.op("sql.export", {"db": "a.db", "sql": "SELECT 1 AS one"}, grants=["sql:path=a.db,mode=read"])
 
@@ -262,7 +262,7 @@ async def test_a_cursor_cannot_change_anything(call, host):
     await call(work)
 
 
-def test_errors_of_drivers_say_what_to_install():
+def test_driver_error_names_the_extra_to_install():
     error = SqlDriver("duckdb", "duckdb")
     assert (error.code, "sideband-sql[duckdb]" in error.hint) == ("sql.driver", True)
     assert isinstance(SqlTooLarge("x"), ValueError)

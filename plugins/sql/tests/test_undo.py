@@ -24,7 +24,7 @@ DELETE FROM log;
 
 @pytest.fixture
 def effects():
-    """Remembers the effects of ops."""
+    """Collects the ids of effects."""
 
     class Effects(list):
         def __call__(self, report):
@@ -45,7 +45,7 @@ def file(host):
 
 @pytest.fixture
 def contents(file):
-    """All that is in the database."""
+    """Return a function that reads all rows of the database."""
 
     def read():
         connection = apsw.Connection(str(file))
@@ -74,17 +74,17 @@ def change(host, file, effects):
 
 
 @pytest.fixture
-def take_back(host, effects):
-    """Takes back the last effect, and answers what remains."""
+def undo_last(host, effects):
+    """Return a function that undoes the last effect and returns what can't be undone."""
 
-    async def take():
+    async def undo():
         planned = await host.plan_undo(effects[-1])
         for step in await host.undo(planned, on_effect=effects):
             if step.error:
                 raise step.error
         return planned.remains
 
-    return take
+    return undo
 
 
 CHANGES = [
@@ -103,47 +103,48 @@ CHANGES = [
 
 
 @pytest.mark.parametrize("statements", CHANGES, ids=[one[0][:30] for one in CHANGES])
-async def test_a_change_is_taken_back_to_the_last_value(change, contents, take_back, statements):
+async def test_undo_restores_every_value(change, contents, undo_last, statements):
     before = contents()
     await change(*statements)
     assert contents() != before
-    assert await take_back() == ()
+    assert await undo_last() == ()
     assert contents() == before
 
 
-async def test_taking_back_is_taken_back(change, contents, take_back):
+async def test_undo_can_be_undone(change, contents, undo_last):
     await change("DELETE FROM note")
     after = contents()
-    await take_back()
+    await undo_last()
     assert contents() != after
-    await take_back()
+    await undo_last()
     assert contents() == after
 
 
-async def test_many_rows_are_taken_back(host, effects, file, contents, take_back):
+async def test_executemany_is_undone(host, effects, file, contents, undo_last):
     before = contents()
     rows = [[number] for number in range(500)]
     params = {"db": "a.db", "sql": "INSERT INTO loose VALUES (?, 0)", "rows": rows}
     await host.op("sql.executemany", params, on_effect=effects)
     planned = await host.plan_undo(effects[-1])
-    assert [step.text for step in planned.steps] == ["take back what was changed in `a.db` (500 rows)"]
-    await take_back()
+    assert [step.text for step in planned.steps] == ["revert the change of `a.db` (500 rows)"]
+    await undo_last()
     assert contents() == before
 
 
 @pytest.mark.parametrize(
-    "case",  # what is taken back, what was done since, and what is said
+    "case",
     [
-        ("UPDATE note SET title = 'x'", "UPDATE note SET title = 'y' WHERE id = 1", "changed since"),
-        ("UPDATE note SET title = 'x'", "DELETE FROM note WHERE id = 1", "is gone"),
-        ("DELETE FROM note", "INSERT INTO note (id) VALUES (2)", "is there again"),
+        ("UPDATE note SET title = 'x'", "UPDATE note SET title = 'y' WHERE id = 1", "modified since"),
+        ("UPDATE note SET title = 'x'", "DELETE FROM note WHERE id = 1", "deleted since"),
+        ("DELETE FROM note", "INSERT INTO note (id) VALUES (2)", "inserted again"),
         ("INSERT INTO owner VALUES ('eve')", "INSERT INTO card VALUES ('eve', 9)", "refer"),
-        ("UPDATE note SET title = 'x'", "ALTER TABLE note ADD COLUMN more", "not what it was"),
-        ("DELETE FROM loose", "DROP TABLE loose", "not what it was"),
+        ("UPDATE note SET title = 'x'", "ALTER TABLE note ADD COLUMN more", "altered since"),
+        ("DELETE FROM loose", "DROP TABLE loose", "altered since"),
         ("DELETE FROM note WHERE id = 1", "CREATE UNIQUE INDEX s ON note (coalesce(title, 'one'))", "constraint"),
     ],
+    ids=lambda case: case[1],
 )
-async def test_what_was_changed_since_stays_and_nothing_is_taken_back(host, change, contents, effects, case):
+async def test_later_change_is_a_conflict_and_nothing_is_undone(host, change, contents, effects, case):
     statement, later, problem = case
     await change(statement)
     planned = await host.plan_undo(effects[-1])
@@ -155,8 +156,8 @@ async def test_what_was_changed_since_stays_and_nothing_is_taken_back(host, chan
     assert contents() == after
 
 
-async def test_a_conflict_is_an_error_with_a_hint():
-    error = SqlConflict("a.db", "note", "a row is gone")
+async def test_conflict_error_names_table_and_database():
+    error = SqlConflict("a.db", "note", "a row was deleted since")
     assert (error.code, bool(error.hint)) == ("sql.conflict", True)
     assert "`note` of `a.db`" in error.message
 
@@ -168,17 +169,17 @@ async def test_a_conflict_is_an_error_with_a_hint():
         (("DROP TABLE loose",), "schema"),
         (("CREATE INDEX i ON note (title)",), "schema"),
         (("CREATE VIRTUAL TABLE words USING fts5(text)",), "schema"),
-        (("INSERT INTO loose VALUES (hex(zeroblob(3000000)), 1)",), "larger"),
+        (("INSERT INTO loose VALUES (hex(zeroblob(3000000)), 1)",), "`undo_bytes`"),
     ],
 )
-async def test_what_cannot_be_taken_back_is_said(host, change, effects, statements, reason):
+async def test_undo_reports_what_cannot_be_undone(host, change, effects, statements, reason):
     await change(*statements)
     planned = await host.plan_undo(effects[-1])
     assert planned.steps == ()
     assert reason in planned.remains[0]
 
 
-async def test_what_is_in_a_virtual_table_cannot_be_taken_back_and_it_is_said(host, change, effects):
+async def test_undo_reports_changes_of_virtual_tables(host, change, effects):
     await change("CREATE VIRTUAL TABLE words USING fts5(text)")
     await change("INSERT INTO words VALUES ('hello')")
     planned = await host.plan_undo(effects[-1])
@@ -186,26 +187,26 @@ async def test_what_is_in_a_virtual_table_cannot_be_taken_back_and_it_is_said(ho
     assert "virtual" in planned.remains[0]
 
 
-class TestNothingKept:
+class TestUndoDisabled:
     @pytest.fixture
     def settings(self):
         return {"undo_bytes": 0}
 
-    async def test_it_is_said_that_nothing_is_kept(self, host, change, effects):
+    async def test_undo_reports_that_it_is_disabled(self, host, change, effects):
         await change("DELETE FROM loose")
         planned = await host.plan_undo(effects[-1])
         assert (planned.steps, "`undo_bytes`" in planned.remains[0]) == ((), True)
         assert await host.blobs.list() == ()
 
 
-async def test_a_change_that_failed_is_not_taken_back(host, change, effects):
+async def test_failed_change_needs_no_undo(host, change, effects):
     with pytest.raises(SqlError):
         await change("INSERT INTO owner VALUES ('ann')")
     assert (await host.plan_undo(effects[-1])).steps == ()
 
 
 @pytest.mark.parametrize("table", ["sqlite_master", "_sideband_effects", "words_content", "nowhere"])
-async def test_a_forged_inverse_reaches_no_table_that_statements_do_not(host, change, table):
+async def test_forged_inverse_cannot_change_protected_tables(host, change, table):
     await change("CREATE VIRTUAL TABLE words USING fts5(text)")
     other = apsw.Connection(":memory:")
     columns = {"sqlite_master": 5}.get(table, 2)
@@ -220,19 +221,19 @@ async def test_a_forged_inverse_reaches_no_table_that_statements_do_not(host, ch
         await host.op("sql.revert", {"db": "a.db", "changes": blob.sha256})
 
 
-async def test_what_is_no_inverse_is_refused(host, file):
+async def test_invalid_inverse_is_rejected(host, file):
     for data in (b"no changeset", b"T\x03\x01" * 50):
         blob = await host.blobs.put(data)
         with pytest.raises(SqlError):
             await host.op("sql.revert", {"db": "a.db", "changes": blob.sha256})
 
 
-async def test_an_inverse_that_is_gone_is_missing(host, file):
+async def test_missing_inverse_is_a_lookup_error(host, file):
     with pytest.raises(LookupError):
         await host.op("sql.revert", {"db": "a.db", "changes": "0" * 64})
 
 
-async def test_no_statement_changes_what_the_host_notes(host, change):
+async def test_statements_cannot_change_the_effects_table(host, change):
     await change("INSERT INTO loose VALUES (1, 1)")
     for sql in ("DELETE FROM _sideband_effects", "DROP TABLE _sideband_effects",
                 "ALTER TABLE _sideband_effects RENAME TO x", "UPDATE main._SIDEBAND_EFFECTS SET effect = 'x'",

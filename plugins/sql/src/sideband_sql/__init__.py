@@ -1,6 +1,6 @@
 """The op family `sql` of sideband: SQLite databases.
 
-The ops are used by name (`sql.query`); what is here is for code that catches their errors or builds on their models.
+Ops are called by name (`sql.query`). Import from here to catch their errors or to use their models.
 """
 
 from ._config import Config

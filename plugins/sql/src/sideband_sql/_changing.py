@@ -1,4 +1,4 @@
-"""What the ops that change a database do in their transaction. Blocks, in a thread."""
+"""The work of the changing ops inside their transaction. Blocking; runs in a thread."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from ._protocols import Bindings, DatabaseSession
 
 
 def execute_in(session: DatabaseSession, *, params: ExecuteParams) -> ExecuteResult:
-    """One statement."""
+    """Run one statement."""
     return _execute(session, params.sql, params.params)
 
 
 def execute_many_in(session: DatabaseSession, *, params: ExecuteManyParams) -> ExecuteManyResult:
-    """One statement for many rows."""
+    """Run one statement for many rows."""
     return ExecuteManyResult(rows_affected=session.change_many(params.sql, params.rows))
 
 
 def transaction_in(session: DatabaseSession, *, params: TransactionParams) -> TransactionResult:
-    """Several statements."""
+    """Run several statements."""
     return TransactionResult(
         results=[_execute(session, statement.sql, statement.params) for statement in params.statements]
     )
 
 
 def rows_text(count: int) -> str:
-    """Say how many rows a change affects."""
+    """Return the number of rows with its unit, such as `2 rows`."""
     return "1 row" if count == 1 else f"{count:,} rows"
 
 

@@ -10,22 +10,22 @@ _MEBIBYTE = 1024 * 1024
 
 
 class Config(BaseModel):
-    """The limits of statements and results.
+    """Limits of statements and results.
 
     Attributes:
-        max_seconds: how long the statements of one op may run.
-        busy_seconds: how long to wait for a database that another process holds.
-        max_rows: how many rows a query answers at most; the rest is left out and said to be.
-        max_result_bytes: how many bytes of text and BLOBs an op answers at most.
-        max_value_bytes: the longest text or BLOB that a statement may handle.
-        max_database_bytes: how large a database may grow; one that is larger already can't grow.
-        max_memory_bytes: how much memory SQLite may use, all statements of the process together.
-        undo_bytes: how large a change may be for what takes it back to be kept; 0 keeps nothing.
-        cursors: how many cursors one skill with one set of rights may have open.
-        max_export_bytes: how large an export may be.
-        threads: how many statements run at once in this host.
-        duckdb: whether databases of DuckDB may be used. Its engine holds no limit on the memory of single values, so
-            that one query can end the host.
+        max_seconds: the maximum running time of the statements of one op.
+        busy_seconds: how long to wait for a database that is locked by another process.
+        max_rows: the maximum number of rows that a query returns. A longer result is truncated and marked as such.
+        max_result_bytes: the maximum number of bytes of text and BLOBs that an op returns.
+        max_value_bytes: the maximum size of a text or BLOB that a statement may handle.
+        max_database_bytes: the maximum size of a database; one that is already larger can't grow.
+        max_memory_bytes: the maximum memory of SQLite, for all statements of the process together.
+        undo_bytes: the maximum size of the inverse that is stored to undo a change; 0 disables undo.
+        cursors: the maximum number of open cursors per skill and grant.
+        max_export_bytes: the maximum size of an export.
+        threads: the maximum number of statements that run at once in this host.
+        duckdb: whether to enable DuckDB. The engine does not limit the memory of single values, so one query can crash
+            the host.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

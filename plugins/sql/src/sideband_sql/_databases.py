@@ -1,4 +1,4 @@
-"""The state of the plugin: who may use a thread, and who writes to which database now."""
+"""The state of the plugin: allocates threads to sessions and serializes writers to a database."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _SECONDS_BETWEEN_INTERRUPTS = 0.02
 
 @define
 class Databases:
-    """Runs blocking work on databases in threads of its own number, writers to one database one after the other.
+    """Runs blocking database work in a limited number of threads, with one writer at a time per database.
 
-    A writer that waits for another one of this host waits here, cancellable and in order, not with a thread. One trust
-    domain gets at most half of the threads, so that no skill can keep all others waiting.
+    A writer that waits for another writer of this host waits here, in order and cancellable, without using a thread.
+    A trust domain gets at most half of the threads, so one skill can't starve the others.
     """
 
     config: Config
@@ -44,7 +44,7 @@ class Databases:
         self.cursors = Cursors(self.config.cursors)
 
     async def read(self, ctx: OpContext, db: str, attach: Mapping[str, str], work: Callable[[DatabaseSession], T]) -> T:
-        """Run ``work`` with a session that can't change anything."""
+        """Run ``work`` with a read-only session."""
         async with self._share(ctx):
             opening = await self._opening(ctx, db, attach, changes=False)
             return await self._once(opening, work)
@@ -52,51 +52,51 @@ class Databases:
     async def write(
         self, ctx: OpContext, db: str, attach: Mapping[str, str], work: Callable[[DatabaseSession], T]
     ) -> T:
-        """Run ``work`` with a session in one transaction: all of it is kept, or nothing.
+        """Run ``work`` in one transaction, which is committed or rolled back as a whole.
 
-        What takes it back is kept before it is committed, and that it was committed is noted with it.
+        Before the commit, the inverse is stored and the effect is recorded in the same transaction.
         """
 
-        def all_or_nothing(session: DatabaseSession) -> T:
+        def committed(session: DatabaseSession) -> T:
             with session.transaction():
                 session.watch_changes()
                 result = work(session)
-                _keep(ctx, session.inverse())
+                _store_inverse(ctx, session.inverse())
                 session.mark(ctx.effect)
                 return result
 
         async with self._share(ctx):
             opening = await self._opening(ctx, db, attach, changes=True)
             async with self._writers.setdefault(opening.target.file, anyio.Lock()):
-                return await self._once(opening, all_or_nothing)
+                return await self._once(opening, committed)
 
     async def rehearse(
         self, ctx: OpContext, db: str, attach: Mapping[str, str], work: Callable[[DatabaseSession], T]
     ) -> T:
-        """Run ``work`` with a session in one transaction of which nothing is kept. No database is created."""
+        """Run ``work`` in a transaction and roll it back. Does not create a database."""
 
-        def nothing(session: DatabaseSession) -> T:
+        def rolled_back(session: DatabaseSession) -> T:
             with session.transaction(keep=False):
                 return work(session)
 
         async with self._share(ctx):
             opening = await self._opening(ctx, db, attach, changes=True, create=False)
             async with self._writers.setdefault(opening.target.file, anyio.Lock()):
-                return await self._once(opening, nothing)
+                return await self._once(opening, rolled_back)
 
     async def is_marked(self, ctx: OpContext, db: str, effect: str) -> bool | None:
-        """Whether the change that is the effect was committed; ``None`` if nobody knows."""
+        """Return whether the change of the effect was committed, or ``None`` if it is unknown."""
 
         def work(session: DatabaseSession) -> bool | None:
             return session.is_marked(effect)
 
         async with self._share(ctx):
-            # who may change may know what was changed
+            # write access includes knowing what was written
             target = await self._locate(ctx, db, "write")
             return await self._once(_Opening(target, {}, self.config, changes=False), work)
 
     async def open(self, ctx: OpContext, db: str, attach: Mapping[str, str]) -> DatabaseSession:
-        """A session that can't change anything, and stays open until it is closed."""
+        """Open a read-only session. The caller must close it."""
         async with self._share(ctx):
             opening = await self._opening(ctx, db, attach, changes=False)
             return await to_thread.run_sync(opening, limiter=self._limiter)
@@ -112,12 +112,12 @@ class Databases:
             return await self._watched(run, lambda: session)
 
     async def close(self, session: DatabaseSession) -> None:
-        """Close an open session, whatever else ends now."""
+        """Close an open session, even during cancellation."""
         with CancelScope(shield=True):
             await to_thread.run_sync(session.close, limiter=self._limiter)
 
     async def end_cursor(self, cursor_id: str) -> None:
-        """Close a cursor, and stop what still reads from it. One that has ended already is left alone."""
+        """Close a cursor and interrupt a running fetch. Ignore a cursor that is already closed."""
         cursor = self.cursors.remove(cursor_id)
         if cursor is None:
             return
@@ -127,7 +127,7 @@ class Databases:
                 await self.close(cursor.session)
 
     async def end_all_cursors(self) -> None:
-        """Close all cursors that are open."""
+        """Close all open cursors."""
         for cursor_id in self.cursors.ids():
             await self.end_cursor(cursor_id)
 
@@ -143,7 +143,8 @@ class Databases:
         for other in attached.values():
             if other.engine != target.engine:
                 raise SqlDenied(
-                    f"attaching `{other.name}` to `{target.name}`", hint="attached databases are of the same engine"
+                    f"attaching `{other.name}` to `{target.name}`",
+                    hint="attach only databases of the same engine",
                 )
         return _Opening(target, attached, self.config, changes)
 
@@ -152,7 +153,7 @@ class Databases:
             return locate(db, ctx.home, create=create)
 
         target = await to_thread.run_sync(find, limiter=self._limiter)
-        # the gate compared the path as it was then; a link may have changed
+        # the grant was checked against the path at that time; a link may have changed since
         ctx.require(SqlScope(path=target.name, mode=mode))
         return target
 
@@ -179,7 +180,7 @@ class Databases:
             tasks.start_soon(self._stop_in_time, ended, session)
             try:
                 result.append(await to_thread.run_sync(work, limiter=self._limiter))
-            except Exception as error:  # noqa: BLE001  raised below: the group would put it into a group of its own
+            except Exception as error:  # noqa: BLE001  raised below: the task group would wrap it in a group
                 failures.append(error)
             finally:
                 ended.set()
@@ -188,7 +189,7 @@ class Databases:
         return result[0]
 
     async def _stop_in_time(self, ended: anyio.Event, session: Callable[[], DatabaseSession | None]) -> None:
-        """Stop the session when the time is over or the dispatch is cancelled, again and again until it has ended."""
+        """Stop the session on timeout or cancellation, repeating until the work has ended."""
         try:
             with anyio.move_on_after(self.config.max_seconds + self.config.busy_seconds):
                 await ended.wait()
@@ -203,7 +204,7 @@ class Databases:
 
 @define
 class _Opening:
-    """What is to be opened, found and allowed."""
+    """A database to open, already located and authorized."""
 
     target: DatabaseTarget
     attached: Mapping[str, DatabaseTarget]
@@ -214,8 +215,8 @@ class _Opening:
         return driver_for(self.target, self.config).open(self.target, self.attached, self.config, changes=self.changes)
 
 
-def _keep(ctx: OpContext, inverse: Inverse) -> None:
-    """Note what takes a change back, before it is made. Called in a thread."""
+def _store_inverse(ctx: OpContext, inverse: Inverse) -> None:
+    """Store the inverse of a change before it is committed. Called in a thread."""
     note: dict[str, str | int | list[str]] = {}
     if inverse.changes:
         note["undo"] = from_thread.run(ctx.blobs.put, inverse.changes).sha256

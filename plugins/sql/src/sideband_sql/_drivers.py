@@ -1,4 +1,4 @@
-"""The driver of each engine. A driver is imported at its first use, since it loads a library."""
+"""The driver of each engine. A driver is imported on first use because it loads a library."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ._protocols import DatabaseDriver
 
 
 def driver_for(target: DatabaseTarget, config: Config) -> DatabaseDriver:
-    """Return the driver of the target's engine: by the name of the file, never by what is in it.
+    """Return the driver of the target's engine, which is chosen by file name, never by content.
 
     Raises:
-        SqlEngineOff: the configuration does not allow it.
-        SqlDriver: its library is not installed.
+        SqlEngineOff: if the engine is disabled in the configuration.
+        SqlDriver: if its library is not installed.
     """
     return _DRIVERS[target.engine](config)
 

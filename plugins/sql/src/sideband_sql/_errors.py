@@ -1,24 +1,24 @@
-"""What a statement can fail with. Messages name statements, tables and databases, never the value of a parameter.
+"""The errors of a statement. Messages name statements, tables and databases, never the value of a parameter.
 
     OpFailed
     └── SqlError                     sql.failed
-        ├── SqlSyntax(ValueError)        sql.syntax      SQLite does not understand it
-        ├── SqlValue(ValueError)         sql.value       a value that can't be stored or answered
-        ├── SqlMissing(LookupError)      sql.missing     there is no such database
-        ├── SqlReadonly(PermissionError) sql.readonly    a change where only reading is possible
-        ├── SqlDenied(PermissionError)   sql.denied      what no statement may do
-        ├── SqlConstraint(ValueError)    sql.constraint  the schema's own rules refuse it
-        ├── SqlConflict(RuntimeError)    sql.conflict    a change that can't be taken back any more
-        ├── SqlCursorMissing(LookupError) sql.cursor     there is no such cursor
+        ├── SqlSyntax(ValueError)        sql.syntax      invalid SQL, or an unknown table or column
+        ├── SqlValue(ValueError)         sql.value       a value that can't be stored or returned
+        ├── SqlMissing(LookupError)      sql.missing     the database does not exist
+        ├── SqlReadonly(PermissionError) sql.readonly    an attempt to change a read-only database
+        ├── SqlDenied(PermissionError)   sql.denied      an operation that no grant allows
+        ├── SqlConstraint(ValueError)    sql.constraint  a constraint of the schema is violated
+        ├── SqlConflict(RuntimeError)    sql.conflict    a change can't be reverted any more
+        ├── SqlCursorMissing(LookupError) sql.cursor     the cursor is not open
         ├── SqlDriver(ImportError)       sql.driver      the engine's library is not installed
-        ├── SqlEngineOff(PermissionError) sql.engine     the engine is not switched on
-        ├── SqlBusy(RuntimeError)        sql.busy        another connection holds the database
-        ├── SqlTooLarge(ValueError)      sql.too_large   a limit on size
+        ├── SqlEngineOff(PermissionError) sql.engine     the engine is disabled
+        ├── SqlBusy(RuntimeError)        sql.busy        the database is locked by another connection
+        ├── SqlTooLarge(ValueError)      sql.too_large   a size limit is exceeded
         ├── SqlTimeout(TimeoutError)     sql.timeout     the statement ran too long
-        ├── SqlCorrupt(RuntimeError)     sql.corrupt     the file is no database, or a damaged one
-        └── SqlStorage(OSError)          sql.storage     the disk is full, or can't be read or written
+        ├── SqlCorrupt(RuntimeError)     sql.corrupt     the file is damaged or not a database
+        └── SqlStorage(OSError)          sql.storage     the disk is full, or an I/O error
 
-After any of them nothing was changed.
+After any of these errors, nothing was changed.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ class SqlError(OpFailed):
 
 
 class SqlSyntax(SqlError, ValueError):
-    """SQLite does not understand the statement, or it names a table or column that is not there."""
+    """The statement is not valid SQL, or names an unknown table or column."""
 
     code = "sql.syntax"
 
-    def __init__(self, problem: str, *, hint: str = "one statement a call; compare the names with the schema") -> None:
-        super().__init__(f"the statement can't be run: {problem}", hint=hint)
+    def __init__(self, problem: str, *, hint: str = "pass one statement; check its names against the schema") -> None:
+        super().__init__(f"invalid statement: {problem}", hint=hint)
 
 
 class SqlValue(SqlError, ValueError):
-    """A parameter that SQLite can't store, or a result that can't be answered."""
+    """A parameter can't be stored, or a result can't be returned."""
 
     code = "sql.value"
 
@@ -52,69 +52,69 @@ class SqlValue(SqlError, ValueError):
 
 
 class SqlMissing(SqlError, LookupError):
-    """There is no database at that place."""
+    """The database does not exist."""
 
     code = "sql.missing"
 
     def __init__(self, name: str, *, problem: str = "does not exist") -> None:
         super().__init__(
-            f"the database `{name}` {problem}",
-            hint="`sql.execute` creates a database at its first use; an absolute path needs an existing folder",
+            f"database `{name}` {problem}",
+            hint="create the database with `sql.execute`; for an absolute path, the folder must exist",
         )
 
 
 class SqlReadonly(SqlError, PermissionError):
-    """A change was tried through `sql.query`, on an attached database, or on a file that can't be written."""
+    """A change through `sql.query`, on an attached database, or on a file that is not writable."""
 
     code = "sql.readonly"
 
     def __init__(self, problem: str) -> None:
         super().__init__(
-            f"nothing can be changed here: {problem}",
-            hint="`sql.execute` changes the database given as `db`; attached ones are always read-only",
+            f"database is read-only: {problem}",
+            hint="use `sql.execute`, which changes the database given as `db`; attached databases are always read-only",
         )
 
 
 class SqlDenied(SqlError, PermissionError):
-    """What no statement may do, whatever the grant: reach other files, load code, change how SQLite protects itself."""
+    """An operation that no grant allows: accessing other files, loading code, weakening SQLite's protection."""
 
     code = "sql.denied"
 
-    def __init__(self, problem: str, *, hint: str = "no grant allows it; do without it") -> None:
-        super().__init__(f"this is never allowed: {problem}", hint=hint)
+    def __init__(self, problem: str, *, hint: str = "avoid it; no grant allows it") -> None:
+        super().__init__(f"not allowed: {problem}", hint=hint)
 
 
 class SqlConstraint(SqlError, ValueError):
-    """A constraint of the schema refused the change; nothing of it remains."""
+    """The change violates a constraint of the schema and was rolled back."""
 
     code = "sql.constraint"
 
     def __init__(self, problem: str) -> None:
-        super().__init__(problem, hint="nothing was changed; look at the constraint that the message names")
+        super().__init__(problem, hint="fix the values that violate the constraint; nothing was changed")
 
 
 class SqlConflict(SqlError, RuntimeError):
-    """Taking a change back would overwrite what was done since, so nothing of it was taken back."""
+    """Reverting a change would overwrite later changes, so nothing was reverted."""
 
     code = "sql.conflict"
 
     def __init__(self, name: str, table: str, problem: str) -> None:
         where = f"`{table}` of `{name}`" if table else f"`{name}`"
         super().__init__(
-            f"the change of {where} can't be taken back: {problem}",
-            hint="nothing was changed; take back what came later first, or change the rows by hand",
+            f"can't revert the change of {where}: {problem}",
+            hint="undo the later changes first, or edit the rows manually; nothing was changed",
         )
 
 
 class SqlCursorMissing(SqlError, LookupError):
-    """There is no open cursor of that id, or it is somebody else's."""
+    """The cursor is not open, or belongs to another caller."""
 
     code = "sql.cursor"
 
     def __init__(self) -> None:
         super().__init__(
-            "there is no such cursor",
-            hint="it ends with its last row, with an error, with `sql.close`, and with the call that opened it",
+            "cursor is not open",
+            hint="open a new one; a cursor ends after its last row, on an error, at `sql.close` or with its call",
         )
 
 
@@ -125,67 +125,67 @@ class SqlDriver(SqlError, ImportError):
 
     def __init__(self, engine: str, module: str) -> None:
         super().__init__(
-            f"databases of {engine} need the package `{module}`, which is not installed",
+            f"{engine} databases need the package `{module}`, which is not installed",
             hint=f"install `sideband-sql[{engine}]`",
         )
 
 
 class SqlEngineOff(SqlError, PermissionError):
-    """The configuration does not allow databases of this engine."""
+    """The engine is disabled in the configuration."""
 
     code = "sql.engine"
 
     def __init__(self, engine: str) -> None:
         super().__init__(
-            f"databases of {engine} are not switched on",
-            hint=f"write `{engine} = true` under `[plugins.sql]`, if whoever queries them may use all memory there is",
+            f"{engine} databases are disabled",
+            hint=f"set `{engine} = true` in `[plugins.sql]` if its users may exhaust the host's memory",
         )
         self.nothing_happened = True
 
 
 class SqlBusy(SqlError, RuntimeError):
-    """Another connection held the database for longer than the configured time."""
+    """Another connection held the database's lock for longer than `busy_seconds`."""
 
     code = "sql.busy"
     retryable = True
 
     def __init__(self, name: str, seconds: float) -> None:
         super().__init__(
-            f"the database `{name}` was locked by somebody else for {seconds:g} s",
-            hint="try again; `busy_seconds` in `[plugins.sql]` sets how long to wait",
+            f"database `{name}` was locked by another connection for {seconds:g} s",
+            hint="retry, or raise `busy_seconds` in `[plugins.sql]`",
         )
 
 
 class SqlTooLarge(SqlError, ValueError):
-    """A statement, value, result or database is over its limit."""
+    """A statement, value, result or database exceeds its limit."""
 
     code = "sql.too_large"
 
-    def __init__(self, problem: str, *, hint: str = "ask for less at once; `[plugins.sql]` sets the limits") -> None:
+    def __init__(self, problem: str, *, hint: str = "request less, or raise the limit in `[plugins.sql]`") -> None:
         super().__init__(problem, hint=hint)
 
 
 class SqlTimeout(SqlError, TimeoutError):
-    """The statement ran longer than the configured time and was interrupted; nothing of it remains."""
+    """The statement ran longer than `max_seconds` and was interrupted and rolled back."""
 
     code = "sql.timeout"
 
     def __init__(self, seconds: float) -> None:
         super().__init__(
-            f"the statement did not end within {seconds:g} s and was interrupted",
-            hint="add an index or a LIMIT; `max_seconds` in `[plugins.sql]` sets the time",
+            f"the statement was interrupted after {seconds:g} s",
+            hint="add an index or a LIMIT, or raise `max_seconds` in `[plugins.sql]`",
         )
 
 
 class SqlCorrupt(SqlError, RuntimeError):
-    """The file is no SQLite database, or a damaged one."""
+    """The file is damaged or not a database."""
 
     code = "sql.corrupt"
 
     def __init__(self, name: str, problem: str) -> None:
         super().__init__(
-            f"`{name}` can't be read as a database: {problem}",
-            hint="`PRAGMA integrity_check` tells more; restore the file from a copy",
+            f"can't read `{name}` as a database: {problem}",
+            hint="run `PRAGMA integrity_check` for details; restore the file from a backup",
         )
 
 
@@ -195,4 +195,4 @@ class SqlStorage(SqlError, OSError):
     code = "sql.storage"
 
     def __init__(self, name: str, problem: str) -> None:
-        super().__init__(f"the database `{name}`: {problem}", hint="look at free space and permissions")
+        super().__init__(f"database `{name}`: {problem}", hint="check free disk space and file permissions")

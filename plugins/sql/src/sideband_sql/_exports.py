@@ -1,4 +1,4 @@
-"""Rows as text: one JSON object a line, or CSV. What blocks here runs in a thread."""
+"""Exports rows as JSON lines or CSV. Blocking; runs in a thread."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from typing import Any, Literal
 from ._limits import size_of
 from ._protocols import QueryAnswer
 
-_PIECE = 256 * 1024
+_CHUNK = 256 * 1024
 
 
 def write_rows(answer: QueryAnswer, form: Literal["jsonl", "csv"], write: Callable[[bytes], Any]) -> int:
-    """Write all rows, piece by piece, and return how many there were.
+    """Write all rows in chunks and return their number.
 
     Args:
         answer: the rows.
-        form: `jsonl` writes bytes as `{"__bytes__": base64}`, `csv` (RFC 4180, with a line of names) as base64.
-        write: takes a piece.
+        form: `jsonl` writes bytes as `{"__bytes__": base64}`; `csv` (RFC 4180, with a header line) writes base64.
+        write: called with each chunk.
 
     Raises:
-        SqlError: what goes wrong with the rows.
+        SqlError: if a row can't be read or written.
     """
     text = io.StringIO(newline="")
     put = _csv(text, answer.columns) if form == "csv" else _json_lines(text, answer.columns)
     count = 0
     for row in answer:
-        # what JSON can't say is an error here as well
+        # reject values that JSON does not support
         size_of(row)
         put(row)
         count += 1
-        if text.tell() >= _PIECE:
+        if text.tell() >= _CHUNK:
             write(text.getvalue().encode())
             text.seek(0)
             text.truncate()

@@ -1,4 +1,4 @@
-"""How much of an answer is taken: rows and bytes, whatever engine answers."""
+"""Limits on the rows and bytes of a result, independent of the engine."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Row = dict[str, Any]
 
 
 def take_all(answer: QueryAnswer, config: Config) -> list[Sequence[Any]]:
-    """All rows of what a change answers.
+    """Return all rows that a changing statement returns.
 
     Raises:
-        SqlTooLarge: they are more than an answer may have.
+        SqlTooLarge: if they exceed the limits of a result.
     """
     rows: list[Sequence[Any]] = []
     size = 0
@@ -29,20 +29,20 @@ def take_all(answer: QueryAnswer, config: Config) -> list[Sequence[Any]]:
         rows.append(row)
         size += size_of(row)
         if len(rows) > config.max_rows or size > config.max_result_bytes:
-            raise SqlTooLarge("RETURNING answers more than fits")
+            raise SqlTooLarge("RETURNING exceeds the limits of a result")
     _refuse_duplicates(answer.columns)
     return rows
 
 
 @define
-class Taker:
-    """Takes rows of an answer, as many at once as fit, and keeps the one that did not.
+class RowReader:
+    """Reads the rows of a result in batches of limited size, and keeps the first row that did not fit.
 
     Args:
-        columns: the names of the columns.
+        columns: the column names.
 
     Raises:
-        SqlSyntax: there are none, or two have one name.
+        SqlSyntax: if there are no columns, or duplicate names.
     """
 
     columns: Sequence[str]
@@ -50,16 +50,16 @@ class Taker:
     _kept: Sequence[Any] | None = field(init=False, default=None)
 
     @classmethod
-    def of(cls, answer: QueryAnswer) -> Taker:
-        """A taker of what a statement answers."""
+    def of(cls, answer: QueryAnswer) -> RowReader:
+        """Return a reader of a statement's result."""
         check_columns(answer.columns)
         return cls(answer.columns, iter(answer))
 
     def take(self, max_rows: int, max_bytes: int) -> tuple[list[Row], bool]:
-        """The next rows, and whether there are more.
+        """Return the next rows and whether there are more.
 
         Raises:
-            SqlTooLarge: not even one fits.
+            SqlTooLarge: if a single row exceeds the limit.
         """
         taken: list[Row] = []
         size = 0
@@ -67,7 +67,7 @@ class Taker:
             size += size_of(values)
             if len(taken) == max_rows or size > max_bytes:
                 if not taken:
-                    raise SqlTooLarge(f"one row is larger than the {max_bytes:,} bytes of a result")
+                    raise SqlTooLarge(f"one row exceeds the limit of {max_bytes:,} bytes per result")
                 self._kept = values
                 return taken, True
             taken.append(dict(zip(self.columns, values, strict=True)))
@@ -81,31 +81,31 @@ class Taker:
 
 
 def size_of(row: Sequence[Any]) -> int:
-    """The bytes of its values, about.
+    """Return the approximate size of a row in bytes.
 
     Raises:
-        SqlValue: one of them can't be answered.
+        SqlValue: if a value can't be returned.
     """
     return sum(map(_size, row))
 
 
 def check_columns(columns: Sequence[str]) -> None:
-    """Let through columns that can be the names of an object.
+    """Check that a statement returns columns with unique names.
 
     Raises:
-        SqlSyntax: there are none, or two have one name.
+        SqlSyntax: if there are no columns, or duplicate names.
     """
     if not columns:
-        raise SqlSyntax("it answers no rows", hint="`sql.query` is for SELECT; `sql.execute` is for changes")
+        raise SqlSyntax("it returns no rows", hint="use `sql.query` for SELECT, and `sql.execute` for changes")
     _refuse_duplicates(columns)
 
 
 def _refuse_duplicates(columns: Sequence[str]) -> None:
     if len(set(columns)) < len(columns):
-        twice = sorted({name for name in columns if columns.count(name) > 1})
+        duplicates = sorted({name for name in columns if columns.count(name) > 1})
         raise SqlSyntax(
-            f"several columns are named {', '.join(f'`{name}`' for name in twice)}",
-            hint="rows are answered by column name: give each its own with AS",
+            f"duplicate column names: {', '.join(f'`{name}`' for name in duplicates)}",
+            hint="rename columns with AS; rows are returned by column name",
         )
 
 
@@ -117,5 +117,5 @@ def _size(value: Any) -> int:
     if isinstance(value, dict):
         return sum(map(_size, value.values()), sum(map(len, value)))
     if isinstance(value, float) and not math.isfinite(value):
-        raise SqlValue("a column holds an infinite number", hint="JSON has none; read it with CAST(column AS TEXT)")
+        raise SqlValue("a column contains an infinite number", hint="read it with CAST(column AS TEXT)")
     return _BYTES_OF_A_NUMBER

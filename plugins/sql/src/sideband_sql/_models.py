@@ -20,7 +20,7 @@ Bindings = dict[str, Value] | list[Value]
 
 def _check_alias(text: str) -> str:
     if not _ALIAS.match(text) or text.lower() in {"main", "temp"}:
-        raise ValueError("give a plain name of letters, digits and `_`, other than `main` and `temp`")
+        raise ValueError("use letters, digits and `_` only, and neither `main` nor `temp`")
     return text
 
 
@@ -40,7 +40,7 @@ class _OnDatabase(OpParams):
     attach: Attached = Field({})
 
     def scopes(self, mode: str) -> Iterator[SqlScope]:
-        """What the grant must cover: the database in this mode, and reading each attached one."""
+        """Yield the required scopes: the database in the given mode, and read access to each attached database."""
         yield SqlScope(path=scope_path(self.db), mode=mode)
         for database in self.attach.values():
             yield SqlScope(path=scope_path(database), mode="read")
@@ -115,9 +115,9 @@ class QueryResult(BaseModel):
     """Rows, in the order of the statement.
 
     Attributes:
-        columns: the names of the columns, in order.
-        rows: one object a row, by column name. Values are null, numbers, text, or bytes for a BLOB.
-        truncated: whether there are more rows than the limits on rows and bytes let through.
+        columns: the column names, in order.
+        rows: one object per row, by column name. Values are null, numbers, text, or bytes for a BLOB.
+        truncated: whether rows were left out because of the limits on rows and bytes.
     """
 
     columns: list[str]
@@ -126,12 +126,12 @@ class QueryResult(BaseModel):
 
 
 class ExecuteResult(BaseModel):
-    """What a statement changed.
+    """The changes of one statement.
 
     Attributes:
-        rows_affected: how many rows it inserted, updated or deleted; 0 for a change of the schema.
-        last_insert_rowid: the rowid of the last row it inserted, if it did.
-        rows: what its `RETURNING` clause answers.
+        rows_affected: the number of rows inserted, updated or deleted; 0 for a change of the schema.
+        last_insert_rowid: the rowid of the last inserted row, if any.
+        rows: the rows of the `RETURNING` clause.
     """
 
     rows_affected: int
@@ -140,23 +140,23 @@ class ExecuteResult(BaseModel):
 
 
 class ExecuteManyResult(BaseModel):
-    """What one statement changed, over all its rows."""
+    """The changes of one statement, over all its rows."""
 
     rows_affected: int
 
 
 class TransactionResult(BaseModel):
-    """What each statement of the transaction changed, in order."""
+    """The changes of each statement of the transaction, in order."""
 
     results: list[ExecuteResult]
 
 
 class OpenResult(BaseModel):
-    """An answer that is read piece by piece.
+    """An open cursor.
 
     Attributes:
-        cursor: what `sql.fetch` and `sql.close` are given. It ends with the call that opened it.
-        columns: the names of the columns, in order.
+        cursor: the id for `sql.fetch` and `sql.close`. The cursor ends with the call that opened it.
+        columns: the column names, in order.
     """
 
     cursor: str
@@ -164,11 +164,11 @@ class OpenResult(BaseModel):
 
 
 class FetchResult(BaseModel):
-    """The next rows.
+    """The next rows of a cursor.
 
     Attributes:
-        rows: one object a row, by column name; as many as fit.
-        more: whether there are more. Without, the cursor is closed.
+        rows: as many rows as fit into a result; one object per row, by column name.
+        more: whether there are more rows. If not, the cursor is closed.
     """
 
     rows: list[dict[str, Any]]
@@ -176,13 +176,13 @@ class FetchResult(BaseModel):
 
 
 class ExportResult(BaseModel):
-    """What was exported.
+    """A finished export.
 
     Attributes:
-        sha256: the blob.
-        size: its bytes.
-        rows: how many rows are in it.
-        columns: the names of the columns, in order.
+        sha256: the digest of the blob.
+        size: its size in bytes.
+        rows: the number of exported rows.
+        columns: the column names, in order.
     """
 
     sha256: str
@@ -192,10 +192,10 @@ class ExportResult(BaseModel):
 
 
 class RevertResult(BaseModel):
-    """What was taken back.
+    """The result of a revert.
 
     Attributes:
-        rows_affected: how many rows are as they were.
+        rows_affected: the number of rows that were restored.
     """
 
     rows_affected: int

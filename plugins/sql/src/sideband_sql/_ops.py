@@ -13,7 +13,7 @@ from ._changing import execute_in, execute_many_in, transaction_in
 from ._cursors import Cursor
 from ._databases import Databases
 from ._exports import write_rows
-from ._limits import Taker, check_columns
+from ._limits import RowReader, check_columns
 from ._models import (
     CloseParams,
     ExecuteManyParams,
@@ -39,7 +39,7 @@ from ._protocols import DatabaseSession
 from ._scope import SqlScope
 from ._undo import reconcile, undo
 
-_LARGEST_CHANGES = 128 * 1024 * 1024
+_MAX_CHANGES_BYTES = 128 * 1024 * 1024
 
 
 def _reading(params: QueryParams | OpenParams) -> Iterable[SqlScope]:
@@ -60,21 +60,21 @@ def _writing(params: ExecuteParams | ExecuteManyParams | TransactionParams) -> I
 
 @op("sql.query", requires="sql", scope=_reading, level=Level.MONITORED, record=("sql", "db", "attach", "max_rows"))
 async def query(params: QueryParams, ctx: OpContext) -> QueryResult:
-    """Read rows. SQLite itself refuses any change: the file is opened read-only.
+    """Read rows. SQLite itself rejects any change: the file is opened read-only.
 
     Args:
-        params: `sql` is one SELECT (or a PRAGMA that describes the schema); `params` fills `:name` from an object or
-            `?` from a list; `db` is a logical name or an absolute path; `attach` adds databases under an alias, each
+        params: `sql` is one SELECT (or a PRAGMA that describes the schema); `params` binds `:name` from an object or
+            `?` from a list; `db` is a logical name or an absolute path; `attach` adds databases by alias, each
             of which needs its own grant; `max_rows` lowers the configured limit.
-        ctx: the dispatch.
+        ctx: the op's context.
 
     Returns:
-        Columns, rows by column name, and whether rows were left out.
+        The columns, the rows by column name, and whether rows were left out.
 
     Raises:
-        SqlMissing: there is no such database.
-        SqlReadonly: the statement would change something.
-        SqlError: what else is listed in `sideband_sql`'s errors.
+        SqlMissing: if the database does not exist.
+        SqlReadonly: if the statement would change the database.
+        SqlError: for the other errors of this family.
 
     Example:
         ``{"sql": "SELECT title FROM notes WHERE id = :id", "db": "notes.db", "params": {"id": 7}}``
@@ -83,26 +83,26 @@ async def query(params: QueryParams, ctx: OpContext) -> QueryResult:
     limit = min(params.max_rows or databases.config.max_rows, databases.config.max_rows)
 
     def work(session: DatabaseSession) -> QueryResult:
-        taker = Taker.of(session.select(params.sql, params.params))
-        rows, more = taker.take(limit, databases.config.max_result_bytes)
-        return QueryResult(columns=list(taker.columns), rows=rows, truncated=more)
+        reader = RowReader.of(session.select(params.sql, params.params))
+        rows, more = reader.take(limit, databases.config.max_result_bytes)
+        return QueryResult(columns=list(reader.columns), rows=rows, truncated=more)
 
     return await databases.read(ctx, params.db, params.attach, work)
 
 
 @op("sql.open", requires="sql", scope=_reading, level=Level.MONITORED, record=("sql", "db", "attach"))
 async def open_(params: OpenParams, ctx: OpContext) -> OpenResult:
-    """Begin a query whose rows are read piece by piece, all as they were when it began.
+    """Open a cursor to read the rows of a query in batches, all as of the time it was opened.
 
     Args:
         params: as for `sql.query`.
-        ctx: the dispatch.
+        ctx: the op's context.
 
     Returns:
-        The cursor for `sql.fetch`. It ends with its last row, with an error, with `sql.close`, or with the call.
+        The cursor for `sql.fetch`. It ends after its last row, on an error, at `sql.close`, or with the call.
 
     Raises:
-        LimitExceeded: too many cursors are open.
+        LimitExceeded: if too many cursors are open.
         SqlError: as for `sql.query`.
 
     Example:
@@ -113,31 +113,31 @@ async def open_(params: OpenParams, ctx: OpContext) -> OpenResult:
     try:
         session = await databases.open(ctx, params.db, params.attach)
         try:
-            taker = await databases.use(ctx, session, lambda: Taker.of(session.select(params.sql, params.params)))
-            cursor_id = databases.cursors.add(Cursor(ctx.domain, ctx.call, session, taker))
+            reader = await databases.use(ctx, session, lambda: RowReader.of(session.select(params.sql, params.params)))
+            cursor_id = databases.cursors.add(Cursor(ctx.domain, ctx.call, session, reader))
         except BaseException:
             await databases.close(session)
             raise
     finally:
-        databases.cursors.settle(ctx.domain)
+        databases.cursors.release(ctx.domain)
     ctx.on_call_end(partial(databases.end_cursor, cursor_id))
-    return OpenResult(cursor=cursor_id, columns=list(taker.columns))
+    return OpenResult(cursor=cursor_id, columns=list(reader.columns))
 
 
 @op("sql.fetch", requires="sql", level=Level.MONITORED, idempotent=False, record=("cursor", "max_rows"))
 async def fetch(params: FetchParams, ctx: OpContext) -> FetchResult:
-    """Read the next rows of a cursor: as many as fit into a result.
+    """Read the next rows of a cursor, as many as fit into a result.
 
     Args:
         params: `cursor` from `sql.open`; `max_rows` lowers the configured limit.
-        ctx: the dispatch.
+        ctx: the op's context.
 
     Returns:
-        Rows, and whether there are more.
+        The rows, and whether there are more.
 
     Raises:
-        SqlCursorMissing: it is not open, or was opened by another call.
-        SqlError: as for `sql.query`. The cursor is closed then.
+        SqlCursorMissing: if the cursor is not open, or was opened by another call.
+        SqlError: as for `sql.query`. The cursor is then closed.
 
     Example:
         ``{"cursor": "1f0c…", "max_rows": 500}``
@@ -149,10 +149,10 @@ async def fetch(params: FetchParams, ctx: OpContext) -> FetchResult:
     more = False
     try:
         async with cursor.lock:
-            # one that waited here may find it closed
+            # the cursor may have been closed while this fetch waited for the lock
             databases.cursors.get(params.cursor, ctx)
             rows, more = await databases.use(
-                ctx, cursor.session, lambda: cursor.taker.take(limit, config.max_result_bytes)
+                ctx, cursor.session, lambda: cursor.reader.take(limit, config.max_result_bytes)
             )
     finally:
         if not more:
@@ -165,8 +165,8 @@ async def close(params: CloseParams, ctx: OpContext) -> None:
     """Close a cursor before its last row.
 
     Args:
-        params: `cursor` from `sql.open`; one that has ended already is closed.
-        ctx: the dispatch.
+        params: `cursor` from `sql.open`; a cursor that has already ended is ignored.
+        ctx: the op's context.
 
     Example:
         ``{"cursor": "1f0c…"}``
@@ -184,17 +184,17 @@ async def close(params: CloseParams, ctx: OpContext) -> None:
     record=("sql", "db", "attach", "format"),
 )
 async def export(params: ExportParams, ctx: OpContext) -> ExportResult:
-    """Write all rows of a query into a blob.
+    """Write all rows of a query to a blob.
 
     Args:
-        params: as for `sql.query`; `format` is `jsonl` (one JSON object a line) or `csv`.
-        ctx: the dispatch.
+        params: as for `sql.query`; `format` is `jsonl` (one JSON object per line) or `csv`.
+        ctx: the op's context.
 
     Returns:
-        The blob's digest and size, and how many rows it has.
+        The blob's digest and size, and its number of rows.
 
     Raises:
-        BlobTooLarge: it would be larger than `max_export_bytes`.
+        BlobTooLarge: if the export exceeds `max_export_bytes`.
         SqlError: as for `sql.query`.
 
     Example:
@@ -226,19 +226,20 @@ async def export(params: ExportParams, ctx: OpContext) -> ExportResult:
     undo=undo,
 )
 async def execute(params: ExecuteParams, ctx: OpContext) -> ExecuteResult:
-    """Run one statement that changes a database, in a transaction of its own. A missing database is created.
+    """Run one statement that changes a database, in its own transaction. A missing database is created.
 
     Args:
-        params: `sql`, `db` and `params` as for `sql.query`; attached databases can only be read.
-        ctx: the dispatch.
+        params: `sql`, `db` and `params` as for `sql.query`; attached databases are read-only.
+        ctx: the op's context.
 
     Returns:
-        The rows affected, the last rowid inserted, and what `RETURNING` answers.
+        The number of affected rows, the last inserted rowid, and the rows of `RETURNING`.
 
     Raises:
-        SqlConstraint: the schema refuses the change.
-        SqlDenied: ATTACH, a transaction, a PRAGMA that changes SQLite itself, a function that reaches files.
-        SqlError: what else is listed in `sideband_sql`'s errors. After any error nothing was changed.
+        SqlConstraint: if the change violates a constraint.
+        SqlDenied: for ATTACH, transaction control, a PRAGMA that changes SQLite itself, or a function that accesses
+            files.
+        SqlError: for the other errors of this family. After any error, nothing was changed.
 
     Example:
         ``{"sql": "INSERT INTO notes (title) VALUES (?)", "db": "notes.db", "params": ["milk"]}``
@@ -258,17 +259,17 @@ async def execute(params: ExecuteParams, ctx: OpContext) -> ExecuteResult:
     undo=undo,
 )
 async def executemany(params: ExecuteManyParams, ctx: OpContext) -> ExecuteManyResult:
-    """Run one INSERT, UPDATE or DELETE for each of many rows, all or nothing.
+    """Run one INSERT, UPDATE or DELETE for each of many rows, atomically.
 
     Args:
         params: `rows` holds the parameters of each run, as objects or lists; `sql` and `db` as for `sql.execute`.
-        ctx: the dispatch.
+        ctx: the op's context.
 
     Returns:
-        The rows affected over all runs.
+        The number of affected rows over all runs.
 
     Raises:
-        SqlError: as for `sql.execute`. After any error nothing was changed.
+        SqlError: as for `sql.execute`. After any error, nothing was changed.
 
     Example:
         ``{"sql": "INSERT INTO notes (title) VALUES (?)", "db": "notes.db", "rows": [["milk"], ["bread"]]}``
@@ -288,17 +289,17 @@ async def executemany(params: ExecuteManyParams, ctx: OpContext) -> ExecuteManyR
     undo=undo,
 )
 async def transaction(params: TransactionParams, ctx: OpContext) -> TransactionResult:
-    """Run several statements, all or nothing.
+    """Run several statements atomically.
 
     Args:
         params: `statements`, each with `sql` and `params`; `db` as for `sql.execute`.
-        ctx: the dispatch.
+        ctx: the op's context.
 
     Returns:
         The result of each statement, in order.
 
     Raises:
-        SqlError: as for `sql.execute`. After any error nothing was changed.
+        SqlError: as for `sql.execute`. After any error, nothing was changed.
 
     Example:
         ``{"db": "bank.db", "statements": [{"sql": "UPDATE a SET n = n - 1"}, {"sql": "UPDATE b SET n = n + 1"}]}``
@@ -317,26 +318,26 @@ async def transaction(params: TransactionParams, ctx: OpContext) -> TransactionR
     undo=undo,
 )
 async def revert(params: RevertParams, ctx: OpContext) -> RevertResult:
-    """Take back a change, all of it, if the rows it left are still as it left them. This is how `undo` does it.
+    """Revert a change atomically, provided that its rows were not modified since. `undo` uses this op.
 
     Args:
-        params: `changes` is the blob that was noted with the change; `db` as for `sql.execute`.
-        ctx: the dispatch.
+        params: `changes` is the digest of the blob that was recorded with the change; `db` as for `sql.execute`.
+        ctx: the op's context.
 
     Returns:
-        The rows affected.
+        The number of affected rows.
 
     Raises:
-        SqlConflict: a row was changed since, or its table.
-        BlobMissing: what would take it back is gone.
-        SqlError: as for `sql.execute`. After any error nothing was changed.
+        SqlConflict: if a row or its table was changed since.
+        BlobMissing: if the recorded blob no longer exists.
+        SqlError: as for `sql.execute`. After any error, nothing was changed.
 
     Example:
         ``{"db": "notes.db", "changes": "9f86d0…"}``
     """
     databases: Databases = ctx.state
     # an inverse is about as large as the change
-    changes = await ctx.blobs.read(params.changes, max_bytes=_LARGEST_CHANGES)
+    changes = await ctx.blobs.read(params.changes, max_bytes=_MAX_CHANGES_BYTES)
 
     def work(session: DatabaseSession) -> RevertResult:
         return RevertResult(rows_affected=session.revert(changes))

@@ -1,4 +1,4 @@
-"""What a change of a database would do, told before it is made."""
+"""Previews a change of a database."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ._protocols import DatabaseSession
 
 
 async def preview(params: ExecuteParams | ExecuteManyParams | TransactionParams, ctx: OpContext) -> str:
-    """Make the change in a transaction that is rolled back, and say how many rows it would affect.
+    """Run the change in a transaction that is rolled back, and describe how many rows it would affect.
 
-    The database is locked for other writers meanwhile, at most as long as for the change itself.
+    During the preview, the database is locked for other writers, at most as long as for the change itself.
     """
 
     def work(session: DatabaseSession) -> list[int]:
@@ -32,8 +32,8 @@ async def preview(params: ExecuteParams | ExecuteManyParams | TransactionParams,
     except SqlMissing:
         return f"would create the database `{params.db}` and change it"
     except SqlError as error:
-        return f"would fail, and change nothing: {error.message}"
+        return f"would fail without changing anything: {error.message}"
     if isinstance(params, TransactionParams):
         each = ", ".join(str(count) for count in counts)
-        return f"would change {rows_text(sum(counts))} of `{params.db}` in {len(counts)} statements ({each})"
-    return f"would change {rows_text(sum(counts))} of `{params.db}`"
+        return f"would change {rows_text(sum(counts))} in `{params.db}` in {len(counts)} statements ({each})"
+    return f"would change {rows_text(sum(counts))} in `{params.db}`"

@@ -1,7 +1,7 @@
 """The protocols that a database engine implements, and the data that the ops exchange with it.
 
-Ops, limits on results, threads, rights and records use only these. A driver opens a target, read-only or for changes,
-confined so that statements reach nothing else, and reports every failure as one of the family's errors.
+Ops, result limits, threads, grants and records use only these. A driver opens a target, read-only or for changes,
+confined so that statements can't access anything else, and maps every failure to one of the family's errors.
 """
 
 from __future__ import annotations
@@ -19,28 +19,29 @@ Bindings = Mapping[str, Any] | Sequence[Any]
 
 
 class QueryAnswer(Protocol):
-    """The rows of one statement, read as they are iterated over."""
+    """The rows of one statement, read lazily."""
 
     @property
     def columns(self) -> Sequence[str]:
-        """Their names, in order; none if it is no statement that answers rows."""
+        """The column names, in order; empty if the statement does not return rows."""
 
     def __iter__(self) -> Iterator[Sequence[Any]]:
-        """The rows that have not been read yet.
+        """Iterate over the remaining rows.
 
         Raises:
-            SqlError: what goes wrong on the way.
+            SqlError: if reading a row fails.
         """
 
 
 @frozen
 class Changed:
-    """What one statement changed.
+    """The changes of one statement.
 
     Args:
-        affected: how many rows it inserted, updated or deleted.
-        rowid: of the last row that it inserted, where the engine has such a thing.
-        answer: what its `RETURNING` clause answered, complete.
+        affected: the number of rows inserted, updated or deleted.
+        rowid: the rowid of the last inserted row, if the engine has rowids.
+        columns: the column names of the `RETURNING` clause.
+        rows: all rows of the `RETURNING` clause.
     """
 
     affected: int
@@ -51,12 +52,12 @@ class Changed:
 
 @frozen
 class Inverse:
-    """What takes the changes of a transaction back.
+    """The inverse of the changes of a transaction.
 
     Args:
-        changes: in the engine's own form; empty if there is nothing to take back.
-        rows: how many rows that are.
-        remains: in sentences, what of it can't be taken back.
+        changes: the inverse in the engine's own format; empty if there is nothing to revert.
+        rows: the number of rows that it affects.
+        remains: sentences that describe what can't be undone.
     """
 
     changes: bytes = b""
@@ -67,48 +68,48 @@ class Inverse:
 class DatabaseSession(Protocol):
     """An open database.
 
-    Everything except ``stop`` blocks, and is called in one thread at a time, inside ``running``.
+    All methods except ``stop`` block, and are called inside ``running`` by one thread at a time.
     """
 
     def running(self) -> AbstractContextManager[None]:
-        """The time of `max_seconds` begins; what runs inside may run as long."""
+        """Return a context whose body may run for `max_seconds`."""
 
     def stop(self) -> None:
-        """End what runs now, and what is begun afterwards, as soon as possible. Called in any thread, repeatedly."""
+        """Interrupt the running statement and reject later ones. May be called repeatedly and from any thread."""
 
     def select(self, sql: str, params: Bindings) -> QueryAnswer:
-        """Begin a statement that answers rows, and changes nothing."""
+        """Start a statement that returns rows and changes nothing."""
 
     def change(self, sql: str, params: Bindings) -> Changed:
         """Run one statement in the open transaction."""
 
     def change_many(self, sql: str, rows: Sequence[Bindings]) -> int:
-        """Run one statement for each row in the open transaction, and answer how many rows it affected."""
+        """Run one statement for each row in the open transaction, and return the number of affected rows."""
 
     def transaction(self, *, keep: bool = True) -> AbstractContextManager[None]:
-        """All or nothing; nothing in any case unless ``keep``."""
+        """Return a context that commits its body as one transaction if ``keep`` is set, and otherwise rolls it back."""
 
     def watch_changes(self) -> None:
-        """From here on, notice what the transaction changes, so that ``inverse`` can tell."""
+        """Start recording the changes of the transaction for ``inverse``."""
 
     def inverse(self) -> Inverse:
-        """What takes back what was changed since ``watch_changes``."""
+        """Return the inverse of all changes since ``watch_changes``."""
 
     def revert(self, changes: bytes) -> int:
-        """Apply what ``inverse`` said, and answer how many rows it affected.
+        """Apply an inverse, and return the number of affected rows.
 
         Raises:
-            SqlConflict: what it would take back was changed since.
+            SqlConflict: if an affected row was changed since.
         """
 
     def mark(self, effect: str) -> bool:
-        """Note in the same transaction that this effect happens; ``False`` where that is not done."""
+        """Record the effect in the same transaction. Return whether the database supports it."""
 
     def is_marked(self, effect: str) -> bool | None:
-        """Whether the effect happened; ``None`` if that can't be told."""
+        """Return whether the effect was committed, or ``None`` if it is unknown."""
 
     def close(self) -> None:
-        """Close it. What was not committed is gone."""
+        """Close the session and roll back uncommitted changes."""
 
 
 class DatabaseDriver(Protocol):
@@ -117,8 +118,8 @@ class DatabaseDriver(Protocol):
     def open(
         self, target: DatabaseTarget, attached: Mapping[str, DatabaseTarget], config: Config, *, changes: bool
     ) -> DatabaseSession:
-        """Open the target, and the others to read under their aliases.
+        """Open the target, and attach the others read-only under their aliases.
 
         Raises:
-            SqlError: it can't be opened.
+            SqlError: if a database can't be opened.
         """

@@ -1,4 +1,4 @@
-"""What a capability of `sql` may limit."""
+"""The scope of `sql` capabilities."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from sideband.ops import Scope
 
 @attrs.frozen
 class SqlScope(Scope, family="sql"):
-    """What a capability of `sql` may limit: `sql:path=notes.db,mode=read`.
+    """The scope of a `sql` capability: `sql:path=notes.db,mode=read`.
 
     Attributes:
         path: the logical name (`notes.db`) or the absolute path without symbolic links.
-        mode: `read` or `write`; a capability that names `write` only does not allow queries.
+        mode: `read` or `write`; a capability for `write` alone does not allow queries.
     """
 
     path: str | None = None

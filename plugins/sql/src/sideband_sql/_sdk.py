@@ -1,4 +1,4 @@
-"""What skills get besides the generated functions: rows as they are needed. Standard library only."""
+"""Helpers for skills in addition to the generated functions: iteration over rows. Standard library only."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -9,7 +9,7 @@ __all__ = ["rows"]
 
 
 async def rows(sql: str, *, db: str, batch: int | None = None, **options: Any) -> AsyncIterator[dict[str, Any]]:
-    """The rows of a query, however many, fetched ``batch`` at a time. Takes what ``sql.open`` takes.
+    """Yield all rows of a query, fetched ``batch`` at a time. Accepts the options of ``sql.open``.
 
     Example:
         async for row in sql.rows("SELECT * FROM measurements WHERE day = :day", db="lab.db", params={"day": day}):

@@ -1,4 +1,4 @@
-"""Whether a change was made, and how it is taken back."""
+"""Reconciles and undoes changes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ._errors import SqlMissing
 
 
 async def reconcile(recorded: Recorded, ctx: OpContext) -> Reconciled | None:
-    """Look for the note that is committed with each change, in databases that are the host's own."""
+    """Look for the effect's record, which is committed with the change in databases of the data folder."""
     databases: Databases = ctx.state
     try:
         happened = await databases.is_marked(ctx, recorded.params["db"], recorded.effect)
@@ -20,13 +20,11 @@ async def reconcile(recorded: Recorded, ctx: OpContext) -> Reconciled | None:
 
 
 async def undo(recorded: Recorded, _ctx: OpContext) -> Undo:
-    """Plan to take the change back with what was noted before it was made."""
+    """Plan to revert the change with the inverse that was recorded before the commit."""
     remains = tuple(recorded.note.get("remains", ()))
     if "undo" not in recorded.note:
         return Undo(remains=remains)
     name = recorded.params["db"]
     params = {"db": name, "changes": recorded.note["undo"]}
-    step = UndoStep(
-        "sql.revert", params, f"take back what was changed in `{name}` ({rows_text(recorded.note['rows'])})"
-    )
+    step = UndoStep("sql.revert", params, f"revert the change of `{name}` ({rows_text(recorded.note['rows'])})")
     return Undo(steps=(step,), remains=remains)

@@ -19,7 +19,7 @@ __all__ = ["Config", "lifespan", "sideband_ops"]
 
 @asynccontextmanager
 async def lifespan(ctx: PluginContext) -> AsyncIterator[Databases]:
-    """The databases of one host; each op opens and closes its own connection, except for cursors."""
+    """Hold the databases of one host. Each op opens and closes its own connection, except for cursors."""
     databases = Databases(ctx.config)
     try:
         yield databases
@@ -28,11 +28,11 @@ async def lifespan(ctx: PluginContext) -> AsyncIterator[Databases]:
 
 
 def sideband_ops() -> OpFamily:
-    """The ops of the family."""
+    """Return the op family."""
     return OpFamily(
         name="sql",
         ops=(query, execute, executemany, transaction, open_, fetch, close, export, revert),
         scope=SqlScope,
         sdk=Path(__file__).parent / "_sdk.py",
-        doc="SQLite databases: queries that can't change anything, and changes that are all or nothing.",
+        doc="SQLite databases: read-only queries and atomic changes.",
     )

@@ -1,4 +1,4 @@
-"""DuckDB: the second engine behind the same ops."""
+"""DuckDB, the second engine behind the same ops."""
 
 from ._driver import DuckdbDriver
 

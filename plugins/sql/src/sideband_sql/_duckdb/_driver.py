@@ -1,7 +1,7 @@
-"""Opens DuckDB databases, and confines them by the engine's own settings.
+"""Opens DuckDB databases and confines them with the engine's own settings.
 
-Statements have no access to files or networks, no extensions, limits on memory and threads, and a configuration that
-is locked before the first of them.
+Statements can't access files, networks or extensions; memory and threads are limited, and the configuration is locked
+before the first statement.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from attrs import frozen
 
 from .._config import Config
 from .._errors import SqlBusy, SqlDenied
-from .._paths import DatabaseTarget, check_plain, pinned
+from .._paths import DatabaseTarget, check_regular, pinned_folder
 from ._failures import typed_error
 from ._session import DuckdbSession
 
@@ -50,13 +50,13 @@ class DuckdbDriver:
         """Open the database, attach the others read-only, and lock the configuration.
 
         Raises:
-            SqlError: it can't be opened.
+            SqlError: if the database can't be opened.
         """
         with ExitStack() as stack:
             targets = {one.file: one for one in (target, *attached.values())}
             for one in sorted(targets):
-                stack.enter_context(_alone(targets[one], config))
-                stack.enter_context(_unmoved(targets[one]))
+                stack.enter_context(_exclusive(targets[one], config))
+                stack.enter_context(_verified(targets[one]))
             connection = _connect(target, config, changes=changes)
             stack.callback(connection.close)
             session = DuckdbSession(connection, target, config, changes)
@@ -71,14 +71,14 @@ class DuckdbDriver:
 
 
 @contextmanager
-def _alone(target: DatabaseTarget, config: Config) -> Iterator[None]:
-    """One session a file: two in one process would be one instance of the engine, with what either has attached."""
+def _exclusive(target: DatabaseTarget, config: Config) -> Iterator[None]:
+    """Allow one session per file: within a process, DuckDB would share one instance and what either has attached."""
     with _names:
         lock = _files.setdefault(target.file, threading.Lock())
-    gives_up = time.monotonic() + config.busy_seconds
+    deadline = time.monotonic() + config.busy_seconds
     while not lock.acquire(timeout=_SECONDS_BETWEEN_TRIES):
         from_thread.check_cancelled()
-        if time.monotonic() > gives_up:
+        if time.monotonic() > deadline:
             raise SqlBusy(target.name, config.busy_seconds)
     try:
         yield
@@ -87,17 +87,19 @@ def _alone(target: DatabaseTarget, config: Config) -> Iterator[None]:
 
 
 @contextmanager
-def _unmoved(target: DatabaseTarget) -> Iterator[None]:
-    """Check the file and the log beside it before and after it is opened: DuckDB opens it by its path."""
-    with pinned(target) as (folder, _):
+def _verified(target: DatabaseTarget) -> Iterator[None]:
+    """Check the file and its log before and after DuckDB opens them, which it does by path."""
+    with pinned_folder(target) as (folder, _):
         log = f"{target.file.name}.wal"
         with suppress(FileNotFoundError):
-            check_plain(f"{target.name}.wal", os.stat(log, dir_fd=folder, follow_symlinks=False))
+            check_regular(f"{target.name}.wal", os.stat(log, dir_fd=folder, follow_symlinks=False))
         yield
-        there = os.stat(target.file.name, dir_fd=folder, follow_symlinks=False)
-        named = target.file.lstat()
-        if (there.st_dev, there.st_ino) != (named.st_dev, named.st_ino):
-            raise SqlDenied(f"`{target.name}` is not where it was", hint="try again once nobody moves it")
+        opened = os.stat(target.file.name, dir_fd=folder, follow_symlinks=False)
+        current = target.file.lstat()
+        if (opened.st_dev, opened.st_ino) != (current.st_dev, current.st_ino):
+            raise SqlDenied(
+                f"`{target.name}` was moved or replaced while it was opened", hint="try again when the file is stable"
+            )
 
 
 def _connect(target: DatabaseTarget, config: Config, *, changes: bool) -> duckdb.DuckDBPyConnection:
@@ -105,27 +107,27 @@ def _connect(target: DatabaseTarget, config: Config, *, changes: bool) -> duckdb
         **_SETTINGS,
         "memory_limit": f"{config.max_memory_bytes}B",
     }
-    gives_up = time.monotonic() + config.busy_seconds
+    deadline = time.monotonic() + config.busy_seconds
     if changes:
-        _begin_file(target)
+        _initialize(target)
     while True:
         try:
             return duckdb.connect(str(target.file), read_only=not changes, config=settings)
         except (duckdb.Error, RuntimeError) as error:
             if not any(text in str(error) for text in _BUSY):
                 raise typed_error(error, target.name, config.busy_seconds) from None
-            if time.monotonic() > gives_up:
+            if time.monotonic() > deadline:
                 raise SqlBusy(target.name, config.busy_seconds) from None
         from_thread.check_cancelled()
         time.sleep(_SECONDS_BETWEEN_TRIES)
 
 
-def _begin_file(target: DatabaseTarget) -> None:
-    """Make a database of an empty file, which DuckDB does not do: beside it, then in its place."""
+def _initialize(target: DatabaseTarget) -> None:
+    """Initialize an empty file, which DuckDB can't do: create a database beside it and rename it into place."""
     if target.file.stat().st_size:
         return
     with target.file.open("rb") as empty:
-        # another process may be about to do the same
+        # another process may do the same at this moment
         fcntl.flock(empty, fcntl.LOCK_EX)
         if target.file.stat().st_size:
             return

@@ -1,4 +1,4 @@
-"""From what `duckdb` raises to the typed errors of this family."""
+"""Map exceptions of `duckdb` to the errors of this family."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from .._errors import (
     SqlValue,
 )
 
-# what a call of the library raises when something is wrong with a statement, its values, or the database
+# the exceptions that the library raises for a faulty statement, value or database
 FAILURES = (duckdb.Error, OverflowError, UnicodeError, MemoryError)
 
 
 def typed_error(error: Exception, name: str, busy_seconds: float) -> SqlError:
-    """The typed error.
+    """Return the error of this family for an exception.
 
     Args:
         error: one of ``FAILURES``.
         name: the database's name.
-        busy_seconds: how long a lock was waited for.
+        busy_seconds: how long the session waited for a lock.
     """
     text = str(error).partition("\n")[0]
     if isinstance(error, duckdb.TransactionException):
@@ -41,22 +41,22 @@ def typed_error(error: Exception, name: str, busy_seconds: float) -> SqlError:
 
 
 def _value(_name: str) -> SqlError:
-    # the engine's own text holds the value
-    return SqlValue("a value does not fit where it is put", hint="compare the values with the columns' types")
+    # the engine's own message contains the value
+    return SqlValue("a value does not fit its column or parameter", hint="compare the values with the column types")
 
 
 def _memory(_name: str) -> SqlError:
-    return SqlTooLarge("the statement needs more memory than statements may use")
+    return SqlTooLarge("the statement exceeds the memory limit")
 
 
 def _damaged(name: str) -> SqlError:
-    return SqlCorrupt(name, "it is no file of DuckDB, or a damaged one")
+    return SqlCorrupt(name, "the file is damaged or not a DuckDB database")
 
 
-# the kind, what its text holds, and what is said instead
+# exception type, text that its message contains, error to raise
 _TYPED: tuple[tuple[type[Exception], str, Callable[[str], SqlError]], ...] = (
-    (duckdb.ConstraintException, "", lambda _: SqlConstraint("a constraint refuses the change")),
-    (duckdb.PermissionException, "", lambda _: SqlDenied("reaching files or loading extensions")),
+    (duckdb.ConstraintException, "", lambda _: SqlConstraint("the change violates a constraint")),
+    (duckdb.PermissionException, "", lambda _: SqlDenied("accessing files or loading extensions")),
     (duckdb.OutOfMemoryException, "", _memory),
     (MemoryError, "", _memory),
     (duckdb.ConversionException, "", _value),
@@ -64,10 +64,10 @@ _TYPED: tuple[tuple[type[Exception], str, Callable[[str], SqlError]], ...] = (
     (OverflowError, "", _value),
     (UnicodeError, "", _value),
     (duckdb.IOException, "not a valid DuckDB", _damaged),
-    (duckdb.IOException, "", lambda name: SqlStorage(name, "it can't be read or written")),
+    (duckdb.IOException, "", lambda name: SqlStorage(name, "I/O error")),
     (duckdb.SerializationException, "", _damaged),
     (duckdb.InternalException, "", _damaged),
     (duckdb.FatalException, "", _damaged),
-    (duckdb.InvalidInputException, "read-only", lambda name: SqlReadonly(f"`{name}` is open to be read")),
-    (duckdb.InvalidInputException, "has been locked", lambda _: SqlDenied("a change of the configuration")),
+    (duckdb.InvalidInputException, "read-only", lambda name: SqlReadonly(f"`{name}` is opened read-only")),
+    (duckdb.InvalidInputException, "has been locked", lambda _: SqlDenied("changing the configuration")),
 )

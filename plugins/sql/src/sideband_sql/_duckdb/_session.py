@@ -1,4 +1,4 @@
-"""One DuckDB connection. Only statements of a few kinds are run."""
+"""One DuckDB connection, restricted to a few kinds of statements."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ _CHANGING = _READING | {
 
 @define(eq=False)
 class DuckdbAnswer:
-    """The rows of a statement that runs.
+    """The rows of a running statement.
 
     Args:
-        columns: their names.
+        columns: the column names.
     """
 
     columns: Sequence[str]
@@ -48,7 +48,7 @@ class DuckdbAnswer:
     _connection: duckdb.DuckDBPyConnection
 
     def __iter__(self) -> Iterator[Sequence[Any]]:
-        """The rows that have not been read yet."""
+        """Iterate over the remaining rows."""
         while True:
             with self._session.failures():
                 rows = self._connection.fetchmany(_ROWS_AT_ONCE)
@@ -71,7 +71,7 @@ class DuckdbSession:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """The time begins."""
+        """Start the clock of `max_seconds`."""
         timer = threading.Timer(self.config.max_seconds, self.stop)
         timer.daemon = True
         timer.start()
@@ -81,14 +81,14 @@ class DuckdbSession:
             timer.cancel()
 
     def stop(self) -> None:
-        """End what runs, and what would be begun."""
+        """Interrupt the running statement and reject later ones."""
         self._stopped = True
         with suppress(duckdb.ConnectionException):
             self.connection.interrupt()
 
     @contextmanager
     def failures(self) -> Iterator[None]:
-        """Raise what goes wrong inside as cancellation, or as a typed error."""
+        """Raise failures of the body as a cancellation or a typed error."""
         try:
             yield
         except duckdb.InterruptException:
@@ -98,7 +98,7 @@ class DuckdbSession:
             raise typed_error(error, self.target.name, self.config.busy_seconds) from None
 
     def select(self, sql: str, params: Bindings) -> DuckdbAnswer:
-        """Begin a statement that answers rows."""
+        """Start a statement that returns rows."""
         return self._begin(sql, params, _READING)
 
     def change(self, sql: str, params: Bindings) -> Changed:
@@ -107,7 +107,7 @@ class DuckdbSession:
         rows = take_all(answer, self.config)
         if "returning" in sql.lower():
             return Changed(len(rows), None, answer.columns, rows)
-        # a count where rows were changed, nothing where the schema was
+        # DuckDB returns a count for changes of rows and no rows for changes of the schema
         counted = list(answer.columns) == ["Count"] and len(rows) == 1
         return Changed(int(rows[0][0]) if counted else 0, None)
 
@@ -117,7 +117,7 @@ class DuckdbSession:
 
     @contextmanager
     def transaction(self, *, keep: bool = True) -> Iterator[None]:
-        """All or nothing."""
+        """Commit the body as one transaction, or roll it back."""
         with self.failures():
             self.connection.execute("BEGIN")
         kept = False
@@ -130,35 +130,35 @@ class DuckdbSession:
                 kept = True
         finally:
             if not kept:
-                # if it is interrupted, closing the connection rolls back
+                # after an interrupt, closing the connection rolls back
                 with suppress(duckdb.Error):
                     self.connection.execute("ROLLBACK")
 
     def watch_changes(self) -> None:
-        """It keeps nothing that would tell them."""
+        """Do nothing: DuckDB does not record changes."""
 
     def inverse(self) -> Inverse:
-        """That nothing takes a change back."""
-        return Inverse(remains=("DuckDB keeps nothing to take a change back",))
+        """Return an inverse which states that the change can't be undone."""
+        return Inverse(remains=("DuckDB does not support undo",))
 
     def revert(self, changes: bytes) -> int:
-        """It can't.
+        """Reject the revert.
 
         Raises:
             SqlDenied: always.
         """
-        raise SqlDenied("taking back a change of DuckDB", hint=f"{len(changes)} bytes are of another engine")
+        raise SqlDenied("reverting a change of a DuckDB database", hint=f"{len(changes)} bytes are of another engine")
 
     def mark(self, effect: str) -> bool:
-        """Nothing is noted."""
+        """Record nothing. Return whether the effect is empty."""
         return effect == ""
 
     def is_marked(self, effect: str) -> bool | None:
-        """Nobody knows."""
+        """Return ``None``: DuckDB databases do not record effects."""
         return self.mark(effect) or None
 
     def close(self) -> None:
-        """Close it."""
+        """Close the connection."""
         self.resources.close()
 
     def _begin(self, sql: str, params: Bindings, kinds: frozenset[StatementType]) -> DuckdbAnswer:
@@ -168,19 +168,19 @@ class DuckdbSession:
         with self.failures():
             statements = self.connection.extract_statements(sql)
             if len(statements) != 1:
-                raise SqlSyntax("it is not one statement")
+                raise SqlSyntax("expected exactly one statement")
             (statement,) = statements
             if statement.type not in kinds:
                 kind = str(statement.type).rpartition(".")[2]
                 if not self.changes and statement.type in _CHANGING:
                     raise SqlReadonly(f"the statement is {kind}")
-                raise SqlDenied(f"a statement of the kind {kind}", hint="SELECT, and changes of rows and of the schema")
+                raise SqlDenied(f"{kind} statements", hint="use SELECT, or statements that change rows or the schema")
             connection = self.connection.execute(statement, params)
             return DuckdbAnswer([column[0] for column in connection.description or ()], self, connection)
 
 
 def _plain(value: Any) -> Any:
-    """What JSON can say, or bytes: times as ISO 8601, and what is exact beyond 64 bits as text."""
+    """Convert a value to JSON types or bytes: times to ISO 8601, other types and integers beyond 64 bits to text."""
     match value:
         case None | bool() | float() | str() | bytes():
             return value

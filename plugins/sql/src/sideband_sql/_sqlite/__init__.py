@@ -1,4 +1,4 @@
-"""SQLite, in the library that `apsw` brings along."""
+"""SQLite, using the library that is bundled with `apsw`."""
 
 from ._driver import SqliteDriver
 

@@ -1,4 +1,4 @@
-"""What a transaction changed, kept by SQLite's own session extension, and taken back with it."""
+"""Records and reverts the changes of a transaction, using SQLite's session extension."""
 
 from __future__ import annotations
 
@@ -12,94 +12,94 @@ from .._protocols import Inverse
 from ._authorizer import MARKS
 
 _REASONS = {
-    apsw.SQLITE_CHANGESET_DATA: "a row was changed since",
-    apsw.SQLITE_CHANGESET_NOTFOUND: "a row is gone",
-    apsw.SQLITE_CHANGESET_CONFLICT: "a row is there again",
-    apsw.SQLITE_CHANGESET_CONSTRAINT: "a constraint refuses it",
-    apsw.SQLITE_CHANGESET_FOREIGN_KEY: "other rows refer to what would go",
+    apsw.SQLITE_CHANGESET_DATA: "a row was modified since",
+    apsw.SQLITE_CHANGESET_NOTFOUND: "a row was deleted since",
+    apsw.SQLITE_CHANGESET_CONFLICT: "a row was inserted again",
+    apsw.SQLITE_CHANGESET_CONSTRAINT: "it violates a constraint",
+    apsw.SQLITE_CHANGESET_FOREIGN_KEY: "other rows refer to a row that it deletes",
 }
 
 
 @define
 class Recording:
-    """Notices the rows of ordinary tables that a transaction changes.
+    """Records which rows of ordinary tables a transaction changes.
 
     Args:
-        limit: how many bytes it keeps at most; then it lets go of all of it.
+        limit: the maximum size in bytes; a larger recording is discarded.
     """
 
     limit: int
     _session: apsw.Session
     _tables: dict[str, int]
     _too_large: bool = field(init=False, default=False)
-    _elsewhere: set[str] = field(init=False, factory=set)
+    _virtual: set[str] = field(init=False, factory=set)
 
     @classmethod
     def begin(cls, connection: apsw.Connection, limit: int) -> Recording:
-        """Begin to notice."""
+        """Start recording."""
         session = apsw.Session(connection, "main")
-        # tables without a primary key as well
+        # include tables without a primary key
         session.config(apsw.SQLITE_SESSION_OBJCONFIG_ROWID, 1)
         recording = cls(limit, session, _ordinary_tables(connection))
-        session.table_filter(recording._is_wanted)
+        session.table_filter(recording._is_recorded)
         session.attach()
         return recording
 
     def check(self) -> None:
-        """Let go if it is too much. Called while a statement runs."""
+        """Discard the recording if it is too large. Called while a statement runs."""
         if not self._too_large and self._session.memory_used > 2 * self.limit:
             self._too_large = True
             self._session.enabled = False
 
     def inverse(self, *, schema: bool) -> Inverse:
-        """What takes it back.
+        """Return the inverse of the recorded changes.
 
         Args:
             schema: whether the transaction changed tables, indices, views or triggers.
         """
         if schema:
-            return Inverse(remains=("the schema was changed, which can't be taken back",))
-        if self._elsewhere:
-            names = ", ".join(f"`{name}`" for name in sorted(self._elsewhere))
-            return Inverse(remains=(f"what belongs to virtual tables can't be taken back ({names})",))
+            return Inverse(remains=("changes of the schema can't be undone",))
+        if self._virtual:
+            names = ", ".join(f"`{name}`" for name in sorted(self._virtual))
+            return Inverse(remains=(f"changes of virtual tables can't be undone ({names})",))
         self.check()
         changes = b"" if self._too_large else self._session.changeset()
         if self._too_large or len(changes) > self.limit:
-            return Inverse(remains=(f"the change is larger than what is kept to take it back ({self.limit:,} bytes)",))
+            return Inverse(remains=(f"the change exceeds `undo_bytes` and can't be undone ({self.limit:,} bytes)",))
         return Inverse(apsw.Changeset.invert(changes), sum(1 for _ in apsw.Changeset.iter(changes)))
 
-    def _is_wanted(self, table: str) -> bool:
+    def _is_recorded(self, table: str) -> bool:
         if table == MARKS:
             return False
         if table not in self._tables:
-            self._elsewhere.add(table)
+            self._virtual.add(table)
             return False
         return True
 
 
 def revert(connection: apsw.Connection, changes: bytes, name: str) -> int:
-    """Apply an inverse, all of it, within the open transaction.
+    """Apply an inverse atomically within the open transaction.
 
     Returns:
-        how many rows it affected.
+        The number of affected rows.
 
     Raises:
-        SqlConflict: a row is not as the change left it, or its table isn't.
+        SqlConflict: if a row or its table was changed since.
     """
     tables = _ordinary_tables(connection)
     count = 0
     for change in apsw.Changeset.iter(changes):
         if tables.get(change.name) != change.column_count:
-            raise SqlConflict(name, change.name, "the table is not what it was")
+            raise SqlConflict(name, change.name, "the table was altered since")
         count += 1
     conflicts: list[tuple[str, str]] = []
 
     def refuse(reason: int, change: Any) -> int:
         table = "" if reason == apsw.SQLITE_CHANGESET_FOREIGN_KEY else change.name
-        conflicts.append((table, _REASONS.get(reason, "it does not fit")))
+        conflicts.append((table, _REASONS.get(reason, "it conflicts with the current rows")))
         return apsw.SQLITE_CHANGESET_ABORT
 
-    # what triggers and foreign keys did was noticed too, and is taken back as rows: they must not do it again
+    # the changeset includes the effects of triggers and foreign keys, so these must not run again
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
     try:
         apsw.Changeset.apply(changes, connection, conflict=refuse, flags=apsw.SQLITE_CHANGESETAPPLY_FKNOACTION)
@@ -111,9 +111,9 @@ def revert(connection: apsw.Connection, changes: bytes, name: str) -> int:
 
 
 def _ordinary_tables(connection: apsw.Connection) -> dict[str, int]:
-    """The tables that statements may change row by row, with the number of their columns in a changeset.
+    """Return the tables that support row changes, with the number of their columns in a changeset.
 
-    A table without a primary key has one more there, its rowid.
+    In a changeset, a table without a primary key has the rowid as an additional column.
     """
     found = connection.execute(
         "SELECT t.name, t.ncol + (SELECT sum(pk) = 0 FROM pragma_table_info(t.name, 'main'))"

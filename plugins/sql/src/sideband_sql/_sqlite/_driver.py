@@ -1,4 +1,4 @@
-"""Opens SQLite databases, with the library that `apsw` brings along, and confines what statements can do."""
+"""Opens SQLite databases with the library that is bundled with `apsw`, and confines their statements."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import apsw
 from attrs import frozen
 
 from .._config import Config
-from .._paths import DatabaseTarget, pinned
+from .._paths import DatabaseTarget, pinned_folder
 from . import _functions
 from ._authorizer import MODULES, Authorizer
 from ._failures import FAILURES, refusal, typed_error
 from ._session import SqliteSession
-from ._system_calls import AllowedDatabase, alone, only
+from ._system_calls import AllowedDatabase, allow_only, open_close_lock
 
 _STEPS_BETWEEN_CHECKS = 10_000
 _LIMITS = {
@@ -23,7 +23,7 @@ _LIMITS = {
     apsw.SQLITE_LIMIT_EXPR_DEPTH: 500,
     apsw.SQLITE_LIMIT_PARSER_DEPTH: 250,
     apsw.SQLITE_LIMIT_FUNCTION_ARG: 100,
-    # the time of one LIKE is the product of pattern and text, and can't be interrupted
+    # the running time of LIKE is the product of pattern and text, and it can't be interrupted
     apsw.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 100,
     apsw.SQLITE_LIMIT_TRIGGER_DEPTH: 50,
     apsw.SQLITE_LIMIT_VARIABLE_NUMBER: 32_766,
@@ -31,21 +31,21 @@ _LIMITS = {
     apsw.SQLITE_LIMIT_WORKER_THREADS: 0,
 }
 _SETTINGS = {
-    # no statement changes the schema's tables, shadow tables or the journal's mode behind SQLite's back
+    # statements can't change schema tables, shadow tables or the journal mode directly
     apsw.SQLITE_DBCONFIG_DEFENSIVE: 1,
     apsw.SQLITE_DBCONFIG_WRITABLE_SCHEMA: 0,
-    # views, triggers and defaults of a schema that somebody else wrote call only functions that are harmless
+    # views, triggers and defaults of an untrusted schema can only call harmless functions
     apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA: 0,
     apsw.SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION: 0,
     apsw.SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER: 0,
-    # "name" is a column or an error, never a text by mistake
+    # "name" is a column or an error, never a string literal
     apsw.SQLITE_DBCONFIG_DQS_DDL: 0,
     apsw.SQLITE_DBCONFIG_DQS_DML: 0,
-    # what is attached is there already, and is only read
+    # attached databases must exist, and are read-only
     apsw.SQLITE_DBCONFIG_ENABLE_ATTACH_CREATE: 0,
     apsw.SQLITE_DBCONFIG_ENABLE_ATTACH_WRITE: 0,
 }
-# virtual tables that SQLite has without being asked; those of json are made at their first use, whatever is kept
+# built-in virtual tables; SQLite creates those for JSON on first use in any case
 _KEPT_MODULES = (*MODULES, "fts5vocab", "json_each", "json_tree")
 
 
@@ -56,14 +56,14 @@ class SqliteDriver:
     def open(
         self, target: DatabaseTarget, attached: Mapping[str, DatabaseTarget], config: Config, *, changes: bool
     ) -> SqliteSession:
-        """Open the database, attach the others read-only, and confine what statements can do.
+        """Open the database, attach the others read-only, and confine their statements.
 
         Raises:
-            SqlError: it can't be opened.
+            SqlError: if a database can't be opened.
         """
         with ExitStack() as stack:
             allowed = [
-                AllowedDatabase(str(one.file), *stack.enter_context(pinned(one)))
+                AllowedDatabase(str(one.file), *stack.enter_context(pinned_folder(one)))
                 for one in (target, *attached.values())
             ]
             connection = _connect(target, config, allowed, changes=changes)
@@ -78,15 +78,15 @@ class SqliteDriver:
 def _connect(
     target: DatabaseTarget, config: Config, allowed: Sequence[AllowedDatabase], *, changes: bool
 ) -> apsw.Connection:
-    # the heap is one for all statements of the process
+    # the limit applies to the whole process
     apsw.hard_heap_limit(config.max_memory_bytes)
     flags = apsw.SQLITE_OPEN_READWRITE if changes else apsw.SQLITE_OPEN_READONLY
-    with only(allowed) as refused, alone:
+    with allow_only(allowed) as refused, open_close_lock:
         try:
             return apsw.Connection(
                 f"{target.file.as_uri()}?mode={'rw' if changes else 'ro'}",
                 flags=flags | apsw.SQLITE_OPEN_URI | apsw.SQLITE_OPEN_NOFOLLOW,
-                statementcachesize=1,  # for many rows of one statement
+                statementcachesize=1,  # reuses the statement of `executemany`
             )
         except FAILURES as error:
             path = refused()
@@ -95,7 +95,7 @@ def _connect(
 
 
 def _close(connection: apsw.Connection, allowed: Sequence[AllowedDatabase]) -> None:
-    with only(allowed), alone:
+    with allow_only(allowed), open_close_lock:
         connection.close(True)
 
 
@@ -110,7 +110,7 @@ def _confine(session: SqliteSession, attached: Mapping[str, DatabaseTarget]) -> 
     connection.drop_modules(_KEPT_MODULES)
     connection.execute("PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0").fetchall()
     for alias, target in attached.items():
-        with alone:
+        with open_close_lock:
             connection.execute(f'ATTACH DATABASE ? AS "{alias}"', (f"{target.file.as_uri()}?mode=ro",))
     connection.limit(apsw.SQLITE_LIMIT_ATTACHED, len(attached))
     connection.set_progress_handler(session.is_over, _STEPS_BETWEEN_CHECKS)
@@ -125,7 +125,7 @@ def _prepare_for_changes(session: SqliteSession) -> None:
     connection = session.connection
     connection.execute("PRAGMA foreign_keys = ON")
     if session.target.managed:
-        # only where the file is ours: the journal mode stays with the file
+        # the journal mode is stored in the file, so change it only in the host's own databases
         session.when_free(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchall())
     page_size = int(session.when_free(lambda: connection.pragma("page_size")))
     connection.pragma("max_page_count", max(1, session.config.max_database_bytes // page_size))

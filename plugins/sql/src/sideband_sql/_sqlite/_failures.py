@@ -1,4 +1,4 @@
-"""From what `apsw` raises to the typed errors of this family."""
+"""Map exceptions of `apsw` to the errors of this family."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LIMITS = (
 _PRIMARY = 0xFF
 
 
-# what a call of the library raises when something is wrong with a statement, its values, or the database
+# the exceptions that the library raises for a faulty statement, value or database
 FAILURES = (apsw.Error, OverflowError, UnicodeError, KeyError, MemoryError)
 
 
@@ -41,63 +41,63 @@ def _code(error: Exception) -> int | None:
 
 
 def is_interrupted(error: Exception) -> bool:
-    """Whether the statement was stopped."""
+    """Return whether the statement was interrupted."""
     return _code(error) == apsw.SQLITE_INTERRUPT
 
 
 def refusal(name: str, path: str) -> SqlDenied:
-    """What is said where SQLite was kept from a file.
+    """Return the error for a file that SQLite was not allowed to open.
 
     Args:
         name: the database's name.
         path: the file.
     """
     return SqlDenied(
-        f"`{name}` leads to `{path}`",
-        hint="a database and the files beside it are plain files with one name each, of one owner",
+        f"`{name}` refers to `{path}`",
+        hint="use regular files without other hard links, all of one owner, for the database and its journals",
     )
 
 
 def typed_error(error: Exception, name: str, busy_seconds: float) -> SqlError:
-    """The typed error.
+    """Return the error of this family for an exception.
 
     Args:
         error: one of ``FAILURES``.
         name: the database's name.
-        busy_seconds: how long a lock was waited for.
+        busy_seconds: how long the session waited for a lock.
     """
-    if (of_python := _by_class(error)) is not None:
-        return of_python
+    if (by_class := _by_class(error)) is not None:
+        return by_class
     text = str(error)
     if (known := _by_text(text)) is not None:
         return known
     if isinstance(error, apsw.BindingsError):
-        return SqlSyntax(text, hint="give each parameter of the statement its value in `params`, and no more")
+        return SqlSyntax(text, hint="pass exactly one value in `params` for each parameter of the statement")
     by_code = _BY_CODE.get(_code(error))
     return by_code(name, text, busy_seconds) if by_code else SqlSyntax(text)
 
 
 def _by_class(error: Exception) -> SqlError | None:
-    """What Python itself raises. Messages hold no value, which some of these exceptions carry."""
+    """Map an exception of Python itself. The message omits the value that some of these exceptions contain."""
     match error:
         case OverflowError():
-            hint = "store it as text, or as a real number if that is enough"
-            return SqlValue("a whole number is outside SQLite's 64 bits", hint=hint)
+            hint = "store it as text, or as a real number if its precision is sufficient"
+            return SqlValue("an integer exceeds SQLite's 64 bits", hint=hint)
         case UnicodeDecodeError():
-            return SqlValue("a column holds text that is not UTF-8", hint="read it with CAST(column AS BLOB)")
+            return SqlValue("a column contains text that is not UTF-8", hint="read it with CAST(column AS BLOB)")
         case UnicodeError():
-            return SqlValue("a text is not valid Unicode", hint="store it as bytes")
+            return SqlValue("a string is not valid Unicode", hint="store it as bytes")
         case KeyError():
-            return SqlSyntax(f"no value is given for `:{error.args[0]}`", hint="name each value in `params`")
+            return SqlSyntax(f"missing value for `:{error.args[0]}`", hint="add it to `params`")
         case MemoryError():
             return _memory()
     return None
 
 
 def _by_text(text: str) -> SqlError | None:
-    """What has no result code of its own."""
+    """Map a message that has no specific result code."""
     if text.lower().startswith(_LIMITS):
-        return SqlTooLarge(f"a limit of SQLite was reached: {text}")
+        return SqlTooLarge(f"SQLite limit exceeded: {text}")
     if text.startswith("unsafe use of"):
         return SqlDenied(f"{text} in a view or trigger")
     return None
@@ -105,8 +105,8 @@ def _by_text(text: str) -> SqlError | None:
 
 def _memory() -> SqlError:
     return SqlTooLarge(
-        "the statement needs more memory than there is for all statements of the process",
-        hint="ask for less at once, or try again; `max_memory_bytes` in `[plugins.sql]` sets the limit",
+        "the statement exceeds the memory limit of all statements of the process",
+        hint="request less, retry, or raise `max_memory_bytes` in `[plugins.sql]`",
     )
 
 
@@ -121,7 +121,7 @@ _BY_CODE: dict[int | None, Callable[[str, str, float], SqlError]] = {
     apsw.SQLITE_CONSTRAINT: lambda _name, text, _: SqlConstraint(text),
     apsw.SQLITE_MISMATCH: lambda _name, text, _: SqlConstraint(text),
     apsw.SQLITE_AUTH: lambda _name, text, _: SqlDenied(text),
-    apsw.SQLITE_TOOBIG: lambda _name, text, _: SqlTooLarge(f"a limit of SQLite was reached: {text}"),
+    apsw.SQLITE_TOOBIG: lambda _name, text, _: SqlTooLarge(f"SQLite limit exceeded: {text}"),
     apsw.SQLITE_FULL: lambda name, text, _: SqlStorage(name, text),
     apsw.SQLITE_IOERR: lambda name, text, _: SqlStorage(name, text),
     apsw.SQLITE_PERM: lambda name, text, _: SqlStorage(name, text),

@@ -1,8 +1,8 @@
-"""Functions of SQLite whose time grows with the product of two arguments, in a form that doesn't.
+"""Replacements for SQLite functions whose running time grows with the product of two arguments.
 
-SQLite can be interrupted between the steps of a statement, never inside one function, and `trim`, `unhex`, `instr`
-and `replace` compare each position of one argument with all of the other: two values of some megabytes keep a thread
-busy for hours. Those here answer the same and take time that grows with the sum.
+SQLite can be interrupted between the steps of a statement, but not inside a function. Its `trim`, `unhex`, `instr` and
+`replace` compare each position of one argument with all of the other, so two values of some megabytes keep a thread
+busy for hours. The functions of this module return the same results in time that grows with the sum.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _HEXADECIMAL = set("0123456789abcdefABCDEF")
 
 
 def install(connection: apsw.Connection, max_bytes: int) -> None:
-    """Put them in the place of SQLite's own.
+    """Replace SQLite's own functions.
 
     Args:
-        connection: the connection that gets them.
+        connection: the connection to modify.
         max_bytes: the longest text that `replace` may build.
     """
 
@@ -33,7 +33,7 @@ def install(connection: apsw.Connection, max_bytes: int) -> None:
 
     def put(name: str, function: Callable[..., Any], *counts: int) -> None:
         for count in counts:
-            # they do nothing but compute: the schema of a database that nobody trusts may use them as well
+            # these functions have no side effects, so even an untrusted schema may call them
             connection.create_scalar_function(name, function, count, deterministic=True, flags=apsw.SQLITE_INNOCUOUS)
 
     put("instr", _instr, 2)
@@ -44,7 +44,7 @@ def install(connection: apsw.Connection, max_bytes: int) -> None:
 
 
 def _text(value: float | str | bytes) -> str:
-    """The value as SQLite casts it to text."""
+    """Return the value as SQLite casts it to text."""
     if isinstance(value, str):
         return value
     if isinstance(value, bytes):
@@ -71,16 +71,16 @@ def _replace(text: _Value, old: _Value, new: _Value, max_bytes: int) -> _Value:
     if new is None:
         return None
     whole, part, instead = _text(text), _text(old), _text(new)
-    # before it is built: afterwards the memory is gone already
+    # check before building: afterwards the memory is already allocated
     if len(whole) + whole.count(part) * (len(instead) - len(part)) > max_bytes:
-        raise SqlTooLarge("the result of replace() is too long")
+        raise SqlTooLarge("the result of replace() exceeds the limit on values")
     return whole.replace(part, instead)
 
 
 def _distinct(function: str, characters: float | str | bytes) -> set[str]:
     distinct = set(_text(characters))
     if len(distinct) > _MAX_DISTINCT:
-        raise SqlTooLarge(f"{function}() with more than {_MAX_DISTINCT} different characters")
+        raise SqlTooLarge(f"{function}() supports at most {_MAX_DISTINCT} different characters")
     return distinct
 
 
@@ -88,7 +88,7 @@ def _unhex(text: _Value, ignored: _Value) -> bytes | None:
     if text is None or ignored is None:
         return None
     digits = _text(text)
-    # they may stand between bytes, not between the two digits of one
+    # ignored characters may occur between bytes, but not between the two digits of a byte
     between = "".join(sorted(_distinct("unhex", ignored) - _HEXADECIMAL))
     some = f"[{re.escape(between)}]*" if between else ""
     if not re.fullmatch(f"{some}(?:[0-9A-Fa-f]{{2}}{some})*", digits):

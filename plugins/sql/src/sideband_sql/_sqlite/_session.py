@@ -1,7 +1,7 @@
-"""One SQLite connection: opened read-only or for changes, confined, watched, and closed.
+"""One SQLite connection: opened read-only or for changes, confined, monitored, and closed.
 
-A statement is stopped in two ways: SQLite asks now and then whether it should go on, and it is interrupted from
-outside. Waiting for another connection's lock is a loop of short tries, so that it can be stopped too.
+A statement is stopped in two ways: by SQLite's progress callback, and by an interrupt from another thread. Waiting for
+the lock of another connection is a loop of short attempts, so that it can be stopped as well.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ._changesets import Recording, revert
 from ._failures import FAILURES, is_interrupted, refusal, typed_error
 from ._marks import is_marked, mark
 from ._statement import StatementCheck
-from ._system_calls import AllowedDatabase, alone, only
+from ._system_calls import AllowedDatabase, allow_only, open_close_lock
 
 T = TypeVar("T")
 
@@ -34,10 +34,10 @@ _SECONDS_BETWEEN_TRIES = 0.01
 
 @define(eq=False)
 class SqliteAnswer:
-    """The rows of a statement that runs.
+    """The rows of a running statement.
 
     Args:
-        columns: their names.
+        columns: the column names.
     """
 
     columns: Sequence[str]
@@ -45,9 +45,9 @@ class SqliteAnswer:
     _cursor: apsw.Cursor
 
     def __iter__(self) -> Iterator[Sequence[Any]]:
-        """The rows that have not been read yet."""
+        """Iterate over the remaining rows."""
         with self._session.failures():
-            # a `with` for each row would cost more than the row; what a consumer raises does not come in here
+            # a `with` per row would cost more than the row itself; exceptions of the consumer do not enter here
             yield from self._cursor
 
 
@@ -56,11 +56,11 @@ class SqliteSession:
     """An open, confined connection.
 
     Args:
-        connection: in autocommit mode; statements of its user can neither begin nor end a transaction.
-        target: the database it is for.
+        connection: in autocommit mode; statements of users can neither begin nor end a transaction.
+        target: the main database.
         config: the limits.
-        authorizer: what its statements may do.
-        allowed: the files that it may open.
+        authorizer: what statements may do.
+        allowed: the databases whose files may be opened.
         aliases: of the attached databases.
     """
 
@@ -78,26 +78,26 @@ class SqliteSession:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """The time begins, and this thread may open the session's files."""
+        """Start the clock of `max_seconds`, and allow this thread to open the session's files."""
         self._ends = time.monotonic() + self.config.max_seconds
-        with only(self.allowed) as self._refused:
+        with allow_only(self.allowed) as self._refused:
             yield
 
     def stop(self) -> None:
-        """End what runs, and what would be begun."""
+        """Interrupt the running statement and reject later ones."""
         self._stopped = True
         with suppress(apsw.ConnectionClosedError):
             self.connection.interrupt()
 
     def is_over(self) -> bool:
-        """SQLite's progress callback: whether to stop."""
+        """Return whether to stop the statement. SQLite's progress callback."""
         if self._recording is not None:
             self._recording.check()
         return self._stopped or time.monotonic() > self._ends
 
     @contextmanager
     def failures(self) -> Iterator[None]:
-        """Raise what goes wrong inside as cancellation, or as a typed error."""
+        """Raise failures of the body as a cancellation or a typed error."""
         try:
             yield
         except FAILURES as error:
@@ -111,113 +111,113 @@ class SqliteSession:
             raise typed_error(error, self.target.name, self.config.busy_seconds) from None
 
     def select(self, sql: str, params: Bindings) -> SqliteAnswer:
-        """Begin a statement that answers rows. All statements of a session see the databases as the first did."""
+        """Start a statement that returns rows. All statements of a session read the same snapshot."""
         if not self.connection.in_transaction:
             self._enter("BEGIN")
-        cursor, seen = self._begin(sql, params)
-        return SqliteAnswer(seen.columns, self, cursor)
+        cursor, check = self._begin(sql, params)
+        return SqliteAnswer(check.columns, self, cursor)
 
     def change(self, sql: str, params: Bindings) -> Changed:
         """Run one statement in the open transaction."""
         before = self.connection.total_changes()
-        cursor, seen = self._begin(sql, params)
-        # all of them: the change is complete, and can be told, only when the last one was read
-        rows = take_all(SqliteAnswer(seen.columns, self, cursor), self.config)
+        cursor, check = self._begin(sql, params)
+        # read all rows: only then is the change complete, and the count known
+        rows = take_all(SqliteAnswer(check.columns, self, cursor), self.config)
         affected = self.connection.changes() if self.connection.total_changes() > before else 0
         rowid = self.connection.last_insert_rowid() if self.authorizer.inserts and affected else None
-        return Changed(affected, rowid, seen.columns, rows)
+        return Changed(affected, rowid, check.columns, rows)
 
     def change_many(self, sql: str, rows: Sequence[Bindings]) -> int:
         """Run one statement for each row in the open transaction."""
-        self.authorizer.forget()
+        self.authorizer.reset()
         affected, cursor = 0, self.connection.cursor()
-        seen = StatementCheck(sql, changes=True)
-        cursor.exec_trace = seen
+        check = StatementCheck(sql, changes=True)
+        cursor.exec_trace = check
         with self.failures():
             for row in rows:
                 before = self.connection.total_changes()
                 for _ in cursor.execute(sql, row):
                     pass
-                if seen.reads_only:
-                    raise SqlSyntax("it changes nothing", hint="`sql.executemany` is for INSERT, UPDATE and DELETE")
+                if check.reads_only:
+                    raise SqlSyntax("it changes nothing", hint="use `sql.executemany` for INSERT, UPDATE and DELETE")
                 cursor.exec_trace = None
                 affected += self.connection.changes() if self.connection.total_changes() > before else 0
         return affected
 
     @contextmanager
     def transaction(self, *, keep: bool = True) -> Iterator[None]:
-        """All or nothing: the lock for writing is taken first, so that no later statement can find it taken."""
+        """Commit or roll back the body. The write lock is acquired first, so no later statement can find it held."""
         self._enter("BEGIN IMMEDIATE")
         try:
             yield
-            # past this point a cancelled dispatch would leave its change behind
+            # last chance to roll back the change of a cancelled dispatch
             from_thread.check_cancelled()
             if keep:
-                with self.failures(), self.authorizer.own():
+                with self.failures(), self.authorizer.trusted():
                     self.when_free(lambda: self.connection.execute("COMMIT"))
         finally:
-            # a statement may have rolled back by itself (INSERT OR ROLLBACK)
+            # a statement such as INSERT OR ROLLBACK may have ended the transaction
             if self.connection.in_transaction:
                 self.connection.set_progress_handler(None)
-                # if it is interrupted, closing the connection rolls back
-                with suppress(apsw.Error), self.authorizer.own():
+                # after an interrupt, closing the connection rolls back
+                with suppress(apsw.Error), self.authorizer.trusted():
                     self.connection.execute("ROLLBACK")
 
     def watch_changes(self) -> None:
-        """Notice what the transaction changes."""
+        """Start recording the changes of the transaction."""
         if not self.config.undo_bytes:
             return
-        with self.failures(), self.authorizer.own():
+        with self.failures(), self.authorizer.trusted():
             self._recording = Recording.begin(self.connection, self.config.undo_bytes)
 
     def inverse(self) -> Inverse:
-        """What takes back what was changed."""
+        """Return the inverse of the recorded changes."""
         if self._recording is None:
-            return Inverse(remains=("nothing was kept to take the change back: `undo_bytes` is 0",))
-        with self.failures(), self.authorizer.own():
+            return Inverse(remains=("undo is disabled: `undo_bytes` is 0",))
+        with self.failures(), self.authorizer.trusted():
             return self._recording.inverse(schema=self.authorizer.schema)
 
     def revert(self, changes: bytes) -> int:
-        """Apply what ``inverse`` said."""
-        self.authorizer.forget()
-        with self.failures(), self.authorizer.own():
+        """Apply an inverse."""
+        self.authorizer.reset()
+        with self.failures(), self.authorizer.trusted():
             return revert(self.connection, changes, self.target.name)
 
     def mark(self, effect: str) -> bool:
-        """Note that the effect happens, in databases that are the host's own."""
+        """Record the effect if the database is in the host's data folder."""
         if not self.target.managed:
             return False
-        with self.failures(), self.authorizer.own():
+        with self.failures(), self.authorizer.trusted():
             mark(self.connection, effect)
         return True
 
     def is_marked(self, effect: str) -> bool | None:
-        """Whether the effect happened."""
+        """Return whether the effect was committed, or ``None`` if it is unknown."""
         if not self.target.managed:
             return None
         self._enter("BEGIN")
-        with self.failures(), self.authorizer.own():
+        with self.failures(), self.authorizer.trusted():
             return is_marked(self.connection, effect)
 
     def close(self) -> None:
-        """Close it."""
+        """Close the connection."""
         self.resources.close()
 
     def when_free(self, action: Callable[[], T]) -> T:
-        """Do what opens files, as soon as no other connection is in the way, for as long as the configuration waits."""
-        gives_up = time.monotonic() + self.config.busy_seconds
+        """Run an action that opens files, retrying for `busy_seconds` while another connection holds the lock."""
+        deadline = time.monotonic() + self.config.busy_seconds
         while True:
             try:
-                with alone:
+                with open_close_lock:
                     return action()
             except (apsw.BusyError, apsw.LockedError):
-                if time.monotonic() > gives_up:
+                if time.monotonic() > deadline:
                     raise
             from_thread.check_cancelled()
             time.sleep(_SECONDS_BETWEEN_TRIES)
 
     def _enter(self, begin: str) -> None:
-        """Begin a transaction on all databases, so that no file of theirs is opened later."""
+        """Begin a transaction on all databases, so that none of their files is opened later."""
 
         def enter() -> None:
             try:
@@ -229,17 +229,17 @@ class SqliteSession:
                     self.connection.execute("ROLLBACK")
                 raise
 
-        with self.failures(), self.authorizer.own():
+        with self.failures(), self.authorizer.trusted():
             self.when_free(enter)
 
     def _begin(self, sql: str, params: Bindings) -> tuple[apsw.Cursor, StatementCheck]:
-        self.authorizer.forget()
+        self.authorizer.reset()
         if self._stopped:
             from_thread.check_cancelled()
             raise SqlTimeout(self.config.max_seconds)
 
-        seen = StatementCheck(sql, changes=self.authorizer.changes)
+        check = StatementCheck(sql, changes=self.authorizer.changes)
         cursor = self.connection.cursor()
-        cursor.exec_trace = seen
+        cursor.exec_trace = check
         with self.failures():
-            return cursor.execute(sql, params), seen
+            return cursor.execute(sql, params), check

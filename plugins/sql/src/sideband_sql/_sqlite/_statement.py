@@ -1,4 +1,4 @@
-"""That a text is one statement, and what that one is, seen by SQLite's own compiler."""
+"""Checks that a text is a single statement, using SQLite's own compiler."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from attrs import define, field
 
 from .._errors import SqlReadonly, SqlSyntax
 
-# White space as SQLite knows it, comments (the last one may be open), and empty statements. A comment ends at its
-# first end: without the atomic group, it would also match with whatever follows it.
+# White space as SQLite defines it, comments (the last one may be unterminated), and empty statements. The atomic group
+# ends a comment at its first terminator; without it, the pattern would also match text after the comment.
 _BLANK = re.compile(r"(?:[ \t\n\f\r;]|--[^\n]*(?:\n|\Z)|/\*(?=.)(?>.*?(?:\*/|\Z)))*\Z", re.DOTALL)
 
 
 def is_blank(text: str) -> bool:
-    """Whether SQLite would run nothing of it."""
+    """Return whether the text contains no statement."""
     return _BLANK.match(text) is not None
 
 
 @define
 class StatementCheck:
-    """Looks at a statement when it is compiled and has not run yet: the cursor's `exec_trace`.
+    """Checks a statement after it is compiled and before it runs: the cursor's `exec_trace`.
 
     Args:
         sql: the whole text.
-        changes: whether it may change something.
+        changes: whether the statement may change the database.
     """
 
     sql: str
@@ -36,20 +36,20 @@ class StatementCheck:
     _seen: bool = field(init=False, default=False)
 
     def __call__(self, cursor: apsw.Cursor, text: str, _bindings: Any) -> bool:
-        """SQLite's callback.
+        """Handle SQLite's callback.
 
         Raises:
-            SqlSyntax: more follows, or two columns have one name.
-            SqlReadonly: it would change something that must not change.
+            SqlSyntax: if another statement follows.
+            SqlReadonly: if the statement would change a read-only database.
         """
         if self._seen:
-            # a comment behind the statement
+            # a comment after the statement
             return is_blank(text)
         self._seen = True
         if not is_blank(self.sql.removeprefix(text)):
-            raise SqlSyntax("more than one statement", hint="one statement a call; `sql.transaction` takes several")
+            raise SqlSyntax("more than one statement", hint="pass one statement, or use `sql.transaction` for several")
         self.reads_only = cursor.is_readonly
         if not (self.changes or self.reads_only):
-            raise SqlReadonly("the statement would change something")
+            raise SqlReadonly("the statement would change it")
         self.columns = [name for name, _ in cursor.get_description()]
         return True

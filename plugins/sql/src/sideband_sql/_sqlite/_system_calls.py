@@ -1,17 +1,17 @@
-"""The files that SQLite opens and removes are those that were allowed, in the folders that were checked.
+"""Restricts the files that SQLite opens and removes to the allowed ones, in the folders that were checked.
 
-SQLite names files by their whole path each time, and finds the names of some in files that others may have written (a
-journal says which journal it belongs to). Its library lets a program put functions in the place of the system's `open`,
-`stat` and `unlink`; those here do their work relative to a folder that is held open, follow no link, take only plain
-files with one name, and refuse every path that does not belong to a database of the session. Reading and writing go
-straight to the system.
+SQLite passes a full path to each system call, and reads the names of some files from files that others may have written
+(a journal names its super-journal). Its library lets a program replace the system calls `open`, `stat` and `unlink`.
+The replacements in this module work relative to a folder that is held open, follow no link, accept only regular files
+with one hard link, and reject every path that does not belong to a database of the session. Reads and writes are not
+intercepted.
 
-The functions hold for the library that `apsw` brings along, and only in threads that are inside ``only``.
+The replacements apply to the library that is bundled with `apsw`, and only in threads inside ``allow_only``.
 
-They need Python's own lock, and SQLite calls some of them while it holds one of its own, which closing a connection
-needs as well, with Python's lock held. So everything that may open a database, its log or its shared memory, and
-everything that closes a connection, happens inside ``alone``; later in a session, only files are opened for which
-SQLite holds no lock.
+They need the GIL, and SQLite calls some of them while it holds one of its mutexes. Closing a connection needs that
+mutex too, with the GIL held. To avoid a deadlock, everything that may open a database, its log or its shared memory,
+and everything that closes a connection, runs under ``open_close_lock``. The files that a session opens later are opened
+while SQLite holds no mutex.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class AllowedDatabase:
     """A database that a session may open.
 
     Args:
-        path: of the file, absolute, without links.
-        folder: the descriptor of its folder, which stays open as long as the database is used.
-        owner: whom the file belongs to.
+        path: the absolute path of the file, without links.
+        folder: the descriptor of its folder, open while the database is used.
+        owner: the user id of the file's owner.
     """
 
     path: str
@@ -57,18 +57,18 @@ class AllowedDatabase:
     @property
     def folder_path(self) -> str:
         """The path of its folder."""
-        return os.path.dirname(self.path)  # noqa: PTH120  text that SQLite made from text, not a place to look at
+        return os.path.dirname(self.path)  # noqa: PTH120  SQLite derives this path in the same way
 
     def name_of(self, path: str) -> str | None:
-        """The name of a file in the folder, if it is the database's or that of a companion."""
+        """Return the name of a file within the folder if it is the database or a companion, otherwise ``None``."""
         rest = path.removeprefix(self.path)
         if rest == path or not (rest == "" or rest in COMPANIONS):
             return None
         return os.path.basename(path)  # noqa: PTH119
 
 
-# one thread at a time opens and closes
-alone = threading.Lock()
+# serializes opening and closing
+open_close_lock = threading.Lock()
 
 
 class _Thread(threading.local):
@@ -80,13 +80,13 @@ _thread = _Thread()
 
 
 @contextmanager
-def only(allowed: Iterable[AllowedDatabase]) -> Iterator[Callable[[], str | None]]:
-    """Let this thread's SQLite open these databases and nothing else.
+def allow_only(allowed: Iterable[AllowedDatabase]) -> Iterator[Callable[[], str | None]]:
+    """Allow SQLite to open only these databases in this thread.
 
     Yields:
-        what tells the path that was refused last, if one was.
+        A function that returns the path that was denied last, or ``None``.
     """
-    _installed()
+    _install()
     before = _thread.allowed, _thread.refused
     _thread.allowed, _thread.refused = tuple(allowed), None
     try:
@@ -103,14 +103,14 @@ def _open(path: str, flags: int, mode: int) -> int:
         if (name := database.name_of(path)) is not None:
             return _open_companion(database, path, name, flags, mode)
         if path == database.folder_path:
-            # after a file was made or removed, its folder is flushed
+            # SQLite syncs the folder after it creates or removes a file
             return os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=database.folder)
     _thread.refused = path
     raise PermissionError(errno.EACCES, "not one of the session's databases")
 
 
 def _open_companion(database: AllowedDatabase, path: str, name: str, flags: int, mode: int) -> int:
-    # a pipe would be waited for
+    # O_NONBLOCK: opening a pipe would block
     flags |= os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     try:
         descriptor = os.open(name, flags, mode, dir_fd=database.folder)
@@ -120,10 +120,10 @@ def _open_companion(database: AllowedDatabase, path: str, name: str, flags: int,
         raise
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1 or found.st_uid not in {database.owner, os.geteuid()}:
-        # under its other name it is another file, with other rights; somebody else's journal would be played back
+        # another hard link has other rights, and SQLite would replay a journal of another user
         os.close(descriptor)
         _thread.refused = path
-        raise PermissionError(errno.EACCES, "no plain file with one name and this owner")
+        raise PermissionError(errno.EACCES, "not a regular file with one hard link and this owner")
     return descriptor
 
 
@@ -141,8 +141,8 @@ def _unlink(path: str) -> None:
     raise PermissionError(errno.EACCES, "not a companion of one of the session's databases")
 
 
-def _answering(work: Callable[..., int | None]) -> Callable[..., int]:
-    """A function of C: -1 and ``errno`` for an exception."""
+def _returning_errno(work: Callable[..., int | None]) -> Callable[..., int]:
+    """Wrap a function for C: return -1 and set ``errno`` on an exception."""
 
     def call(path: bytes, *arguments: Any) -> int:
         try:
@@ -156,7 +156,7 @@ def _answering(work: Callable[..., int | None]) -> Callable[..., int]:
 
 @define
 class _Installed:
-    """The functions in place, kept alive, and what was there before."""
+    """The installed functions, kept alive, and the original addresses."""
 
     vfs: apsw.VFS
     before: dict[str, int] = field(factory=dict)
@@ -167,7 +167,7 @@ class _Installed:
         self.functions.append(function)
         address = ctypes.cast(function, ctypes.c_void_p).value or 0
         if not self.vfs.xSetSystemCall(name, address):
-            raise RuntimeError(f"this build of SQLite does not let its `{name}` be replaced")
+            raise RuntimeError(f"this build of SQLite does not support replacing `{name}`")
 
     def restore(self) -> None:
         for name, address in self.before.items():
@@ -178,22 +178,22 @@ _lock = threading.Lock()
 _state: list[_Installed] = []
 
 
-def _installed() -> None:
+def _install() -> None:
     with _lock:
         if _state:
             return
         installed = _Installed(apsw.VFS("sideband-sql", "unix"))
-        installed.put("open", _OPEN(_answering(_open)))
-        installed.put("unlink", _UNLINK(_answering(_unlink)))
+        installed.put("open", _OPEN(_returning_errno(_open)))
+        installed.put("unlink", _UNLINK(_returning_errno(_unlink)))
         if sys.platform == "linux":
             installed.put("stat", _STAT(_stat_with(installed.vfs)))
         _state.append(installed)
-        # connections that others leave open close later than this module's names are there
+        # connections that are left open are closed after this module's globals are gone
         atexit.register(installed.restore)
 
 
 def _stat_with(vfs: apsw.VFS) -> Callable[[bytes, int], int]:
-    """SQLite takes a descriptor that it still has if `stat` says that a path is the same file."""
+    """Return a `stat` for SQLite, which reuses an open descriptor if `stat` reports that a path is the same file."""
     by_path = _STAT(vfs.xGetSystemCall("stat") or 0)
     by_descriptor = _FSTAT(vfs.xGetSystemCall("fstat") or 0)
 
@@ -206,7 +206,7 @@ def _stat_with(vfs: apsw.VFS) -> Callable[[bytes, int], int]:
 
     def _stat_in(database: AllowedDatabase, name: str, buffer: int) -> int:
         try:
-            # one that is open with O_PATH does not drop the locks of the file when it is closed
+            # closing a descriptor opened with O_PATH does not drop the file's locks
             descriptor = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=database.folder)
         except OSError as error:
             ctypes.set_errno(error.errno or errno.EIO)
