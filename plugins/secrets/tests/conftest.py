@@ -1,4 +1,4 @@
-"""Hosts with this plugin, a real Secret Service, and an op of another family that asks for credentials."""
+"""Hosts with this plugin, real servers, and an op of another family that requests credentials."""
 
 import base64
 import json
@@ -41,7 +41,7 @@ class ProbeFailure(RuntimeError):
 
 
 def forms(value):
-    """The value in each form in which it must never be seen."""
+    """Return the value in each form that must be redacted."""
     return {
         "plain": value,
         "url": quote(value, safe=""),
@@ -53,7 +53,7 @@ def forms(value):
 
 @op("probe.send", level=Level.MONITORED)
 async def send(params: ProbeParams, ctx: OpContext) -> dict[str, str | int]:
-    """Say what would be sent, and everything that must not be told."""
+    """Return the credential in all forms, which must be redacted."""
     credential = await ctx.credential(params.handle, params.audience)
     await ctx.progress(message=f"sending {credential.value}")
     return {
@@ -65,13 +65,13 @@ async def send(params: ProbeParams, ctx: OpContext) -> dict[str, str | int]:
 
 @op("probe.fail", level=Level.MONITORED)
 async def fail(params: ProbeParams, ctx: OpContext) -> None:
-    """Fail with a message that tells everything."""
+    """Fail with a message that contains the credential in all forms."""
     credential = await ctx.credential(params.handle, params.audience)
     raise ProbeFailure(" ".join(forms(credential.value).values()))
 
 
 PROBE = Plugin(
-    "op", "probe", SimpleNamespace(sideband_ops=lambda: OpFamily(name="probe", ops=(send, fail), doc="Tells all."))
+    "op", "probe", SimpleNamespace(sideband_ops=lambda: OpFamily(name="probe", ops=(send, fail), doc="Leaks secrets."))
 )
 
 
@@ -97,16 +97,16 @@ def open_host(home):
 
 
 @contextmanager
-def run_secret_service(place):
-    """A gnome-keyring of its own on a D-Bus of its own, unlocked. Its environment."""
+def run_secret_service(folder):
+    """Run an unlocked gnome-keyring on its own D-Bus, and yield its environment."""
     missing = [name for name in ("dbus-run-session", "gnome-keyring-daemon") if shutil.which(name) is None]
     if missing:
         (pytest.fail if os.environ.get("CI") else pytest.skip)(f"{' and '.join(missing)} not installed")
     environment = {
         "PATH": os.environ["PATH"],
-        "HOME": str(place),
-        "XDG_RUNTIME_DIR": str(place),
-        "XDG_DATA_HOME": str(place / "data"),
+        "HOME": str(folder),
+        "XDG_RUNTIME_DIR": str(folder),
+        "XDG_DATA_HOME": str(folder / "data"),
     }
     script = (
         "printf password | gnome-keyring-daemon --unlock --components=secrets >/dev/null &&"
@@ -132,14 +132,14 @@ def run_secret_service(place):
 
 @pytest.fixture(scope="session")
 def secret_service(tmp_path_factory):
-    """The Secret Service that most tests share."""
+    """The Secret Service shared by most tests."""
     with run_secret_service(tmp_path_factory.mktemp("keyring")) as environment:
         yield environment
 
 
 @pytest.fixture
 def use_keyring():
-    """Make a keyring the one of this process."""
+    """Return a function that sets the keyring of this process."""
     before = keyring.get_keyring()
     yield keyring.set_keyring
     keyring.set_keyring(before)
@@ -154,16 +154,16 @@ def real_keyring(secret_service, use_keyring, monkeypatch):
 
 
 @pytest.fixture
-def secret_service_of_its_own(tmp_path, monkeypatch):
-    """The environment of a Secret Service that no other test uses."""
+def separate_secret_service(tmp_path, monkeypatch):
+    """The environment of a Secret Service that is used by one test only."""
     with run_secret_service(tmp_path) as environment:
         monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", environment["DBUS_SESSION_BUS_ADDRESS"])
         yield environment
 
 
 @pytest.fixture
-def lockable_keyring(secret_service_of_its_own, use_keyring):
-    """A keyring that no other test uses."""
+def lockable_keyring(separate_secret_service, use_keyring):
+    """A keyring that is used by one test only."""
     found = SecretService.Keyring()
     use_keyring(found)
     return found
@@ -188,7 +188,7 @@ class VaultServer:
         return self.ask("POST", f"secret/data/{name}", {"data": fields})
 
     def token(self, *policies, **more):
-        """A token for the policies, ``default`` among them."""
+        """Create a token with the policies, by default ``default``."""
         return self.ask("POST", "auth/token/create", {"policies": policies or ["default"], **more})["auth"]
 
     def policy(self, name, text):
@@ -211,11 +211,11 @@ def run_vault(*options, ca_file=None):
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     ) as process:  # fmt: skip
         try:
-            said = iter(process.stdout.readline, "")
-            if not any("server started" in line for line in said):
-                pytest.fail("the server of secrets did not start")
-            # what it says later must not fill the pipe
-            threading.Thread(target=deque, args=(said, 0), daemon=True).start()
+            lines = iter(process.stdout.readline, "")
+            if not any("server started" in line for line in lines):
+                pytest.fail("the Vault server did not start")
+            # drain the pipe, so that later output does not block the server
+            threading.Thread(target=deque, args=(lines, 0), daemon=True).start()
             server = VaultServer(f"{'https' if ca_file else 'http'}://127.0.0.1:{port}", ca_file)
             with server.admin:
                 yield server
@@ -225,21 +225,21 @@ def run_vault(*options, ca_file=None):
 
 @pytest.fixture(scope="session")
 def vault():
-    """The server of secrets that most tests share: each keeps to names of its own."""
+    """The Vault server shared by most tests; each test uses its own names."""
     with run_vault() as server:
         yield server
 
 
 @pytest.fixture
 def own_vault():
-    """One that no other test uses."""
+    """A Vault server that is used by one test only."""
     with run_vault() as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def vault_with_tls(tmp_path_factory):
-    """One that speaks TLS, with the file of its authority."""
+    """A Vault server with TLS, and the certificate of its authority."""
     folder = tmp_path_factory.mktemp("tls")
     ca_file = folder / "vault-ca.pem"
     with run_vault("-dev-tls", f"-dev-tls-cert-dir={folder}", ca_file=ca_file) as server:

@@ -1,9 +1,8 @@
-"""Ends itself with SIGKILL before each step that changes files, one run after another, and says what was left.
+"""Kill a process with SIGKILL before each of its file operations, one per run, and report what is left.
 
     python store_crashes.py FOLDER ACTION
 
-Prints one JSON line for each run that was cut off: what a new process reads, and after its next change which files
-are there.
+Prints one JSON line per killed run: the value that a new process reads, and which files exist after its next change.
 """
 
 import json
@@ -41,18 +40,18 @@ ACTIONS = {
 }
 
 
-def cut_off(work, steps):
-    """Whether the process that does the work was killed before step number ``steps``."""
+def killed_at(work, steps):
+    """Return whether the working process was killed before step number ``steps``."""
     child = os.fork()
     if child:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
-    left = steps
+    remaining = steps
 
     def watch(event, _arguments):
-        nonlocal left
+        nonlocal remaining
         if event in CHANGES:
-            left -= 1
-            if left < 0:
+            remaining -= 1
+            if remaining < 0:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     sys.addaudithook(watch)
@@ -61,7 +60,7 @@ def cut_off(work, steps):
 
 
 def main(place, action):
-    _sealing._SCRYPT["n"] = 16  # how long it takes does not matter here
+    _sealing._SCRYPT["n"] = 16  # fast; the cost is not the subject here
     source, work = ACTIONS[action]
     before = place / "before"
     before.mkdir(mode=0o700)
@@ -70,7 +69,7 @@ def main(place, action):
     for steps in range(1000):
         folder = place / str(steps)
         shutil.copytree(before, folder)
-        if not cut_off(lambda: work(folder), steps):  # noqa: B023  it is called here
+        if not killed_at(lambda: work(folder), steps):  # noqa: B023  called immediately
             break
         found = backend(folder).read("token")
         store(folder, "other", b"another-value", source="file" if source is None else "auto")

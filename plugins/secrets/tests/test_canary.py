@@ -28,14 +28,14 @@ def shapes():
     }  # fmt: skip
 
 
-async def test_a_value_is_seen_nowhere_but_where_it_is_revealed(open_host, config, home, caplog, capfd):
+async def test_value_appears_only_where_it_is_revealed(open_host, config, home, caplog, capfd):
     seen = []
     caplog.set_level(logging.DEBUG)
-    told = {"on_progress": seen.append, "on_effect": seen.append}
+    observers = {"on_progress": seen.append, "on_effect": seen.append}
 
     async def run(host, op, params, **more):
         try:
-            seen.append(await host.op(op, params, **told, **more))
+            seen.append(await host.op(op, params, **observers, **more))
         except OpError as error:
             seen.append(error.as_dict())
             seen.append(repr(error))
@@ -54,7 +54,7 @@ async def test_a_value_is_seen_nowhere_but_where_it_is_revealed(open_host, confi
     async with open_host(**config) as host:
         if config["backend"] == "memory":
             await run(host, "secrets.set", value)
-        assert await host.op("secrets.read", {"name": "canary"}, key="read", **told) == CANARY
+        assert await host.op("secrets.read", {"name": "canary"}, key="read", **observers) == CANARY
         await run(host, "probe.send", probe)
         await run(host, "probe.fail", probe)
         await run(host, "probe.send", probe | {"audience": "https://evil.test"})
@@ -69,7 +69,7 @@ async def test_a_value_is_seen_nowhere_but_where_it_is_revealed(open_host, confi
         assert [path for path, content in written.items() if shape.encode() in content] == []
 
 
-async def test_the_passphrase_is_known_to_the_redactor(open_host, monkeypatch):
+async def test_passphrase_is_redacted(open_host, monkeypatch):
     monkeypatch.setenv("SIDEBAND_SECRETS_PASSPHRASE", "correct horse battery")
     async with open_host(backend="encrypted") as host:
         await host.op("secrets.set", {"name": "a", "value": "some value"})

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Readable(KeyringBackend):
-    """What a third-party backend that keeps plain text looks like."""
+    """A third-party backend that stores values unencrypted."""
 
     __module__ = "keyrings.alt.file"
     priority = 0.5
@@ -25,7 +25,7 @@ class Readable(KeyringBackend):
         return None
 
     def set_password(self, *_):
-        raise AssertionError("a secret would have been kept readable")
+        raise AssertionError("the secret would be stored unencrypted")
 
 
 class Broken(Readable):
@@ -47,7 +47,7 @@ UNSAFE = [keyring.backends.null.Keyring, keyring.backends.fail.Keyring, Readable
 
 
 @pytest.mark.parametrize("unsafe", UNSAFE)
-async def test_without_a_real_keyring_a_file_is_used(open_host, use_keyring, home, unsafe):
+async def test_encrypted_file_is_used_without_a_supported_keyring(open_host, use_keyring, home, unsafe):
     use_keyring(unsafe())
     async with open_host() as host:
         await store(host)
@@ -56,7 +56,7 @@ async def test_without_a_real_keyring_a_file_is_used(open_host, use_keyring, hom
 
 
 @pytest.mark.parametrize("unsafe", UNSAFE)
-async def test_a_configured_keyring_that_is_none_is_an_error(open_host, use_keyring, home, unsafe):
+async def test_unsupported_keyring_is_an_error_if_configured(open_host, use_keyring, home, unsafe):
     use_keyring(unsafe())
     async with open_host(backend="keyring") as host:
         with pytest.raises(SecretsUnavailable) as caught:
@@ -65,14 +65,14 @@ async def test_a_configured_keyring_that_is_none_is_an_error(open_host, use_keyr
     assert not (home / "secrets").exists()
 
 
-async def test_a_real_keyring_is_used_and_nothing_is_written_to_files(open_host, real_keyring, home):
+async def test_supported_keyring_is_used_instead_of_files(open_host, real_keyring, home):
     async with open_host() as host:
         await store(host)
         assert await backend_of(host) == "keyring"
     assert {file.name for file in (home / "secrets").iterdir()} == {"in-keyring", "lock"}
 
 
-async def test_what_is_in_the_keyring_is_missed_loudly_when_the_keyring_is_gone(open_host, real_keyring, use_keyring):
+async def test_missing_keyring_is_an_error_if_secrets_were_stored_in_it(open_host, real_keyring, use_keyring):
     async with open_host() as host:
         await store(host)
     use_keyring(keyring.backends.fail.Keyring())
@@ -81,7 +81,7 @@ async def test_what_is_in_the_keyring_is_missed_loudly_when_the_keyring_is_gone(
             await host.op("secrets.read", {"name": "token"})
 
 
-async def test_what_is_in_a_file_stays_there_when_a_keyring_appears(open_host, use_keyring, real_keyring):
+async def test_encrypted_file_stays_in_use_when_a_keyring_appears(open_host, use_keyring, real_keyring):
     use_keyring(keyring.backends.fail.Keyring())
     async with open_host() as host:
         await store(host)
@@ -91,7 +91,7 @@ async def test_what_is_in_a_file_stays_there_when_a_keyring_appears(open_host, u
         assert await host.op("secrets.read", {"name": "token"}) == "s3cr3t-value"
 
 
-async def test_homes_do_not_share_entries_of_one_keyring(open_host, real_keyring, home, tmp_path):
+async def test_homes_do_not_share_keyring_entries(open_host, real_keyring, home, tmp_path):
     async with open_host(backend="keyring") as host:
         await store(host)
     home.rename(tmp_path / "elsewhere")
@@ -99,9 +99,9 @@ async def test_homes_do_not_share_entries_of_one_keyring(open_host, real_keyring
         assert (await host.op("secrets.list", {}))["items"] == []
 
 
-# keyring itself leaves its connection to a locked collection open
+# the package keyring does not close its connection to a locked collection
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-async def test_a_locked_keyring_is_told_and_may_be_tried_again(open_host, lockable_keyring):
+async def test_locked_keyring_is_a_retryable_error(open_host, lockable_keyring):
     async with open_host(backend="keyring") as host:
         await store(host)
         connection = secretstorage.dbus_init()
@@ -125,7 +125,7 @@ print(json.dumps(type(found).__module__))
 """
 
 
-def test_the_keyring_of_a_desktop_session_is_found_by_itself(secret_service):
+def test_keyring_of_a_desktop_session_is_detected(secret_service):
     environment = secret_service | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     found = subprocess.run(
         [sys.executable, "-c", _FIND], env=environment, check=True, capture_output=True, text=True, timeout=60

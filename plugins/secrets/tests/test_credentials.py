@@ -21,7 +21,7 @@ def send(host, audience=ORIGIN, **more):
     return host.op("probe.send", {"handle": "token", "audience": audience}, **more)
 
 
-async def test_a_credential_is_had_where_it_is_bound_to(host):
+async def test_credential_is_resolved_for_its_origin(host):
     await store(host)
     assert (await send(host))["length"] == len("s3cr3t-value")
 
@@ -29,7 +29,7 @@ async def test_a_credential_is_had_where_it_is_bound_to(host):
 @pytest.mark.parametrize(
     "audience", ["HTTPS://API.EXAMPLE.ORG", "https://api.example.org:443", "https://api.example.org/"]
 )
-async def test_an_origin_written_otherwise_is_the_same(host, audience):
+async def test_equivalent_spelling_of_the_origin_is_accepted(host, audience):
     await store(host)
     assert (await send(host, audience))["length"] == len("s3cr3t-value")
 
@@ -40,26 +40,26 @@ async def test_an_origin_written_otherwise_is_the_same(host, audience):
      "https://x.api.example.org", "https://api.example.org@evil.test", "https://evil.test/https://api.example.org",
      "https://evil.test#@api.example.org", "", "null", "https://api.example.org:443:443", "https://\u0430pi.example.org"],
 )  # fmt: skip
-async def test_any_other_origin_does_not_get_it(host, audience):
+async def test_other_origins_are_rejected(host, audience):
     await store(host)
     with pytest.raises(SecretAudience) as caught:
         await send(host, audience)
     assert caught.value.code == "secrets.audience"
 
 
-async def test_a_secret_bound_to_nothing_is_sent_nowhere(host):
+async def test_secret_without_origins_is_never_sent(host):
     await store(host, origins=[])
     with pytest.raises(SecretAudience):
         await send(host)
 
 
-async def test_a_missing_one_is_told_with_the_way_to_store_it(host):
+async def test_missing_secret_error_hints_at_how_to_store_it(host):
     with pytest.raises(SecretMissing) as caught:
         await send(host)
     assert caught.value.hint == f"store it with `sideband secrets set token --origin {ORIGIN}`"
 
 
-async def test_using_needs_a_grant_for_its_name(host):
+async def test_use_needs_a_grant_for_the_name(host):
     await store(host)
     for grants in (["probe"], ["secrets:name=other"], ["secrets:name=token,mode=reveal"]):
         with pytest.raises(OpDenied):
@@ -67,25 +67,25 @@ async def test_using_needs_a_grant_for_its_name(host):
     await send(host, grants=["secrets:name=token"])
 
 
-async def test_a_header_of_its_own_is_filled_in(host):
+async def test_placeholders_in_headers_are_filled_in(host):
     await store(host, "ab", headers={"X-Key": "k={value}", "Authorization": "Basic {base64}"})
     assert (await send(host))["headers"] == "5:4 13:10"
 
 
-async def test_a_value_that_looks_like_a_placeholder_is_left_alone(host):
+async def test_placeholder_in_a_value_is_not_expanded(host):
     await store(host, "{base64}", headers={"X": "{value}"})
     assert (await send(host))["headers"] == "1:8"
 
 
 @pytest.mark.parametrize("value", ["a\r\nX-Evil: 1", "grüß", "a\x00b"])
-async def test_a_value_that_would_break_a_header_is_not_sent(host, value):
+async def test_value_that_is_invalid_in_a_header_is_rejected(host, value):
     await store(host, value, headers={"X": "{value}"})
     with pytest.raises(SecretUnusable) as caught:
         await send(host)
     assert value not in str(caught.value.as_dict())
 
 
-async def test_bytes_are_no_credential(host):
+async def test_binary_secret_is_rejected_as_credential(host):
     await store(host, b"\x00\xff\x80\x81")
     with pytest.raises(SecretBinary):
         await send(host)

@@ -32,7 +32,7 @@ def put(store, stored):
     store.change(stored.name, lambda _before: stored)
 
 
-def take(store, name):
+def delete(store, name):
     store.change(name, lambda _before: None)
 
 
@@ -57,12 +57,12 @@ def store(open_store):
     return store
 
 
-def test_a_new_reader_finds_what_was_stored(store, open_store):
+def test_new_reader_finds_stored_secrets(store, open_store):
     assert open_store().read("token") == secret()
     assert [one.name for one in open_store().summaries()] == ["token"]
 
 
-def test_files_belong_to_their_owner_only_and_hold_nothing_readable(store, folder):
+def test_files_are_private_and_contain_no_plain_text(store, folder):
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     for file in folder.iterdir():
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -70,33 +70,33 @@ def test_files_belong_to_their_owner_only_and_hold_nothing_readable(store, folde
             assert part not in file.read_bytes()
 
 
-def test_each_write_is_sealed_anew(store):
+def test_each_write_uses_a_new_nonce(store):
     before = store.path.read_bytes()
     put(store, secret("other"))
-    take(store, "other")
+    delete(store, "other")
     assert json.loads(store.path.read_bytes())["nonce"] != json.loads(before)["nonce"]
 
 
-def test_a_change_that_changes_nothing_writes_nothing(store):
+def test_change_without_effect_writes_nothing(store):
     before = store.path.read_bytes()
-    take(store, "missing")
+    delete(store, "missing")
     put(store, secret())
     assert store.path.read_bytes() == before
 
 
-def test_removing_what_is_not_there_makes_no_store_and_no_key(folder, open_store):
-    take(open_store(), "missing")
+def test_deleting_an_unknown_secret_creates_neither_store_nor_key(folder, open_store):
+    delete(open_store(), "missing")
     assert [file.name for file in folder.iterdir()] == ["lock"]
 
 
-def test_another_key_is_told_from_damage(store, folder, open_store):
+def test_wrong_key_is_distinguished_from_damage(store, folder, open_store):
     (folder / "key").write_bytes(base64.b64encode(os.urandom(32)))
     with pytest.raises(SecretsWrongKey) as caught:
         open_store().read("token")
     assert caught.value.code == "secrets.wrong_key"
 
 
-def test_a_missing_key_file_is_never_replaced_by_a_new_one(store, folder, open_store):
+def test_missing_key_file_is_never_recreated(store, folder, open_store):
     (folder / "key").unlink()
     for use in (lambda: open_store().read("token"), lambda: put(open_store(), secret("other"))):
         with pytest.raises(SecretsKeyMissing):
@@ -104,31 +104,31 @@ def test_a_missing_key_file_is_never_replaced_by_a_new_one(store, folder, open_s
     assert not (folder / "key").exists()
 
 
-def test_a_key_file_that_holds_no_key_is_damaged(store, folder, open_store):
+def test_invalid_key_file_is_damaged(store, folder, open_store):
     (folder / "key").write_text("short")
     with pytest.raises(SecretsDamaged, match="key"):
         open_store().read("token")
 
 
-def test_any_changed_byte_is_found(store, open_store):
-    whole = store.path.read_bytes()
-    for position in range(len(whole)):
-        changed = whole[:position] + bytes([(whole[position] + 1) % 256]) + whole[position + 1 :]
+def test_any_modified_byte_is_detected(store, open_store):
+    intact = store.path.read_bytes()
+    for position in range(len(intact)):
+        changed = intact[:position] + bytes([(intact[position] + 1) % 256]) + intact[position + 1 :]
         store.path.write_bytes(changed)
         with pytest.raises(SecretsDamaged):
             open_store().read("token")
 
 
-def test_a_cut_file_is_found(store, open_store):
-    whole = store.path.read_bytes()
-    for length in range(0, len(whole), 7):
-        store.path.write_bytes(whole[:length])
+def test_truncated_file_is_detected(store, open_store):
+    intact = store.path.read_bytes()
+    for length in range(0, len(intact), 7):
+        store.path.write_bytes(intact[:length])
         with pytest.raises(SecretsDamaged):
             open_store().read("token")
 
 
-def change_on_purpose(path, change):
-    """Change the file and make its checksum fit again."""
+def tamper(path, change):
+    """Modify the file and update its checksum."""
     content = json.loads(path.read_bytes())
     del content["digest"]
     change(content)
@@ -153,29 +153,29 @@ def no_key(content):
 
 
 @pytest.mark.parametrize("change", [other_data, other_nonce, unknown_version, no_key])
-def test_a_change_that_mends_the_checksum_is_found(store, open_store, change):
-    change_on_purpose(store.path, change)
+def test_tampering_with_a_valid_checksum_is_detected(store, open_store, change):
+    tamper(store.path, change)
     with pytest.raises(SecretsDamaged):
         open_store().read("token")
 
 
-def test_a_file_that_others_can_read_is_refused(store, folder, open_store):
+def test_file_readable_by_others_is_rejected(store, folder, open_store):
     for file in (folder / "key", store.path):
         file.chmod(0o640)
         with pytest.raises(SecretsExposed) as caught:
             open_store().read("token")
-        assert caught.value.hint == f"chmod 600 {file}"
+        assert f"chmod 600 {file}" in caught.value.hint
         file.chmod(0o600)
 
 
-def test_a_folder_that_others_can_write_to_is_refused(store, folder, open_store):
+def test_folder_writable_by_others_is_rejected(store, folder, open_store):
     folder.chmod(0o770)
     for use in (lambda: open_store().read("token"), lambda: put(open_store(), secret("other"))):
         with pytest.raises(SecretsExposed):
             use()
 
 
-def test_a_link_or_pipe_in_place_of_a_file_is_refused(store, folder, open_store, tmp_path):
+def test_key_file_that_is_a_link_or_pipe_is_rejected(store, folder, open_store, tmp_path):
     (folder / "key").rename(tmp_path / "key")
     (folder / "key").symlink_to(tmp_path / "key")
     with pytest.raises(SecretsStorage):
@@ -196,7 +196,7 @@ def full_disk():
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_a_full_disk_leaves_what_was_there(store, folder, open_store):
+def test_full_disk_leaves_the_store_unchanged(store, folder, open_store):
     before = sorted(folder.iterdir())
     with full_disk(), pytest.raises(SecretsStorage):
         put(store, secret(value=b"another-value"))
@@ -221,7 +221,7 @@ anyio.run(anyio.to_thread.run_sync, work)
 """
 
 
-def test_several_processes_may_store_at_once(folder, open_store):
+def test_processes_can_store_concurrently(folder, open_store):
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     command = [sys.executable, "-c", _WRITER, str(folder)]
     writers = [subprocess.Popen([*command, name], env=environment) for name in ("a", "b", "c")]
@@ -230,7 +230,7 @@ def test_several_processes_may_store_at_once(folder, open_store):
 
 
 @pytest.fixture(scope="module")
-def sealed_by_passphrase(tmp_path_factory):
+def store_with_passphrase(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sealed")
     keys = Keys(file=folder / "key", passphrase=lambda _new: "correct horse")
     put(EncryptedBackend(folder=folder, keys=keys), secret())
@@ -240,15 +240,15 @@ def sealed_by_passphrase(tmp_path_factory):
 @pytest.mark.usefixtures("store")
 class TestPassphrase:
     @pytest.fixture
-    def store(self, open_store, folder, sealed_by_passphrase):
-        shutil.copytree(sealed_by_passphrase, folder)
+    def store(self, open_store, folder, store_with_passphrase):
+        shutil.copytree(store_with_passphrase, folder)
         return open_store("correct horse")
 
-    def test_it_opens_the_store_and_there_is_no_key_file(self, folder, open_store):
+    def test_passphrase_opens_the_store_without_a_key_file(self, folder, open_store):
         assert open_store("correct horse").read("token") == secret()
         assert not (folder / "key").exists()
 
-    def test_another_one_is_wrong_and_may_be_given_again(self, folder):
+    def test_wrong_passphrase_can_be_corrected(self, folder):
         given = iter(["incorrect horse", "correct horse"])
         keys = Keys(file=folder / "key", passphrase=lambda _new: next(given))
         other = EncryptedBackend(folder=folder, keys=keys)
@@ -256,25 +256,25 @@ class TestPassphrase:
             other.read("token")
         assert other.read("token") == secret()
 
-    def test_without_one_the_error_says_how_to_give_it(self, open_store):
+    def test_missing_passphrase_error_hints_at_how_to_set_it(self, open_store):
         with pytest.raises(SecretsKeyMissing) as caught:
             open_store().read("token")
         assert "SIDEBAND_SECRETS_PASSPHRASE" in caught.value.hint
 
-    def test_a_configuration_that_insists_on_a_key_file_is_told(self, open_store):
-        with pytest.raises(SecretsKeyMissing, match="insists"):
+    def test_configuration_that_requires_a_key_file_is_enforced(self, open_store):
+        with pytest.raises(SecretsKeyMissing, match="requires a file"):
             open_store("correct horse", source="file").read("token")
 
-    def test_the_file_cannot_ask_for_any_amount_of_memory(self, store, open_store):
+    def test_cost_of_key_derivation_is_limited(self, store, open_store):
         def costly(content):
             content["key"]["n"] = 2**30
 
-        change_on_purpose(store.path, costly)
+        tamper(store.path, costly)
         with pytest.raises(SecretsDamaged):
             open_store("correct horse").read("token")
 
 
-def test_a_configuration_that_insists_on_a_passphrase_makes_no_key_file(folder, open_store):
+def test_configuration_that_requires_a_passphrase_creates_no_key_file(folder, open_store):
     with pytest.raises(SecretsKeyMissing):
         put(open_store(source="passphrase"), secret())
     assert not (folder / "key").exists()

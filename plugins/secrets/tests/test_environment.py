@@ -24,25 +24,25 @@ async def host(open_host, config, monkeypatch):
         yield host
 
 
-async def test_a_named_variable_is_a_secret_with_the_origins_of_the_configuration(host):
+async def test_configured_variable_is_a_secret_with_the_configured_origins(host):
     sent = await host.op("probe.send", {"handle": "token", "audience": ORIGIN})
     assert sent["headers"] == f"5:{len('k=' + VALUE)}"
     with pytest.raises(SecretAudience):
         await host.op("probe.send", {"handle": "token", "audience": "https://evil.test"})
 
 
-async def test_other_variables_are_none(host):
+async def test_other_variables_are_not_secrets(host):
     for name in ("some_token", "other_token", "path"):
         with pytest.raises(SecretMissing):
             await host.op("secrets.read", {"name": name})
 
 
-async def test_its_value_is_kept_out_of_everything_although_nobody_asked_for_it(host):
+async def test_value_is_redacted_before_it_is_used(host):
     await host.op("secrets.list", {}, grants=["secrets:name=nothing"])
     assert host.redactor.text(f"{VALUE} another-value") == "[redacted:token] another-value"
 
 
-async def test_a_list_names_it_with_its_source(host):
+async def test_list_contains_the_source(host):
     assert (await host.op("secrets.list", {}))["items"] == [
         {
             "name": "token",
@@ -56,19 +56,19 @@ async def test_a_list_names_it_with_its_source(host):
     ]
 
 
-async def test_bytes_in_a_variable_are_bytes(host, monkeypatch):
+async def test_variable_may_contain_bytes(host, monkeypatch):
     monkeypatch.setitem(os.environb, b"SOME_TOKEN", b"\xff\x80\x81\x82")
     assert await host.op("secrets.read_binary", {"name": "token"}) == b"\xff\x80\x81\x82"
 
 
-async def test_it_is_only_read(host):
+async def test_source_is_read_only(host):
     for op, more in (("set", {"value": "x"}), ("rotate", {"value": "x"}), ("delete", {}), ("rollback", {})):
         with pytest.raises(SecretReadOnly, match="environment"):
             await host.op(f"secrets.{op}", {"name": "token"} | more)
     assert await host.op("secrets.read", {"name": "token"}) == VALUE
 
 
-async def test_a_variable_that_is_not_set_is_named(host, monkeypatch):
+async def test_error_names_the_unset_variable(host, monkeypatch):
     for value in (None, ""):
         monkeypatch.delenv("SOME_TOKEN") if value is None else monkeypatch.setenv("SOME_TOKEN", value)
         with pytest.raises(SecretMissing, match="SOME_TOKEN"):
@@ -76,7 +76,7 @@ async def test_a_variable_that_is_not_set_is_named(host, monkeypatch):
     assert (await host.op("secrets.list", {}))["items"] == []
 
 
-async def test_an_own_secret_takes_its_place_where_the_variable_is_not_set(host, monkeypatch):
+async def test_local_secret_can_replace_an_unset_variable(host, monkeypatch):
     monkeypatch.delenv("SOME_TOKEN")
     await host.op("secrets.set", {"name": "token", "value": "own-value"})
     monkeypatch.setenv("SOME_TOKEN", VALUE)
@@ -87,13 +87,13 @@ VAULT = {"address": "http://127.0.0.1:8200"}
 
 
 @pytest.mark.parametrize(
-    ("config", "told"),
+    ("config", "message"),
     [
         ({"sources": ["environment"]}, "environment.NAME"),
         ({"sources": ["vault"]}, "vault.address"),
-        ({"environment": SOURCE}, "not in `sources`"),
-        ({"vault": VAULT}, "not in `sources`"),
-        ({"sources": ["vault", "vault"], "vault": VAULT}, "twice"),
+        ({"environment": SOURCE}, "missing in `sources`"),
+        ({"vault": VAULT}, "missing in `sources`"),
+        ({"sources": ["vault", "vault"], "vault": VAULT}, "duplicates"),
         ({"sources": ["store"]}, "environment"),
         ({"sources": ["environment"], "environment": {"token": {"variable": "A=B"}}}, "variable"),
         ({"sources": ["environment"], "environment": {"Token": {"variable": "A"}}}, r"environment\.Token"),
@@ -113,12 +113,12 @@ VAULT = {"address": "http://127.0.0.1:8200"}
         ({"sources": ["vault"], "vault": VAULT | {"token": {"variable": "A", "handle": "b"}}}, r"vault\.token"),
     ],
 )  # fmt: skip
-async def test_a_configuration_that_can_not_be_meant_is_refused(open_host, config, told):
+async def test_invalid_configuration_is_rejected(open_host, config, message):
     async with open_host(backend="memory", **config) as host:
-        with pytest.raises(OpError, match=told):
+        with pytest.raises(OpError, match=message):
             await host.op("secrets.list", {})
 
 
 @pytest.mark.parametrize("address", ["https://vault.internal:8200", "http://127.0.0.1:8200", "http://[::1]:8200"])
-async def test_an_address_is_https_or_of_this_machine(address):
+async def test_https_and_loopback_addresses_are_accepted(address):
     assert Config.model_validate({"sources": ["vault"], "vault": {"address": address}}).vault.address == address

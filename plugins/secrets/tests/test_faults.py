@@ -1,4 +1,4 @@
-"""The encrypted store when the machine, the disk or somebody else is against it."""
+"""The encrypted store during crashes, disk errors and attacks."""
 
 import base64
 import functools
@@ -49,7 +49,7 @@ def python_environment():
 
 @pytest.fixture(scope="module")
 def crash(tmp_path_factory):
-    """What was left by runs that were killed before each of their steps."""
+    """Return a function that kills runs of an action before each step, and returns the reported results."""
 
     @functools.cache
     def crash(action):
@@ -58,35 +58,35 @@ def crash(tmp_path_factory):
             env=python_environment(), capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
-        left = [json.loads(line) for line in done.stdout.splitlines()]
-        assert len(left) > 3
-        return left
+        runs = [json.loads(line) for line in done.stdout.splitlines()]
+        assert len(runs) > 3
+        return runs
 
     return crash
 
 
-class TestKilledAtEachStep:
-    def test_a_change_is_there_whole_or_not_at_all(self, crash):
-        left = crash("change")
-        assert {run["value"] for run in left} == {"old-value", "new-value"}
-        assert all(run["same"] for run in left)
+class TestCrashAtEachStep:
+    def test_change_is_atomic(self, crash):
+        runs = crash("change")
+        assert {run["value"] for run in runs} == {"old-value", "new-value"}
+        assert all(run["same"] for run in runs)
 
-    def test_the_first_secret_is_there_or_not(self, crash):
+    def test_creation_of_the_store_is_atomic(self, crash):
         assert {run["value"] for run in crash("first")} <= {None, "new-value"}
 
     @pytest.mark.parametrize("action", ["rekey", "to-passphrase", "to-file", "passphrase"])
-    def test_a_store_that_gets_a_new_key_opens_at_any_time(self, crash, action):
+    def test_store_can_be_opened_after_an_interrupted_rekey(self, crash, action):
         assert {run["value"] for run in crash(action)} == {"old-value"}
 
     @pytest.mark.parametrize("action", ["first", "change", "rekey"])
-    def test_the_next_change_removes_what_was_left(self, crash, action):
+    def test_next_change_removes_temporary_files(self, crash, action):
         for run in crash(action):
             assert run["files"] == ["key", "lock", "store.json"]
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("whole")
+def intact(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("intact")
     store = open_store(folder)
     put(store, secret())
     return store, store.path.read_bytes()
@@ -95,8 +95,8 @@ def whole(tmp_path_factory):
 class TestDamage:
     @settings(deadline=None, max_examples=300)
     @given(data=st.data())
-    def test_any_flipped_byte_is_damage_whatever_the_key(self, whole, data):
-        store, raw = whole
+    def test_any_flipped_byte_is_damage(self, intact, data):
+        store, raw = intact
         position = data.draw(st.integers(0, len(raw) - 1))
         flipped = raw[position] ^ data.draw(st.integers(1, 255))
         store.path.write_bytes(raw[:position] + bytes([flipped]) + raw[position + 1 :])
@@ -108,17 +108,17 @@ class TestDamage:
         raw=st.binary(max_size=200)
         | st.text('{}[]",:0123456789eE-+.nulltruefalsedigestdata', max_size=200).map(str.encode)
     )
-    def test_anything_else_is_damage(self, whole, raw):
-        store, _ = whole
+    def test_arbitrary_content_is_damage(self, intact, raw):
+        store, _ = intact
         store.path.write_bytes(raw)
         with pytest.raises(SecretsDamaged):
             store.read("token")
 
     @settings(deadline=None, max_examples=100)
     @given(key=st.binary(min_size=32, max_size=32))
-    def test_any_other_key_is_a_wrong_key_and_no_damage(self, whole, tmp_path_factory, key):
+    def test_any_other_key_is_wrong_key_and_not_damage(self, intact, tmp_path_factory, key):
 
-        store, raw = whole
+        store, raw = intact
         store.path.write_bytes(raw)
         key_file = tmp_path_factory.getbasetemp() / "other-key"
         key_file.touch(mode=0o600)
@@ -127,24 +127,24 @@ class TestDamage:
             open_store(store.folder, key_file).read("token")
 
     @pytest.mark.parametrize("more", [b" ", b"\n", b"{}", b"\0"])
-    def test_more_bytes_are_damage(self, store, more):
+    def test_additional_bytes_are_damage(self, store, more):
         for raw in (store.path.read_bytes() + more, more + store.path.read_bytes()):
             store.path.write_bytes(raw)
             with pytest.raises(SecretsDamaged):
                 store.read("token")
 
-    def test_endless_nesting_is_damage(self, store):
+    def test_deep_nesting_is_damage(self, store):
         store.path.write_bytes(b"[" * 1_000_000)
         with pytest.raises(SecretsDamaged):
             store.read("token")
 
-    def test_a_file_that_is_too_large_is_not_read(self, store):
+    def test_oversized_file_is_not_read(self, store):
         with store.path.open("r+b") as file:
             file.truncate(300 * 1024 * 1024)
-        with pytest.raises(SecretsStorage, match="longer"):
+        with pytest.raises(SecretsStorage, match="exceeds"):
             store.read("token")
 
-    def test_a_damaged_store_is_not_written_over(self, store):
+    def test_damaged_store_is_not_overwritten(self, store):
         store.path.write_bytes(b"damaged")
         with pytest.raises(SecretsDamaged):
             put(store, secret("other"))
@@ -152,7 +152,7 @@ class TestDamage:
 
 
 class TestOtherFiles:
-    def test_a_link_in_place_of_the_store_or_the_lock_is_refused(self, store, folder, tmp_path):
+    def test_store_or_lock_that_is_a_link_is_rejected(self, store, folder, tmp_path):
         for name in ("store.json", "lock"):
             (folder / name).rename(tmp_path / name)
             (folder / name).symlink_to(tmp_path / name)
@@ -162,41 +162,41 @@ class TestOtherFiles:
             (tmp_path / name).rename(folder / name)
         put(store, secret("other"))
 
-    def test_a_pipe_in_place_of_the_store_is_refused_at_once(self, store, folder):
+    def test_store_that_is_a_pipe_is_rejected_without_blocking(self, store, folder):
         store.path.unlink()
         os.mkfifo(store.path, 0o600)
         with pytest.raises(SecretsExposed):
             store.read("token")
 
-    def test_a_file_in_place_of_the_folder_is_told(self, folder):
+    def test_folder_that_is_a_file_is_rejected(self, folder):
         folder.write_text("")
-        with pytest.raises(SecretsExposed, match="no folder"):
+        with pytest.raises(SecretsExposed, match="not a folder"):
             open_store(folder).read("token")
 
-    def test_a_folder_in_place_of_the_store_is_refused(self, store):
+    def test_store_that_is_a_folder_is_rejected(self, store):
         store.path.unlink()
         store.path.mkdir(mode=0o700)
         with pytest.raises((SecretsExposed, SecretsStorage)):
             store.read("token")
 
-    def test_writing_leaves_the_other_names_of_a_file_alone(self, store, tmp_path):
+    def test_write_does_not_change_other_hard_links(self, store, tmp_path):
         before = store.path.read_bytes()
         (tmp_path / "other-name").hardlink_to(store.path)
         put(store, secret("other"))
         assert (tmp_path / "other-name").read_bytes() == before
         assert store.path.stat().st_nlink == 1
 
-    def test_a_file_of_another_user_is_refused(self, folder, tmp_path):
+    def test_file_of_another_user_is_rejected(self, folder, tmp_path):
         foreign = tmp_path / "foreign"
         foreign.touch(mode=0o600)
         if os.geteuid() == 0:
             os.chown(foreign, 12345, 12345)
         else:
             foreign = Path("/etc/passwd")
-        with pytest.raises(SecretsExposed, match="no file of yours"):
+        with pytest.raises(SecretsExposed, match="not a regular file"):
             put(open_store(folder, foreign), secret())
 
-    def test_a_folder_of_another_user_is_refused(self, folder):
+    def test_folder_of_another_user_is_rejected(self, folder):
         folder.mkdir(mode=0o700)
         if os.geteuid() == 0:
             os.chown(folder, 12345, 12345)
@@ -205,7 +205,7 @@ class TestOtherFiles:
         with pytest.raises(SecretsExposed, match="another user"):
             open_store(folder).read("token")
 
-    def test_files_of_others_that_look_like_left_overs_are_not_touched(self, store, folder):
+    def test_unrelated_files_are_not_removed(self, store, folder):
         names = [".store.json.backup", "store.json.sideband-new", ".other.x.sideband-new"]
         for name in names:
             (folder / name).write_text("mine")
@@ -228,15 +228,15 @@ try:
         store.change(secret.name, lambda _: secret)
         stored += 1
 except SecretsStorage as error:
-    told = error.message
+    message = error.message
 files = sorted(file.name for file in folder.iterdir())
-whole = all(store.read(f"token-{number}").value == b"x" * 20_000 for number in range(stored))
+intact = all(store.read(f"token-{number}").value == b"x" * 20_000 for number in range(stored))
 store.change("token-0", lambda _: None)
-print(json.dumps({"stored": stored, "told": told, "files": files, "whole": whole}))
+print(json.dumps({"stored": stored, "message": message, "files": files, "intact": intact}))
 """
 
 
-def test_a_full_disk_keeps_all_that_was_stored(tmp_path):
+def test_full_disk_keeps_stored_secrets(tmp_path):
     (tmp_path / "disk").mkdir()
     script = 'mount -t tmpfs -o size=256k,mode=700 tmpfs "$1" && exec "$2" -c "$3" "$1/secrets"'
     options = ["--mount"] if os.geteuid() == 0 else ["--mount", "--map-root-user"]
@@ -246,13 +246,13 @@ def test_a_full_disk_keeps_all_that_was_stored(tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    assert "No space left" in result["told"]
+    assert "No space left" in result["message"]
     assert result["files"] == ["key", "lock", "store.json"]
-    assert result["whole"]
+    assert result["intact"]
     assert result["stored"] > 1
 
 
-def test_a_store_of_a_later_version_is_no_damage(store):
+def test_newer_format_is_distinguished_from_damage(store):
 
     content = json.loads(store.path.read_bytes())
     del content["digest"]

@@ -27,15 +27,15 @@ def store(host, name="token", value="s3cr3t-value", **more):
     return host.op("secrets.set", {"name": name, "value": value, "origins": [ORIGIN], **more})
 
 
-async def test_what_was_stored_is_read_again(host):
+async def test_stored_value_is_read_back(host):
     await store(host)
     assert await host.op("secrets.read", {"name": "token"}) == "s3cr3t-value"
 
 
-async def test_storing_tells_everything_but_the_value(host, config):
-    told = await store(host, origins=["HTTPS://API.example.org:443/", "http://127.0.0.1:8080"])
-    assert told.pop("updated").endswith("Z")
-    assert told == {
+async def test_set_returns_the_secret_without_its_value(host, config):
+    stored = await store(host, origins=["HTTPS://API.example.org:443/", "http://127.0.0.1:8080"])
+    assert stored.pop("updated").endswith("Z")
+    assert stored == {
         "name": "token",
         "origins": [ORIGIN, "http://127.0.0.1:8080"],
         "kind": "text",
@@ -45,14 +45,14 @@ async def test_storing_tells_everything_but_the_value(host, config):
     }
 
 
-async def test_storing_again_replaces_value_and_origins(host):
+async def test_set_replaces_value_and_origins(host):
     await store(host)
     await store(host, value="another-value", origins=[])
     assert await host.op("secrets.read", {"name": "token"}) == "another-value"
     assert [one["origins"] for one in (await host.op("secrets.list", {}))["items"]] == [[]]
 
 
-async def test_a_list_has_names_in_order_and_the_backend(host, config):
+async def test_list_is_sorted_and_contains_the_backend(host, config):
     await store(host, "b")
     await store(host, "a", b"\x00\xff\x80\x81")
     listed = await host.op("secrets.list", {})
@@ -61,13 +61,13 @@ async def test_a_list_has_names_in_order_and_the_backend(host, config):
 
 
 @pytest.mark.parametrize("value", ["grüß \n\t\"'\\ 日本 \x00", "x" * 65536, "a"])
-async def test_any_text_is_kept_as_it_is(host, value):
+async def test_text_round_trips(host, value):
     await store(host, value=value)
     assert await host.op("secrets.read", {"name": "token"}) == value
     assert await host.op("secrets.read_binary", {"name": "token"}) == value.encode()
 
 
-async def test_bytes_are_kept_as_they_are(host):
+async def test_bytes_round_trip(host):
     value = bytes(range(256)) * 256
     await store(host, value=value)
     assert await host.op("secrets.read_binary", {"name": "token"}) == value
@@ -86,7 +86,7 @@ async def test_a_deleted_secret_is_missing(host):
     assert (await host.op("secrets.list", {}))["items"] == []
 
 
-async def test_storing_many_at_once_keeps_all(host):
+async def test_concurrent_sets_are_all_stored(host):
     async with anyio.create_task_group() as tasks:
         for number in range(12):
             tasks.start_soon(store, host, f"token-{number}", f"value-{number}")
@@ -99,18 +99,18 @@ class TestInMemory:
         return {"backend": "memory"}
 
     @pytest.mark.parametrize("value", ["", b"", "x" * 65537, b"x" * 65537, "ü" * 32769])
-    async def test_an_empty_or_too_long_value_is_refused(self, host, value):
+    async def test_empty_or_oversized_value_is_rejected(self, host, value):
         with pytest.raises(OpParamsInvalid) as caught:
             await store(host, value=value)
         assert "xxx" not in caught.value.message
 
-    def test_an_error_about_parameters_holds_no_value(self):
+    def test_validation_error_omits_the_value(self):
         with pytest.raises(ValidationError) as caught:
             SecretSetParams.model_validate({"name": "A", "value": ["s3cr3t-value"], "more": "s3cr3t-value"})
         assert "s3cr3t-value" not in str(caught.value)
 
     @pytest.mark.parametrize("name", ["", "A", "-a", ".a", "a/b", "a b", "a" * 65, ":index", "ä", "a\n"])
-    async def test_a_name_is_plain(self, host, name):
+    async def test_invalid_name_is_rejected(self, host, name):
         with pytest.raises(OpParamsInvalid):
             await store(host, name)
 
@@ -121,7 +121,7 @@ class TestInMemory:
          "https://example.org:99999", "postgres://db", "https://a b", "https://example.org\n", "https://[::1%25eth0]",
          "https://example.org."],
     )  # fmt: skip
-    async def test_an_origin_is_scheme_host_and_port(self, host, origin):
+    async def test_invalid_origin_is_rejected(self, host, origin):
         with pytest.raises(OpParamsInvalid):
             await store(host, origins=[origin])
 
@@ -129,11 +129,11 @@ class TestInMemory:
         "headers",
         [{"Host": "{value}"}, {"A b": "{value}"}, {"X": "none"}, {"X": "{other} {value}"}, {"X": "{value}\r\nY: 1"}],
     )
-    async def test_a_header_holds_the_value_and_nothing_dangerous(self, host, headers):
+    async def test_invalid_header_is_rejected(self, host, headers):
         with pytest.raises(OpParamsInvalid):
             await store(host, headers=headers)
 
-    async def test_reading_needs_a_grant_that_says_reveal(self, host):
+    async def test_read_needs_a_reveal_grant(self, host):
         await store(host)
         for grants in (
             [],
@@ -147,7 +147,7 @@ class TestInMemory:
                     await host.op(op, {"name": "token"}, grants=grants)
         assert await host.op("secrets.read", {"name": "token"}, grants=["secrets:name=token,mode=reveal"])
 
-    async def test_storing_and_deleting_need_a_grant_that_says_write(self, host):
+    async def test_set_and_delete_need_a_write_grant(self, host):
         await store(host)
         params = {"name": "token", "value": "mine now"}
         for grants in (["secrets"], ["secrets:name=token"], ["secrets:name=token,mode=reveal|use"]):
@@ -157,7 +157,7 @@ class TestInMemory:
                 await host.op("secrets.delete", {"name": "token"}, grants=grants)
         await host.op("secrets.set", params, grants=["secrets:name=token,mode=write"])
 
-    async def test_a_list_shows_only_what_the_caller_has_a_right_to(self, host):
+    async def test_list_contains_only_granted_secrets(self, host):
         for name in ("a", "b", "c"):
             await store(host, name)
         listed = await host.op("secrets.list", {}, grants=["secrets:name=a", "secrets:name=c,mode=write"])
@@ -165,7 +165,7 @@ class TestInMemory:
         with pytest.raises(OpDenied):
             await host.op("secrets.list", {}, grants=["probe"])
 
-    async def test_what_is_in_memory_ends_with_the_host(self, open_host, config, home):
+    async def test_memory_backend_forgets_secrets_when_the_host_closes(self, open_host, config, home):
         async with open_host(**config) as host:
             await store(host)
         async with open_host(**config) as host:

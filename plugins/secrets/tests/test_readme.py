@@ -12,7 +12,7 @@ README = (Path(__file__).parents[1] / "README.md").read_text()
 EXAMPLES = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 
 
-def test_the_example_prints_what_the_text_says(tmp_path):
+def test_python_example_runs(tmp_path):
     (program,) = [text for language, text in EXAMPLES if language == "python"]
     environment = {"HOME": str(tmp_path), "SIDEBAND_HOME": str(tmp_path / "home")}
     done = subprocess.run(
@@ -23,11 +23,11 @@ def test_the_example_prints_what_the_text_says(tmp_path):
 
 
 @pytest.mark.parametrize("text", [text for language, text in EXAMPLES if language == "toml"])
-def test_each_example_of_a_configuration_is_one(text):
+def test_configuration_examples_are_valid(text):
     assert Config.model_validate(tomllib.loads(text)["plugins"]["secrets"])
 
 
-def test_each_error_is_named():
+def test_all_errors_are_listed():
     errors = {
         error.code
         for name in sideband_secrets.__all__
@@ -37,7 +37,8 @@ def test_each_error_is_named():
     assert named == errors - {"secrets.failed"}
 
 
-def test_each_op_is_named():
+def test_all_ops_are_listed():
     from sideband_secrets.plugin import sideband_ops
 
-    assert {op.name for op in sideband_ops().ops} == set(re.findall(r"`(secrets\.\w+)`", README.partition("## R")[0]))
+    table = README.partition("## Capabilities")[0]
+    assert {op.name for op in sideband_ops().ops} == set(re.findall(r"`(secrets\.\w+)`", table))

@@ -28,7 +28,7 @@ def key_files(home):
     return sorted(file.name for file in (home / "secrets").iterdir() if "key" in file.name)
 
 
-async def test_a_new_key_takes_the_place_of_the_old_one(open_host, home):
+async def test_new_key_file_replaces_the_old_one(open_host, home):
     async with open_host(backend="encrypted") as host:
         await store(host)
         before = (home / "secrets" / "key").read_bytes()
@@ -44,7 +44,7 @@ async def test_a_new_key_takes_the_place_of_the_old_one(open_host, home):
             await read(host)
 
 
-async def test_a_passphrase_takes_the_place_of_a_key_file_and_back(open_host, home, monkeypatch):
+async def test_key_file_and_passphrase_replace_each_other(open_host, home, monkeypatch):
     async with open_host(backend="encrypted") as host:
         await store(host)
         await rekey(host, to="passphrase", passphrase=PASSPHRASE)
@@ -62,7 +62,7 @@ async def test_a_passphrase_takes_the_place_of_a_key_file_and_back(open_host, ho
         assert await read(host) == VALUE
 
 
-async def test_another_passphrase_takes_the_place_of_the_first(open_host, monkeypatch):
+async def test_new_passphrase_replaces_the_old_one(open_host, monkeypatch):
     monkeypatch.setenv(VARIABLE, "the first passphrase")
     async with open_host(backend="encrypted") as host:
         await store(host)
@@ -75,7 +75,7 @@ async def test_another_passphrase_takes_the_place_of_the_first(open_host, monkey
         assert await read(host) == VALUE
 
 
-async def test_a_key_file_that_is_kept_elsewhere_is_never_replaced_or_removed(open_host, tmp_path):
+async def test_key_file_outside_of_the_home_is_never_replaced_or_removed(open_host, tmp_path):
     elsewhere = tmp_path / "stick"
     elsewhere.mkdir(mode=0o700)
     old, new = elsewhere / "old", elsewhere / "new"
@@ -94,7 +94,7 @@ async def test_a_key_file_that_is_kept_elsewhere_is_never_replaced_or_removed(op
         assert await read(host) == VALUE
 
 
-async def test_a_key_file_may_move_out_of_the_folder_of_the_store(open_host, home, tmp_path):
+async def test_key_file_can_be_moved_out_of_the_home(open_host, home, tmp_path):
     new = tmp_path / "stick" / "new"
     async with open_host(backend="encrypted") as host:
         await store(host)
@@ -104,7 +104,7 @@ async def test_a_key_file_may_move_out_of_the_folder_of_the_store(open_host, hom
         assert await read(host) == VALUE
 
 
-async def test_a_file_that_is_there_is_never_taken_for_a_new_key(open_host, tmp_path):
+async def test_existing_file_is_never_used_as_new_key_file(open_host, tmp_path):
     new = tmp_path / "new"
     new.write_text("something else")
     async with open_host(backend="encrypted") as host:
@@ -115,30 +115,30 @@ async def test_a_file_that_is_there_is_never_taken_for_a_new_key(open_host, tmp_
     assert new.read_text() == "something else"
 
 
-async def test_a_configuration_that_insists_on_one_kind_is_told_before_anything_changes(open_host, home):
+async def test_configuration_that_requires_one_kind_of_key_prevents_rekey(open_host, home):
     async with open_host(backend="encrypted", key="file") as host:
         await store(host)
         before = (home / "secrets" / "store.json").read_bytes()
-        with pytest.raises(SecretsKeyMissing, match="insists"):
+        with pytest.raises(SecretsKeyMissing, match="requires a file"):
             await rekey(host, to="passphrase", passphrase=PASSPHRASE)
     assert (home / "secrets" / "store.json").read_bytes() == before
 
 
-async def test_without_a_store_there_is_nothing_to_do(open_host, home):
+async def test_rekey_without_a_store_is_an_error(open_host, home):
     async with open_host(backend="encrypted") as host:
-        with pytest.raises(SecretsKeyMissing, match="no store"):
+        with pytest.raises(SecretsKeyMissing, match="does not exist yet"):
             await rekey(host, to="file")
     assert key_files(home) == []
 
 
-async def test_other_places_have_no_key(open_host):
+async def test_other_backends_do_not_support_rekey(open_host):
     async with open_host(backend="memory") as host:
         with pytest.raises(SecretsRekeyRefused, match="memory") as caught:
             await rekey(host, to="file")
     assert caught.value.code == "secrets.rekey"
 
 
-async def test_it_needs_a_right_to_all_secrets(open_host):
+async def test_rekey_needs_a_grant_for_all_secrets(open_host):
     async with open_host(backend="encrypted") as host:
         await store(host)
         for grant in (
@@ -158,7 +158,7 @@ async def test_it_needs_a_right_to_all_secrets(open_host):
      {"to": "nothing"}, {"to": "file", "key_file": "relative"},
      {"to": "passphrase", "passphrase": PASSPHRASE, "key_file": "/tmp/x"}],
 )  # fmt: skip
-async def test_parameters_that_do_not_fit_each_other_are_refused(open_host, params):
+async def test_inconsistent_parameters_are_rejected(open_host, params):
     async with open_host(backend="encrypted") as host:
         await store(host)
         with pytest.raises(OpParamsInvalid) as caught:
@@ -166,7 +166,7 @@ async def test_parameters_that_do_not_fit_each_other_are_refused(open_host, para
     assert PASSPHRASE not in json.dumps(caught.value.as_dict())
 
 
-async def test_the_new_passphrase_is_recorded_nowhere(open_host, home):
+async def test_new_passphrase_is_redacted(open_host, home):
     async with open_host(backend="encrypted") as host:
         await store(host)
         await rekey(host, to="passphrase", passphrase=PASSPHRASE)

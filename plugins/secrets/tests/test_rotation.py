@@ -36,25 +36,25 @@ def read(host, **more):
     return host.op("secrets.read", {"name": "token", **more})
 
 
-async def test_a_rotated_secret_has_the_new_value_and_keeps_its_binding(host):
-    told = await rotated(host)
+async def test_rotate_replaces_the_value_and_keeps_origins_and_headers(host):
+    summary = await rotated(host)
     assert await read(host) == NEW
-    assert (told["version"], told["origins"]) == (2, [ORIGIN])
+    assert (summary["version"], summary["origins"]) == (2, [ORIGIN])
     sent = await host.op("probe.send", {"handle": "token", "audience": ORIGIN})
     assert sent["headers"] == f"1:{len('k=' + NEW)}"
 
 
-async def test_the_value_before_can_be_seen_and_had_back(host):
+async def test_previous_value_can_be_read_and_restored(host):
     await rotated(host)
     assert await read(host, previous=True) == OLD
-    told = await host.op("secrets.rollback", {"name": "token"})
+    summary = await host.op("secrets.rollback", {"name": "token"})
     assert await read(host) == OLD
-    assert (told["version"], told["previous_until"]) == (3, None)
+    assert (summary["version"], summary["previous_until"]) == (3, None)
     with pytest.raises(SecretUnrotated):
         await host.op("secrets.rollback", {"name": "token"})
 
 
-async def test_a_list_tells_until_when_the_value_before_is_kept(host):
+async def test_list_contains_the_expiry_of_the_previous_value(host):
     await rotated(host)
     (item,) = (await host.op("secrets.list", {}))["items"]
     kept = datetime.fromisoformat(item["previous_until"]) - datetime.fromisoformat(item["updated"])
@@ -62,7 +62,7 @@ async def test_a_list_tells_until_when_the_value_before_is_kept(host):
     assert item["version"] == 2
 
 
-async def test_text_and_bytes_may_follow_each_other(host):
+async def test_rotation_can_switch_between_text_and_bytes(host):
     value = b"\x00\xff\x80\x81"
     await host.op("secrets.set", {"name": "token", "value": OLD})
     await host.op("secrets.rotate", {"name": "token", "value": value})
@@ -72,14 +72,14 @@ async def test_text_and_bytes_may_follow_each_other(host):
     assert await host.op("secrets.read_binary", {"name": "token", "previous": True}) == value
 
 
-async def test_storing_again_forgets_the_value_before_and_counts_on(host):
+async def test_set_discards_the_previous_value_and_increments_the_version(host):
     await rotated(host)
     assert (await host.op("secrets.set", {"name": "token", "value": "a-third-value"}))["version"] == 3
     with pytest.raises(SecretUnrotated):
         await read(host, previous=True)
 
 
-async def test_both_values_are_kept_out_of_everything_by_a_host_that_has_seen_the_secret(open_host):
+async def test_current_and_previous_values_are_redacted(open_host):
     async with open_host(backend="encrypted") as host:
         await rotated(host)
     async with open_host(backend="encrypted") as host:
@@ -92,18 +92,18 @@ class TestInMemory:
     def config(self):
         return {"backend": "memory"}
 
-    async def test_what_is_not_there_is_not_rotated(self, host):
+    async def test_rotating_an_unknown_secret_is_an_error(self, host):
         for op, more in (("secrets.rotate", {"value": NEW}), ("secrets.rollback", {})):
             with pytest.raises(SecretMissing):
                 await host.op(op, {"name": "token"} | more)
 
-    async def test_a_value_that_was_never_rotated_has_none_before(self, host):
+    async def test_secret_without_rotation_has_no_previous_value(self, host):
         await host.op("secrets.set", {"name": "token", "value": OLD})
         with pytest.raises(SecretUnrotated) as caught:
             await read(host, previous=True)
         assert caught.value.code == "secrets.unrotated"
 
-    async def test_rotating_needs_the_right_to_write(self, host):
+    async def test_rotate_needs_a_write_grant(self, host):
         await rotated(host)
         for op, more in (("secrets.rotate", {"value": NEW}), ("secrets.rollback", {})):
             for grants in (["secrets"], ["secrets:name=token,mode=reveal"], ["secrets:name=other,mode=write"]):
@@ -111,17 +111,17 @@ class TestInMemory:
                     await host.op(op, {"name": "token"} | more, grants=grants)
         assert await read(host) == NEW
 
-    async def test_without_a_grace_nothing_is_kept(self, open_host):
+    async def test_zero_grace_keeps_no_previous_value(self, open_host):
         async with open_host(backend="memory", grace=0) as host:
             assert (await rotated(host))["previous_until"] is None
             with pytest.raises(SecretUnrotated):
                 await host.op("secrets.rollback", {"name": "token"})
 
 
-class TestAfterTheGrace:
+class TestExpired:
     @pytest.fixture
-    def keep_all(self, monkeypatch):
-        """A store that was not written since the time was over."""
+    def keep_expired(self, monkeypatch):
+        """Keep expired values in the store, as if it was not written since they expired."""
         monkeypatch.setattr(StoredSecret, "current", lambda self: self)
 
     @pytest.fixture
@@ -135,8 +135,8 @@ class TestAfterTheGrace:
         previous = Previous(OLD.encode(), True, "2026-01-01T00:00:00Z")
         return StoredSecret("token", NEW.encode(), True, (ORIGIN,), (), "2026-01-01T00:00:00Z", 2, previous)
 
-    @pytest.mark.usefixtures("keep_all")
-    async def test_the_value_before_is_gone_but_still_redacted(self, open_host, backend, stored):
+    @pytest.mark.usefixtures("keep_expired")
+    async def test_expired_value_is_unavailable_but_still_redacted(self, open_host, backend, stored):
         backend.change("token", lambda _: stored)
         async with open_host(backend="encrypted") as host:
             with pytest.raises(SecretUnrotated):
@@ -145,14 +145,14 @@ class TestAfterTheGrace:
                 await host.op("secrets.rollback", {"name": "token"})
             assert host.redactor.text(OLD) == "[redacted:token]"
 
-    async def test_the_next_change_removes_it(self, backend, stored):
+    async def test_next_change_removes_the_expired_value(self, backend, stored):
         backend.change("token", lambda _: evolve(stored, previous=evolve(stored.previous, until=LATER)))
         assert backend.read("token").previous.value == OLD.encode()
         backend.change("token", lambda _: stored)
         assert backend.read("token") == evolve(stored, previous=None)
 
 
-async def test_the_time_is_told_in_utc():
+async def test_expiry_is_in_utc():
     stored = StoredSecret("token", OLD.encode(), True).rotated(NEW.encode(), text=True, grace=60.0)
     assert datetime.fromisoformat(stored.previous.until) > datetime.now(UTC) + timedelta(seconds=50)
     assert stored.previous.until.endswith("Z")

@@ -1,4 +1,4 @@
-"""A real Secret Service that stops, dies, and holds what somebody else wrote."""
+"""A real Secret Service that hangs, crashes, or contains invalid entries."""
 
 import gc
 import os
@@ -14,7 +14,7 @@ from sideband_secrets import SecretsDamaged, SecretsError
 
 pytestmark = [
     pytest.mark.anyio,
-    # keyring itself leaves its connections open where something fails
+    # the package keyring does not close its connections on errors
     pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
@@ -23,16 +23,16 @@ SERVICE = "Geheimnisse für Ämter 日本"
 
 
 @pytest.fixture(autouse=True)
-def collect_what_is_left():
+def collect_garbage():
     yield
     gc.collect()
 
 
-def process_of_the_service():
+def pid_of_the_service():
     bus = DBusAddress("/org/freedesktop/DBus", "org.freedesktop.DBus", "org.freedesktop.DBus")
-    question = new_method_call(bus, "GetConnectionUnixProcessID", "s", ("org.freedesktop.secrets",))
+    message = new_method_call(bus, "GetConnectionUnixProcessID", "s", ("org.freedesktop.secrets",))
     with closing(secretstorage.dbus_init()) as connection:
-        return connection.send_and_get_reply(question).body[0]
+        return connection.send_and_get_reply(message).body[0]
 
 
 @pytest.fixture
@@ -48,13 +48,13 @@ def read(host, name="token"):
     return host.op("secrets.read_binary", {"name": name})
 
 
-async def test_a_service_that_stops_can_be_given_up_and_is_used_again_when_it_goes_on(open_keyring, lockable_keyring):
+async def test_wait_for_a_hanging_service_can_be_cancelled(open_keyring, lockable_keyring):
     async with open_keyring() as host:
         await store(host)
-        service = process_of_the_service()
+        service = pid_of_the_service()
         os.kill(service, signal.SIGSTOP)
         try:
-            for _ in range(6):  # more than there are threads for it
+            for _ in range(6):  # more than the threads of the backend
                 with anyio.move_on_after(0.05) as scope:
                     await read(host)
                 assert scope.cancelled_caught
@@ -63,7 +63,7 @@ async def test_a_service_that_stops_can_be_given_up_and_is_used_again_when_it_go
         assert await read(host) == b"s3cr3t-value"
 
 
-_GIVES_UP = """
+_ABANDONS = """
 import sys
 from pathlib import Path
 import anyio
@@ -77,29 +77,29 @@ async def main():
     async with Host(home=Path(sys.argv[1]), settings=settings, plugins=plugins, autoload=False) as host:
         with anyio.move_on_after(0.1):
             await host.op("secrets.list", {})
-    print("given up", flush=True)
+    print("abandoned", flush=True)
 
 anyio.run(main)
 """
 
 
-async def test_a_program_that_has_given_up_ends(secret_service_of_its_own, lockable_keyring, home):
+async def test_hanging_service_does_not_keep_the_process_alive(separate_secret_service, lockable_keyring, home):
     lockable_keyring.get_password("nothing", "nothing")
-    environment = secret_service_of_its_own | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    service = process_of_the_service()
+    environment = separate_secret_service | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    service = pid_of_the_service()
     os.kill(service, signal.SIGSTOP)
     try:
         with anyio.fail_after(60):
-            done = await anyio.run_process([sys.executable, "-c", _GIVES_UP, str(home)], env=environment)
+            done = await anyio.run_process([sys.executable, "-c", _ABANDONS, str(home)], env=environment)
     finally:
         os.kill(service, signal.SIGCONT)
-    assert done.stdout == b"given up\n"
+    assert done.stdout == b"abandoned\n"
 
 
-async def test_a_service_that_dies_is_an_error_and_loses_nothing_that_was_stored(open_keyring, lockable_keyring):
+async def test_crash_of_the_service_is_an_error(open_keyring, lockable_keyring):
     async with open_keyring() as host:
         await store(host)
-        os.kill(process_of_the_service(), signal.SIGKILL)
+        os.kill(pid_of_the_service(), signal.SIGKILL)
         with pytest.raises(SecretsError) as caught:
             await store(host, "another-value")
         assert caught.value.code in ("secrets.unavailable", "secrets.locked")
@@ -107,7 +107,7 @@ async def test_a_service_that_dies_is_an_error_and_loses_nothing_that_was_stored
         assert caught.value.hint
 
 
-async def test_large_bytes_and_names_in_other_scripts_are_kept(open_keyring, real_keyring):
+async def test_large_values_and_unicode_service_names_are_supported(open_keyring, real_keyring):
     async with open_keyring() as host:
         await store(host, LARGE, "large")
         await host.op("secrets.rotate", {"name": "large", "value": LARGE[::-1]})
@@ -128,7 +128,7 @@ async def test_large_bytes_and_names_in_other_scripts_are_kept(open_keyring, rea
      '{"value": "a", "text": true, "origins": [], "headers": {"X": 7}, "updated": ""}',
      '{"value": "a", "text": true, "origins": [], "headers": {}, "updated": "", "previous": 7}'],
 )  # fmt: skip
-async def test_an_entry_that_somebody_else_wrote_is_damaged(open_keyring, real_keyring, entry):
+async def test_invalid_entry_is_damaged(open_keyring, real_keyring, entry):
     async with open_keyring() as host:
         await store(host)
         real_keyring.set_password(SERVICE, "token", entry)
@@ -139,7 +139,7 @@ async def test_an_entry_that_somebody_else_wrote_is_damaged(open_keyring, real_k
 
 
 @pytest.mark.parametrize("index", ["no JSON", "[]", '{"token": 7}', '{"token": {}}'])
-async def test_an_index_that_somebody_else_wrote_is_damaged(open_keyring, real_keyring, index):
+async def test_invalid_index_is_damaged(open_keyring, real_keyring, index):
     async with open_keyring() as host:
         await store(host)
         real_keyring.set_password(SERVICE, ":index", index)
@@ -149,9 +149,7 @@ async def test_an_index_that_somebody_else_wrote_is_damaged(open_keyring, real_k
         assert await read(host) == b"s3cr3t-value"
 
 
-async def test_a_secret_that_a_crash_kept_out_of_the_index_is_there_and_listed_after_the_next_change(
-    open_keyring, real_keyring
-):
+async def test_next_change_repairs_an_incomplete_index(open_keyring, real_keyring):
     async with open_keyring() as host:
         await store(host)
         real_keyring.delete_password(SERVICE, ":index")

@@ -1,4 +1,4 @@
-"""What changes of secrets say before they are made, after a crash, and when they are to be taken back."""
+"""Changes of secrets: previews, reconciliation after a crash, and undo."""
 
 import os
 import signal
@@ -21,27 +21,27 @@ OLD, NEW = "the-old-value", "the-new-value"
 
 
 @pytest.fixture
-def asked():
-    """What ops said that they would do; ``asked.refuse`` keeps them from doing it."""
+def previews():
+    """The previews so far. If ``previews.refuse`` is set, the ops are denied."""
 
-    class Asked(list):
+    class Previews(list):
         refuse = False
 
-    return Asked()
+    return Previews()
 
 
 @pytest.fixture
-async def host(home, asked):
+async def host(home, previews):
     @hookimpl
     async def op_call(event):
         if event.preview is not None:
-            asked.append(await event.preview(event.params))
-        return Deny("only asked") if asked.refuse else None
+            previews.append(await event.preview(event.params))
+        return Deny("preview only") if previews.refuse else None
 
     plugins = [
         Plugin("op", "secrets", sideband_secrets.plugin),
         Plugin("store", "sqlite", sideband_store_sqlite.plugin),
-        Plugin("hook", "asking", SimpleNamespace(op_call=op_call)),
+        Plugin("hook", "previewing", SimpleNamespace(op_call=op_call)),
     ]
     settings = {"plugins": {"secrets": {"backend": "encrypted"}}}
     async with Host(home=home, settings=settings, plugins=plugins, autoload=False) as host:
@@ -49,7 +49,7 @@ async def host(home, asked):
 
 
 async def change(host, verb, **params):
-    """The id of the effect."""
+    """Run an op and return the id of its effect."""
     effects = []
     await host.op(f"secrets.{verb}", {"name": "token"} | params, on_effect=effects.append)
     return effects[-1].id
@@ -65,44 +65,45 @@ async def read(host):
 
 class TestPreview:
     @pytest.mark.parametrize(
-        ("op", "params", "told"),
+        ("op", "params", "expected"),
         [
             (
                 "set",
                 {"value": NEW},
-                "would store text as `token`, bound to no origin in the place of `token` (bound to",
+                f"would store text as `token`, bound to no origin, permanently replacing `token` (bound to {ORIGIN}",
             ),
             (
                 "set",
                 {"name": "new", "value": b"\xff", "origins": [ORIGIN]},
                 f"would store bytes as `new`, bound to {ORIGIN}",
             ),
-            ("rotate", {"value": NEW}, f"would give `token` (bound to {ORIGIN}, stored"),
-            ("rotate", {"name": "new", "value": NEW}, "would fail: there is no own secret `new`"),
-            ("rollback", {}, "would fail: no earlier value"),
-            ("delete", {}, f"would forget `token` (bound to {ORIGIN}"),
-            ("delete", {"name": "new"}, "would fail"),
-            ("rekey", {"to": "file"}, "would seal the store of secrets (`encrypted`) with a new file"),
+            ("rotate", {"value": NEW}, f"would replace the value of `token` (bound to {ORIGIN}, stored"),
+            ("rotate", {"name": "new", "value": NEW}, "would fail: secret `new` does not exist"),
+            ("rollback", {}, "would fail: no previous value"),
+            ("delete", {}, f"would delete `token` (bound to {ORIGIN}"),
+            ("delete", {"name": "new"}, "would fail: secret `new` does not exist"),
+            ("rekey", {"to": "file"}, "would encrypt the secrets store (`encrypted`) with a new file"),
         ],
     )
-    async def test_it_says_what_would_happen_and_changes_nothing(self, host, asked, op, params, told):
+    async def test_preview_describes_the_change_without_making_it(self, host, previews, op, params, expected):
         await store(host)
         before = await host.op("secrets.list", {})
-        asked.refuse = True
+        previews.refuse = True
         with pytest.raises(OpDenied):
             await host.op(f"secrets.{op}", params if op == "rekey" else {"name": "token"} | params)
-        assert asked[-1].startswith(told)
-        assert NEW not in asked[-1]
-        assert OLD not in asked[-1]
-        asked.refuse = False
+        assert previews[-1].startswith(expected)
+        assert NEW not in previews[-1]
+        assert OLD not in previews[-1]
+        previews.refuse = False
         assert await host.op("secrets.list", {}) == before
         assert await read(host) == OLD
 
-    async def test_it_says_that_a_newer_value_would_be_forgotten(self, host, asked):
+    async def test_preview_of_a_rollback_mentions_the_discarded_value(self, host, previews):
         await store(host)
         await change(host, "rotate", value=NEW)
         await change(host, "rollback")
-        assert asked[-1].endswith("the value again that it had before; the newer one is forgotten")
+        assert previews[-1].startswith("would restore the previous value of `token`")
+        assert previews[-1].endswith("and discard the current one")
 
 
 class TestUndo:
@@ -111,37 +112,37 @@ class TestUndo:
         assert not plan.remains
         await host.undo(plan)
 
-    async def test_a_first_value_is_forgotten(self, host):
+    async def test_undo_of_the_first_set_deletes_the_secret(self, host):
         await self.undo(host, await store(host))
         with pytest.raises(SecretMissing):
             await read(host)
 
-    async def test_a_rotation_is_rolled_back(self, host):
+    async def test_undo_of_a_rotation_restores_the_previous_value(self, host):
         await store(host)
         await self.undo(host, await change(host, "rotate", value=NEW))
         assert await read(host) == OLD
 
-    async def test_what_was_changed_again_stays(self, host):
+    async def test_secret_that_was_changed_since_is_not_undone(self, host):
         first = await store(host)
         second = await change(host, "rotate", value=NEW)
         await change(host, "rotate", value="a-third-value")
         for effect in (first, second):
             plan = await host.plan_undo(effect)
             assert not plan.steps
-            assert plan.remains == ("`token` was changed again since, or deleted",)
+            assert plan.remains == ("`token` was changed or deleted since",)
 
-    async def test_what_is_not_kept_can_not_be_had_back(self, host):
+    async def test_discarded_values_cannot_be_restored(self, host):
         await store(host)
         replaced = await store(host, NEW)
-        assert (await host.plan_undo(replaced)).remains == ("the value that `token` had before is not kept",)
+        assert (await host.plan_undo(replaced)).remains == ("the previous value of `token` is not kept",)
         await change(host, "rotate", value=OLD)
-        back = await change(host, "rollback")
-        assert (await host.plan_undo(back)).remains == ("the newer value of `token` was not kept",)
-        gone = await change(host, "delete")
-        assert (await host.plan_undo(gone)).remains == ("the value of `token` was not kept",)
+        rolled_back = await change(host, "rollback")
+        assert (await host.plan_undo(rolled_back)).remains == ("the newer value of `token` is not kept",)
+        deleted = await change(host, "delete")
+        assert (await host.plan_undo(deleted)).remains == ("the deleted value of `token` is not kept",)
 
 
-_DYING = """
+_CRASHING = """
 import os, signal, sys
 from pathlib import Path
 import anyio
@@ -177,11 +178,11 @@ anyio.run(main)
 
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("verb", ["set", "rotate", "rollback", "delete"])
-async def test_after_a_crash_the_store_says_whether_it_happened(open_host, home, verb, when):
+async def test_outcome_is_recovered_after_a_crash(open_host, home, verb, when):
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    command = [sys.executable, "-c", _DYING, str(home), verb, when]
-    died = await anyio.run_process(command, env=environment, check=False)
-    assert died.returncode == -signal.SIGKILL, died.stderr
+    command = [sys.executable, "-c", _CRASHING, str(home), verb, when]
+    crashed = await anyio.run_process(command, env=environment, check=False)
+    assert crashed.returncode == -signal.SIGKILL, crashed.stderr
     async with open_host(backend="encrypted") as host:
         assert [(one.op, one.status) for one in host.recovered] == [
             (f"secrets.{verb}", "done" if when == "after" else "failed")

@@ -33,7 +33,7 @@ def name():
 
 @pytest.fixture
 def open_with(open_host, monkeypatch):
-    """A host whose other source is a server, with the root's token."""
+    """Return a function that opens a host with a Vault source and the root token."""
     monkeypatch.setenv("VAULT_TOKEN", "root")
 
     def open_with(server, *, others=("vault",), **more):
@@ -47,7 +47,7 @@ async def read(host, name):
     return await host.op("secrets.read", {"name": name})
 
 
-async def test_a_secret_of_the_server_is_used_where_its_fields_say(vault, open_with, name):
+async def test_fields_set_origins_and_headers(vault, open_with, name):
     vault.put(name, value=VALUE, origins=[ORIGIN, "http://127.0.0.1:80/"], headers={"X-Key": "k={value}"})
     async with open_with(vault) as host:
         sent = await host.op("probe.send", {"handle": name, "audience": ORIGIN})
@@ -57,28 +57,28 @@ async def test_a_secret_of_the_server_is_used_where_its_fields_say(vault, open_w
         assert host.redactor.text(VALUE) == f"[redacted:{name}]"
 
 
-async def test_fields_may_be_text_as_command_lines_give_it(vault, open_with, name):
+async def test_origins_and_headers_may_be_text(vault, open_with, name):
     vault.put(name, value=VALUE, origins=f"{ORIGIN}, https://b.test", headers='{"X-Key": "{value}"}')
     async with open_with(vault) as host:
         assert (await host.op("probe.send", {"handle": name, "audience": "https://b.test"}))["headers"]
 
 
-async def test_the_configuration_may_say_field_and_origins_in_their_place(vault, open_with, name):
+async def test_configuration_overrides_field_and_origins(vault, open_with, name):
     vault.put(name, password=VALUE, origins=["https://evil.test"])
-    told = {"secrets": {name: {"field": "password", "origins": [ORIGIN]}}}
-    async with open_with(vault, vault=told) as host:
+    overrides = {"secrets": {name: {"field": "password", "origins": [ORIGIN]}}}
+    async with open_with(vault, vault=overrides) as host:
         assert await host.op("probe.send", {"handle": name, "audience": ORIGIN})
         with pytest.raises(SecretAudience):
             await host.op("probe.send", {"handle": name, "audience": "https://evil.test"})
 
 
-async def test_bytes_are_kept_in_a_field_of_their_own(vault, open_with, name):
+async def test_base64_field_contains_bytes(vault, open_with, name):
     vault.put(name, base64="AP+AgQ==")
     async with open_with(vault) as host:
         assert await host.op("secrets.read_binary", {"name": name}) == b"\x00\xff\x80\x81"
 
 
-async def test_mount_and_prefix_say_where(vault, open_with, name):
+async def test_mount_and_prefix_select_the_path(vault, open_with, name):
     mount = f"mount-{name}"
     vault.ask("POST", f"sys/mounts/{mount}", {"type": "kv", "options": {"version": "2"}})
     vault.ask("POST", f"{mount}/data/team/a/{name}", {"data": {"value": VALUE}})
@@ -88,7 +88,7 @@ async def test_mount_and_prefix_say_where(vault, open_with, name):
         assert (item["name"], item["source"]) == (name, "vault")
 
 
-async def test_a_namespace_is_asked_for(vault, open_with, name):
+async def test_namespace_is_sent(vault, open_with, name):
     vault.ask("POST", f"sys/namespaces/{name}")
     there = {"X-Vault-Namespace": name}
     vault.admin.post(
@@ -102,7 +102,7 @@ async def test_a_namespace_is_asked_for(vault, open_with, name):
             await read(host, "inside")
 
 
-async def test_the_newest_version_counts(vault, open_with, name):
+async def test_latest_version_is_read(vault, open_with, name):
     vault.put(name, value="old-value")
     async with open_with(vault) as host:
         assert await read(host, name) == "old-value"
@@ -114,7 +114,7 @@ async def test_the_newest_version_counts(vault, open_with, name):
         assert host.redactor.text("old-value new-value") == f"[redacted:{name}] [redacted:{name}]"
 
 
-async def test_what_is_deleted_or_destroyed_there_is_missing(vault, open_with, name):
+async def test_secret_deleted_on_the_server_is_missing(vault, open_with, name):
     vault.put(name, value=VALUE)
     async with open_with(vault) as host:
         vault.ask("DELETE", f"secret/data/{name}")
@@ -125,7 +125,7 @@ async def test_what_is_deleted_or_destroyed_there_is_missing(vault, open_with, n
             await read(host, name)
 
 
-async def test_it_is_only_read(vault, open_with, name):
+async def test_source_is_read_only(vault, open_with, name):
     vault.put(name, value=VALUE)
     async with open_with(vault) as host:
         for op, more in (("set", {"value": "x"}), ("rotate", {"value": "x"}), ("delete", {}), ("rollback", {})):
@@ -135,7 +135,7 @@ async def test_it_is_only_read(vault, open_with, name):
     assert vault.ask("GET", f"secret/data/{name}")["data"]["data"] == {"value": VALUE}
 
 
-async def test_own_secrets_come_first_and_then_the_sources_in_their_order(vault, open_with, name, monkeypatch):
+async def test_local_secrets_come_first_then_sources_in_order(vault, open_with, name, monkeypatch):
     vault.put(name, value="of-the-server")
     monkeypatch.setenv("SOME_TOKEN", "of-the-environment")
     environment = {name: {"variable": "SOME_TOKEN"}}
@@ -152,7 +152,7 @@ async def test_own_secrets_come_first_and_then_the_sources_in_their_order(vault,
         assert (await host.op("secrets.set", {"name": f"{name}-own", "value": "another"}))["source"] == "memory"
 
 
-async def test_a_list_leaves_out_what_is_no_secret_and_what_the_caller_has_no_right_to(vault, open_with, name):
+async def test_list_omits_invalid_and_ungranted_secrets(vault, open_with, name):
     vault.put(f"{name}/good", value=VALUE)
     vault.put(f"{name}/other", value=VALUE)
     vault.put(f"{name}/Not-A-Name", value=VALUE)
@@ -165,7 +165,7 @@ async def test_a_list_leaves_out_what_is_no_secret_and_what_the_caller_has_no_ri
         assert [one["name"] for one in listed["items"]] == ["good"]
 
 
-async def test_a_list_leaves_out_what_the_token_may_not_read(vault, open_with, name, monkeypatch):
+async def test_list_omits_secrets_that_the_token_may_not_read(vault, open_with, name, monkeypatch):
     vault.put(f"{name}/good", value=VALUE)
     vault.put(f"{name}/other", value=VALUE)
     vault.policy(
@@ -180,7 +180,7 @@ async def test_a_list_leaves_out_what_the_token_may_not_read(vault, open_with, n
     assert listed["problems"] == {}
 
 
-async def test_a_list_tells_what_is_wrong_with_a_source_and_shows_the_rest(vault, open_with, monkeypatch):
+async def test_list_reports_the_error_of_a_source(vault, open_with, monkeypatch):
     monkeypatch.setenv("VAULT_TOKEN", "wrong-token")
     async with open_with(vault) as host:
         listed = await host.op("secrets.list", {})
@@ -189,25 +189,25 @@ async def test_a_list_tells_what_is_wrong_with_a_source_and_shows_the_rest(vault
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
-    [({"user": "x"}, "no field `value`"), ({"value": 7}, "no field `value`"), ({"value": ""}, "value"),
-     ({"value": "x" * 65537}, "value"), ({"base64": "%%%"}, "no field"),
+    ("fields", "message"),
+    [({"user": "x"}, "no text field `value`"), ({"value": 7}, "no text field `value`"), ({"value": ""}, "value"),
+     ({"value": "x" * 65537}, "value"), ({"base64": "%%%"}, "no text field"),
      ({"value": VALUE, "origins": ["https://*.test"]}, "origins"), ({"value": VALUE, "origins": 7}, "origins"),
      ({"value": VALUE, "origins": "api.example.org"}, "origins"),
      ({"value": VALUE, "headers": "no JSON"}, "headers"), ({"value": VALUE, "headers": {"Host": "{value}"}}, "headers"),
      ({"value": VALUE, "headers": {"X": VALUE}}, "headers")],
 )  # fmt: skip
-async def test_what_is_no_secret_is_told_without_its_value(vault, open_with, name, fields, told):
+async def test_error_for_an_invalid_secret_omits_its_value(vault, open_with, name, fields, message):
     vault.put(name, **fields)
     async with open_with(vault) as host:
-        with pytest.raises(VaultMalformed, match=told) as caught:
+        with pytest.raises(VaultMalformed, match=message) as caught:
             await read(host, name)
     assert caught.value.code == "secrets.vault_malformed"
     assert VALUE not in str(caught.value.as_dict())
 
 
 class TestToken:
-    async def test_it_may_be_in_a_file_that_is_replaced(self, vault, open_with, name, tmp_path):
+    async def test_token_file_is_read_again_after_a_denial(self, vault, open_with, name, tmp_path):
         vault.put(name, value=VALUE)
         file = tmp_path / "token"
         file.write_text("expired-token\n")
@@ -218,7 +218,7 @@ class TestToken:
             file.write_text("root\n")
             assert await read(host, name) == VALUE
 
-    async def test_it_may_be_replaced_while_it_is_used(self, vault, open_with, name, tmp_path):
+    async def test_revoked_token_is_replaced_from_its_file(self, vault, open_with, name, tmp_path):
         vault.put(name, value=VALUE)
         first = vault.token("root")["client_token"]
         file = tmp_path / "token"
@@ -230,15 +230,15 @@ class TestToken:
             file.write_text("root")
             assert await read(host, name) == VALUE
 
-    async def test_a_file_that_others_can_read_is_refused(self, vault, open_with, name, tmp_path):
+    async def test_token_file_readable_by_others_is_rejected(self, vault, open_with, name, tmp_path):
         file = tmp_path / "token"
         file.write_text("root")
         file.chmod(0o644)
         async with open_with(vault, vault={"token": {"file": str(file)}}) as host:
-            with pytest.raises(PermissionError, match="can be read"):
+            with pytest.raises(PermissionError, match="accessible by other users"):
                 await read(host, name)
 
-    async def test_it_may_be_another_secret_bound_to_the_server(self, vault, open_with, name):
+    async def test_token_can_be_a_local_secret_bound_to_the_server(self, vault, open_with, name):
         vault.put(name, value=VALUE)
         vault.put("vault-token", value="not-this-one")
         async with open_with(vault, vault={"token": {"handle": "vault-token"}}) as host:
@@ -250,7 +250,7 @@ class TestToken:
             await host.op("secrets.set", {"name": "vault-token", "value": "root", "origins": [vault.address]})
             assert await read(host, name) == VALUE
 
-    async def test_without_one_nothing_is_asked(self, vault, open_with, name, monkeypatch):
+    async def test_missing_or_invalid_token_is_an_error(self, vault, open_with, name, monkeypatch):
         for value in (None, "", "a b", "a\nX-Vault-Namespace: other", "\u00e4"):
             monkeypatch.delenv("VAULT_TOKEN") if value is None else monkeypatch.setenv("VAULT_TOKEN", value)
             async with open_with(vault) as host:
@@ -258,7 +258,7 @@ class TestToken:
                     await read(host, name)
         assert caught.value.code == "secrets.vault_token"
 
-    async def test_it_is_known_to_the_redactor(self, vault, open_with, name, monkeypatch):
+    async def test_token_is_redacted(self, vault, open_with, name, monkeypatch):
         token = vault.token("root")["client_token"]
         monkeypatch.setenv("VAULT_TOKEN", token)
         async with open_with(vault) as host:
@@ -266,15 +266,15 @@ class TestToken:
                 await read(host, name)
             assert host.redactor.text(token) == "[redacted:vault-token]"
 
-    async def test_it_is_renewed_once_half_of_its_time_is_over(self, vault, name):
+    async def test_token_is_renewed_after_half_of_its_lifetime(self, vault, name):
         vault.put(name, value=VALUE)
         vault.policy(name, f'path "secret/data/{name}" {{ capabilities = ["read"] }}')
         token = vault.token(name, "default", ttl="60s", renewable=True)["client_token"]
         time = [0.0]
-        told = []
+        tokens = []
 
         async def answer():
-            told.append(token)
+            tokens.append(token)
             return token
 
         config = VaultConfig(address=vault.address)
@@ -291,10 +291,10 @@ class TestToken:
             assert vault.ask("POST", "auth/token/lookup", look)["data"]["last_renewal_time"]
         finally:
             await client.aclose()
-        assert told == [token]
+        assert tokens == [token]
 
 
-async def test_a_path_that_the_token_has_no_right_to_is_denied(vault, open_with, name, monkeypatch):
+async def test_path_outside_of_the_policy_is_denied(vault, open_with, name, monkeypatch):
     vault.put(name, value=VALUE)
     monkeypatch.setenv("VAULT_TOKEN", vault.token()["client_token"])
     async with open_with(vault) as host:
@@ -303,7 +303,7 @@ async def test_a_path_that_the_token_has_no_right_to_is_denied(vault, open_with,
     assert caught.value.code == "secrets.vault_denied"
 
 
-async def test_a_mount_that_is_not_there_or_of_version_1_is_told(vault, open_with, name):
+async def test_missing_mount_or_version_1_engine_is_an_error(vault, open_with, name):
     vault.ask("POST", f"sys/mounts/old-{name}", {"type": "kv", "options": {"version": "1"}})
     vault.ask("POST", f"old-{name}/data/{name}", {"value": VALUE})
     for mount in ("nowhere", f"old-{name}"):
@@ -313,7 +313,7 @@ async def test_a_mount_that_is_not_there_or_of_version_1_is_told(vault, open_wit
         assert caught.value.code == "secrets.vault_mount"
 
 
-async def test_a_quota_that_is_used_up_may_be_tried_again(vault, open_with, name):
+async def test_exceeded_quota_is_a_retryable_error(vault, open_with, name):
     mount = f"slow-{name}"
     vault.ask("POST", f"sys/mounts/{mount}", {"type": "kv", "options": {"version": "2"}})
     vault.ask("POST", f"sys/quotas/rate-limit/{name}", {"rate": 0.0001, "path": mount})
@@ -325,7 +325,7 @@ async def test_a_quota_that_is_used_up_may_be_tried_again(vault, open_with, name
     assert (caught.value.code, caught.value.retryable) == ("secrets.vault_limited", True)
 
 
-async def test_a_sealed_server_is_told(own_vault, open_with, name):
+async def test_sealed_server_is_a_retryable_error(own_vault, open_with, name):
     async with open_with(own_vault) as host:
         with pytest.raises(SecretMissing):
             await read(host, name)
@@ -336,18 +336,18 @@ async def test_a_sealed_server_is_told(own_vault, open_with, name):
 
 
 class TestTls:
-    async def test_a_server_whose_authority_is_named_is_trusted(self, vault_with_tls, open_with, name):
+    async def test_configured_authority_is_trusted(self, vault_with_tls, open_with, name):
         vault_with_tls.put(name, value=VALUE)
         async with open_with(vault_with_tls, vault={"ca_file": str(vault_with_tls.ca_file)}) as host:
             assert await read(host, name) == VALUE
 
-    async def test_any_other_is_not_and_gets_no_token(self, vault_with_tls, open_with, name):
+    async def test_unknown_authority_is_not_trusted(self, vault_with_tls, open_with, name):
         async with open_with(vault_with_tls) as host:
             with pytest.raises(VaultUntrusted) as caught:
                 await read(host, name)
         assert caught.value.code == "secrets.vault_untrusted"
 
-    async def test_a_file_without_certificates_is_told(self, vault_with_tls, open_with, name, tmp_path):
+    async def test_invalid_ca_file_is_an_error(self, vault_with_tls, open_with, name, tmp_path):
         for content in (None, "no certificate"):
             file = tmp_path / "ca.pem"
             if content:
@@ -357,7 +357,7 @@ class TestTls:
                     await read(host, name)
 
 
-async def test_using_it_needs_the_same_rights(vault, open_with, name):
+async def test_grants_apply_to_secrets_of_the_server(vault, open_with, name):
     vault.put(name, value=VALUE, origins=[ORIGIN])
     async with open_with(vault) as host:
         for grants in ([], ["secrets:name=other"], [f"secrets:name={name}"]):
@@ -369,7 +369,7 @@ async def test_using_it_needs_the_same_rights(vault, open_with, name):
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
-async def test_many_may_ask_at_once(vault, open_with, name):
+async def test_concurrent_reads_succeed(vault, open_with, name):
     vault.put(name, value=VALUE)
     found = []
 

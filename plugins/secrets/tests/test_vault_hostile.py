@@ -1,4 +1,4 @@
-"""What calls itself the server of secrets, and is broken, slow or hostile."""
+"""Broken, slow and hostile Vault servers."""
 
 import gzip
 import json
@@ -19,7 +19,7 @@ VALUE = "s3cr3t-value"
 METADATA = {"version": 1, "created_time": "2026-01-01T00:00:00.123456789Z"}
 
 
-def answer(body, status="200 OK", *headers):
+def reply(body, status="200 OK", *headers):
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     head = [f"HTTP/1.1 {status}", f"Content-Length: {len(raw)}", "Connection: close", *headers]
     return "\r\n".join(head).encode() + b"\r\n\r\n" + raw
@@ -30,9 +30,9 @@ def secret(**more):
 
 
 @contextmanager
-def serve(say):
-    """A server that says ``say(path, wait)`` and keeps the lines that it is sent; ``wait`` returns when it ends."""
-    heard, over = [], threading.Event()
+def serve(respond):
+    """Run a server that sends ``respond(path, over)`` and records requests; ``over`` is an event set at the end."""
+    requests, over = [], threading.Event()
 
     class Handler(socketserver.StreamRequestHandler):
         timeout = 30
@@ -42,9 +42,9 @@ def serve(say):
             while (line := self.rfile.readline()).strip():
                 lines.append(line.decode("latin-1").strip())
             if lines:
-                heard.append(lines)
+                requests.append(lines)
                 with suppress(OSError):
-                    for piece in say(lines[0].split(" ")[1], over):
+                    for piece in respond(lines[0].split(" ")[1], over):
                         self.wfile.write(piece)
 
     class Server(socketserver.ThreadingTCPServer):
@@ -55,7 +55,7 @@ def serve(say):
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:
-            yield SimpleNamespace(address=f"http://127.0.0.1:{server.server_address[1]}", heard=heard)
+            yield SimpleNamespace(address=f"http://127.0.0.1:{server.server_address[1]}", requests=requests)
         finally:
             over.set()
             server.shutdown()
@@ -72,65 +72,65 @@ def open_with(open_host, monkeypatch):
     return open_with
 
 
-def about_tokens(path):
+def is_token_request(path):
     return path.startswith("/v1/auth/token/")
 
 
 BROKEN = {
-    "nothing": b"",
+    "empty response": b"",
     "no HTTP": b"SSH-2.0-OpenSSH\r\n",
-    "no JSON": answer(b"<html>"),
-    "no object": answer([1]),
-    "JSON without end": answer(b"[" * 100_000),
-    "other JSON": answer({"value": VALUE}),
-    "data that are none": answer({"data": VALUE}),
-    "metadata without a version": answer({"data": {"data": {"value": VALUE}, "metadata": {}}}),
-    "a version that is none": answer({"data": {"data": {"value": VALUE}, "metadata": METADATA | {"version": True}}}),
-    "a time that is none": answer({"data": {"data": {"value": VALUE}, "metadata": METADATA | {"created_time": 7}}}),
-    "half of an answer": answer(secret())[:-20],
-    "too much": answer(b'"' + b"x" * 2_000_000 + b'"'),
-    "more than it says": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"fffff\r\n" + b"x" * 0xFFFFF,
-    "gzip": answer(gzip.compress(b"x" * 10_000_000), "200 OK", "Content-Encoding: gzip"),
-    "a redirect": answer(b"", "307 Temporary Redirect", "Location: http://127.0.0.1:9/"),
-    "another redirect": answer(b"", "302 Found", "Location: //evil.test/"),
-    "a status of its own": answer(secret(), "299 Fine"),
-    "an error": answer({"errors": [VALUE, TOKEN]}, "500 Internal Server Error"),
-    "a refusal that says too much": answer({"errors": [VALUE, TOKEN]}, "400 Bad Request"),
-    "a page for what is missing": answer(b"<html>", "404 Not Found"),
+    "no JSON": reply(b"<html>"),
+    "no object": reply([1]),
+    "unclosed JSON": reply(b"[" * 100_000),
+    "other JSON": reply({"value": VALUE}),
+    "invalid data": reply({"data": VALUE}),
+    "metadata without a version": reply({"data": {"data": {"value": VALUE}, "metadata": {}}}),
+    "invalid version": reply({"data": {"data": {"value": VALUE}, "metadata": METADATA | {"version": True}}}),
+    "invalid time": reply({"data": {"data": {"value": VALUE}, "metadata": METADATA | {"created_time": 7}}}),
+    "truncated response": reply(secret())[:-20],
+    "too much": reply(b'"' + b"x" * 2_000_000 + b'"'),
+    "incomplete chunks": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"fffff\r\n" + b"x" * 0xFFFFF,
+    "gzip": reply(gzip.compress(b"x" * 10_000_000), "200 OK", "Content-Encoding: gzip"),
+    "a redirect": reply(b"", "307 Temporary Redirect", "Location: http://127.0.0.1:9/"),
+    "another redirect": reply(b"", "302 Found", "Location: //evil.test/"),
+    "unknown status": reply(secret(), "299 Fine"),
+    "an error": reply({"errors": [VALUE, TOKEN]}, "500 Internal Server Error"),
+    "error that contains the value": reply({"errors": [VALUE, TOKEN]}, "400 Bad Request"),
+    "404 page": reply(b"<html>", "404 Not Found"),
 }
 
 
 @pytest.mark.parametrize("name", BROKEN)
-async def test_a_broken_answer_is_one_of_the_errors_and_repeats_nothing(open_with, name):
-    with serve(lambda path, _: [answer({}, "403 Forbidden") if about_tokens(path) else BROKEN[name]]) as server:
+async def test_broken_response_is_a_typed_error_without_its_content(open_with, name):
+    with serve(lambda path, _: [reply({}, "403 Forbidden") if is_token_request(path) else BROKEN[name]]) as server:
         async with open_with(server.address) as host:
             with pytest.raises(VaultError) as caught:
                 await host.op("secrets.read", {"name": "token"})
-        told = json.dumps(caught.value.as_dict())
-        assert VALUE not in told
-        assert TOKEN not in told
+        shown = json.dumps(caught.value.as_dict())
+        assert VALUE not in shown
+        assert TOKEN not in shown
         assert caught.value.hint
-        assert len([one for one in server.heard if one[0] == "GET /v1/secret/data/token HTTP/1.1"]) == 1
+        assert len([one for one in server.requests if one[0] == "GET /v1/secret/data/token HTTP/1.1"]) == 1
 
 
-async def test_each_kind_of_broken_answer_has_its_own_error(open_with):
+async def test_kinds_of_broken_responses_have_distinct_errors(open_with):
     kinds = {
-        "no HTTP": (VaultMalformed, "no HTTP"),
-        "no JSON": (VaultMalformed, "not in the form of the API"),
-        "too much": (VaultMalformed, "more than 1,048,576 bytes"),
-        "gzip": (VaultMalformed, "encoded although nobody asked"),
+        "no HTTP": (VaultMalformed, "invalid HTTP"),
+        "no JSON": (VaultMalformed, "unexpected response format"),
+        "too much": (VaultMalformed, "1,048,576 bytes"),
+        "gzip": (VaultMalformed, "Content-Encoding"),
         "a redirect": (VaultError, "status 307"),
         "an error": (VaultError, "status 500"),
     }
-    for name, (kind, told) in kinds.items():
+    for name, (kind, message) in kinds.items():
         with serve(lambda path, _, name=name: [BROKEN[name]]) as server:
             async with open_with(server.address) as host:
-                with pytest.raises(kind, match=told) as caught:
+                with pytest.raises(kind, match=message) as caught:
                     await host.op("secrets.read", {"name": "token"})
             assert caught.value.code == ("secrets.vault_malformed" if kind is VaultMalformed else "secrets.vault")
 
 
-async def test_a_server_that_is_not_there_may_be_tried_again(open_with):
+async def test_unreachable_server_is_a_retryable_error(open_with):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         async with open_with(f"http://127.0.0.1:{taken.getsockname()[1]}") as host:
@@ -139,78 +139,74 @@ async def test_a_server_that_is_not_there_may_be_tried_again(open_with):
     assert (caught.value.code, caught.value.retryable) == ("secrets.vault_unreachable", True)
 
 
-def silence(_path, over):
+def never_responds(_path, over):
     over.wait()
     yield b""
 
 
-def drops(_path, over):
+def sends_single_bytes(_path, over):
     yield b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"
     while not over.wait(0.02):
         yield b" "
 
 
-@pytest.mark.parametrize("say", [silence, drops])
-async def test_a_server_that_takes_its_time_is_given_up(open_with, say):
-    with serve(say) as server:
+@pytest.mark.parametrize("respond", [never_responds, sends_single_bytes])
+async def test_slow_server_times_out(open_with, respond):
+    with serve(respond) as server:
         async with open_with(server.address, timeout=0.2) as host:
             with pytest.raises(VaultUnreachable, match=r"0\.2 seconds"):
                 await host.op("secrets.read", {"name": "token"})
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
-async def test_waiting_for_it_can_be_cancelled(open_with):
+async def test_wait_for_the_server_can_be_cancelled(open_with):
     reached = threading.Event()
 
-    def say(_path, over):
+    def respond(_path, over):
         reached.set()
         over.wait()
         yield b""
 
-    with serve(say) as server:
+    with serve(respond) as server:
         async with open_with(server.address, timeout=300) as host, anyio.create_task_group() as tasks:
             tasks.start_soon(host.op, "secrets.read", {"name": "token"})
             await anyio.to_thread.run_sync(reached.wait)
             tasks.cancel_scope.cancel()
 
 
-async def test_no_proxy_of_the_environment_is_told_the_token(open_with, monkeypatch):
-    with serve(lambda *_: [answer(secret())]) as proxy, serve(lambda *_: [answer(secret())]) as server:
+async def test_proxies_of_the_environment_are_ignored(open_with, monkeypatch):
+    with serve(lambda *_: [reply(secret())]) as proxy, serve(lambda *_: [reply(secret())]) as server:
         for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY", "all_proxy"):
             monkeypatch.setenv(name, proxy.address)
         async with open_with(server.address) as host:
             assert await host.op("secrets.read", {"name": "token"}) == VALUE
-        assert proxy.heard == []
-        assert all(f"X-Vault-Token: {TOKEN}" in lines for lines in server.heard)
+        assert proxy.requests == []
+        assert all(f"X-Vault-Token: {TOKEN}" in lines for lines in server.requests)
 
 
-async def test_a_token_that_can_not_look_at_itself_is_used_all_the_same(open_with):
+async def test_failed_token_lookup_is_ignored(open_with):
     for status in ("403 Forbidden", "500 Internal Server Error", "200 OK"):
-        refusal = answer([], status)
-        with serve(lambda path, _, no=refusal: [no if about_tokens(path) else answer(secret())]) as server:
+        refusal = reply([], status)
+        with serve(lambda path, _, no=refusal: [no if is_token_request(path) else reply(secret())]) as server:
             async with open_with(server.address) as host:
                 assert await host.op("secrets.read", {"name": "token"}) == VALUE
 
 
-async def test_a_list_of_a_server_is_checked(open_with):
-    lists = {
-        "no list": {"data": {"keys": "abc"}},
-        "too many": {"data": {"keys": [f"name-{number}" for number in range(1001)]}},
-    }
-    for listed in lists.values():
-        said = answer(listed)
-        with serve(lambda path, _, said=said: [said if "metadata" in path else answer(secret())]) as server:
+async def test_invalid_list_is_an_error(open_with):
+    for keys in ("abc", [f"name-{number}" for number in range(1001)]):
+        response = reply({"data": {"keys": keys}})
+        with serve(lambda path, _, response=response: [response if "metadata" in path else reply(secret())]) as server:
             async with open_with(server.address) as host:
-                told = await host.op("secrets.list", {})
-                assert told["items"] == []
-                assert "1,000 names" in told["problems"]["vault"]
+                listed = await host.op("secrets.list", {})
+                assert listed["items"] == []
+                assert "1,000 names" in listed["problems"]["vault"]
 
 
-async def test_names_of_a_list_lead_nowhere_else(open_with):
+async def test_invalid_names_in_a_list_are_ignored(open_with):
     names = ["../../sys/seal", "good", "a/b", "", "A", 7, None, "a?b", "a" * 65, ".."]
     listed = {"data": {"keys": names}}
-    with serve(lambda path, _: [answer(listed) if "metadata" in path else answer(secret())]) as server:
+    with serve(lambda path, _: [reply(listed) if "metadata" in path else reply(secret())]) as server:
         async with open_with(server.address) as host:
             assert [one["name"] for one in (await host.op("secrets.list", {}))["items"]] == ["good"]
-        paths = {lines[0].split(" ")[1] for lines in server.heard}
+        paths = {lines[0].split(" ")[1] for lines in server.requests}
     assert paths == {"/v1/auth/token/lookup-self", "/v1/secret/metadata", "/v1/secret/data/good"}

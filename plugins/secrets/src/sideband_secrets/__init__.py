@@ -1,6 +1,6 @@
-"""The op family `secrets` of sideband: credentials that skills can use and never see.
+"""The op family `secrets` of sideband: credentials that skills can use without seeing them.
 
-The ops are used by name (`secrets.set`); what is here is for code that catches their errors.
+Ops are called by name (`secrets.set`). Import from here to catch their errors.
 """
 
 from ._backends import Backend, Previous, StoredSecret, Summary

@@ -1,4 +1,4 @@
-"""What a place for secrets promises, the record it keeps, and the simplest such place."""
+"""The protocol of sources of secrets, the record that they store, and the in-memory implementation."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from attrs import define, evolve, field, frozen
 
 
 def now() -> str:
-    """The time, UTC, ISO 8601, to the second."""
-    return _written(datetime.now(UTC))
+    """Return the current UTC time in ISO 8601, in seconds."""
+    return _format(datetime.now(UTC))
 
 
 def is_text(value: bytes) -> bool:
-    """Whether it is UTF-8."""
+    """Return whether the value is UTF-8."""
     try:
         value.decode()
     except UnicodeDecodeError:
@@ -24,17 +24,17 @@ def is_text(value: bytes) -> bool:
     return True
 
 
-def _written(time: datetime) -> str:
+def _format(time: datetime) -> str:
     return time.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 @frozen
 class Previous:
-    """The value that a secret had before it was rotated.
+    """The value of a secret before its last rotation.
 
     Args:
         value: the value as bytes; UTF-8 if ``text``.
-        until: until when it can be had back, UTC, ISO 8601.
+        until: when it expires, UTC, ISO 8601.
     """
 
     value: bytes = field(repr=False)
@@ -44,15 +44,15 @@ class Previous:
 
 @frozen
 class Summary:
-    """What may be told about a secret to whoever may use it.
+    """The public metadata of a secret.
 
     Args:
-        name: its name.
-        origins: the origins it may be sent to, normal form.
-        text: whether it is text (else bytes).
-        updated: when its value was stored, UTC, ISO 8601; ``None`` if nobody knows.
-        version: how many values it has had, this one included; ``None`` if nobody counts.
-        previous_until: until when the value before can be had back; ``None`` if there is none.
+        name: the secret's name.
+        origins: the origins that it may be sent to, normalized.
+        text: whether the value is text; otherwise it is bytes.
+        updated: when its value was stored, UTC, ISO 8601; ``None`` if unknown.
+        version: the number of values so far, including this one; ``None`` if unknown.
+        previous_until: when the previous value expires; ``None`` if there is no previous value.
     """
 
     name: str
@@ -65,12 +65,12 @@ class Summary:
 
 @frozen
 class StoredSecret:
-    """One secret, whole.
+    """One secret with its value.
 
     Args:
         value: the value as bytes; UTF-8 if ``text``.
-        headers: the headers to send, with ``{value}`` or ``{base64}`` where the value goes.
-        previous: the value before, if it was rotated.
+        headers: the headers to send, with ``{value}`` or ``{base64}`` as placeholder.
+        previous: the previous value, if it was rotated.
         effect: the id of the effect that stored it.
     """
 
@@ -86,29 +86,29 @@ class StoredSecret:
 
     @property
     def summary(self) -> Summary:
-        """The record without its value."""
+        """The secret's metadata, without its value."""
         until = self.previous.until if self.previous else None
         return Summary(self.name, self.origins, self.text, self.updated, self.version, until)
 
     def values(self) -> Iterator[bytes]:
-        """All values that must not be seen."""
+        """Yield all values that must be redacted."""
         yield self.value
         if self.previous is not None:
             yield self.previous.value
 
     def successor(self, before: StoredSecret | None) -> StoredSecret:
-        """This secret, stored now in the place of ``before``, of which nothing is kept but the count of its values."""
+        """Return this secret as stored now over ``before``, of which only the version is used."""
         return evolve(self, updated=now(), version=_next(before), previous=None)
 
     def rotated(self, value: bytes, *, text: bool, grace: float) -> StoredSecret:
-        """The secret with a new value. The old one can be had back for ``grace`` seconds."""
-        until = _written(datetime.now(UTC) + timedelta(seconds=grace))
+        """Return the secret with a new value. The previous one can be restored for ``grace`` seconds."""
+        until = _format(datetime.now(UTC) + timedelta(seconds=grace))
         previous = Previous(self.value, self.text, until) if grace > 0 else None
         return evolve(self, value=value, text=text, updated=now(), version=_next(self), previous=previous)
 
     def rolled_back(self) -> StoredSecret | None:
-        """The secret with the value from before its rotation, or ``None`` if that is gone."""
-        if self.previous is None or self.is_past:
+        """Return the secret with its previous value, or ``None`` if that is not kept."""
+        if self.previous is None or self.is_expired:
             return None
         return evolve(
             self,
@@ -120,16 +120,16 @@ class StoredSecret:
         )
 
     @property
-    def is_past(self) -> bool:
-        """Whether the time is over for which the value before is kept."""
+    def is_expired(self) -> bool:
+        """Whether the previous value has expired."""
         return self.previous is not None and self.previous.until <= now()
 
     def current(self) -> StoredSecret:
-        """The secret without a previous value whose time is over."""
-        return evolve(self, previous=None) if self.is_past else self
+        """Return the secret without an expired previous value."""
+        return evolve(self, previous=None) if self.is_expired else self
 
-    def as_data(self) -> dict[str, Any]:
-        """As JSON data."""
+    def to_data(self) -> dict[str, Any]:
+        """Return the secret as JSON data."""
         data: dict[str, Any] = {
             "value": _text_of(self.value, text=self.text),
             "text": self.text,
@@ -146,10 +146,10 @@ class StoredSecret:
 
     @classmethod
     def from_data(cls, name: str, data: dict[str, Any]) -> StoredSecret:
-        """From what ``as_data`` gave.
+        """Return the secret from the data that ``to_data`` returned.
 
         Raises:
-            KeyError, TypeError, AttributeError, ValueError: it is something else.
+            KeyError, TypeError, AttributeError, ValueError: if the data has another format.
         """
         previous = data.get("previous")
         origins, headers = data["origins"], data["headers"]
@@ -187,42 +187,42 @@ Step = Callable[[StoredSecret | None], StoredSecret | None]
 
 
 class Backend(Protocol):
-    """A place that secrets come from. Every wait in it can be cancelled.
+    """A source of secrets. Every wait in it can be cancelled.
 
     Attributes:
-        name: as the configuration and lists call it.
-        writable: whether ``change`` is possible; if not, it is never called.
+        name: the name in the configuration and in lists.
+        writable: whether ``change`` is supported; if not, it is never called.
     """
 
     @property
     def name(self) -> str:
-        """As the configuration and lists call it."""
+        """The name in the configuration and in lists."""
 
     @property
     def writable(self) -> bool:
         """Whether secrets can be changed here."""
 
     async def read(self, name: str) -> StoredSecret | None:
-        """The secret, or ``None`` if there is none of that name here.
+        """Return the secret, or ``None`` if this source has no secret of that name.
 
         Raises:
-            SecretsError: nobody knows, since the place can't be used.
+            SecretsError: if the source is unavailable.
         """
 
     async def summaries(self, wanted: Callable[[str], bool]) -> tuple[Summary, ...]:
-        """All secrets whose name is ``wanted``, without values, by name."""
+        """Return the metadata of all secrets whose name is ``wanted``, sorted by name."""
 
     async def change(self, name: str, step: Step) -> None:
-        """Store what ``step`` makes of the secret of that name, both of which may be ``None``: none.
+        """Replace the secret by the result of ``step``, which gets the current one; ``None`` means that none exists.
 
-        Nobody changes it meanwhile, and it is durable on return; what fails changes nothing. ``step`` may be called
-        in another thread.
+        The change is atomic, and durable on return. On failure, nothing is changed. ``step`` may be called in another
+        thread.
         """
 
 
 @define
 class MemoryBackend:
-    """Keeps secrets for the life of one host."""
+    """Keeps secrets for the lifetime of one host."""
 
     name: str = field(default="memory", init=False)
     writable: bool = field(default=True, init=False)

@@ -1,4 +1,4 @@
-"""Which backend a host uses. What was chosen automatically stays chosen, so that no secret is lost sight of."""
+"""Chooses the backend of a host. An automatic choice is permanent, so that stored secrets stay reachable."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from ._keyring import KeyringBackend, find_keyring
 from ._keys import Keys
 from ._threads import BlockingBackend
 
-PASSPHRASE_VARIABLE = "SIDEBAND_SECRETS_PASSPHRASE"  # noqa: S105  the name of it
+PASSPHRASE_VARIABLE = "SIDEBAND_SECRETS_PASSPHRASE"  # noqa: S105  the name of a variable
 _MARK = "in-keyring"
 
 
 def choose_backend(config: Config, home: Path) -> BlockingBackend:
-    """Open the configured backend that keeps secrets in files or in the keyring. Blocks; a keyring is tried out.
+    """Open the configured backend: the encrypted file or the keyring. Blocking; a keyring is probed.
 
     Raises:
-        SecretsUnavailable: the keyring is configured, or holds what was stored before, and can't be used.
+        SecretsUnavailable: if the keyring is configured or already in use, but unavailable.
     """
     folder = home / "secrets"
     if config.backend == "encrypted":
@@ -53,25 +53,25 @@ def _keyring(config: Config, folder: Path, *, only_known: bool) -> KeyringBacken
 
 
 def _encrypted(config: Config, folder: Path) -> EncryptedBackend:
-    asks = config.prompt and sys.stdin is not None and sys.stdin.isatty()
+    interactive = config.prompt and sys.stdin is not None and sys.stdin.isatty()
     keys = Keys(
         file=(config.key_file or folder / "key").expanduser(),
         source=config.key,
-        passphrase=_passphrase(asks=asks),
+        passphrase=_passphrase(interactive=interactive),
     )
-    return EncryptedBackend(folder=folder, keys=keys, asks=asks)
+    return EncryptedBackend(folder=folder, keys=keys, interactive=interactive)
 
 
-def _passphrase(*, asks: bool) -> Callable[[bool], str | None]:
+def _passphrase(*, interactive: bool) -> Callable[[bool], str | None]:
     def passphrase(new: bool) -> str | None:
-        return os.environ.get(PASSPHRASE_VARIABLE) or (_ask(new) if asks else None)
+        return os.environ.get(PASSPHRASE_VARIABLE) or (_ask(new) if interactive else None)
 
     return passphrase
 
 
 def _ask(new: bool) -> str | None:
     while True:
-        given = getpass("Passphrase for sideband's secrets: ")
-        if not new or given == getpass("The same again: "):
+        given = getpass("Passphrase for the sideband secrets store: ")
+        if not new or given == getpass("Repeat the passphrase: "):
             return given or None
-        sys.stderr.write("They differ.\n")
+        sys.stderr.write("The passphrases differ.\n")

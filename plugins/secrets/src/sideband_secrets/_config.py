@@ -20,14 +20,14 @@ _WEEK = 7 * 24 * 3600.0
 
 def _check_variable(name: str) -> str:
     if not _VARIABLE.match(name):
-        raise ValueError("the name of a variable is letters, digits and `_`")
+        raise ValueError("variable name must consist of letters, digits and `_`")
     return name
 
 
 def _check_path(path: str) -> str:
     path = path.strip("/")
     if path and not all(_SEGMENT.match(segment) for segment in path.split("/")):
-        raise ValueError("a path is parts of letters, digits, `_`, `.` and `-`, joined with `/`")
+        raise ValueError("path segments must consist of letters, digits, `_`, `.` and `-`")
     return path
 
 
@@ -40,12 +40,12 @@ class _SecretsTable(BaseModel):
 
 
 class EnvironmentSecret(_SecretsTable):
-    """A secret that a variable of the environment holds. Only what is named here is ever looked at.
+    """A secret in an environment variable. No other variables are read.
 
     Attributes:
         variable: the name of the variable.
-        origins: where its value may be sent to.
-        headers: how it is sent, with ``{value}`` or ``{base64}`` where the value goes.
+        origins: the origins that the value may be sent to.
+        headers: the headers to send, with ``{value}`` or ``{base64}`` as placeholder.
     """
 
     variable: Variable
@@ -54,12 +54,12 @@ class EnvironmentSecret(_SecretsTable):
 
 
 class VaultSecret(_SecretsTable):
-    """What this configuration says of one secret of the server, in the place of what its own fields say.
+    """Settings of one secret of the server. They override the secret's own fields.
 
     Attributes:
-        field: the field with the value.
-        origins: where it may be sent to.
-        headers: how it is sent, with ``{value}`` or ``{base64}`` where the value goes.
+        field: the field that contains the value.
+        origins: the origins that the value may be sent to.
+        headers: the headers to send, with ``{value}`` or ``{base64}`` as placeholder.
     """
 
     field: Annotated[str, Field(min_length=1, max_length=100)] = "value"
@@ -68,12 +68,12 @@ class VaultSecret(_SecretsTable):
 
 
 class VaultToken(_SecretsTable):
-    """Where the token for the server is. Exactly one of these.
+    """Where to read the server's token. Set exactly one attribute.
 
     Attributes:
-        variable: a variable of the environment.
-        file: a file that only you can read; it may be replaced at any time, by an agent that renews it.
-        handle: the name of a secret in the store of this home, bound to the server's address.
+        variable: an environment variable.
+        file: a file that only its owner can read. An agent may replace it at any time to renew the token.
+        handle: the name of a secret in the local store, bound to the server's address.
     """
 
     variable: Variable | None = None
@@ -83,22 +83,22 @@ class VaultToken(_SecretsTable):
     @model_validator(mode="after")
     def _only_one(self) -> Self:
         if len(self.model_fields_set) > 1:
-            raise ValueError("a token is in one place: `variable`, `file` or `handle`")
+            raise ValueError("set only one of `variable`, `file` and `handle`")
         return self
 
 
 class VaultConfig(_SecretsTable):
-    """A server with the KV secrets engine of Vault, version 2 (HashiCorp Vault, OpenBao).
+    """A server with version 2 of Vault's KV secrets engine (HashiCorp Vault, OpenBao).
 
     Attributes:
-        address: ``https://vault.internal:8200``; ``http://`` only for an address of this machine.
-        mount: where the engine is mounted.
-        prefix: the folder of the secrets below it.
-        namespace: the namespace, if the server has them.
-        ca_file: certificates to trust in the place of the system's.
-        timeout: seconds that one request may take.
-        token: where the token for the server is.
-        secrets: what this configuration says of single secrets, by their names.
+        address: ``https://vault.internal:8200``; ``http://`` is allowed for loopback addresses only.
+        mount: the mount path of the engine.
+        prefix: the folder of the secrets below the mount.
+        namespace: the namespace, if the server supports namespaces.
+        ca_file: certificates to trust instead of the system's.
+        timeout: the timeout of one request in seconds.
+        token: where to read the server's token.
+        secrets: settings of single secrets, by name.
     """
 
     address: str | None = None
@@ -118,26 +118,27 @@ class VaultConfig(_SecretsTable):
     @model_validator(mode="after")
     def _check_mount(self) -> Self:
         if not self.mount:
-            raise ValueError("the mount is empty")
+            raise ValueError("mount must not be empty")
         return self
 
 
 class Config(_SecretsTable):
-    """Where secrets are kept, and where else they come from.
+    """Where secrets are stored, and which other sources are read.
 
     Attributes:
-        backend: where this home's own are kept: ``keyring`` (of the operating system), ``encrypted`` (a file),
-            ``memory`` (until the host ends), or ``auto``: the keyring where a real one answers, else the file; once
-            something is stored it stays there.
-        key: what opens the encrypted file: ``passphrase``, ``file``, or ``auto``: a new file is opened by the
-            passphrase if there is one.
-        key_file: where the key file is; by default beside the store, in ``SIDEBAND_HOME/secrets/key``.
-        prompt: whether to ask for a passphrase on the terminal if ``SIDEBAND_SECRETS_PASSPHRASE`` is not set.
-        service: the service name in the keyring; by default one that names the home folder.
-        grace: seconds for which the value before can be had back after a rotation.
-        sources: other places, ``environment`` and ``vault``, that are asked in this order for what is not in the
-            store.
-        environment: secrets that variables of the environment hold, by name.
+        backend: the local store: ``keyring`` (of the operating system), ``encrypted`` (a file), ``memory`` (until the
+            host exits), or ``auto``: the keyring if a supported one is available, otherwise the file. Once a secret is
+            stored, the choice is permanent.
+        key: the key of the encrypted file: ``passphrase``, ``file``, or ``auto``: a new file uses the passphrase if
+            one is given, otherwise a key file.
+        key_file: the path of the key file; by default beside the store, at ``SIDEBAND_HOME/secrets/key``.
+        prompt: whether to prompt for a passphrase on the terminal if ``SIDEBAND_SECRETS_PASSPHRASE`` is not set.
+        service: the service name in the keyring; by default derived from the home folder.
+        grace: how many seconds a previous value can be restored after a rotation.
+        sources: further sources, ``environment`` and ``vault``, that are asked in this order for names that are not in
+            the local store.
+        environment: secrets in environment variables, by name.
+        vault: the settings of the source ``vault``.
     """
 
     backend: Literal["auto", "keyring", "encrypted", "memory"] = "auto"
@@ -153,14 +154,14 @@ class Config(_SecretsTable):
     @model_validator(mode="after")
     def _check_sources(self) -> Self:
         if len(set(self.sources)) != len(self.sources):
-            raise ValueError("`sources` names one twice")
-        there = {"environment": bool(self.environment), "vault": self.vault.address is not None}
-        for source, is_there in there.items():
-            if is_there and source not in self.sources:
-                raise ValueError(f"`{source}` is configured, and not in `sources`")
-            if source in self.sources and not is_there:
+            raise ValueError("`sources` contains duplicates")
+        configured = {"environment": bool(self.environment), "vault": self.vault.address is not None}
+        for source, is_configured in configured.items():
+            if is_configured and source not in self.sources:
+                raise ValueError(f"`{source}` is configured but missing in `sources`")
+            if source in self.sources and not is_configured:
                 needed = "`vault.address`" if source == "vault" else "a table `environment.NAME`"
-                raise ValueError(f"`{source}` is in `sources`, and {needed} is missing")
+                raise ValueError(f"`{source}` in `sources` requires {needed}")
         return self
 
 
@@ -169,7 +170,7 @@ def _server_origin(address: str) -> str:
     parts = urlsplit(origin)
     if parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(parts.hostname or "")):
         return origin
-    raise ValueError("a token is sent to it: `https://`, or `http://127.0.0.1` on this machine")
+    raise ValueError("expected `https://`, or `http://` with a loopback address, since a token is sent there")
 
 
 def _is_loopback(host: str) -> bool:

@@ -1,4 +1,4 @@
-"""The encrypted store: one sealed file, opened with a key file or a passphrase. Never plaintext."""
+"""The encrypted store: one file, opened with a key file or a passphrase. Never stored in plain text."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from ._files import (
     move_private,
     private_folder,
     read_private,
-    remove_left_overs,
+    remove_leftovers,
     remove_private,
     replace_private,
 )
 from ._keys import Keys
 from ._sealing import Sealed, new_key_header, seal
 
-_LARGEST = 256 * 1024 * 1024
+_MAX_BYTES = 256 * 1024 * 1024
 
 
 @define
 class EncryptedBackend:
-    """Keeps secrets in ``folder/store.json``, sealed. A ``BlockingBackend``.
+    """Keeps secrets in the encrypted file ``folder/store.json``. A ``BlockingBackend``.
 
-    A new store is opened by a passphrase if there is one, else by a key file that is created beside it. An existing
-    one says itself what opens it.
+    A new store uses a passphrase if one is given, otherwise a key file that is created beside it. An existing store
+    records which of them it needs.
 
     Args:
-        folder: the folder, for its owner only.
-        keys: what opens it.
-        asks: whether the passphrase may be asked of a person.
+        folder: the folder, accessible by its owner only.
+        keys: the keys of the store.
+        interactive: whether the user may be prompted for the passphrase.
     """
 
     folder: Path
     keys: Keys
-    asks: bool = False
+    interactive: bool = False
     name: str = field(default="encrypted", init=False)
 
     @property
@@ -64,7 +64,7 @@ class EncryptedBackend:
             sealed = self._sealed()
             secrets = {} if sealed is None else self._opened(sealed)
             if sealed is not None:
-                self.keys.settle(sealed)
+                self.keys.finish_rekey(sealed)
             before = secrets.pop(name, None)
             changed = step(before)
             if changed is not None:
@@ -73,51 +73,51 @@ class EncryptedBackend:
                 self._save(secrets, *self._key_for(sealed))
 
     def rekey(self, to: Literal["file", "passphrase"], *, passphrase: str | None, key_file: Path | None) -> Path | None:
-        """Seal the store with a new key, which is the only one that opens it from then on.
+        """Re-encrypt the store with a new key. Afterwards, no other key opens it.
 
-        The old key is given up only when the new store is durable. A key file that the store does not keep in its own
-        folder is left alone, since other stores may need it.
+        The old key is discarded only when the new store is durable. A key file outside of the store's folder is kept,
+        since other stores may need it.
 
         Args:
-            to: what opens it then.
-            passphrase: the new one.
-            key_file: where a new key file is put; by default in the place of the old one.
+            to: the kind of the new key.
+            passphrase: the new passphrase.
+            key_file: the path of the new key file; by default that of the old one.
 
         Returns:
-            The old key file, if it was left where it is.
+            The old key file, if it was kept.
 
         Raises:
-            SecretsKeyMissing: the configuration insists on something else, or there is no store yet.
-            SecretsRekeyRefused: a key file that others may need would have been replaced.
+            SecretsKeyMissing: if the configuration requires the other kind of key, or there is no store yet.
+            SecretsRekeyRefused: if a key file that other stores may need would be replaced.
         """
         self.keys.check_source(to)
         with self._locked():
             sealed = self._sealed()
             if sealed is None:
-                raise SecretsKeyMissing("there is no store yet", hint="store a secret first; it makes the store")
+                raise SecretsKeyMissing("the store does not exist yet", hint="store a secret first")
             secrets = self._opened(sealed)
-            self.keys.settle(sealed)
+            self.keys.finish_rekey(sealed)
             own = self.keys.file.parent == self.folder
-            had_file = sealed.key_header["source"] == "file"
+            used_file = sealed.key_header["source"] == "file"
             if to == "passphrase":
                 self._save(secrets, *self.keys.from_passphrase(passphrase or ""))
             elif key_file is not None and key_file != self.keys.file:
                 self._save(secrets, new_key_header(), self.keys.create_file(key_file))
-            elif own or not had_file:
-                self._save_with_new_file(secrets, replaced=had_file)
+            elif own or not used_file:
+                self._save_with_new_file(secrets, replaced=used_file)
                 return None
             else:
                 raise SecretsRekeyRefused(
-                    f"the key file `{self.keys.file}` may open other stores too",
-                    hint="give a new one: `sideband secrets rekey file --key-file PATH`",
+                    f"other stores may need the key file `{self.keys.file}`",
+                    hint="write a new key file: `sideband secrets rekey file --key-file PATH`",
                 )
-            if had_file and own:
+            if used_file and own:
                 remove_private(self.keys.file)
-            return self.keys.file if had_file and not own else None
+            return self.keys.file if used_file and not own else None
 
     def _save_with_new_file(self, secrets: dict[str, StoredSecret], *, replaced: bool) -> None:
-        place = self.keys.new_file if replaced else self.keys.file
-        self._save(secrets, new_key_header(), self.keys.create_file(place))
+        path = self.keys.new_file if replaced else self.keys.file
+        self._save(secrets, new_key_header(), self.keys.create_file(path))
         if replaced:
             move_private(self.keys.new_file, self.keys.file)
 
@@ -125,7 +125,7 @@ class EncryptedBackend:
     def _locked(self) -> Iterator[None]:
         with locked(private_folder(self.folder) / "lock"):
             for path in (self.path, self.keys.file, self.keys.new_file):
-                remove_left_overs(path)
+                remove_leftovers(path)
             yield
 
     def _read_all(self) -> dict[str, StoredSecret]:
@@ -134,7 +134,7 @@ class EncryptedBackend:
         return {} if sealed is None else self._opened(sealed)
 
     def _sealed(self) -> Sealed | None:
-        raw = read_private(self.path, max_bytes=_LARGEST)
+        raw = read_private(self.path, max_bytes=_MAX_BYTES)
         return None if raw is None else Sealed.parse(self.path, raw)
 
     def _opened(self, sealed: Sealed) -> dict[str, StoredSecret]:
@@ -142,11 +142,11 @@ class EncryptedBackend:
         try:
             return {name: StoredSecret.from_data(name, data) for name, data in json.loads(content).items()}
         except (KeyError, TypeError, AttributeError, ValueError):
-            raise SecretsDamaged(self.path, "its content is not in the format of a store") from None
+            raise SecretsDamaged(self.path, "invalid content") from None
 
     def _key_for(self, sealed: Sealed | None) -> tuple[dict[str, Any], bytes]:
         return self.keys.create() if sealed is None else (sealed.key_header, self.keys.of(sealed))
 
     def _save(self, secrets: dict[str, StoredSecret], key_header: dict[str, Any], key: bytes) -> None:
-        content = json.dumps({name: stored.current().as_data() for name, stored in secrets.items()}).encode()
+        content = json.dumps({name: stored.current().to_data() for name, stored in secrets.items()}).encode()
         replace_private(self.path, seal(key, key_header, content))

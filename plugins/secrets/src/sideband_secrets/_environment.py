@@ -1,4 +1,4 @@
-"""Secrets that variables of the environment hold: those that the configuration names, and no others."""
+"""Secrets in environment variables: the configured ones, and no others."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ._errors import SecretReadOnly
 
 @define
 class EnvironmentBackend:
-    """Reads the named variables. See ``Backend``.
+    """Reads the configured variables. See ``Backend``.
 
     Args:
-        secrets: by name, which variable holds it, and where it may go.
+        secrets: the variable and the origins of each secret, by name.
     """
 
     secrets: Mapping[str, EnvironmentSecret]
@@ -34,12 +34,12 @@ class EnvironmentBackend:
         found = (self._stored(name, one) for name, one in sorted(self.secrets.items()) if wanted(name))
         return tuple(stored.summary for stored in found if stored is not None)
 
-    async def change(self, name: str, step: Step) -> None:  # noqa: ARG002  nothing is changed
+    async def change(self, name: str, step: Step) -> None:  # noqa: ARG002  read-only
         """See ``Backend``."""
         raise SecretReadOnly(name, self.name)
 
     def variable_of(self, name: str) -> str | None:
-        """The variable that would hold a secret of that name."""
+        """Return the variable configured for a secret, or ``None``."""
         found = self.secrets.get(name)
         return None if found is None else found.variable
 

@@ -1,33 +1,33 @@
-"""What the ops and the resolver of this family fail with. No message ever contains a value.
+"""The errors of the ops and the resolver of this family. No message ever contains a value.
 
     OpFailed
     └── SecretsError                         secrets.failed
-        ├── SecretMissing(LookupError)           secrets.missing      there is no secret of that name
-        ├── SecretAudience(PermissionError)      secrets.audience     it is not for that origin
-        ├── SecretBinary(ValueError)             secrets.binary       it is bytes, not text
-        ├── SecretUnusable(ValueError)           secrets.unusable     its value can't stand in a header
-        ├── SecretReadOnly(PermissionError)      secrets.read_only    it comes from a place that can't be written to
-        ├── SecretUnrotated(LookupError)         secrets.unrotated    there is no value before this one
+        ├── SecretMissing(LookupError)           secrets.missing      the secret does not exist
+        ├── SecretAudience(PermissionError)      secrets.audience     the secret is not bound to that origin
+        ├── SecretBinary(ValueError)             secrets.binary       the value is bytes, not text
+        ├── SecretUnusable(ValueError)           secrets.unusable     the value can't be sent in a header
+        ├── SecretReadOnly(PermissionError)      secrets.read_only    the secret comes from a read-only source
+        ├── SecretUnrotated(LookupError)         secrets.unrotated    no previous value is kept
         ├── SecretsLocked(RuntimeError)          secrets.locked       the keyring is locked, or the file is in use
-        ├── SecretsUnavailable(RuntimeError)     secrets.unavailable  the keyring can't be used
-        ├── SecretsKeyMissing(LookupError)       secrets.key          no key file, or no passphrase
-        ├── SecretsWrongKey(PermissionError)     secrets.wrong_key    the store was sealed with another one
-        ├── SecretsRekeyRefused(ValueError)      secrets.rekey        a new key can't be had in this way
-        ├── SecretsDamaged(ValueError)           secrets.damaged      the store is not as it was written
-        │   └── SecretsNewer                         secrets.newer        a later version wrote it
-        ├── SecretsExposed(PermissionError)      secrets.exposed      others could read or replace it
-        ├── SecretsStorage(OSError)              secrets.storage      the file system refuses
-        └── VaultError(RuntimeError)             secrets.vault        the server answered something unexpected
-            ├── VaultUnreachable                     secrets.vault_unreachable  no answer, or not in time
-            ├── VaultUntrusted                       secrets.vault_untrusted    its certificate does not hold
-            ├── VaultTokenMissing(LookupError)       secrets.vault_token        there is no token for it
-            ├── VaultDenied(PermissionError)         secrets.vault_denied       it refuses the token
-            ├── VaultSealed                          secrets.vault_sealed       it is sealed or not ready
+        ├── SecretsUnavailable(RuntimeError)     secrets.unavailable  the keyring is unavailable
+        ├── SecretsKeyMissing(LookupError)       secrets.key          the key file or the passphrase is missing
+        ├── SecretsWrongKey(PermissionError)     secrets.wrong_key    the store was encrypted with another key
+        ├── SecretsRekeyRefused(ValueError)      secrets.rekey        the store can't be rekeyed in this way
+        ├── SecretsDamaged(ValueError)           secrets.damaged      the store is damaged
+        │   └── SecretsNewer                         secrets.newer        the store has a newer format
+        ├── SecretsExposed(PermissionError)      secrets.exposed      other users can read or replace a file
+        ├── SecretsStorage(OSError)              secrets.storage      an I/O error
+        └── VaultError(RuntimeError)             secrets.vault        an unexpected response of the Vault server
+            ├── VaultUnreachable                     secrets.vault_unreachable  no response, or a timeout
+            ├── VaultUntrusted                       secrets.vault_untrusted    the certificate is not trusted
+            ├── VaultTokenMissing(LookupError)       secrets.vault_token        no token for the server
+            ├── VaultDenied(PermissionError)         secrets.vault_denied       the server rejects the token
+            ├── VaultSealed                          secrets.vault_sealed       the server is sealed or not ready
             ├── VaultLimited                         secrets.vault_limited      too many requests
-            ├── VaultMount(LookupError)              secrets.vault_mount        no such engine there
-            └── VaultMalformed(ValueError)           secrets.vault_malformed    its answer makes no sense
+            ├── VaultMount(LookupError)              secrets.vault_mount        no KV engine at the mount path
+            └── VaultMalformed(ValueError)           secrets.vault_malformed    an invalid response or secret
 
-A failed write leaves what was there before.
+A failed write leaves the previous state unchanged.
 """
 
 from __future__ import annotations
@@ -45,39 +45,39 @@ class SecretsError(OpFailed):
 
 
 class SecretMissing(SecretsError, LookupError):
-    """There is no secret of that name."""
+    """The secret does not exist."""
 
     code = "secrets.missing"
 
     def __init__(self, name: str, *, audience: str | None = None, variable: str | None = None) -> None:
         origin = audience or "https://HOST"
-        unset = f" (the variable `{variable}`, which it comes from, is not set)" if variable else ""
+        unset = f": the variable `{variable}` is not set" if variable else ""
         super().__init__(
-            f"there is no secret `{name}`{unset}",
+            f"secret `{name}` does not exist{unset}",
             hint=f"store it with `sideband secrets set {name} --origin {origin}`",
         )
 
 
 class SecretAudience(SecretsError, PermissionError):
-    """The secret exists and is not for that origin. It was not sent."""
+    """The secret is not bound to the requested origin. It was not sent."""
 
     code = "secrets.audience"
 
     def __init__(self, name: str, audience: str, origins: Iterable[str]) -> None:
-        bound = ", ".join(origins) or "no origin at all"
+        bound = ", ".join(origins) or "no origin"
         super().__init__(
-            f"the secret `{name}` is not for `{audience}`; it is bound to {bound}",
-            hint=f"if it is meant for it, store it again: `sideband secrets set {name} --origin {audience}`",
+            f"secret `{name}` is not bound to `{audience}`, only to {bound}",
+            hint=f"to allow this origin, store it again: `sideband secrets set {name} --origin {audience}`",
         )
 
 
 class SecretBinary(SecretsError, ValueError):
-    """The secret was stored as bytes and is no text."""
+    """The value is bytes, not text."""
 
     code = "secrets.binary"
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"the secret `{name}` is bytes, not text", hint="`secrets.read_binary` answers bytes")
+        super().__init__(f"secret `{name}` is bytes, not text", hint="use `secrets.read_binary`")
 
 
 class SecretUnusable(SecretsError, ValueError):
@@ -87,37 +87,37 @@ class SecretUnusable(SecretsError, ValueError):
 
     def __init__(self, name: str, header: str) -> None:
         super().__init__(
-            f"the value of the secret `{name}` can't stand in the header `{header}`",
-            hint="a header takes printable ASCII in one line; `{base64}` in the header's form encodes the value",
+            f"the value of secret `{name}` is not valid in the header `{header}`",
+            hint="use `{base64}` in the header to encode it; headers are limited to one line of printable ASCII",
         )
 
 
 class SecretReadOnly(SecretsError, PermissionError):
-    """The secret comes from a place that this host only reads. Nothing was changed."""
+    """The secret comes from a read-only source. Nothing was changed."""
 
     code = "secrets.read_only"
 
     def __init__(self, name: str, source: str) -> None:
         super().__init__(
-            f"the secret `{name}` comes from `{source}`, which is only read",
-            hint="change it there, or store yours under another name",
+            f"secret `{name}` comes from `{source}`, which is read-only",
+            hint="change it there, or use another name",
         )
 
 
 class SecretUnrotated(SecretsError, LookupError):
-    """There is no value before this one, or it is no longer kept."""
+    """The secret has no previous value, or it is no longer kept."""
 
     code = "secrets.unrotated"
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"no earlier value of `{name}` is kept",
-            hint="one is kept after `sideband secrets rotate`, for the `grace` of `[plugins.secrets]`",
+            f"no previous value of `{name}` is kept",
+            hint="rotate the secret first; `grace` in `[plugins.secrets]` sets how long the previous value is kept",
         )
 
 
 class SecretsLocked(SecretsError, RuntimeError):
-    """The keyring is locked and nobody unlocked it, or another process holds the store."""
+    """The keyring is locked, or another process holds the store's lock."""
 
     code = "secrets.locked"
     retryable = True
@@ -127,64 +127,67 @@ class SecretsLocked(SecretsError, RuntimeError):
 
 
 class SecretsUnavailable(SecretsError, RuntimeError):
-    """The configured backend can't be used on this machine, now."""
+    """The configured backend is unavailable on this machine."""
 
     code = "secrets.unavailable"
 
     def __init__(self, problem: str) -> None:
         super().__init__(
-            f"the OS keyring can't be used: {problem}",
-            hint='start its service, or keep secrets in a file with `backend = "encrypted"` in `[plugins.secrets]`',
+            f"OS keyring is unavailable: {problem}",
+            hint='start its service, or store secrets in a file with `backend = "encrypted"` in `[plugins.secrets]`',
         )
 
 
 class SecretsKeyMissing(SecretsError, LookupError):
-    """The store is there, and what opens it is not."""
+    """The key file or the passphrase of the store is missing."""
 
     code = "secrets.key"
 
 
 class SecretsWrongKey(SecretsError, PermissionError):
-    """The store is intact, and was sealed with another key or passphrase."""
+    """The store is intact, but was encrypted with another key or passphrase."""
 
     code = "secrets.wrong_key"
 
     def __init__(self, path: Path, source: str) -> None:
         super().__init__(
-            f"the {source} does not open `{path.name}`", hint="it was sealed with another one; nothing was changed"
+            f"wrong {source} for `{path.name}`",
+            hint="use the one that the store was encrypted with; nothing was changed",
         )
 
 
 class SecretsRekeyRefused(SecretsError, ValueError):
-    """The store can't get a new key in this way. Nothing was changed."""
+    """The store can't be rekeyed in this way. Nothing was changed."""
 
     code = "secrets.rekey"
 
 
 class SecretsDamaged(SecretsError, ValueError):
-    """The store is not as it was written."""
+    """The store is damaged."""
 
     code = "secrets.damaged"
 
     def __init__(self, path: Path, problem: str) -> None:
         super().__init__(
-            f"`{path.name}` is damaged: {problem}", hint=f"restore `{path}` from a copy, or remove it and start afresh"
+            f"`{path.name}` is damaged: {problem}", hint=f"restore `{path}` from a backup, or remove it and start over"
         )
 
 
 class SecretsNewer(SecretsDamaged):
-    """The store is intact, and written by a later version."""
+    """The store was written by a newer version of sideband-secrets."""
 
     code = "secrets.newer"
 
     def __init__(self, path: Path, version: int) -> None:
         SecretsError.__init__(
-            self, f"`{path.name}` has version {version} of the format", hint="use a later version of sideband-secrets"
+            self,
+            f"`{path.name}` has the unsupported format version {version}",
+            hint="upgrade sideband-secrets to a later version",
         )
 
 
 class SecretsExposed(SecretsError, PermissionError):
-    """A file that must be its owner's alone is not."""
+    """Other users can access a file that must be private."""
 
     code = "secrets.exposed"
 
@@ -193,63 +196,66 @@ class SecretsExposed(SecretsError, PermissionError):
 
 
 class SecretsStorage(SecretsError, OSError):
-    """The file system refuses. What was stored before is still there."""
+    """An I/O error. The stored secrets are unchanged."""
 
     code = "secrets.storage"
 
     def __init__(self, path: Path, problem: str) -> None:
         super().__init__(
-            f"`{path}` can't be used: {problem}", hint="look at free space and permissions; nothing was changed"
+            f"can't access `{path}`: {problem}",
+            hint="check free disk space and file permissions; nothing was changed",
         )
 
 
 class VaultError(SecretsError, RuntimeError):
-    """The server of secrets answered in a way that is none of the others."""
+    """The Vault server responded in an unexpected way."""
 
     code = "secrets.vault"
 
-    def __init__(self, address: str, problem: str, *, hint: str = "look at the server's own log") -> None:
-        super().__init__(f"the server of secrets at {address} {problem}", hint=hint)
+    def __init__(self, address: str, problem: str, *, hint: str = "check the server's log") -> None:
+        super().__init__(f"Vault server at {address} {problem}", hint=hint)
 
 
 class VaultUnreachable(VaultError):
-    """The server does not answer, or not in time."""
+    """The server does not respond, or not in time."""
 
     code = "secrets.vault_unreachable"
     retryable = True
 
     def __init__(self, address: str, problem: str) -> None:
         super().__init__(
-            address, f"can't be reached: {problem}", hint="is it running, and `vault.address` right? Try again"
+            address,
+            f"is unreachable: {problem}",
+            hint="check that it is running and that `vault.address` is correct, then retry",
         )
 
 
 class VaultUntrusted(VaultError):
-    """Who answers does not prove to be the server. The token was not sent."""
+    """The server's certificate is not trusted. The token was not sent."""
 
     code = "secrets.vault_untrusted"
 
     def __init__(self, address: str) -> None:
         super().__init__(
             address,
-            "shows a certificate that is not trusted",
-            hint="name the file of its authority as `ca_file` in `[plugins.secrets.vault]`",
+            "has an untrusted certificate",
+            hint="set `ca_file` in `[plugins.secrets.vault]` to the certificates of its authority",
         )
 
 
 class VaultTokenMissing(VaultError, LookupError):
-    """There is no token to show to the server."""
+    """No token for the server was found."""
 
     code = "secrets.vault_token"
 
     def __init__(self, address: str, problem: str) -> None:
         super().__init__(
-            address, f"needs a token: {problem}", hint="say where it is under `[plugins.secrets.vault.token]`"
+            address, f"requires a token: {problem}", hint="configure it in `[plugins.secrets.vault.token]`"
         )
 
 
 class VaultDenied(VaultError, PermissionError):
-    """The server refuses the token, or the token has no right to this secret."""
+    """The server rejects the token, or its policy does not allow this path."""
 
     code = "secrets.vault_denied"
 
@@ -257,7 +263,7 @@ class VaultDenied(VaultError, PermissionError):
         super().__init__(
             address,
             f"denies access to `{path}`",
-            hint="the token is wrong or has expired, or its policy does not allow to read this path",
+            hint="check that the token is valid and that its policy allows reading this path",
         )
 
 
@@ -268,21 +274,21 @@ class VaultSealed(VaultError):
     retryable = True
 
     def __init__(self, address: str) -> None:
-        super().__init__(address, "is sealed or not ready", hint="somebody has to unseal it; then try again")
+        super().__init__(address, "is sealed or not ready", hint="unseal the server, then retry")
 
 
 class VaultLimited(VaultError):
-    """The server has had too many requests."""
+    """The server received too many requests."""
 
     code = "secrets.vault_limited"
     retryable = True
 
     def __init__(self, address: str) -> None:
-        super().__init__(address, "has had too many requests", hint="try again later, or raise its quota")
+        super().__init__(address, "received too many requests", hint="retry later, or raise its quota")
 
 
 class VaultMount(VaultError, LookupError):
-    """There is no KV engine of version 2 where the configuration says."""
+    """The configured mount path has no KV engine of version 2."""
 
     code = "secrets.vault_mount"
 
@@ -290,18 +296,18 @@ class VaultMount(VaultError, LookupError):
         super().__init__(
             address,
             f"has no KV engine of version 2 at `{mount}`",
-            hint="set `mount` in `[plugins.secrets.vault]` to where it is",
+            hint="set `mount` in `[plugins.secrets.vault]` to the engine's path",
         )
 
 
 class VaultMalformed(VaultError, ValueError):
-    """What the server answered, or what is stored there, is not what a secret looks like."""
+    """The server's response, or the secret stored there, is invalid."""
 
     code = "secrets.vault_malformed"
 
     def __init__(self, address: str, problem: str) -> None:
         super().__init__(
             address,
-            f"gave something unusable: {problem}",
-            hint='a secret has a field `value`, and may have `origins` ("https://HOST") and `headers`',
+            f"returned invalid data: {problem}",
+            hint='store a field `value`, and optionally `origins` ("https://HOST") and `headers`',
         )

@@ -1,4 +1,4 @@
-"""Files that belong to one user: checked before they are read, replaced whole, locked across processes."""
+"""Private files: permissions are checked before reading, replacement is atomic, and a lock serializes processes."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ _FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def private_folder(folder: Path) -> Path:
-    """Make sure that the folder is there and that nobody else can put files into it.
+    """Create the folder if needed, and check that other users can't write to it.
 
     Raises:
-        SecretsExposed: others can write to it.
-        SecretsStorage: it can't be made.
+        SecretsExposed: if other users can write to it.
+        SecretsStorage: if it can't be created.
     """
     try:
         if not folder.exists():
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # a store that is durable in a folder that is not would be gone with it
+            # otherwise a crash could remove the folder together with a store that is already durable
             sync_folder(folder.parent)
         found = folder.stat()
     except OSError as error:
         raise _storage(folder, error) from error
     if not stat.S_ISDIR(found.st_mode):
-        raise SecretsExposed(folder, "is no folder", hint="move it away; a new one is made")
+        raise SecretsExposed(folder, "is not a folder", hint="move it away; a new one is created")
     if found.st_uid != os.geteuid():
-        raise SecretsExposed(folder, "belongs to another user", hint="move it away; a new one is made")
+        raise SecretsExposed(folder, "belongs to another user", hint="move it away; a new one is created")
     if found.st_mode & 0o022:
-        raise SecretsExposed(folder, "can be written to by others", hint=f"chmod 700 {folder}")
+        raise SecretsExposed(folder, "is writable by other users", hint=f"run `chmod 700 {folder}`")
     return folder
 
 
 def read_private(path: Path, *, max_bytes: int) -> bytes | None:
-    """The content of a file that only its owner can read, or ``None`` if there is none.
+    """Return the content of a private file, or ``None`` if it does not exist.
 
     Raises:
-        SecretsExposed: others could have read it, or it is no plain file of this user.
-        SecretsStorage: it can't be read, or is longer than ``max_bytes``.
+        SecretsExposed: if other users can read it, or it is not a regular file of this user.
+        SecretsStorage: if it can't be read, or exceeds ``max_bytes``.
     """
     try:
-        # without waiting for a writer, if somebody put a pipe there
+        # O_NONBLOCK: opening a pipe would block
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | _FLAGS)
     except FileNotFoundError:
         return None
@@ -59,43 +59,43 @@ def read_private(path: Path, *, max_bytes: int) -> bytes | None:
         with open(descriptor, "rb", closefd=False) as file:
             content = file.read(max_bytes + 1)
     except SecretsExposed:
-        raise  # which is an OSError too
+        raise  # it is also an OSError
     except OSError as error:
         raise _storage(path, error) from error
     finally:
         os.close(descriptor)
     if len(content) > max_bytes:
-        raise SecretsStorage(path, f"it is longer than {max_bytes:,} bytes")
+        raise SecretsStorage(path, f"file exceeds {max_bytes:,} bytes")
     return content
 
 
 def _check_owned(path: Path, found: os.stat_result) -> None:
     if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
-        raise SecretsExposed(path, "is no file of yours", hint="move it away")
+        raise SecretsExposed(path, "is not a regular file of this user", hint="move it away")
     if found.st_mode & 0o077:
-        raise SecretsExposed(path, "can be read or written by others", hint=f"chmod 600 {path}")
+        raise SecretsExposed(path, "is accessible by other users", hint=f"run `chmod 600 {path}`")
 
 
 def create_private(path: Path, content: bytes) -> None:
-    """Write a new file that only its owner can read; never over an existing one.
+    """Write a new private file. Never replace an existing one.
 
     Raises:
-        SecretsStorage: it exists, or can't be written.
+        SecretsStorage: if the file exists, or can't be written.
     """
     _replace(path, content, overwrite=False)
 
 
 def replace_private(path: Path, content: bytes) -> None:
-    """Put a file that only its owner can read in the place of ``path``, durably; or leave what was there.
+    """Replace a private file atomically and durably.
 
     Raises:
-        SecretsStorage: it can't be written.
+        SecretsStorage: if it can't be written; the old file is unchanged.
     """
     _replace(path, content, overwrite=True)
 
 
-def remove_left_overs(path: Path) -> None:
-    """Remove what writers of ``path`` left that were killed. Nobody else may be writing it."""
+def remove_leftovers(path: Path) -> None:
+    """Remove temporary files of writers of ``path`` that were killed. The caller must hold the lock."""
     try:
         remove_partial_files(path)
     except OSError as error:
@@ -103,21 +103,21 @@ def remove_left_overs(path: Path) -> None:
 
 
 def move_private(path: Path, to: Path) -> None:
-    """Put a file in the place of another one, durably."""
+    """Rename a file over another one, durably."""
     _change(path, path.parent, lambda: path.replace(to))
 
 
 def remove_private(path: Path) -> None:
-    """Remove a file that may be there, durably."""
+    """Remove a file if it exists, durably."""
     _change(path, path.parent, lambda: path.unlink(missing_ok=True))
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold the lock file; nobody else in this or another process does meanwhile.
+    """Hold the lock file. It excludes other threads and processes.
 
     Raises:
-        SecretsLocked: somebody else held it for too long.
+        SecretsLocked: if it was not released in time.
     """
     with FileLock(path) as lock:
         try:
@@ -125,7 +125,7 @@ def locked(path: Path) -> Iterator[None]:
         except OSError as error:
             raise _storage(path, error) from error
         if not taken:
-            raise SecretsLocked("the store of secrets", hint="another process holds it; try again")
+            raise SecretsLocked("the secrets store", hint="retry; another process holds the lock")
         yield
 
 

@@ -1,6 +1,6 @@
 """The keyring of the operating system: Secret Service, macOS Keychain, KWallet, through the package `keyring`.
 
-A keyring can't list its entries, so an index entry names them; a home has a service name of its own in the keyring.
+A keyring can't list its entries, so an index entry contains their names. Each home uses its own service name.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from ._files import locked, private_folder, read_private, replace_private
 if TYPE_CHECKING:
     from keyring.backend import KeyringBackend as OsKeyring
 
-# can't be a secret's name
+# not a valid name of a secret
 _INDEX = ":index"
-_REAL = ("SecretService", "kwallet", "libsecret", "macOS", "Windows")
-_LARGEST_MARK = 4096
+_KNOWN = ("SecretService", "kwallet", "libsecret", "macOS", "Windows")
+_MAX_MARK_BYTES = 4096
 _UNSAFE = ("keyring.backends.null", "keyring.backends.fail", "keyrings.alt")
 
 
 def find_keyring(*, only_known: bool) -> OsKeyring:
-    """The keyring of this machine, tried out.
+    """Probe and return the keyring of this machine.
 
     Args:
-        only_known: whether it must be one that is known to belong to the operating system.
+        only_known: whether it must be a known keyring of an operating system.
 
     Raises:
-        SecretsUnavailable: there is none, or it doesn't answer; or it is one that keeps values readable.
+        SecretsUnavailable: if no keyring responds, or it stores values unencrypted.
     """
     import keyring  # noqa: PLC0415  slow to import, and only one of several backends
     from keyring.errors import KeyringLocked  # noqa: PLC0415  as above
@@ -43,7 +43,7 @@ def find_keyring(*, only_known: bool) -> OsKeyring:
         found = _safe(keyring.get_keyring(), only_known=only_known)
         found.get_password("sideband", _INDEX)
     except KeyringLocked:
-        # it is there: what to do about it is said when something is read
+        # it exists; reading a secret reports that it is locked
         return found
     except SecretsUnavailable:
         raise
@@ -56,22 +56,22 @@ def _safe(keyring: OsKeyring, *, only_known: bool) -> OsKeyring:
     candidates: list[OsKeyring] = list(getattr(keyring, "backends", [keyring]))
     for candidate in candidates:
         module = type(candidate).__module__
-        known = module.removeprefix("keyring.backends.") in _REAL
+        known = module.removeprefix("keyring.backends.") in _KNOWN
         if known or not (only_known or module.startswith(_UNSAFE)):
             return candidate
     names = ", ".join(f"{type(one).__module__}.{type(one).__name__}" for one in candidates) or "none"
-    raise SecretsUnavailable(f"what is found is no keyring that protects values ({names})")
+    raise SecretsUnavailable(f"no supported keyring that encrypts values ({names})")
 
 
 @define
 class KeyringBackend:
-    """Keeps each secret in an entry of the keyring. A ``BlockingBackend``.
+    """Keeps each secret in one entry of the keyring. A ``BlockingBackend``.
 
     Args:
-        keyring: as `find_keyring` found it.
+        keyring: the result of `find_keyring`.
         service: the service name of all entries.
-        folder: where the lock file is that orders the changes of several processes.
-        mark: a file to write before something is stored for the first time, to note that it is stored here.
+        folder: the folder of the lock file that serializes changes of several processes.
+        mark: a file that is written before the first secret is stored, to record that this backend is in use.
     """
 
     keyring: OsKeyring = field(repr=False)
@@ -79,7 +79,7 @@ class KeyringBackend:
     folder: Path
     mark: Path | None = None
     name: str = field(default="keyring", init=False)
-    asks: bool = field(default=True, init=False)
+    interactive: bool = field(default=True, init=False)
 
     def read(self, name: str) -> StoredSecret | None:
         """See ``Backend``."""
@@ -94,10 +94,10 @@ class KeyringBackend:
                 self._remove(name)
                 index.pop(name, None)
                 return
-            # first the value: a crash in between leaves an entry that is not listed, and storing again mends it
+            # the value first: after a crash in between, the entry is not listed, and storing it again repairs the index
             if changed != before:
-                self._put(name, changed.as_data())
-            index[name] = _as_data(changed.summary)
+                self._put(name, changed.to_data())
+            index[name] = _to_data(changed.summary)
 
     def summaries(self) -> tuple[Summary, ...]:
         """See ``Backend``."""
@@ -105,7 +105,7 @@ class KeyringBackend:
         try:
             return tuple(_summary(name, data) for name, data in sorted(index.items()))
         except (KeyError, TypeError, AttributeError):
-            raise SecretsDamaged(Path(self.service), "the index in the keyring is not in its format") from None
+            raise SecretsDamaged(Path(self.service), "the index in the keyring has an invalid format") from None
 
     def _read(self, name: str) -> StoredSecret | None:
         data = self._get(name)
@@ -114,12 +114,12 @@ class KeyringBackend:
         try:
             return StoredSecret.from_data(name, data)
         except (KeyError, TypeError, AttributeError, ValueError):
-            raise SecretsDamaged(Path(self.service), f"the entry `{name}` is not in its format") from None
+            raise SecretsDamaged(Path(self.service), f"the entry `{name}` has an invalid format") from None
 
     @contextmanager
     def _change(self) -> Iterator[dict[str, Any]]:
         with locked(private_folder(self.folder) / "lock"):
-            if self.mark is not None and read_private(self.mark, max_bytes=_LARGEST_MARK) is None:
+            if self.mark is not None and read_private(self.mark, max_bytes=_MAX_MARK_BYTES) is None:
                 replace_private(self.mark, b"secrets of this home are in the OS keyring\n")
             index = self._get(_INDEX) or {}
             before = json.dumps(index)
@@ -137,7 +137,7 @@ class KeyringBackend:
         except ValueError:
             data = None
         if not isinstance(data, dict):
-            raise SecretsDamaged(Path(self.service), f"the entry `{entry}` is not in its format")
+            raise SecretsDamaged(Path(self.service), f"the entry `{entry}` has an invalid format")
         return data
 
     def _put(self, entry: str, data: dict[str, Any]) -> None:
@@ -160,13 +160,13 @@ def _keyring_errors() -> Iterator[None]:
     except PasswordDeleteError:
         raise
     except KeyringLocked:
-        raise SecretsLocked("the OS keyring", hint="unlock it (log in, or open it in its own program)") from None
-    except Exception as error:  # noqa: BLE001  a backend may raise anything, D-Bus errors among them
-        # what it says may quote what it was given
-        raise SecretsUnavailable(f"it failed with {type(error).__name__}") from None
+        raise SecretsLocked("OS keyring", hint="unlock it by logging in or in its own program") from None
+    except Exception as error:  # noqa: BLE001  a backend may raise any exception, such as a D-Bus error
+        # its message may contain the value
+        raise SecretsUnavailable(f"it raised {type(error).__name__}") from None
 
 
-def _as_data(summary: Summary) -> dict[str, Any]:
+def _to_data(summary: Summary) -> dict[str, Any]:
     return {
         "origins": list(summary.origins),
         "text": summary.text,

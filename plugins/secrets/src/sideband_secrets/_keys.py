@@ -1,4 +1,4 @@
-"""What opens the encrypted store: a key file, or a passphrase. And how one takes the place of the other."""
+"""The key of the encrypted store: a key file or a passphrase, and switching from one to the other."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _MAX_KEY_FILE = 4096
 class Keys:
     """The keys of one store.
 
-    A new key file lies beside the old one, as ``NAME.new``, until the store that it seals is durable. Whichever of the
-    two fits is the key, so that a crash anywhere between leaves a store that opens.
+    During a rekey, the new key file is stored beside the old one as ``NAME.new`` until the new store is durable. The
+    key is whichever of the two files matches, so the store can be opened after a crash at any point.
 
     Args:
-        file: where the key file is, or will be created.
-        source: ``file`` or ``passphrase`` to insist on one of them.
-        passphrase: answers the passphrase, given whether it is for a new store; ``None`` if there is none.
+        file: the path of the key file, which may not exist yet.
+        source: ``file`` or ``passphrase`` to require one of them.
+        passphrase: returns the passphrase or ``None``; its argument is whether the passphrase is for a new store.
     """
 
     file: Path
@@ -40,83 +40,83 @@ class Keys:
 
     @property
     def new_file(self) -> Path:
-        """Where a key file lies that is about to take the place of the one that is there."""
+        """The temporary path of a new key file during a rekey."""
         return self.file.with_name(f"{self.file.name}.new")
 
     def of(self, sealed: Sealed) -> bytes:
-        """The key that opens a store.
+        """Return the key that opens a store.
 
         Raises:
-            SecretsKeyMissing: there is none of the kind that it needs.
-            SecretsWrongKey: it was sealed with another one.
-            SecretsDamaged: the key file holds no key.
+            SecretsKeyMissing: if the key file or passphrase that it needs is missing.
+            SecretsWrongKey: if it was encrypted with another passphrase.
+            SecretsDamaged: if the key file does not contain a key.
         """
         header = sealed.key_header
         self.check_source(header["source"])
         if header["source"] == "file":
-            return self._fitting(sealed)
+            return self._matching(sealed)
         if (known := self._derived.get(header["salt"])) is None:
-            known = derive(self._given(new=False), header)
-            if not sealed.fits(known):
+            known = derive(self._ask_passphrase(new=False), header)
+            if not sealed.matches(known):
                 raise SecretsWrongKey(sealed.path, "passphrase")
-            # once it was right: a mistyped one is asked for again
+            # cache the key only if it is correct, so that a mistyped passphrase is asked for again
             self._derived[header["salt"]] = known
         return known
 
     def check_source(self, source: str) -> None:
-        """Check that the configuration lets the store be opened in this way.
+        """Check that the configuration allows this kind of key.
 
         Raises:
-            SecretsKeyMissing: it insists on the other one.
+            SecretsKeyMissing: if the configuration requires the other kind.
         """
         if self.source not in ("auto", source):
             raise SecretsKeyMissing(
-                f"the store is opened by a {source}, and the configuration insists on a {self.source}",
-                hint="set `key` in `[plugins.secrets]` back, or remove the store and start afresh",
+                f"the store needs a {source}, but the configuration requires a {self.source}",
+                hint="set `key` in `[plugins.secrets]` to match, or remove the store and start over",
             )
 
     def create(self) -> tuple[dict[str, Any], bytes]:
-        """The key of a new store, and how it is had: by the passphrase if there is one, else by a key file."""
+        """Return the header and the key of a new store: from the passphrase if one is given, else from a key file."""
         passphrase = None if self.source == "file" else self.passphrase(True)
         if passphrase or self.source == "passphrase":
-            return self.from_passphrase(passphrase or self._given(new=True))
+            return self.from_passphrase(passphrase or self._ask_passphrase(new=True))
         key = read_private(self.file, max_bytes=_MAX_KEY_FILE)
         if key is None:
             return new_key_header(), self.create_file(self.file)
         return new_key_header(), _parsed(self.file, key)
 
     def create_file(self, path: Path) -> bytes:
-        """A new key, in a new file."""
+        """Create a key file and return its key."""
         private_folder(path.parent)
         key = os.urandom(KEY_BYTES)
         create_private(path, base64.b64encode(key) + b"\n")
         return key
 
     def from_passphrase(self, passphrase: str) -> tuple[dict[str, Any], bytes]:
-        """The key that a passphrase gives for a new store, and how."""
+        """Return the header and the key that a passphrase gives for a new store."""
         header = passphrase_header(new_salt())
         key = derive(passphrase, header)
         self._derived[header["salt"]] = key
         return header, key
 
-    def settle(self, sealed: Sealed) -> None:
-        """Finish what a crash cut off: the new key file becomes the key file if it is the one that fits."""
+    def finish_rekey(self, sealed: Sealed) -> None:
+        """Finish a rekey that was interrupted by a crash: keep the new key file if it matches, otherwise remove it."""
         if sealed.key_header["source"] != "file" or (new := self._read(self.new_file)) is None:
             return
-        if sealed.fits(new):
+        if sealed.matches(new):
             move_private(self.new_file, self.file)
         else:
             remove_private(self.new_file)
 
-    def _fitting(self, sealed: Sealed) -> bytes:
-        keys = list(self._in_files())
+    def _matching(self, sealed: Sealed) -> bytes:
+        keys = list(self._read_files())
         if not keys:
             raise SecretsKeyMissing(
-                f"the key file `{self.file}` is not there", hint="without it the store can't be opened; restore it"
+                f"key file `{self.file}` does not exist", hint="restore it; the store can't be opened without it"
             )
-        return next((key for key in keys if sealed.fits(key)), keys[0])
+        return next((key for key in keys if sealed.matches(key)), keys[0])
 
-    def _in_files(self) -> Iterator[bytes]:
+    def _read_files(self) -> Iterator[bytes]:
         for path in (self.file, self.new_file):
             if (key := self._read(path)) is not None:
                 yield key
@@ -125,12 +125,12 @@ class Keys:
         raw = read_private(path, max_bytes=_MAX_KEY_FILE)
         return None if raw is None else _parsed(path, raw)
 
-    def _given(self, *, new: bool) -> str:
+    def _ask_passphrase(self, *, new: bool) -> str:
         if passphrase := self.passphrase(new):
             return passphrase
         raise SecretsKeyMissing(
-            "the store is opened by a passphrase, and none is given",
-            hint="set SIDEBAND_SECRETS_PASSPHRASE, or `prompt = true` in `[plugins.secrets]`",
+            "the store needs a passphrase",
+            hint="set SIDEBAND_SECRETS_PASSPHRASE, or set `prompt = true` in `[plugins.secrets]`",
         )
 
 
@@ -140,5 +140,5 @@ def _parsed(path: Path, raw: bytes) -> bytes:
     except binascii.Error:
         key = b""
     if len(key) != KEY_BYTES:
-        raise SecretsDamaged(path, f"it does not hold a key of {KEY_BYTES} bytes")
+        raise SecretsDamaged(path, f"expected a key of {KEY_BYTES} bytes")
     return key

@@ -11,20 +11,20 @@ from sideband.ops import OpParams
 
 from ._origins import normal_origin
 
-LONGEST_VALUE = 64 * 1024
-_SHORTEST_PASSPHRASE = 8
+MAX_VALUE_BYTES = 64 * 1024
+_MIN_PASSPHRASE_BYTES = 8
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}\Z")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}\Z")
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 _PLACEHOLDERS = {"{value}", "{base64}"}
-# these decide how a message is framed or where it goes
+# headers that control the framing or the destination of a message
 _FRAMING = {"connection", "content-length", "host", "te", "trailer", "transfer-encoding", "upgrade"}
 
 
 def _check_name(name: str) -> str:
     if not _NAME.match(name):
         raise ValueError(
-            "a name is 1 to 64 lower-case letters, digits, `_`, `.` and `-`, and begins with a letter or digit"
+            "expected 1 to 64 lower-case letters, digits, `_`, `.` and `-`, beginning with a letter or digit"
         )
     return name
 
@@ -33,29 +33,29 @@ def check_value(value: str | bytes) -> str | bytes:
     try:
         size = len(value if isinstance(value, bytes) else value.encode())
     except UnicodeEncodeError:
-        raise ValueError("the text is not valid Unicode; store it as bytes") from None
+        raise ValueError("text is not valid Unicode; store it as bytes") from None
     if size == 0:
-        raise ValueError("the value is empty")
-    if size > LONGEST_VALUE:
-        raise ValueError(f"the value is longer than {LONGEST_VALUE:,} bytes")
+        raise ValueError("value must not be empty")
+    if size > MAX_VALUE_BYTES:
+        raise ValueError(f"value exceeds {MAX_VALUE_BYTES:,} bytes")
     return value
 
 
 def _check_headers(headers: dict[str, str]) -> dict[str, str]:
-    for name, form in headers.items():
+    for name, template in headers.items():
         if not _HEADER.match(name) or name.lower() in _FRAMING:
-            raise ValueError("a key is no header that a secret may stand in")
-        if not (form.isascii() and form.isprintable()):
-            raise ValueError(f"the form of `{name}` is not printable ASCII")
-        found = set(_PLACEHOLDER.findall(form))
+            raise ValueError("a header name is invalid, or not allowed for secrets")
+        if not (template.isascii() and template.isprintable()):
+            raise ValueError(f"value of `{name}` must be printable ASCII")
+        found = set(_PLACEHOLDER.findall(template))
         if not found or not found <= _PLACEHOLDERS:
-            raise ValueError(f"the form of `{name}` must hold `{{value}}` or `{{base64}}`, and nothing else in braces")
+            raise ValueError(f"value of `{name}` must contain `{{value}}` or `{{base64}}`, and no other braces")
     return headers
 
 
 def _check_passphrase(value: str) -> str:
-    if len(value.encode()) < _SHORTEST_PASSPHRASE:
-        raise ValueError(f"a passphrase has at least {_SHORTEST_PASSPHRASE} bytes")
+    if len(value.encode()) < _MIN_PASSPHRASE_BYTES:
+        raise ValueError(f"passphrase must have at least {_MIN_PASSPHRASE_BYTES} bytes")
     return value
 
 
@@ -83,7 +83,7 @@ class SecretRotateParams(OpParams):
 
 
 class SecretNameParams(OpParams):
-    """Parameters of ops that need a name only."""
+    """Parameters of the ops that take only a name."""
 
     name: Name
 
@@ -96,7 +96,7 @@ class SecretReadParams(OpParams):
 
 
 class SecretListParams(OpParams):
-    """Parameters of `secrets.list`: none."""
+    """Parameters of `secrets.list`, which takes none."""
 
 
 class SecretRekeyParams(OpParams):
@@ -107,11 +107,11 @@ class SecretRekeyParams(OpParams):
     key_file: Path | None = None
 
     @model_validator(mode="after")
-    def _check_what_fits(self) -> Self:
+    def _check_combination(self) -> Self:
         if (self.passphrase is not None) != (self.to == "passphrase"):
-            raise ValueError("`passphrase` is given exactly if the store is to be opened by one")
+            raise ValueError("`passphrase` must be given exactly if `to` is `passphrase`")
         if self.key_file is not None and (self.to != "file" or not self.key_file.is_absolute()):
-            raise ValueError("`key_file` is an absolute path, of a store that is to be opened by a file")
+            raise ValueError("`key_file` must be an absolute path, and is only allowed if `to` is `file`")
         return self
 
 
@@ -119,13 +119,13 @@ class SecretInfo(BaseModel):
     """A secret without its value.
 
     Attributes:
-        name: its name.
-        origins: where it may be sent.
+        name: the secret's name.
+        origins: the origins that it may be sent to.
         kind: ``text`` or ``binary``.
-        updated: when its value was stored, UTC, ISO 8601; ``null`` if nobody knows.
-        version: how many values it has had; ``null`` if nobody counts.
-        source: where it comes from: ``keyring``, ``encrypted``, ``memory``, ``environment`` or ``vault``.
-        previous_until: until when the value before the last rotation can be had back; ``null`` if there is none.
+        updated: when its value was stored, UTC, ISO 8601; ``null`` if unknown.
+        version: the number of values so far; ``null`` if unknown.
+        source: its source: ``keyring``, ``encrypted``, ``memory``, ``environment`` or ``vault``.
+        previous_until: when the value before the last rotation expires; ``null`` if there is no previous value.
     """
 
     name: str
@@ -138,12 +138,12 @@ class SecretInfo(BaseModel):
 
 
 class SecretList(BaseModel):
-    """The secrets that the caller may use, by name.
+    """The secrets that the caller has access to, by name.
 
     Attributes:
         items: the secrets.
-        backend: where this home's own are kept: ``keyring``, ``encrypted`` or ``memory``.
-        problems: what is wrong with other sources, by source; their secrets are left out.
+        backend: the backend of the local store: ``keyring``, ``encrypted`` or ``memory``.
+        problems: the errors of other sources, by source; their secrets are missing from ``items``.
     """
 
     items: list[SecretInfo]
@@ -152,11 +152,11 @@ class SecretList(BaseModel):
 
 
 class Rekeyed(BaseModel):
-    """What a store is opened by now.
+    """The result of a rekey.
 
     Attributes:
-        opened_by: ``file`` or ``passphrase``.
-        left: the path of the old key file, if it was left where it is.
+        opened_by: the kind of the new key: ``file`` or ``passphrase``.
+        left: the path of the old key file, if it was kept.
     """
 
     opened_by: str

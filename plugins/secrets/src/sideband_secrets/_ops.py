@@ -35,7 +35,7 @@ def _revealing(params: SecretReadParams) -> SecretsScope:
     return SecretsScope(name=params.name, mode="reveal")
 
 
-def _rekeying(params: SecretRekeyParams) -> SecretsScope:  # noqa: ARG001  it concerns all secrets
+def _rekeying(params: SecretRekeyParams) -> SecretsScope:  # noqa: ARG001  applies to all secrets
     return SecretsScope(mode="rekey")
 
 
@@ -51,27 +51,27 @@ def _rekeying(params: SecretRekeyParams) -> SecretsScope:  # noqa: ARG001  it co
     undo=plan_undo,
 )
 async def set_secret(params: SecretSetParams, ctx: OpContext) -> SecretInfo:
-    """Store a secret, in the place of one of the same name. Its value is recorded nowhere else.
+    """Store a secret, replacing one of the same name. Its value is not recorded anywhere else.
 
     Args:
-        params: `value` is text or bytes, up to 64 KiB; `origins` are the only places it may be sent to
-            (`https://api.github.com`, scheme, host and port); `headers` says how it is sent, with `{value}` or
-            `{base64}` where the value goes (`{"Authorization": "Basic {base64}"}`), else the op that sends it decides.
-        ctx: the dispatch.
+        params: `value` is text or bytes, up to 64 KiB; `origins` are the only places that it may be sent to
+            (`https://api.github.com`, scheme, host and port); `headers` sets how it is sent, with `{value}` or
+            `{base64}` as placeholder (`{"Authorization": "Basic {base64}"}`); by default the sending op decides.
+        ctx: the op's context.
 
     Returns:
         The secret without its value.
 
     Raises:
-        EgressRefused: a skill or a model wants to store a value that it was shown, for other origins than its own.
-        SecretReadOnly: another source has a secret of that name.
-        SecretsError: it could not be stored; what was there before still is.
+        EgressRefused: if a skill or a model tries to store a value that it has seen, for origins other than its own.
+        SecretReadOnly: if another source has a secret of that name.
+        SecretsError: if it could not be stored; the previous secret is unchanged.
 
     Example:
         ``{"name": "github", "value": "…", "origins": ["https://api.github.com"]}``
     """
     value = _raw(params.value)
-    _check_spread(ctx, params.origins, {"value": value, **params.headers})
+    _check_rebinding(ctx, params.origins, {"value": value, **params.headers})
     secret = StoredSecret(
         name=params.name,
         value=value,
@@ -95,30 +95,30 @@ async def set_secret(params: SecretSetParams, ctx: OpContext) -> SecretInfo:
     undo=plan_undo,
 )
 async def rotate_secret(params: SecretRotateParams, ctx: OpContext) -> SecretInfo:
-    """Give a secret a new value, with the same origins and headers.
+    """Replace the value of a secret, keeping its origins and headers.
 
-    The old value can be had back with `secrets.rollback` for the `grace` of `[plugins.secrets]`, and is kept out of
-    everything like the new one.
+    The previous value can be restored with `secrets.rollback` for the `grace` of `[plugins.secrets]`, and is redacted
+    like the current one.
 
     Args:
         params: `value` is text or bytes, up to 64 KiB.
-        ctx: the dispatch.
+        ctx: the op's context.
 
     Returns:
         The secret without its value.
 
     Raises:
-        SecretMissing: there is none of that name.
-        EgressRefused: a skill or a model wants to store a value that it was shown, for other origins than its own.
-        SecretReadOnly: it comes from another source.
-        SecretsError: it could not be stored; what was there before still is.
+        SecretMissing: if the secret does not exist.
+        EgressRefused: if a skill or a model tries to store a value that it has seen, for origins other than its own.
+        SecretReadOnly: if it comes from another source.
+        SecretsError: if it could not be stored; the previous value is unchanged.
     """
     secrets, value = secrets_of(ctx), _raw(params.value)
 
     def rotate(before: StoredSecret | None) -> StoredSecret:
         if before is None:
             raise SecretMissing(params.name)
-        _check_spread(ctx, before.origins, {"value": value})
+        _check_rebinding(ctx, before.origins, {"value": value})
         return before.rotated(value, text=isinstance(params.value, str), grace=secrets.config.grace)
 
     return await _change(params.name, ctx, rotate)
@@ -136,20 +136,20 @@ async def rotate_secret(params: SecretRotateParams, ctx: OpContext) -> SecretInf
     undo=plan_undo,
 )
 async def roll_back_secret(params: SecretNameParams, ctx: OpContext) -> SecretInfo:
-    """Give a secret the value again that it had before it was rotated. The newer value is forgotten.
+    """Restore the value that a secret had before its last rotation. The newer value is discarded.
 
     Args:
-        params: its `name`.
-        ctx: the dispatch.
+        params: the `name` of the secret.
+        ctx: the op's context.
 
     Returns:
         The secret without its value.
 
     Raises:
-        SecretMissing: there is none of that name.
-        SecretUnrotated: it was not rotated, or the time is over for which the old value is kept.
-        SecretReadOnly: it comes from another source.
-        SecretsError: it could not be stored; what was there before still is.
+        SecretMissing: if the secret does not exist.
+        SecretUnrotated: if no previous value is kept.
+        SecretReadOnly: if it comes from another source.
+        SecretsError: if it could not be stored; the current value is unchanged.
     """
 
     def roll_back(before: StoredSecret | None) -> StoredSecret:
@@ -163,18 +163,18 @@ async def roll_back_secret(params: SecretNameParams, ctx: OpContext) -> SecretIn
 
 
 @op("secrets.list", requires="secrets", level=Level.MONITORED)
-async def list_secrets(params: SecretListParams, ctx: OpContext) -> SecretList:  # noqa: ARG001  every handler takes both
-    """List the secrets that the caller has any right to: names, origins and times, never values.
+async def list_secrets(params: SecretListParams, ctx: OpContext) -> SecretList:  # noqa: ARG001  required
+    """List the secrets that the caller has access to: names, origins and times, never values.
 
     Args:
         params: none.
-        ctx: the dispatch.
+        ctx: the op's context.
 
     Returns:
-        The secrets by name, where own ones are kept, and what is wrong with other sources.
+        The secrets by name, the backend of the local store, and the errors of other sources.
 
     Raises:
-        SecretsError: the own store can't be used.
+        SecretsError: if the local store is unavailable.
     """
     backend, found, problems = await secrets_of(ctx).summaries(lambda name: _may_know(ctx, name), ctx)
     items = [_info(source, summary) for source, summary in found]
@@ -192,16 +192,16 @@ async def list_secrets(params: SecretListParams, ctx: OpContext) -> SecretList: 
     undo=plan_undo,
 )
 async def delete_secret(params: SecretNameParams, ctx: OpContext) -> None:
-    """Remove a secret, and the value that it had before.
+    """Delete a secret, including its previous value.
 
     Args:
-        params: its `name`.
-        ctx: the dispatch.
+        params: the `name` of the secret.
+        ctx: the op's context.
 
     Raises:
-        SecretMissing: there is none of that name.
-        SecretReadOnly: it comes from another source.
-        SecretsError: the backend can't be used.
+        SecretMissing: if the secret does not exist.
+        SecretReadOnly: if it comes from another source.
+        SecretsError: if the backend is unavailable.
     """
     before, _ = await secrets_of(ctx).change(params.name, lambda _: None, ctx)
     if before is None:
@@ -210,21 +210,21 @@ async def delete_secret(params: SecretNameParams, ctx: OpContext) -> None:
 
 @op("secrets.read", requires="secrets", scope=_revealing, level=Level.MONITORED, record=("name",), reveals=True)
 async def read_secret(params: SecretReadParams, ctx: OpContext) -> str:
-    """Hand out the value of a secret that is text. The grant must say `mode=reveal`.
+    """Return the value of a text secret. Requires a grant with `mode=reveal`.
 
-    It may be sent to the origins of the secret, and nowhere else.
+    The value can only be sent to the origins of the secret.
 
     Args:
-        params: its `name`; `previous` for the value that it had before it was rotated.
-        ctx: the dispatch.
+        params: the `name` of the secret; `previous` selects the value before its last rotation.
+        ctx: the op's context.
 
     Returns:
         The value.
 
     Raises:
-        SecretMissing: there is none of that name.
-        SecretBinary: it was stored as bytes.
-        SecretUnrotated: there is no value before this one.
+        SecretMissing: if the secret does not exist.
+        SecretBinary: if the value is bytes.
+        SecretUnrotated: if no previous value is kept.
     """
     value, text = await _value(params, ctx)
     if not text:
@@ -234,18 +234,18 @@ async def read_secret(params: SecretReadParams, ctx: OpContext) -> str:
 
 @op("secrets.read_binary", requires="secrets", scope=_revealing, level=Level.MONITORED, record=("name",), reveals=True)
 async def read_binary_secret(params: SecretReadParams, ctx: OpContext) -> bytes:
-    """Hand out the value of a secret as bytes (text as UTF-8). The grant must say `mode=reveal`.
+    """Return the value of a secret as bytes (text as UTF-8). Requires a grant with `mode=reveal`.
 
     Args:
-        params: its `name`; `previous` for the value that it had before it was rotated.
-        ctx: the dispatch.
+        params: the `name` of the secret; `previous` selects the value before its last rotation.
+        ctx: the op's context.
 
     Returns:
         The value.
 
     Raises:
-        SecretMissing: there is none of that name.
-        SecretUnrotated: there is no value before this one.
+        SecretMissing: if the secret does not exist.
+        SecretUnrotated: if no previous value is kept.
     """
     return (await _value(params, ctx))[0]
 
@@ -260,19 +260,19 @@ async def read_binary_secret(params: SecretReadParams, ctx: OpContext) -> bytes:
     undo=plan_undo,
 )
 async def rekey_secrets(params: SecretRekeyParams, ctx: OpContext) -> Rekeyed:
-    """Seal the encrypted store with a new key. The old one no longer opens it, and is removed when that is durable.
+    """Re-encrypt the encrypted store with a new key. The old key is removed once that is durable.
 
     Args:
-        params: `to` is `file` (a new random key) or `passphrase` (which is then given); `key_file` is where the new
-            key file is put, by default in the place of the old one.
-        ctx: the dispatch.
+        params: `to` is `file` (a new random key) or `passphrase` (which must then be given); `key_file` is the path of
+            the new key file, by default that of the old one.
+        ctx: the op's context.
 
     Returns:
-        What opens the store now.
+        The kind of the new key, and the old key file if it was kept.
 
     Raises:
-        SecretsRekeyRefused: secrets are kept in a keyring, or the key file may be another store's too.
-        SecretsError: the store can't be opened or written; it is opened by what opened it before.
+        SecretsRekeyRefused: if secrets are not kept in the encrypted store, or other stores may need the key file.
+        SecretsError: if the store can't be opened or written; the old key still opens it.
     """
     if params.passphrase is not None:
         ctx.protect(params.passphrase, "passphrase")
@@ -283,7 +283,7 @@ async def rekey_secrets(params: SecretRekeyParams, ctx: OpContext) -> Rekeyed:
 async def _change(name: str, ctx: OpContext, step: Step) -> SecretInfo:
     secrets = secrets_of(ctx)
     _, after = await secrets.change(name, step, ctx)
-    assert after is not None  # noqa: S101  each step makes a secret or raises
+    assert after is not None  # noqa: S101  each step returns a secret or raises
     return _info(await secrets.own_name(ctx), after.summary)
 
 
@@ -296,8 +296,8 @@ async def _value(params: SecretReadParams, ctx: OpContext) -> tuple[bytes, bool]
     return before.value, before.text
 
 
-def _check_spread(ctx: OpContext, origins: tuple[str, ...], parts: Mapping[str, str | bytes]) -> None:
-    """Who was shown a value could store it as a secret of its own that may go elsewhere, and then send it there."""
+def _check_rebinding(ctx: OpContext, origins: tuple[str, ...], parts: Mapping[str, str | bytes]) -> None:
+    """Check that a skill or model does not rebind a value that it has seen to other origins, to send it there."""
     if ctx.origin.skill is None and ctx.origin.tool is None and ctx.origin.session is None:
         return  # a person
     for origin in origins:

@@ -1,4 +1,4 @@
-"""The scope that capabilities of the family use."""
+"""The scope of `secrets` capabilities."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from sideband.ops import Scope
 
 @attrs.frozen
 class SecretsScope(Scope, family="secrets"):
-    """What a capability of `secrets` may limit: `secrets:name=github`, `secrets:name=github,mode=reveal`.
+    """The scope of a `secrets` capability: `secrets:name=github`, `secrets:name=github,mode=reveal`.
 
     Attributes:
         name: the secret's name.
-        mode: `use` (send it where it is bound to, without seeing it), `reveal` (see the value), `write` (store,
-            rotate and delete) or `rekey` (give the whole store a new key; needs a capability without `name`). A
-            capability that names no mode allows `use` only.
+        mode: `use` (send it to its origins without seeing it), `reveal` (read the value), `write` (store, rotate and
+            delete) or `rekey` (re-encrypt the whole store; requires a capability without `name`). A capability without
+            a mode allows `use` only.
     """
 
-    # a skill that may use a credential must not thereby see it, or replace it by one of its own
+    # a skill that may use a credential must not be able to read or replace it
     defaults: ClassVar[Mapping[str, tuple[str, ...]]] = {"mode": ("use",)}
 
     name: str | None = None

@@ -1,11 +1,12 @@
-"""The format of the encrypted store: what is in the file, and telling a wrong key from a damaged file.
+"""The format of the encrypted store, which distinguishes a wrong key from a damaged file.
 
-One JSON object. `key` says how the key is had, `check` is a value that only the right key gives, `data` is AES-256-GCM
-over the content with everything before it as associated data, and `digest` is SHA-256 over all the rest:
+The file is one JSON object. `key` describes the source of the key, `check` is a value that only the correct key
+produces, `data` is the content, encrypted with AES-256-GCM with the preceding fields as associated data, and `digest`
+is SHA-256 over all other fields:
 
-- the digest does not fit, or a byte is not as it would be written: the file is damaged, whatever the key;
-- it fits, and the check does not: the key is another one;
-- both fit, and the content does not open: somebody changed the file on purpose.
+- If the digest does not match, or the JSON is not canonical, the file is damaged, regardless of the key.
+- If the digest matches but `check` does not, the key is wrong.
+- If both match but decryption fails, the file was modified deliberately.
 """
 
 from __future__ import annotations
@@ -30,18 +31,18 @@ _NEWER = range(_VERSION + 1, 1000)
 _NONCE_BYTES = 12
 _SALT_BYTES = 16
 _SCRYPT = {"n": 2**17, "r": 8, "p": 1}
-# a file must not make its reader take any amount of memory and time
-_SCRYPT_MOST = {"n": 2**20, "r": 8, "p": 4}
+# a hostile file must not cause unlimited memory use and time
+_SCRYPT_MAX = {"n": 2**20, "r": 8, "p": 4}
 
 
 @frozen
 class Sealed:
-    """A store as it lies in its file, intact but unopened.
+    """A store as read from its file, intact but still encrypted.
 
     Args:
-        path: where it was read from, for messages.
-        header: everything but the content.
-        data: the content, encrypted.
+        path: the file, for messages.
+        header: all fields except the content.
+        data: the encrypted content.
     """
 
     path: Path
@@ -50,59 +51,59 @@ class Sealed:
 
     @classmethod
     def parse(cls, path: Path, raw: bytes) -> Sealed:
-        """Read a file and check that it is as it was written.
+        """Parse a file and check its integrity.
 
         Raises:
-            SecretsDamaged: it is not.
-            SecretsNewer: a later version of the format is written in it.
+            SecretsDamaged: if it is damaged.
+            SecretsNewer: if it has a newer format.
         """
         try:
             content = json.loads(raw)
             digest, data = content.pop("digest"), content.pop("data")
-            if not hmac.compare_digest(digest, _digest(content, data)) or _written(content, data) != raw:
-                raise SecretsDamaged(path, "its checksum does not fit")
+            if not hmac.compare_digest(digest, _digest(content, data)) or _serialize(content, data) != raw:
+                raise SecretsDamaged(path, "checksum mismatch")
             if content["format"] == _FORMAT and content["version"] in _NEWER:
                 raise SecretsNewer(path, content["version"])
             if content["format"] != _FORMAT or content["version"] != _VERSION:
-                raise SecretsDamaged(path, "it is not in the format of a store")
+                raise SecretsDamaged(path, "invalid format")
             _check_key_header(content["key"])
             return cls(path, content, _decode(data))
         except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
             if isinstance(error, SecretsDamaged):
                 raise
-            raise SecretsDamaged(path, "it is not in the format of a store") from None
+            raise SecretsDamaged(path, "invalid format") from None
 
     @property
     def key_header(self) -> dict[str, Any]:
-        """How the key is had: ``source``, and for a passphrase how to derive it."""
+        """The source of the key: ``source``, and for a passphrase the parameters of the key derivation."""
         header: dict[str, Any] = self.header["key"]
         return header
 
-    def fits(self, key: bytes) -> bool:
-        """Whether it was sealed with this key."""
+    def matches(self, key: bytes) -> bool:
+        """Return whether the store was encrypted with this key."""
         return hmac.compare_digest(str(self.header["check"]).encode(), _check(key).encode())
 
     def open(self, key: bytes) -> bytes:
-        """The content.
+        """Decrypt the content.
 
         Raises:
-            SecretsWrongKey: the key is another one.
-            SecretsDamaged: the file was changed.
+            SecretsWrongKey: if the key is wrong.
+            SecretsDamaged: if the file was modified.
         """
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415  slow to import, and not always needed
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415  as above
 
-        if not self.fits(key):
+        if not self.matches(key):
             source = "passphrase" if self.key_header["source"] == "passphrase" else "key file"
             raise SecretsWrongKey(self.path, source)
         try:
             return AESGCM(key).decrypt(_decode(self.header["nonce"]), self.data, _canonical(self.header))
         except (InvalidTag, ValueError):
-            raise SecretsDamaged(self.path, "it was changed by something that is not sideband") from None
+            raise SecretsDamaged(self.path, "it was modified by another program") from None
 
 
 def seal(key: bytes, key_header: dict[str, Any], content: bytes) -> bytes:
-    """The file for ``content``, sealed with ``key``, of which ``key_header`` says how it is had."""
+    """Return the file content for ``content``, encrypted with ``key`` and described by ``key_header``."""
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415  slow to import
 
     nonce = os.urandom(_NONCE_BYTES)
@@ -113,26 +114,26 @@ def seal(key: bytes, key_header: dict[str, Any], content: bytes) -> bytes:
         "check": _check(key),
         "nonce": _encode(nonce),
     }
-    return _written(header, _encode(AESGCM(key).encrypt(nonce, content, _canonical(header))))
+    return _serialize(header, _encode(AESGCM(key).encrypt(nonce, content, _canonical(header))))
 
 
 def new_key_header() -> dict[str, Any]:
-    """How the key of a store that is opened by a key file is had."""
+    """Return the header of a store that uses a key file."""
     return {"source": "file"}
 
 
 def passphrase_header(salt: bytes) -> dict[str, Any]:
-    """How a new store derives its key from a passphrase."""
+    """Return the header of a new store that uses a passphrase."""
     return {"source": "passphrase", "kdf": "scrypt", **_SCRYPT, "salt": _encode(salt)}
 
 
 def new_salt() -> bytes:
-    """Random bytes for ``passphrase_header``."""
+    """Return a random salt for ``passphrase_header``."""
     return os.urandom(_SALT_BYTES)
 
 
 def derive(passphrase: str, key_header: dict[str, Any]) -> bytes:
-    """The key that a passphrase gives, as the header says. Takes about half a second and 128 MiB, on purpose."""
+    """Derive the key from a passphrase. By design, this takes about half a second and 128 MiB."""
     from cryptography.hazmat.primitives.kdf.scrypt import Scrypt  # noqa: PLC0415  slow to import
 
     costs = {name: key_header[name] for name in _SCRYPT}
@@ -140,14 +141,14 @@ def derive(passphrase: str, key_header: dict[str, Any]) -> bytes:
 
 
 def _check_key_header(header: dict[str, Any]) -> None:
-    """What stands in the file must not make its reader fail in ways, or take times, that nobody expects."""
+    """Check the header, so that a hostile file can't cause unexpected errors or excessive key derivation."""
     if header == new_key_header():
         return
     known = header["source"] == "passphrase" and header["kdf"] == "scrypt"
     if not known or set(header) != {"source", "kdf", "salt", *_SCRYPT}:
         raise ValueError("key")
-    for name, most in _SCRYPT_MOST.items():
-        if type(header[name]) is not int or not _SCRYPT[name] <= header[name] <= most:
+    for name, maximum in _SCRYPT_MAX.items():
+        if type(header[name]) is not int or not _SCRYPT[name] <= header[name] <= maximum:
             raise ValueError(name)
     if header["n"] & (header["n"] - 1) or len(_decode(header["salt"])) != _SALT_BYTES:
         raise ValueError("key")
@@ -157,7 +158,7 @@ def _check(key: bytes) -> str:
     return _encode(hmac.digest(key, b"sideband-secrets: is this the key?", "sha256"))
 
 
-def _written(header: dict[str, Any], data: str) -> bytes:
+def _serialize(header: dict[str, Any], data: str) -> bytes:
     return json.dumps({**header, "data": data, "digest": _digest(header, data)}).encode()
 
 
@@ -177,4 +178,4 @@ def _decode(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except binascii.Error as error:
-        raise ValueError("no base64") from error
+        raise ValueError("invalid base64") from error

@@ -1,4 +1,4 @@
-"""The state of the plugin: where the secrets of one host come from, and in which order these places are asked."""
+"""The state of the plugin: the sources of the secrets of one host, and the order in which they are asked."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from ._encrypted import EncryptedBackend
 from ._environment import EnvironmentBackend
 from ._errors import SecretMissing, SecretReadOnly, SecretsRekeyRefused
 from ._models import SecretRekeyParams
-from ._threads import ThreadedBackend, run_unattended
+from ._threads import ThreadedBackend, run_abandonable
 from ._vault import VaultBackend, find_token
 from ._vault_client import VaultClient
 
 
 class Protector(Protocol):
-    """Who makes values known to the redactor: a dispatch, or the plugin itself."""
+    """Registers values with the redactor: the context of an op, or of the plugin itself."""
 
     def protect(self, value: str | bytes, name: str = "secret", *, origins: Iterable[str] = ()) -> None:
         """See ``OpContext.protect``."""
@@ -33,10 +33,10 @@ class Protector(Protocol):
 
 @define
 class Secrets:
-    """Secrets of one host. Whatever comes out of it is known to the redactor before anybody sees it.
+    """The secrets of one host. Every value is registered with the redactor before it is returned.
 
-    The own store is asked first, then the other sources in the order of the configuration. The first that has a secret
-    of the name answers; one that can't be asked ends the search, since another place may have another value.
+    The local store is asked first, then the other sources in the configured order. The first one that has the name
+    wins. A source that is unavailable ends the lookup, since a later source may have a different value.
     """
 
     config: Config
@@ -54,22 +54,22 @@ class Secrets:
             self._vault = VaultBackend(self.config.vault, client)
 
     async def start(self) -> None:
-        """Make known what the environment holds, whether or not somebody asks for it."""
+        """Register the values of the environment with the redactor, whether or not they are used."""
         for name in self.config.environment:
             if (stored := await self._environment.read(name)) is not None:
                 self._protect(stored, self.protector)
 
     async def aclose(self) -> None:
-        """Close connections."""
+        """Close all connections."""
         if self._vault is not None:
             await self._vault.client.aclose()
 
     async def read(self, name: str, protector: Protector, *, audience: str | None = None) -> StoredSecret:
-        """The secret.
+        """Return a secret.
 
         Raises:
-            SecretMissing: there is none of that name.
-            SecretsError: a place can't be asked.
+            SecretMissing: if the secret does not exist.
+            SecretsError: if a source is unavailable.
         """
         for backend in (await self._open(protector), *self._others()):
             if (stored := await backend.read(name)) is not None:
@@ -78,41 +78,41 @@ class Secrets:
         raise SecretMissing(name, audience=audience, variable=self._environment.variable_of(name))
 
     async def own_name(self, protector: Protector) -> str:
-        """Where own secrets are kept."""
+        """Return the name of the local store's backend."""
         return (await self._open(protector)).name
 
     async def read_own(self, name: str, protector: Protector) -> StoredSecret | None:
-        """The secret of the own store, or ``None``, whatever other sources have."""
+        """Return the secret of the local store, or ``None``, regardless of other sources."""
         if (stored := await (await self._open(protector)).read(name)) is not None:
             self._protect(stored, protector)
         return stored
 
     async def change(self, name: str, step: Step, ctx: OpContext) -> tuple[StoredSecret | None, StoredSecret | None]:
-        """Change a secret of the own store, whole or not at all. What was there, and what is there now.
+        """Change a secret of the local store atomically. Return the secret before and after the change.
 
-        Which version was there is noted first; the secret says which effect stored it.
+        The current version is recorded first, and the stored secret contains the id of the effect.
 
         Raises:
-            SecretReadOnly: another source has it, and the own store does not.
-            SecretsError: it can't be changed.
+            SecretReadOnly: if another source has the secret, and the local store does not.
+            SecretsError: if it can't be changed.
         """
         own = await self._open(ctx)
-        there = await own.read(name)
-        if there is None:
+        current = await own.read(name)
+        if current is None:
             for backend in self._others():
                 if await backend.read(name) is not None:
                     raise SecretReadOnly(name, backend.name)
-        await ctx.note({"version": None if there is None else there.version})
-        seen: list[StoredSecret | None] = []
+        await ctx.note({"version": None if current is None else current.version})
+        versions: list[StoredSecret | None] = []
 
-        def watched(before: StoredSecret | None) -> StoredSecret | None:
+        def recording_step(before: StoredSecret | None) -> StoredSecret | None:
             after = step(before)
             after = after and evolve(after, effect=ctx.effect)
-            seen[:] = [before, after]
+            versions[:] = [before, after]
             return after
 
-        await own.change(name, watched)
-        before, after = seen
+        await own.change(name, recording_step)
+        before, after = versions
         for stored in (before, after):
             if stored is not None:
                 self._protect(stored, ctx)
@@ -121,7 +121,7 @@ class Secrets:
     async def summaries(
         self, wanted: Callable[[str], bool], protector: Protector
     ) -> tuple[str, list[tuple[str, Summary]], dict[str, str]]:
-        """Where own ones are kept; the ``wanted`` ones with their source, by name; what is wrong with other sources."""
+        """Return the local store's name, the ``wanted`` secrets with their sources, and the errors of other sources."""
         own = await self._open(protector)
         found = {one.name: (own.name, one) for one in await own.summaries(wanted)}
         problems = {}
@@ -134,24 +134,24 @@ class Secrets:
         return own.name, [found[name] for name in sorted(found)], problems
 
     async def rekey(self, params: SecretRekeyParams, protector: Protector) -> Path | None:
-        """Give the encrypted store a new key. The old key file, if it was left.
+        """Re-encrypt the encrypted store with a new key. Return the old key file if it was kept.
 
         Raises:
-            SecretsRekeyRefused: secrets are kept where there is no key of ours.
+            SecretsRekeyRefused: if the local store is not the encrypted one.
         """
         own = await self._open(protector)
         blocking = own.blocking if isinstance(own, ThreadedBackend) else None
         if not isinstance(blocking, EncryptedBackend) or not isinstance(own, ThreadedBackend):
             raise SecretsRekeyRefused(
-                f"secrets are kept in `{own.name}`, which has no key of sideband's",
-                hint="only the encrypted file has one",
+                f"secrets are kept in `{own.name}`, which has no key to replace",
+                hint='rekey is only supported with `backend = "encrypted"`',
             )
         return await own.run(lambda: blocking.rekey(params.to, passphrase=params.passphrase, key_file=params.key_file))
 
     def _others(self) -> Iterator[Backend]:
-        there: dict[str, Backend | None] = {"environment": self._environment, "vault": self._vault}
+        backends: dict[str, Backend | None] = {"environment": self._environment, "vault": self._vault}
         for source in self.config.sources:
-            if (backend := there[source]) is not None:
+            if (backend := backends[source]) is not None:
                 yield backend
 
     async def _open(self, protector: Protector) -> Backend:
@@ -165,8 +165,8 @@ class Secrets:
     async def _chosen(self) -> Backend:
         if self.config.backend == "memory":
             return MemoryBackend()
-        # a keyring is tried out, and may ask its user to unlock it
-        return ThreadedBackend(await run_unattended(lambda: choose_backend(self.config, self.home)))
+        # a keyring is probed, and may prompt the user to unlock it
+        return ThreadedBackend(await run_abandonable(lambda: choose_backend(self.config, self.home)))
 
     async def _vault_token(self) -> str:
         address = self.config.vault.address or ""
@@ -184,6 +184,6 @@ class Secrets:
 
 
 def secrets_of(ctx: OpContext) -> Secrets:
-    """The state of the plugin, for an op."""
+    """Return the state of the plugin from an op's context."""
     secrets: Secrets = ctx.state
     return secrets

@@ -1,4 +1,4 @@
-"""A backend made of one whose methods block: they run in threads."""
+"""Adapts a blocking backend to ``Backend`` by running its methods in threads."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from ._backends import Step, StoredSecret, Summary
 
 T = TypeVar("T")
 
-# a keyring that waits for a person must not take threads from others
+# a keyring that waits for its user must not exhaust the shared thread pool
 _THREADS = 4
 
 
 class BlockingBackend(Protocol):
-    """What ``Backend`` promises, by methods that block and may be called from several threads at once.
+    """The blocking counterpart of ``Backend``. Methods may be called from several threads at once.
 
     Attributes:
-        name: as the configuration calls it.
-        asks: whether a method may wait for a person (to unlock a keyring), so that waiting for it must be given up
+        name: the name in the configuration.
+        interactive: whether a method may wait for the user (to unlock a keyring), so that the wait must be abandoned
             when the dispatch is cancelled.
     """
 
     name: str
-    asks: bool
+    interactive: bool
 
     def read(self, name: str) -> StoredSecret | None:
         """See ``Backend``."""
 
     def summaries(self) -> tuple[Summary, ...]:
-        """All of them, by name."""
+        """Return the metadata of all secrets, sorted by name."""
 
     def change(self, name: str, step: Step) -> None:
         """See ``Backend``."""
@@ -73,15 +73,15 @@ class ThreadedBackend:
         await self.run(lambda: self.blocking.change(name, step))
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Run something else of the blocking one, in the same way."""
+        """Run other work of the blocking backend in the same way."""
         async with self._limiter:
-            return await (run_unattended(work) if self.blocking.asks else to_thread.run_sync(work))
+            return await (run_abandonable(work) if self.blocking.interactive else to_thread.run_sync(work))
 
 
-async def run_unattended(work: Callable[[], T]) -> T:
-    """Run what may wait for a person in a thread that nobody waits for: neither who cancels it, nor the program's end.
+async def run_abandonable(work: Callable[[], T]) -> T:
+    """Run work that may wait for the user in a daemon thread, so that neither cancellation nor exit waits for it.
 
-    The threads of the event loop's own pool would keep the program from ending until the person has answered.
+    With the event loop's own thread pool, the process could not exit until the user has answered.
     """
     values: list[T] = []
     errors: list[BaseException] = []
@@ -90,9 +90,9 @@ async def run_unattended(work: Callable[[], T]) -> T:
     def run() -> None:
         try:
             values.append(work())
-        except BaseException as error:  # noqa: BLE001  it is raised where the work was asked for
+        except BaseException as error:  # noqa: BLE001  raised again in the caller
             errors.append(error)
-        with suppress(RuntimeError):  # nobody waits any more
+        with suppress(RuntimeError):  # the caller no longer waits
             portal.start_task_soon(done.set)
 
     async with BlockingPortal() as portal:

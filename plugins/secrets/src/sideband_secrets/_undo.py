@@ -1,4 +1,4 @@
-"""Finds out what became of a change whose end was not seen, and plans how changes are taken back."""
+"""Reconciles and undoes changes of secrets."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from ._state import secrets_of
 
 
 async def reconcile_change(recorded: Recorded, ctx: OpContext) -> Reconciled | None:
-    """Whether a secret was stored: it says itself which effect stored it."""
+    """Determine whether a secret was stored. A stored secret contains the id of its effect."""
     name, version = recorded.params.get("name"), recorded.note.get("version", 0)
     if not isinstance(name, str):
         return None
     found = await secrets_of(ctx).read_own(name, ctx)
     if found is not None and found.effect == recorded.effect:
         return Reconciled(happened=True)
-    # a note is written before anything is changed
+    # the version is recorded before anything is changed
     unchanged = "version" not in recorded.note or (None if found is None else found.version) == version
     return Reconciled(happened=False) if unchanged else None
 
 
 async def reconcile_delete(recorded: Recorded, ctx: OpContext) -> Reconciled | None:
-    """Whether a secret was removed: it is there or it is not."""
+    """Determine whether a secret was deleted: whether it still exists."""
     name = recorded.params.get("name")
     if not isinstance(name, str):
         return None
@@ -29,25 +29,25 @@ async def reconcile_delete(recorded: Recorded, ctx: OpContext) -> Reconciled | N
 
 
 async def plan_undo(recorded: Recorded, ctx: OpContext) -> Undo:
-    """How a change of a secret is taken back: as long as nothing else has changed it, and its old value is kept."""
+    """Plan to undo a change, provided that the secret was not changed since and its previous value is kept."""
     name = str(recorded.params.get("name"))
     verb = recorded.op.rpartition(".")[2]
-    if verb in _GONE:
-        return Undo(remains=(_GONE[verb].format(name=name),))
+    if verb in _IRREVERSIBLE:
+        return Undo(remains=(_IRREVERSIBLE[verb].format(name=name),))
     found = await secrets_of(ctx).read_own(name, ctx)
     if found is None or found.effect != recorded.effect:
-        return Undo(remains=(f"`{name}` was changed again since, or deleted",))
+        return Undo(remains=(f"`{name}` was changed or deleted since",))
     if verb == "set" and recorded.note.get("version", 0) is None:
-        text = f"forget `{name}`, which was not there before"
+        text = f"delete `{name}`, which did not exist before"
         return Undo(steps=(UndoStep("secrets.delete", {"name": name}, text),))
     if found.rolled_back() is not None:
-        text = f"give `{name}` the value again that it had before"
+        text = f"restore the previous value of `{name}`"
         return Undo(steps=(UndoStep("secrets.rollback", {"name": name}, text),))
-    return Undo(remains=(f"the value that `{name}` had before is not kept",))
+    return Undo(remains=(f"the previous value of `{name}` is not kept",))
 
 
-_GONE = {
-    "delete": "the value of `{name}` was not kept",
-    "rollback": "the newer value of `{name}` was not kept",
-    "rekey": "the old key of the store was not kept",
+_IRREVERSIBLE = {
+    "delete": "the deleted value of `{name}` is not kept",
+    "rollback": "the newer value of `{name}` is not kept",
+    "rekey": "the old key of the store is not kept",
 }

@@ -1,4 +1,4 @@
-"""Secrets of a server with Vault's KV engine, version 2: only read, with their origins in their fields."""
+"""Secrets of a server with version 2 of Vault's KV engine: read-only, with their origins in their fields."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from ._models import SecretSetParams
 from ._vault_client import VaultClient
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}\Z")
-_MOST_LISTED = 1000
-_LARGEST_TOKEN_FILE = 64 * 1024
+_MAX_NAMES = 1000
+_MAX_TOKEN_FILE_BYTES = 64 * 1024
 
 
 @define
@@ -40,8 +40,8 @@ class VaultBackend:
     """Reads secrets from a server. See ``Backend``.
 
     Args:
-        config: what the configuration says of it.
-        client: what speaks to it.
+        config: the settings of the server.
+        client: the client for its API.
     """
 
     config: VaultConfig
@@ -52,7 +52,7 @@ class VaultBackend:
     async def read(self, name: str) -> StoredSecret | None:
         """See ``Backend``."""
         if name == self.config.token.handle:
-            return None  # what opens the server is not kept there
+            return None  # the server's own token is not stored there
         answer = await self.client.get("GET", self._path("data", name))
         if answer is None or (answer.get("data") is None and "metadata" in answer):
             return None
@@ -62,11 +62,11 @@ class VaultBackend:
         return self._stored(name, fields, metadata)
 
     async def summaries(self, wanted: Callable[[str], bool]) -> tuple[Summary, ...]:
-        """See ``Backend``. What the token may not read, or what is no secret of ours, is left out."""
+        """See ``Backend``. Leaves out secrets that the token may not read, and invalid ones."""
         answer = await self.client.get("LIST", self._path("metadata", ""))
         keys = [] if answer is None else answer.get("keys")
-        if not isinstance(keys, list) or len(keys) > _MOST_LISTED:
-            raise VaultMalformed(self.client.address, f"a list that is none, or has more than {_MOST_LISTED:,} names")
+        if not isinstance(keys, list) or len(keys) > _MAX_NAMES:
+            raise VaultMalformed(self.client.address, f"the list is invalid, or exceeds {_MAX_NAMES:,} names")
         found = []
         for name in sorted(key for key in keys if isinstance(key, str) and _NAME.match(key) and wanted(key)):
             try:
@@ -77,7 +77,7 @@ class VaultBackend:
                 found.append(stored.summary)
         return tuple(found)
 
-    async def change(self, name: str, step: Step) -> None:  # noqa: ARG002  nothing is changed
+    async def change(self, name: str, step: Step) -> None:  # noqa: ARG002  read-only
         """See ``Backend``."""
         raise SecretReadOnly(name, self.name)
 
@@ -85,20 +85,20 @@ class VaultBackend:
         return "/".join(part for part in (self.config.mount, kind, self.config.prefix, name) if part)
 
     def _stored(self, name: str, fields: Mapping[str, Any], metadata: Mapping[str, Any]) -> StoredSecret:
-        told = self.config.secrets.get(name, VaultSecret())
-        origins = told.origins if "origins" in told.model_fields_set else _list(fields.get("origins"))
-        headers = told.headers if "headers" in told.model_fields_set else _table(fields.get("headers"))
-        value = _value(fields, told.field)
+        settings = self.config.secrets.get(name, VaultSecret())
+        origins = settings.origins if "origins" in settings.model_fields_set else _origins(fields.get("origins"))
+        headers = settings.headers if "headers" in settings.model_fields_set else _headers(fields.get("headers"))
+        value = _value(fields, settings.field)
         version, created = metadata.get("version"), metadata.get("created_time")
         if value is None or type(version) is not int or not isinstance(created, str):
-            raise VaultMalformed(self.client.address, f"`{name}` has no field `{told.field}` that is text")
+            raise VaultMalformed(self.client.address, f"`{name}` has no text field `{settings.field}`")
         try:
             checked = SecretSetParams.model_validate(
                 {"name": name, "value": value, "origins": origins, "headers": headers}
             )
         except ValidationError as error:
             where = ", ".join(sorted({str(one["loc"][0]) for one in error.errors(include_input=False)}))
-            raise VaultMalformed(self.client.address, f"`{name}` has unusable {where}") from None
+            raise VaultMalformed(self.client.address, f"`{name}` has invalid {where}") from None
         return StoredSecret(
             name=name,
             value=value.encode() if isinstance(value, str) else value,
@@ -111,36 +111,36 @@ class VaultBackend:
 
 
 async def find_token(config: VaultConfig, address: str, own: Callable[[str], Awaitable[StoredSecret | None]]) -> str:
-    """The token for the server, from where the configuration says.
+    """Return the token for the server from its configured location.
 
     Args:
-        own: reads a secret of this home's own store.
+        own: reads a secret of the local store.
 
     Raises:
-        VaultTokenMissing: there is none, or it can't be one.
-        SecretAudience: the secret that it is kept in is not for the server.
+        VaultTokenMissing: if the location contains no valid token.
+        SecretAudience: if the secret that contains the token is not bound to the server.
     """
-    told = config.token
-    if told.handle is not None:
-        stored = await own(told.handle)
+    settings = config.token
+    if settings.handle is not None:
+        stored = await own(settings.handle)
         if stored is not None and address not in stored.origins:
-            raise SecretAudience(told.handle, address, stored.origins)
-        found, where = (stored.value if stored else b""), f"the secret `{told.handle}`"
-    elif told.file is not None:
-        path = told.file.expanduser()
+            raise SecretAudience(settings.handle, address, stored.origins)
+        found, where = (stored.value if stored else b""), f"the secret `{settings.handle}`"
+    elif settings.file is not None:
+        path = settings.file.expanduser()
         found = await to_thread.run_sync(partial(_read, path))
         where = f"the file `{path}`"
     else:
-        variable = told.variable or "VAULT_TOKEN"
+        variable = settings.variable or "VAULT_TOKEN"
         found, where = os.environb.get(os.fsencode(variable), b""), f"the variable `{variable}`"
     token = found.decode("latin-1").strip()
     if not token or not token.isascii() or not token.isprintable() or " " in token:
-        raise VaultTokenMissing(address, f"{where} does not hold one")
+        raise VaultTokenMissing(address, f"{where} does not contain a token")
     return token
 
 
 def _read(path: Path) -> bytes:
-    return read_private(path, max_bytes=_LARGEST_TOKEN_FILE) or b""
+    return read_private(path, max_bytes=_MAX_TOKEN_FILE_BYTES) or b""
 
 
 def _value(fields: Mapping[str, Any], name: str) -> str | bytes | None:
@@ -152,19 +152,19 @@ def _value(fields: Mapping[str, Any], name: str) -> str | bytes | None:
         return None
 
 
-def _list(told: Any) -> Any:
-    """A list of origins, also as the text that forms and command lines give: separated by commas or blanks."""
-    if told is None:
+def _origins(value: Any) -> Any:
+    """Convert a list of origins; text may separate them by commas or white space, as forms and command lines do."""
+    if value is None:
         return ()
-    return [one for one in re.split(r"[\s,]+", told) if one] if isinstance(told, str) else told
+    return [one for one in re.split(r"[\s,]+", value) if one] if isinstance(value, str) else value
 
 
-def _table(told: Any) -> Any:
-    if told is None:
+def _headers(value: Any) -> Any:
+    if value is None:
         return {}
-    if isinstance(told, str):
+    if isinstance(value, str):
         try:
-            return json.loads(told)
+            return json.loads(value)
         except (ValueError, RecursionError):
             return None
-    return told
+    return value

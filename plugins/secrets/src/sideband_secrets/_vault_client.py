@@ -1,4 +1,4 @@
-"""Requests to a server with Vault's API: one token, one address, nothing else ever gets either."""
+"""Requests to a server with Vault's API. The token is sent to one address only."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from ._errors import (
 if TYPE_CHECKING:
     from httpx import AsyncClient
 
-_LARGEST_ANSWER = 1024 * 1024
+_MAX_RESPONSE_BYTES = 1024 * 1024
 _NO_ROUTE = "no handler for route"
 
 
 @define
 class VaultClient:
-    """One server.
+    """The client for one server.
 
-    The token is read when it is first needed, and again when the server refuses it: an agent may have replaced it. It
-    is renewed when half of its time has passed and it is used.
+    The token is read when it is first needed, and again when the server rejects it, since an agent may have replaced
+    it. It is renewed when it is used after half of its lifetime.
 
     Args:
-        config: where the server is.
+        config: the settings of the server.
         address: its origin.
-        token: answers the token, known to the redactor.
-        clock: seconds, of a clock that only goes forward.
+        token: returns the token, already registered with the redactor.
+        clock: a monotonic clock, in seconds.
     """
 
     config: VaultConfig
@@ -53,15 +53,15 @@ class VaultClient:
     _renew_at: float | None = field(init=False, default=None, repr=False)
 
     async def aclose(self) -> None:
-        """Close its connections."""
+        """Close all connections."""
         if self._http is not None:
             await self._http.aclose()
 
     async def get(self, method: str, path: str) -> Mapping[str, Any] | None:
-        """What the server has at a path below the mount, or ``None`` if it has nothing there.
+        """Return the data at a path below the mount, or ``None`` if there is no data.
 
         Raises:
-            VaultError: it can't be told.
+            VaultError: if the request fails.
         """
         token = await self._current_token()
         status, content = await self._send(method, path, token)
@@ -69,7 +69,7 @@ class VaultClient:
             self._known = None
             if (fresh := await self._current_token()) != token:
                 status, content = await self._send(method, path, fresh)
-        return self._understood(status, content, path)
+        return self._parse(status, content, path)
 
     async def _current_token(self) -> str:
         if self._known is None:
@@ -81,16 +81,16 @@ class VaultClient:
         return self._known
 
     async def _schedule(self, method: str, path: str, token: str) -> None:
-        """Ask how long the token lasts, or make it last longer; and note when to do so again."""
+        """Look up or renew the token's lifetime, and schedule the next renewal."""
         self._renew_at = None
         try:
             status, content = await self._send(method, path, token)
         except SecretsError:
-            return  # what it is needed for will say what is wrong
+            return  # the request that needs the token reports the error
         answer = _json(content) if status == 200 else None
-        told = answer.get("auth") or answer.get("data") if answer else None
-        if isinstance(told, dict) and told.get("renewable") is True:
-            seconds = told.get("lease_duration", told.get("ttl"))
+        lifetime = answer.get("auth") or answer.get("data") if answer else None
+        if isinstance(lifetime, dict) and lifetime.get("renewable") is True:
+            seconds = lifetime.get("lease_duration", lifetime.get("ttl"))
             if type(seconds) is int and seconds > 0:
                 self._renew_at = self.clock() + seconds / 2
 
@@ -98,7 +98,7 @@ class VaultClient:
         import httpx  # noqa: PLC0415  slow to import, and not always needed
 
         client = self._client()
-        # an answer that was compressed could be any size when it is not
+        # a compressed response could expand to any size
         headers = {"X-Vault-Token": token, "X-Vault-Request": "true", "Accept-Encoding": "identity"}
         if self.config.namespace:
             headers["X-Vault-Namespace"] = self.config.namespace
@@ -107,19 +107,19 @@ class VaultClient:
                 async with client.stream(method, f"{self.address}/v1/{path}", headers=headers) as response:
                     return response.status_code, await self._content(response)
         except TimeoutError:
-            raise VaultUnreachable(self.address, f"no answer in {self.config.timeout:g} seconds") from None
+            raise VaultUnreachable(self.address, f"no response within {self.config.timeout:g} seconds") from None
         except httpx.HTTPError as error:
-            # what it says may quote what was sent
+            # the exception's message may contain the token
             raise self._failure(error) from None
 
     async def _content(self, response: Any) -> bytes:
         if response.headers.get("content-encoding", "identity").lower() != "identity":
-            raise VaultMalformed(self.address, "an answer that is encoded although nobody asked for that")
+            raise VaultMalformed(self.address, "unexpected Content-Encoding")
         content = b""
-        async for piece in response.aiter_raw():
-            content += piece
-            if len(content) > _LARGEST_ANSWER:
-                raise VaultMalformed(self.address, f"an answer of more than {_LARGEST_ANSWER:,} bytes")
+        async for chunk in response.aiter_raw():
+            content += chunk
+            if len(content) > _MAX_RESPONSE_BYTES:
+                raise VaultMalformed(self.address, f"response exceeds {_MAX_RESPONSE_BYTES:,} bytes")
         return content
 
     def _failure(self, error: BaseException) -> VaultError:
@@ -131,7 +131,7 @@ class VaultClient:
                 return VaultUntrusted(self.address)
             cause = cause.__cause__ or cause.__context__
         if isinstance(error, httpx.ProtocolError):
-            return VaultMalformed(self.address, "an answer that is no HTTP")
+            return VaultMalformed(self.address, "invalid HTTP")
         return VaultUnreachable(self.address, type(error).__name__)
 
     def _client(self) -> AsyncClient:
@@ -141,15 +141,15 @@ class VaultClient:
             try:
                 trusted = ssl.create_default_context(cafile=self.config.ca_file)
             except OSError as error:
-                problem = f"can't be trusted: `{self.config.ca_file}`: {error.strerror or 'no certificates'}"
-                raise VaultError(self.address, problem, hint="`ca_file` names a file of certificates, PEM") from None
-            # no proxy and no other server of the environment's choice, and no redirect, gets the token
+                problem = f"can't be verified with `{self.config.ca_file}`: {error.strerror or 'no certificates'}"
+                raise VaultError(self.address, problem, hint="set `ca_file` to a PEM file of certificates") from None
+            # the token must not reach a proxy from the environment, or another server by a redirect
             self._http = httpx.AsyncClient(
                 verify=trusted, trust_env=False, follow_redirects=False, timeout=self.config.timeout
             )
         return self._http
 
-    def _understood(self, status: int, content: bytes, path: str) -> Mapping[str, Any] | None:
+    def _parse(self, status: int, content: bytes, path: str) -> Mapping[str, Any] | None:
         answer = _json(content)
         if status == 403:
             raise VaultDenied(self.address, path)
@@ -162,9 +162,9 @@ class VaultClient:
                 raise VaultMount(self.address, self.config.mount)
             return None
         if status != 200:
-            raise VaultError(self.address, f"answered with status {status}")
+            raise VaultError(self.address, f"returned status {status}")
         if answer is None or not isinstance(answer.get("data"), dict):
-            raise VaultMalformed(self.address, "an answer that is not in the form of the API")
+            raise VaultMalformed(self.address, "unexpected response format")
         data: Mapping[str, Any] = answer["data"]
         return data
 

@@ -28,7 +28,7 @@ __all__ = ["Config", "lifespan", "sideband_ops"]
 
 @asynccontextmanager
 async def lifespan(ctx: PluginContext) -> AsyncIterator[Secrets]:
-    """The secrets of one host. Its store is opened at the first op, whose error then says what is wrong with it."""
+    """Hold the secrets of one host. The store is opened by the first op, which then reports its errors."""
     secrets = Secrets(ctx.config, ctx.home, ctx)
     await secrets.start()
     try:
@@ -38,7 +38,7 @@ async def lifespan(ctx: PluginContext) -> AsyncIterator[Secrets]:
 
 
 def sideband_ops() -> OpFamily:
-    """The ops of the family, and what turns handles into credentials."""
+    """Return the op family and its credential resolver."""
     return OpFamily(
         name="secrets",
         ops=(
@@ -53,5 +53,5 @@ def sideband_ops() -> OpFamily:
         ),
         scope=SecretsScope,
         credentials=SecretResolver(),
-        doc="Credentials that skills can use where they are bound to, and see only if their grant says so.",
+        doc="Credentials that skills can use for their origins, and read only if granted.",
     )
