@@ -1,4 +1,4 @@
-"""A host with this plugin, a place for secrets, and a home of its own."""
+"""A host with this plugin, an in-memory store of secrets, and its own home directory."""
 
 import pytest
 import sideband_crypto.plugin
@@ -38,7 +38,7 @@ async def host(tmp_path, settings, more_plugins, anyio_backend):
 
 @pytest.fixture
 def crypto(host):
-    """Runs an op of the family: ``await crypto("hash", data="…")``."""
+    """Return a function that runs an op of the family: ``await crypto("hash", data="…")``."""
 
     async def run(verb, *, grants=None, **params):
         return await host.op(f"crypto.{verb}", params, **({} if grants is None else {"grants": grants}))
@@ -48,7 +48,7 @@ def crypto(host):
 
 @pytest.fixture
 def store(host):
-    """Stores a secret that the named ops of the family may use as their key."""
+    """Return a function that stores a secret which the named ops may use as their key."""
 
     async def keep(name, value, *verbs):
         origins = [f"op://crypto.{verb}" for verb in verbs]

@@ -1,4 +1,4 @@
-"""Nobody keeps the host busy: what would take too much is refused first, and the rest runs beside everything else."""
+"""Limits: work that would exceed them is rejected before it starts, and long work does not block the host."""
 
 from types import SimpleNamespace
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 @pytest.mark.parametrize(
     ("verb", "key"), [("hash", {}), ("hmac", {"key": "k"}), ("hmac_verify", {"key": "k", "mac": b""})]
 )
-async def test_broken_digests_are_only_made_if_asked_for_as_such(crypto, verb, key, algorithm):
+async def test_broken_digests_need_legacy(crypto, verb, key, algorithm):
     with pytest.raises(CryptoLegacy, match=algorithm) as caught:
         await crypto(verb, data="x", algorithm=algorithm, **key)
     assert caught.value.code == "crypto.legacy"
@@ -24,7 +24,7 @@ async def test_broken_digests_are_only_made_if_asked_for_as_such(crypto, verb, k
     await crypto(verb, data="x", algorithm=algorithm, legacy=True, **key)
 
 
-class TestSmall:
+class TestSmallLimits:
     @pytest.fixture
     def settings(self):
         return {"max_bytes": 1024, "max_iterations": 1000, "max_memory": 1024 * 1024, "max_cost": 8192}
@@ -47,22 +47,22 @@ class TestSmall:
             ("scrypt", {"key": "k", "salt": "s", "n": 8192, "r": 1}),
         ],
     )
-    async def test_more_than_is_allowed_is_refused(self, crypto, verb, given):
+    async def test_request_over_a_limit_is_rejected(self, crypto, verb, given):
         with pytest.raises(CryptoTooLarge) as caught:
             await crypto(verb, **given)
         assert caught.value.code == "crypto.too_large"
         assert "[plugins.crypto]" in caught.value.hint
         assert caught.value.nothing_happened
 
-    async def test_exactly_what_is_allowed_is_done(self, crypto):
+    async def test_request_at_a_limit_is_accepted(self, crypto):
         await crypto("hash", data=b"0" * 1024)
         await crypto("pbkdf2", key="k", salt="s", iterations=500, length=64)
         await crypto("scrypt", key="k", salt="s", n=1024, r=4)
 
 
-async def test_what_does_not_fit_in_a_block_of_rsa_is_refused_with_what_does(crypto):
+async def test_oaep_rejects_data_over_one_block(crypto):
     key = (await crypto("generate_key", kind="rsa-2048"))["key"]
-    with pytest.raises(CryptoTooLarge, match="190 at most"):
+    with pytest.raises(CryptoTooLarge, match="at most 190"):
         await crypto("rsa_oaep_encrypt", key=key, data=b"0" * 191)
     sealed = await crypto("rsa_oaep_encrypt", key=key, data=b"0" * 190)
     assert await crypto("rsa_oaep_decrypt", key=key, data=sealed) == b"0" * 190
@@ -75,7 +75,7 @@ async def test_what_does_not_fit_in_a_block_of_rsa_is_refused_with_what_does(cry
         ("hkdf", {"key": "k", "algorithm": "sha1", "length": 5101}),
     ],
 )
-async def test_costs_and_lengths_that_do_not_exist_are_refused(crypto, verb, given):
+async def test_unsupported_costs_and_lengths_are_rejected(crypto, verb, given):
     with pytest.raises(CryptoValue):
         await crypto(verb, **given)
 
@@ -95,18 +95,18 @@ async def test_costs_and_lengths_that_do_not_exist_are_refused(crypto, verb, giv
         ("generate_key", {"kind": "rsa-1024"}),
     ],
 )
-async def test_parameters_that_make_no_sense_are_refused(crypto, verb, given):
+async def test_invalid_parameters_are_rejected(crypto, verb, given):
     with pytest.raises(OpParamsInvalid):
         await crypto(verb, **given)
 
 
-async def test_an_error_about_a_parameter_does_not_carry_a_key(crypto):
+async def test_validation_error_omits_the_key(crypto):
     with pytest.raises(OpParamsInvalid) as caught:
         await crypto("hmac", key="my-own-key", handle="My-Handle", data="x")
     assert "my-own-key" not in str(caught.value.as_dict())
 
 
-async def test_a_digest_that_the_library_may_not_make_is_said_to_be_missing(crypto, monkeypatch):
+async def test_disabled_digest_is_an_unavailable_error(crypto, monkeypatch):
     def refuse(*_arguments, **_options):
         raise ValueError("disabled for FIPS")
 
@@ -118,18 +118,18 @@ async def test_a_digest_that_the_library_may_not_make_is_said_to_be_missing(cryp
     assert isinstance(caught.value, CryptoError)
 
 
-async def test_random_bytes_do_not_come_twice(crypto):
+async def test_random_bytes_differ(crypto):
     assert len({await crypto("random", length=16) for _ in range(20)}) == 20
 
 
-async def test_equal_values_compare_as_equal_and_others_do_not(crypto):
+async def test_compare_returns_whether_values_are_equal(crypto):
     assert await crypto("compare", a="same", b=b"same") is True
     assert await crypto("compare", a="same", b="samE") is False
     assert await crypto("compare", a="same", b="same ") is False
 
 
 @pytest.mark.parametrize("kind", ["ed25519", "ecdsa-p256", "ecdsa-p384", "rsa-2048", "bytes-16", "bytes-32"])
-async def test_a_generated_key_is_one_of_its_kind(crypto, kind):
+async def test_generated_key_has_the_requested_kind(crypto, kind):
     made = await crypto("generate_key", kind=kind)
     if kind.startswith("bytes-"):
         assert len(made["key"]) == int(kind.removeprefix("bytes-"))
@@ -144,7 +144,7 @@ SLOW = {"key": "k", "salt": "s", "iterations": 5_000_000}
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
-async def test_whoever_is_late_is_told_while_the_library_is_still_at_it(host, crypto):
+async def test_timeout_does_not_wait_for_the_library(host, crypto):
     with pytest.raises(OpTimeout):
         await host.op("crypto.pbkdf2", SLOW, deadline=0.05)
     assert (await crypto("hash", data="abc")).hex().startswith("ba78")
@@ -177,7 +177,7 @@ class TestGreedy:
         return [Plugin("op", "greedy", SimpleNamespace(sideband_ops=lambda: OpFamily(name="greedy", ops=(go,))))]
 
     @pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
-    async def test_one_call_leaves_a_thread_for_the_others(self, host, crypto):
+    async def test_expensive_work_of_one_call_does_not_starve_others(self, host, crypto):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(host.op, "greedy.go", {})
             await anyio.wait_all_tasks_blocked()

@@ -1,4 +1,4 @@
-"""The skill of the README, in a real worker, with the rights that the README names."""
+"""The skill of the README, in a real worker, with the grants that the README names."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ from sideband_crypto import Config
 pytestmark = pytest.mark.anyio
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
-RIGHTS = ["crypto:key=release", "crypto:key=-", "secrets:name=release,mode=write", "secrets:name=release"]
+GRANTS = ["crypto:key=release", "crypto:key=-", "secrets:name=release,mode=write", "secrets:name=release"]
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def skill(tmp_path):
     folder = tmp_path / "skills" / "signer"
     folder.mkdir(parents=True)
     about = (
-        f"---\nname: signer\ndescription: Signs.\nmetadata:\n  sideband.capabilities: {' '.join(RIGHTS)}\n---\nSigns.\n"
+        f"---\nname: signer\ndescription: Signs.\nmetadata:\n  sideband.capabilities: {' '.join(GRANTS)}\n---\nSigns.\n"
     )
     (folder / "SKILL.md").write_text(about)
     (code,) = re.findall(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
@@ -31,8 +31,8 @@ def skill(tmp_path):
     return folder.parent
 
 
-async def test_the_skill_signs_with_a_key_that_it_never_sees(skill, tmp_path):
-    assert all(f"`{right}`" in README for right in RIGHTS)
+async def test_readme_skill_signs_with_a_stored_key(skill, tmp_path):
+    assert all(f"`{grant}`" in README for grant in GRANTS)
     plugins = [
         Plugin("op", "crypto", sideband_crypto.plugin),
         Plugin("op", "secrets", sideband_secrets.plugin),
@@ -41,13 +41,13 @@ async def test_the_skill_signs_with_a_key_that_it_never_sees(skill, tmp_path):
         Plugin("store", "sqlite", sideband_store_sqlite.plugin),
     ]
     settings = {"plugins": {"secrets": {"backend": "memory"}}}
-    place = {"home": tmp_path / "home", "skill_dirs": [skill]}
-    async with Host(settings=settings, plugins=plugins, autoload=False, **place) as host:
-        result = await host.run(CallRequest("signer.release", {"version": "1.0"}, grants=RIGHTS))
+    paths = {"home": tmp_path / "home", "skill_dirs": [skill]}
+    async with Host(settings=settings, plugins=plugins, autoload=False, **paths) as host:
+        result = await host.run(CallRequest("signer.release", {"version": "1.0"}, grants=GRANTS))
     assert result.output is True
     assert "PRIVATE KEY" not in str(result)
 
 
-def test_the_configuration_of_the_readme_is_what_holds():
+def test_readme_lists_the_default_configuration():
     shown = dict(re.findall(r"^    (\w+) = (\d+)", README, re.MULTILINE))
     assert {name: int(value) for name, value in shown.items()} == Config().model_dump()

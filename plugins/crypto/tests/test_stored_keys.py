@@ -1,4 +1,4 @@
-"""A skill signs, checks and encrypts with keys that it never sees."""
+"""Skills sign, verify and encrypt with keys that they can't read."""
 
 import base64
 import hashlib
@@ -10,16 +10,16 @@ from sideband_crypto import CryptoKey, CryptoValue
 
 pytestmark = pytest.mark.anyio
 
-SECRET = "a-key-that-nobody-sees"
+SECRET = "a-key-that-is-never-revealed"
 MAC = hmac.digest(SECRET.encode(), b"body", "sha256")
 
 
-async def test_a_stored_key_makes_the_same_code_as_the_key_itself(crypto, store):
+async def test_stored_key_gives_the_same_hmac_as_the_key_itself(crypto, store):
     await store("webhook", SECRET, "hmac")
     assert await crypto("hmac", data="body", handle="webhook") == MAC
 
 
-async def test_the_right_to_use_it_is_enough(crypto, store):
+async def test_use_grant_is_sufficient(crypto, store):
     await store("webhook", SECRET, "hmac")
     grants = ["crypto:op=hmac,key=webhook", "secrets:name=webhook"]
     assert await crypto("hmac", data="body", handle="webhook", grants=grants) == MAC
@@ -37,18 +37,18 @@ async def test_the_right_to_use_it_is_enough(crypto, store):
         ["secrets:name=webhook"],
     ],
 )
-async def test_without_the_right_to_the_op_and_to_the_secret_it_is_denied(crypto, store, grants):
+async def test_grants_for_op_and_secret_are_both_required(crypto, store, grants):
     await store("webhook", SECRET, "hmac")
     with pytest.raises(OpDenied):
         await crypto("hmac", data="body", handle="webhook", grants=grants)
 
 
-async def test_a_grant_for_a_stored_key_allows_no_key_of_ones_own(crypto):
+async def test_grant_for_a_stored_key_does_not_allow_another_key(crypto):
     with pytest.raises(OpDenied):
         await crypto("hmac", data="body", key="mine", grants=["crypto:key=webhook"])
 
 
-async def test_a_secret_that_is_bound_to_a_site_is_no_key(crypto, host):
+async def test_secret_bound_to_an_origin_is_rejected_as_key(crypto, host):
     await host.op("secrets.set", {"name": "token", "value": SECRET, "origins": ["https://api.example.org"]})
     with pytest.raises(OpFailed) as caught:
         await crypto("hmac", data="body", handle="token")
@@ -56,7 +56,7 @@ async def test_a_secret_that_is_bound_to_a_site_is_no_key(crypto, host):
     assert "op://crypto.hmac" in caught.value.hint
 
 
-async def test_a_key_for_checking_makes_no_codes(crypto, store):
+async def test_key_bound_to_hmac_verify_cannot_compute_an_hmac(crypto, store):
     await store("webhook", SECRET, "hmac_verify")
     assert await crypto("hmac_verify", data="body", mac=MAC, handle="webhook") is True
     with pytest.raises(OpFailed) as caught:
@@ -65,7 +65,7 @@ async def test_a_key_for_checking_makes_no_codes(crypto, store):
 
 
 @pytest.mark.parametrize(("prefix", "encode"), [("base64", base64.b64encode), ("hex", bytes.hex)])
-async def test_bytes_are_stored_as_text_that_says_so(crypto, store, prefix, encode):
+async def test_stored_bytes_are_decoded_by_prefix(crypto, store, prefix, encode):
     raw = bytes(range(32))
     encoded = encode(raw)
     text = encoded if isinstance(encoded, str) else encoded.decode()
@@ -75,7 +75,7 @@ async def test_bytes_are_stored_as_text_that_says_so(crypto, store, prefix, enco
 
 
 @pytest.mark.parametrize("value", ["base64:no!", "hex:xyz", "base64:AAA"])
-async def test_a_key_that_is_not_encoded_as_it_says_is_told_without_its_value(crypto, store, value):
+async def test_error_for_a_badly_encoded_key_omits_its_value(crypto, store, value):
     await store("aes", value, "hmac")
     with pytest.raises(CryptoKey, match="`aes`") as caught:
         await crypto("hmac", data="x", handle="aes")
@@ -84,7 +84,7 @@ async def test_a_key_that_is_not_encoded_as_it_says_is_told_without_its_value(cr
     assert caught.value.hint
 
 
-async def test_the_bytes_of_a_stored_key_are_taken_out_of_what_is_answered(crypto, store):
+async def test_decoded_key_is_redacted_in_results(crypto, store):
     raw = bytes(range(1, 33))
     await store("aes", f"hex:{raw.hex()}", "hmac")
     await crypto("hmac", data="x", handle="aes")
@@ -95,20 +95,20 @@ async def test_the_bytes_of_a_stored_key_are_taken_out_of_what_is_answered(crypt
 @pytest.mark.parametrize(
     ("verb", "nonce"), [("aes_gcm_encrypt", {"nonce": b"0" * 12}), ("aes_cbc_encrypt", {"iv": b"0" * 16})]
 )
-async def test_a_nonce_can_not_be_chosen_for_a_stored_key(crypto, store, verb, nonce):
+async def test_nonce_with_a_stored_key_is_rejected(crypto, store, verb, nonce):
     await store("aes", "hex:" + "00" * 32, verb)
     with pytest.raises(CryptoValue, match="stored key"):
         await crypto(verb, data="x", handle="aes", **nonce)
 
 
 @pytest.mark.parametrize("both", [{}, {"key": "k", "handle": "webhook"}])
-async def test_there_is_one_key(crypto, both):
+async def test_exactly_one_of_key_and_handle_is_required(crypto, both):
     with pytest.raises(OpParamsInvalid, match="either `key`"):
         await crypto("hmac", data="x", **both)
 
 
 @pytest.mark.parametrize("kind", ["ed25519", "ecdsa-p256", "ecdsa-p384"])
-async def test_a_key_that_was_created_signs_and_is_seen_by_nobody(crypto, host, kind):
+async def test_created_key_signs_without_being_revealed(crypto, host, kind):
     made = await crypto("create_key", kind=kind, handle="release", ops=["sign"])
     assert set(made) == {"handle", "public"}
     algorithm = kind.partition("-")[0]
@@ -116,32 +116,32 @@ async def test_a_key_that_was_created_signs_and_is_seen_by_nobody(crypto, host, 
     assert await crypto("verify", data="1.0", algorithm=algorithm, key=made["public"], signature=signature) is True
 
 
-async def test_a_created_key_of_bytes_encrypts(crypto):
+async def test_created_symmetric_key_encrypts(crypto):
     made = await crypto("create_key", kind="bytes-32", handle="backup", ops=["aes_gcm_encrypt", "aes_gcm_decrypt"])
     assert made == {"handle": "backup", "public": None}
     sealed = await crypto("aes_gcm_encrypt", data="hello", handle="backup")
     assert await crypto("aes_gcm_decrypt", handle="backup", **sealed) == b"hello"
 
 
-async def test_creating_a_key_takes_the_right_to_store_it(crypto):
+async def test_create_key_needs_a_write_grant_for_the_secret(crypto):
     params = {"kind": "ed25519", "handle": "release", "ops": ["sign"]}
     with pytest.raises(OpDenied, match="secrets"):
         await crypto("create_key", **params, grants=["crypto", "secrets:name=release"])
     await crypto("create_key", **params, grants=["crypto", "secrets:name=release,mode=write"])
 
 
-async def test_a_key_is_not_created_for_what_it_is_not_for(crypto):
+async def test_create_key_rejects_ops_that_do_not_support_its_kind(crypto):
     with pytest.raises(CryptoValue, match="aes_gcm_encrypt"):
         await crypto("create_key", kind="ed25519", handle="release", ops=["aes_gcm_encrypt"])
 
 
-async def test_neither_keys_nor_data_are_in_the_record(crypto, store, host, tmp_path):
+async def test_keys_and_data_are_not_recorded(crypto, store, host, tmp_path):
     await store("webhook", SECRET, "hmac")
-    await crypto("hmac", data="what-is-signed", handle="webhook")
-    await crypto("hmac", data="what-is-signed", key="my-own-key-in-the-call")
+    await crypto("hmac", data="the-signed-data", handle="webhook")
+    await crypto("hmac", data="the-signed-data", key="my-own-key-in-the-call")
     made = await crypto("generate_key", kind="ed25519")
     recorded = "".join(path.read_text() for path in host.ledger.folder.glob("*.jsonl"))
     assert '"handle":"webhook"' in recorded
-    for secret in (SECRET, "what-is-signed", "my-own-key-in-the-call", made["key"].decode().splitlines()[1]):
+    for secret in (SECRET, "the-signed-data", "my-own-key-in-the-call", made["key"].decode().splitlines()[1]):
         assert secret not in recorded
         assert hashlib.sha256(secret.encode()).hexdigest() not in recorded

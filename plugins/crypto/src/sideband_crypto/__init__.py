@@ -1,6 +1,6 @@
-"""The op family `crypto` of sideband: digests, signatures, encryption, and keys made of passwords.
+"""The op family `crypto` of sideband: digests, signatures, encryption and key derivation.
 
-The ops are used by name (`crypto.sign`); what is here is for code that catches their errors or builds on their models.
+Ops are called by name (`crypto.sign`). Import from here to catch their errors or to use their models.
 """
 
 from ._config import Config

@@ -1,4 +1,4 @@
-"""Encrypts and decrypts: AES-GCM, AES-CBC and RSA-OAEP."""
+"""Encryption and decryption: AES-GCM, AES-CBC and RSA-OAEP."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 _BLOCK = 16
 _NONCE = 12
-_LONGEST_NONCE = 16
+_MAX_NONCE = 16
 
 
 async def encrypt_gcm(params: AesGcmEncryptParams, ctx: OpContext) -> AesGcmText:
-    """Encrypt with AES-GCM, so that any change is noticed."""
+    """Encrypt and authenticate data with AES-GCM."""
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     work: Work = ctx.state
     check_size(work.config, params.data, params.associated_data)
-    nonce = _own_nonce("nonce", params.nonce, params.handle, _NONCE, _LONGEST_NONCE)
+    nonce = _nonce_for("nonce", params.nonce, params.handle, _NONCE, _MAX_NONCE)
     cipher = AESGCM(aes_key(await key_bytes(ctx, params.key, params.handle), params.handle))
 
     def run() -> bytes:
@@ -48,13 +48,13 @@ async def encrypt_gcm(params: AesGcmEncryptParams, ctx: OpContext) -> AesGcmText
 
 
 async def decrypt_gcm(params: AesGcmDecryptParams, ctx: OpContext) -> bytes:
-    """Decrypt what AES-GCM encrypted, if nothing of it was changed."""
+    """Decrypt data encrypted with AES-GCM and verify its integrity."""
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     work: Work = ctx.state
     check_size(work.config, params.ciphertext, params.associated_data)
-    check_length("nonce", params.nonce, _NONCE, _LONGEST_NONCE)
+    check_length("nonce", params.nonce, _NONCE, _MAX_NONCE)
     cipher = AESGCM(aes_key(await key_bytes(ctx, params.key, params.handle), params.handle))
 
     def run() -> bytes:
@@ -73,7 +73,7 @@ async def encrypt_cbc(params: AesCbcEncryptParams, ctx: OpContext) -> AesCbcText
 
     work: Work = ctx.state
     check_size(work.config, params.data)
-    iv = _own_nonce("iv", params.iv, params.handle, _BLOCK, _BLOCK)
+    iv = _nonce_for("iv", params.iv, params.handle, _BLOCK, _BLOCK)
     key = aes_key(await key_bytes(ctx, params.key, params.handle), params.handle)
 
     def run() -> bytes:
@@ -85,7 +85,7 @@ async def encrypt_cbc(params: AesCbcEncryptParams, ctx: OpContext) -> AesCbcText
 
 
 async def decrypt_cbc(params: AesCbcDecryptParams, ctx: OpContext) -> bytes:
-    """Decrypt what AES-CBC encrypted with PKCS7 padding."""
+    """Decrypt data encrypted with AES-CBC and PKCS7 padding."""
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
     from cryptography.hazmat.primitives.padding import PKCS7
 
@@ -107,19 +107,19 @@ async def decrypt_cbc(params: AesCbcDecryptParams, ctx: OpContext) -> bytes:
 
 
 async def encrypt_oaep(params: OaepParams, ctx: OpContext) -> bytes:
-    """Encrypt something short with RSA-OAEP."""
+    """Encrypt short data with RSA-OAEP."""
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
     raw = await key_bytes(ctx, params.key, params.handle)
 
     def run() -> bytes:
         key = public_key(raw, "rsa-oaep", params.handle)
-        assert isinstance(key, RSAPublicKey)  # noqa: S101  checked by scheme
-        most = key.key_size // 8 - 2 * library_digest(params.algorithm).digest_size - 2
-        if len(params.data) > most:
+        assert isinstance(key, RSAPublicKey)  # noqa: S101  ensured by the scheme
+        maximum = key.key_size // 8 - 2 * library_digest(params.algorithm).digest_size - 2
+        if len(params.data) > maximum:
             raise CryptoTooLarge(
-                f"{len(params.data):,} bytes do not fit: this key and digest encrypt {most} at most",
-                hint="encrypt the data with AES-GCM, and the key for it with RSA-OAEP",
+                f"data has {len(params.data):,} bytes; this key and digest encrypt at maximum {maximum}",
+                hint="encrypt the data with AES-GCM, and its key with RSA-OAEP",
             )
         return key.encrypt(params.data, _oaep(params))
 
@@ -128,14 +128,14 @@ async def encrypt_oaep(params: OaepParams, ctx: OpContext) -> bytes:
 
 
 async def decrypt_oaep(params: OaepParams, ctx: OpContext) -> bytes:
-    """Decrypt what RSA-OAEP encrypted."""
+    """Decrypt data encrypted with RSA-OAEP."""
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
     raw = await key_bytes(ctx, params.key, params.handle)
 
     def run() -> bytes:
         key = private_key(raw, "rsa-oaep", params.handle)
-        assert isinstance(key, RSAPrivateKey)  # noqa: S101  checked by scheme
+        assert isinstance(key, RSAPrivateKey)  # noqa: S101  ensured by the scheme
         try:
             return key.decrypt(params.data, _oaep(params))
         except ValueError:
@@ -152,13 +152,13 @@ def _oaep(params: OaepParams) -> OAEP:
     return OAEP(MGF1(digest), digest, params.label or None)
 
 
-def _own_nonce(name: str, given: bytes | None, handle: str | None, least: int, most: int) -> bytes:
-    """The nonce of an encryption. With a stored key it is never the caller's: one that comes twice gives texts away."""
+def _nonce_for(name: str, given: bytes | None, handle: str | None, minimum: int, maximum: int) -> bytes:
+    """Return the nonce of an encryption. The caller can't choose it for a stored key: reuse reveals plaintexts."""
     if given is None:
-        return secrets.token_bytes(least)
+        return secrets.token_bytes(minimum)
     if handle is not None:
         raise CryptoValue(
-            f"`{name}` can't be chosen for a stored key", hint=f"leave `{name}` out; a new one is made and returned"
+            f"`{name}` can't be chosen for a stored key", hint=f"omit `{name}`; a new one is generated and returned"
         )
-    check_length(name, given, least, most)
+    check_length(name, given, minimum, maximum)
     return given

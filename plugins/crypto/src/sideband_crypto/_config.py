@@ -10,14 +10,14 @@ _MEBIBYTE = 1024 * 1024
 
 
 class Config(BaseModel):
-    """What one op may use up.
+    """Limits on the resources of one op.
 
     Attributes:
-        max_bytes: how long a text may be that is hashed, signed, encrypted or decrypted.
-        max_iterations: the most rounds of PBKDF2, over all the blocks of a long result.
-        max_memory: how many bytes scrypt may use; one op uses it at a time.
-        max_cost: the most that `n`, `r` and `p` of scrypt may be when they are multiplied.
-        threads: how many ops that take long run at once in this host; one skill gets half of them.
+        max_bytes: the maximum size of data that is hashed, signed, encrypted or decrypted.
+        max_iterations: the maximum number of PBKDF2 iterations, over all blocks of the result.
+        max_memory: the maximum memory of scrypt in bytes; only one op uses it at a time.
+        max_cost: the maximum product of `n`, `r` and `p` of scrypt.
+        threads: how many expensive ops run at once in this host; a skill gets at most half of them.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -1,4 +1,4 @@
-"""Makes keys from passwords and from other keys: PBKDF2, scrypt and HKDF."""
+"""Derives keys from passwords and from other keys: PBKDF2, scrypt and HKDF."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ._state import Work
 
 
 async def derive_pbkdf2(params: Pbkdf2Params, ctx: OpContext) -> bytes:
-    """Make a key of a password with PBKDF2."""
+    """Derive a key from a password with PBKDF2."""
     work: Work = ctx.state
     check_pbkdf2(work.config, params.algorithm, params.iterations, params.length)
     key = await key_bytes(ctx, params.key, params.handle)
@@ -27,25 +27,25 @@ async def derive_pbkdf2(params: Pbkdf2Params, ctx: OpContext) -> bytes:
 
 
 async def derive_scrypt(params: ScryptParams, ctx: OpContext) -> bytes:
-    """Make a key of a password with scrypt."""
+    """Derive a key from a password with scrypt."""
     work: Work = ctx.state
     check_scrypt(work.config, params.n, params.r, params.p)
     key = await key_bytes(ctx, params.key, params.handle)
-    most = work.config.max_memory + 1024 * 1024
+    maxmem = work.config.max_memory + 1024 * 1024
 
     def run() -> bytes:
         try:
             return hashlib.scrypt(
-                key, salt=params.salt, n=params.n, r=params.r, p=params.p, maxmem=most, dklen=params.length
+                key, salt=params.salt, n=params.n, r=params.r, p=params.p, maxmem=maxmem, dklen=params.length
             )
         except (ValueError, AttributeError):
             raise CryptoUnavailable("scrypt") from None
 
-    return await work.run(ctx, run, alone=True)
+    return await work.run(ctx, run, exclusive=True)
 
 
 async def derive_hkdf(params: HkdfParams, ctx: OpContext) -> bytes:
-    """Make further keys of a key with HKDF."""
+    """Derive a key from another key with HKDF."""
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
     check_derivation(params.algorithm, params.length)

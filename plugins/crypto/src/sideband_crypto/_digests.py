@@ -1,4 +1,4 @@
-"""Digests and authentication codes, by the name of the algorithm."""
+"""Digests and message authentication codes, by algorithm name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LEGACY = ("md5", "sha1")
 
 
 async def digest_data(params: HashParams, ctx: OpContext) -> bytes:
-    """The digest of some data."""
+    """Return the digest of data."""
     _check_legacy(params.algorithm, legacy=params.legacy)
     work: Work = ctx.state
     check_size(work.config, params.data)
@@ -31,7 +31,7 @@ async def digest_data(params: HashParams, ctx: OpContext) -> bytes:
 
 
 async def authenticate(params: HmacParams, ctx: OpContext) -> bytes:
-    """The HMAC of some data."""
+    """Return the HMAC of data."""
     _check_legacy(params.algorithm, legacy=params.legacy)
     work: Work = ctx.state
     check_size(work.config, params.data)
@@ -47,20 +47,20 @@ async def authenticate(params: HmacParams, ctx: OpContext) -> bytes:
 
 
 def _check_legacy(algorithm: str, *, legacy: bool) -> None:
-    """Let a broken algorithm pass only if it was asked for as such.
+    """Allow a broken algorithm only with ``legacy``.
 
     Raises:
-        CryptoLegacy: it was not.
+        CryptoLegacy: if the algorithm is broken and ``legacy`` is false.
     """
     if algorithm in _LEGACY and not legacy:
         raise CryptoLegacy(algorithm)
 
 
 def _digest_of(algorithm: str, data: bytes) -> bytes:
-    """The digest of ``data``.
+    """Return the digest of ``data``.
 
     Raises:
-        CryptoUnavailable: the library does not offer it.
+        CryptoUnavailable: if the library does not support the algorithm.
     """
     try:
         return hashlib.new(algorithm, data, usedforsecurity=algorithm not in _LEGACY).digest()
@@ -69,11 +69,11 @@ def _digest_of(algorithm: str, data: bytes) -> bytes:
 
 
 def library_digest(name: str) -> HashAlgorithm:
-    """The algorithm as the library names it."""
+    """Return the library's object for an algorithm."""
     from cryptography.hazmat.primitives import hashes
 
     known: dict[str, HashAlgorithm] = {
-        "sha1": hashes.SHA1(),  # noqa: S303  refused, unless it was asked for as a legacy one
+        "sha1": hashes.SHA1(),  # noqa: S303  requires `legacy`, except for key derivation and OAEP
         "sha256": hashes.SHA256(),
         "sha384": hashes.SHA384(),
         "sha512": hashes.SHA512(),

@@ -1,15 +1,15 @@
-"""What the ops fail with. No message says what a key, a text or a signature holds, or why a decryption failed.
+"""The errors of the ops. Messages never reveal a key, a text or a signature, nor why a decryption failed.
 
     OpFailed
     └── CryptoError                        crypto.failed
-        ├── CryptoKey(ValueError)              crypto.key          it is no key for that
-        ├── CryptoValue(ValueError)            crypto.value        a nonce, length or cost that can't be
-        ├── CryptoLegacy(ValueError)           crypto.legacy       an algorithm that is broken, not asked for as such
-        ├── CryptoTooLarge(ValueError)         crypto.too_large    more data, time or memory than is allowed
-        ├── CryptoDecryption(ValueError)       crypto.decryption   it can't be decrypted, for whatever reason
-        └── CryptoUnavailable(RuntimeError)    crypto.unavailable  the library of this machine does not have it
+        ├── CryptoKey(ValueError)              crypto.key          the key is invalid, or of another kind
+        ├── CryptoValue(ValueError)            crypto.value        an unsupported nonce, length or cost
+        ├── CryptoLegacy(ValueError)           crypto.legacy       a broken algorithm without `legacy=True`
+        ├── CryptoTooLarge(ValueError)         crypto.too_large    a limit on data, time or memory is exceeded
+        ├── CryptoDecryption(ValueError)       crypto.decryption   decryption failed, for whatever reason
+        └── CryptoUnavailable(RuntimeError)    crypto.unavailable  the library does not support the algorithm
 
-After any of them nothing has changed.
+After any of these errors, nothing was changed.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from sideband.ops import OpFailed
 
 
 class CryptoError(OpFailed):
-    """An op of the family could not do what it was asked."""
+    """An op of the family failed."""
 
     nothing_happened = True
     code = "crypto.failed"
 
 
 class CryptoKey(CryptoError, ValueError):
-    """What was given as a key, or is stored under the name, is no key for that."""
+    """The given or stored key is invalid for the algorithm."""
 
     code = "crypto.key"
 
     def __init__(self, problem: str, *, handle: str | None = None, hint: str) -> None:
-        owner = "the key" if handle is None else f"the secret `{handle}`"
+        owner = "key" if handle is None else f"secret `{handle}`"
         super().__init__(f"{owner} {problem}", hint=hint)
 
 
 class CryptoValue(CryptoError, ValueError):
-    """A nonce, a length or a cost that the algorithm does not have."""
+    """A nonce, length or cost that the algorithm does not support."""
 
     code = "crypto.value"
 
@@ -44,19 +44,19 @@ class CryptoValue(CryptoError, ValueError):
 
 
 class CryptoLegacy(CryptoError, ValueError):
-    """The algorithm is broken, and was not asked for as a legacy one."""
+    """The algorithm is broken, and `legacy=True` was not given."""
 
     code = "crypto.legacy"
 
     def __init__(self, algorithm: str) -> None:
         super().__init__(
-            f"`{algorithm}` is broken: others can make two texts with one digest",
-            hint="use sha256; where something old demands it, say `legacy=True`",
+            f"`{algorithm}` is broken: collisions can be computed",
+            hint="use sha256, or pass `legacy=True` if an old format requires it",
         )
 
 
 class CryptoTooLarge(CryptoError, ValueError):
-    """More data, time or memory than `[plugins.crypto]` allows."""
+    """The op exceeds the limits of `[plugins.crypto]` on data, time or memory."""
 
     code = "crypto.too_large"
 
@@ -65,24 +65,24 @@ class CryptoTooLarge(CryptoError, ValueError):
 
 
 class CryptoDecryption(CryptoError, ValueError):
-    """The text was not encrypted with this key and these parameters, or was changed. Which of them is not said."""
+    """The ciphertext was modified, or encrypted with another key or parameters. The error does not reveal which."""
 
     code = "crypto.decryption"
 
     def __init__(self) -> None:
-        # one message for all reasons: whoever can tell them apart can decrypt without the key
+        # one message for all reasons: distinguishing them would help to decrypt without the key
         super().__init__(
-            "it can't be decrypted", hint="compare key, nonce and associated data with those of the encryption"
+            "decryption failed", hint="check that key, nonce and associated data match those of the encryption"
         )
 
 
 class CryptoUnavailable(CryptoError, RuntimeError):
-    """The cryptographic library of this machine does not have the algorithm, or is not allowed to use it."""
+    """The cryptographic library of this machine does not support the algorithm, or disables it."""
 
     code = "crypto.unavailable"
 
     def __init__(self, algorithm: str) -> None:
         super().__init__(
-            f"the cryptographic library of this machine does not offer `{algorithm}`",
-            hint="use another algorithm; a library in FIPS mode offers approved ones only",
+            f"the cryptographic library of this machine does not support `{algorithm}`",
+            hint="use another algorithm; in FIPS mode, only approved algorithms are available",
         )

@@ -1,4 +1,4 @@
-"""Makes keys, and stores them as secrets."""
+"""Generates keys, and stores them as secrets."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _USES = {
 
 
 def generate(kind: KeyKind) -> GeneratedKey:
-    """A new key of this kind."""
+    """Generate a key of the given kind."""
     if kind.startswith("bytes-"):
         return GeneratedKey(key=secrets.token_bytes(int(kind.removeprefix("bytes-"))))
     return _as_pem(_private(kind))
 
 
 async def store_new_key(params: CreateKeyParams, ctx: OpContext) -> CreatedKey:
-    """Make a key, and store it as a secret that only the named ops can use."""
+    """Generate a key, and store it as a secret that only the named ops can use."""
     uses = _uses_of(params.kind, params.ops)
     work: Work = ctx.state
     made = await work.run(ctx, lambda: generate(params.kind))
@@ -55,15 +55,15 @@ async def store_new_key(params: CreateKeyParams, ctx: OpContext) -> CreatedKey:
 
 
 def _uses_of(kind: KeyKind, ops: Iterable[str]) -> tuple[str, ...]:
-    """The ops that a key is to be bound to, each once.
+    """Return the ops that a key will be bound to, without duplicates.
 
     Raises:
-        CryptoValue: one of them takes no key of this kind.
+        CryptoValue: if an op does not support keys of this kind.
     """
     possible = _USES[kind.partition("-")[0]]
     for one in ops:
         if one not in possible:
-            raise CryptoValue(f"no key of the kind `{kind}` is for `{one}`", hint=f"it is for {', '.join(possible)}")
+            raise CryptoValue(f"keys of kind `{kind}` do not support `{one}`", hint=f"use {', '.join(possible)}")
     return tuple(dict.fromkeys(ops))
 
 

@@ -1,4 +1,4 @@
-"""From parameters to the bytes of a key: what the caller brought, or what the host keeps for this op."""
+"""Returns the bytes of a key: passed by the caller, or stored in the host for this op."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ._errors import CryptoKey
 
 
 def audience_of(op: str) -> str:
-    """What a secret must be bound to for the op to use it as its key.
+    """Return the origin that a secret must be bound to for the op to use it as key.
 
     Example:
         >>> audience_of("crypto.sign")
@@ -21,24 +21,24 @@ def audience_of(op: str) -> str:
 
 
 async def key_bytes(ctx: OpContext, key: bytes | None, handle: str | None) -> bytes:
-    """The key. A stored one is never handed out: it does not leave the op that uses it.
+    """Return the key. A stored key never leaves the op that uses it.
 
     Raises:
-        OpDenied: the grant does not have the right to use the secret.
-        OpFailed: there is no such secret, or it is not bound to this op.
-        CryptoKey: it is said to be encoded, and is not.
+        OpDenied: if the grant does not allow using the secret.
+        OpFailed: if the secret does not exist, or is not bound to this op.
+        CryptoKey: if the stored key has a prefix but is not encoded accordingly.
     """
     if handle is None:
         return key or b""
     credential = await ctx.credential(handle, audience_of(ctx.op))
     raw = _decoded(handle, credential.value)
-    # as it is used it looks otherwise than as it is stored
+    # register the decoded form, which differs from the stored one, with the redactor
     ctx.protect(raw, handle, origins=credential.origins)
     return raw
 
 
 def _decoded(handle: str, text: str) -> bytes:
-    """Bytes are stored as text that says so: ``base64:…`` or ``hex:…``."""
+    """Decode a stored key, which may have the prefix ``base64:`` or ``hex:``."""
     encoding, colon, rest = text.partition(":")
     try:
         if colon and encoding == "base64":
@@ -47,8 +47,8 @@ def _decoded(handle: str, text: str) -> bytes:
             return bytes.fromhex(rest)
     except (ValueError, binascii.Error):
         raise CryptoKey(
-            f"begins with `{encoding}:` and is not {encoding}",
+            f"begins with `{encoding}:` but is not valid {encoding}",
             handle=handle,
-            hint="store it again; what stands behind the colon must be the encoded bytes alone",
+            hint="store it again; only the encoded bytes may follow the colon",
         ) from None
     return text.encode()

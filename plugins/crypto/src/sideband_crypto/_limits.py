@@ -1,4 +1,4 @@
-"""What is refused before it costs anything."""
+"""Checks of sizes and costs that run before any expensive work."""
 
 from __future__ import annotations
 
@@ -9,73 +9,74 @@ _SIZES = {"sha1": 20, "sha256": 32, "sha384": 48, "sha512": 64}
 
 
 def check_size(config: Config, *data: bytes) -> None:
-    """Refuse more data than is allowed.
+    """Check the size of the data.
 
     Raises:
-        CryptoTooLarge: it is more.
+        CryptoTooLarge: if it exceeds `max_bytes`.
     """
     size = sum(map(len, data))
     if size > config.max_bytes:
         raise CryptoTooLarge(
-            f"{size:,} bytes are more than the {config.max_bytes:,} that are allowed",
-            hint="`max_bytes` in `[plugins.crypto]` sets the limit; hash large content and sign its digest",
+            f"data of {size:,} bytes exceeds the limit of {config.max_bytes:,} bytes",
+            hint="sign the digest of large data, or raise `max_bytes` in `[plugins.crypto]`",
         )
 
 
-def check_length(name: str, value: bytes, least: int, most: int) -> None:
-    """Refuse a nonce of another length.
+def check_length(name: str, value: bytes, minimum: int, maximum: int) -> None:
+    """Check the length of a nonce.
 
     Raises:
-        CryptoValue: it is too short or too long.
+        CryptoValue: if it is too short or too long.
     """
-    if not least <= len(value) <= most:
-        wanted = f"{least}" if least == most else f"{least} to {most}"
+    if not minimum <= len(value) <= maximum:
+        expected = f"{minimum}" if minimum == maximum else f"{minimum} to {maximum}"
         raise CryptoValue(
-            f"`{name}` has {len(value)} bytes, not {wanted}",
-            hint=f"an encryption without `{name}` makes one and returns it; it takes bytes, not text",
+            f"`{name}` must have {expected} bytes, got {len(value)}",
+            hint=f"omit `{name}` when encrypting, to generate one; pass it as bytes, not as text",
         )
 
 
 def check_pbkdf2(config: Config, algorithm: str, iterations: int, length: int) -> None:
-    """Refuse more rounds than are allowed: each block of the result costs all of them.
+    """Check the number of iterations, which are run for each block of the result.
 
     Raises:
-        CryptoTooLarge: they are more.
+        CryptoTooLarge: if their total exceeds `max_iterations`.
     """
     blocks = -(-length // _SIZES[algorithm])
     if iterations * blocks > config.max_iterations:
         raise CryptoTooLarge(
-            f"{iterations:,} iterations for {blocks} blocks are more than the {config.max_iterations:,} allowed",
-            hint="`max_iterations` in `[plugins.crypto]` sets the limit; derive one block and stretch it with hkdf",
+            f"{iterations:,} iterations for {blocks} blocks exceed the limit of {config.max_iterations:,}",
+            hint="derive one block and expand it with hkdf, or raise `max_iterations` in `[plugins.crypto]`",
         )
 
 
 def check_scrypt(config: Config, n: int, r: int, p: int) -> None:
-    """Refuse costs that scrypt does not have, or that are too high.
+    """Check the costs of scrypt.
 
     Raises:
-        CryptoValue: `n` is no power of two.
-        CryptoTooLarge: it would take more memory or time than is allowed.
+        CryptoValue: if `n` is not a power of two.
+        CryptoTooLarge: if the memory or the time exceeds its limit.
     """
     if n & (n - 1):
-        raise CryptoValue(f"`n` is {n}, which is no power of two", hint="16384 to 131072 are usual, with `r` 8")
+        raise CryptoValue(f"`n` must be a power of two, got {n}", hint="use 16384 to 131072, with `r` 8")
     if 128 * r * (n + p + 2) > config.max_memory:
         raise CryptoTooLarge(
-            f"n={n}, r={r}, p={p} takes more than {config.max_memory:,} bytes of memory",
-            hint="`max_memory` in `[plugins.crypto]` sets the limit",
+            f"n={n}, r={r}, p={p} exceeds the memory limit of {config.max_memory:,} bytes",
+            hint="use a smaller `n`, or raise `max_memory` in `[plugins.crypto]`",
         )
     if n * r * p > config.max_cost:
         raise CryptoTooLarge(
-            f"n={n}, r={r}, p={p} takes too long", hint="`max_cost` in `[plugins.crypto]` sets the limit"
+            f"n={n}, r={r}, p={p} exceeds the cost limit of {config.max_cost:,}",
+            hint="use a smaller `n`, or raise `max_cost` in `[plugins.crypto]`",
         )
 
 
 def check_derivation(algorithm: str, length: int) -> None:
-    """Refuse more bytes than HKDF can make.
+    """Check the length of a key derived with HKDF.
 
     Raises:
-        CryptoValue: they are more than 255 blocks.
+        CryptoValue: if it exceeds 255 blocks.
     """
-    most = 255 * _SIZES[algorithm]
-    if length > most:
-        raise CryptoValue(f"hkdf with {algorithm} makes at most {most:,} bytes", hint="ask for a shorter key")
+    maximum = 255 * _SIZES[algorithm]
+    if length > maximum:
+        raise CryptoValue(f"hkdf with {algorithm} supports at maximum {maximum:,} bytes", hint="request a shorter key")

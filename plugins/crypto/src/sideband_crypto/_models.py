@@ -1,4 +1,4 @@
-"""Parameters and results of the ops. Text is taken as its UTF-8; what is not text is bytes, never hexadecimal."""
+"""Parameters and results of the ops. Text is encoded as UTF-8; other values are bytes, never hexadecimal text."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from pydantic import (
 from sideband.ops import OpParams
 
 _HANDLE = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}\Z")
-_LONGEST_KEY = 16 * 1024
-_LONGEST_SALT = 64 * 1024
+_MAX_KEY_BYTES = 16 * 1024
+_MAX_SALT_BYTES = 64 * 1024
 
 Digest = Literal[
     "sha256", "sha384", "sha512", "sha3_256", "sha3_384", "sha3_512", "blake2b", "blake2s", "sha224", "sha1", "md5"
@@ -36,25 +36,25 @@ def _as_bytes(value: Any) -> Any:
     try:
         return value.encode()
     except UnicodeEncodeError:
-        raise ValueError("the text is not valid Unicode; give it as bytes") from None
+        raise ValueError("text is not valid Unicode; pass it as bytes") from None
 
 
 def _check_handle(name: str) -> str:
     if not _HANDLE.match(name):
-        raise ValueError("the name of a secret is lower-case letters, digits, `_`, `.` and `-`")
+        raise ValueError("secret name must consist of lower-case letters, digits, `_`, `.` and `-`")
     return name
 
 
 _TEXT_OR_BYTES = WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "string", "format": "binary"}]})
 Data = Annotated[bytes, BeforeValidator(_as_bytes), _TEXT_OR_BYTES]
-# without this a text would pass as its UTF-8 where it is a slip: hexadecimal, base64
+# strict: otherwise hexadecimal or base64 text would be accepted by mistake, as its UTF-8
 Raw = Annotated[bytes, Strict()]
 Handle = Annotated[str, AfterValidator(_check_handle)]
-Key = Annotated[Data, Field(min_length=1, max_length=_LONGEST_KEY)]
+Key = Annotated[Data, Field(min_length=1, max_length=_MAX_KEY_BYTES)]
 
 
 class _WithKey(OpParams):
-    """A key: its bytes, or the name under which the host keeps it."""
+    """A key: its bytes, or the name of a stored secret."""
 
     key: Key | None = Field(default=None, repr=False)
     handle: Handle | None = None
@@ -62,7 +62,7 @@ class _WithKey(OpParams):
     @model_validator(mode="after")
     def _one_key(self) -> Self:
         if (self.key is None) == (self.handle is None):
-            raise ValueError("give either `key`, the key itself, or `handle`, the name of a stored one")
+            raise ValueError("pass either `key`, the key itself, or `handle`, the name of a stored key")
         return self
 
 
@@ -108,7 +108,7 @@ class _Derive(_WithKey):
 class Pbkdf2Params(_Derive):
     """Parameters of `crypto.pbkdf2`."""
 
-    salt: Annotated[Data, Field(max_length=_LONGEST_SALT)]
+    salt: Annotated[Data, Field(max_length=_MAX_SALT_BYTES)]
     iterations: Annotated[int, Field(ge=1)]
     algorithm: DeriveDigest = "sha256"
 
@@ -116,7 +116,7 @@ class Pbkdf2Params(_Derive):
 class ScryptParams(_Derive):
     """Parameters of `crypto.scrypt`."""
 
-    salt: Annotated[Data, Field(max_length=_LONGEST_SALT)]
+    salt: Annotated[Data, Field(max_length=_MAX_SALT_BYTES)]
     n: Annotated[int, Field(ge=2, le=1 << 26)] = 1 << 17
     r: Annotated[int, Field(ge=1, le=1024)] = 8
     p: Annotated[int, Field(ge=1, le=1024)] = 1
@@ -125,8 +125,8 @@ class ScryptParams(_Derive):
 class HkdfParams(_Derive):
     """Parameters of `crypto.hkdf`."""
 
-    salt: Annotated[Data, Field(max_length=_LONGEST_SALT)] = b""
-    info: Annotated[Data, Field(max_length=_LONGEST_SALT)] = b""
+    salt: Annotated[Data, Field(max_length=_MAX_SALT_BYTES)] = b""
+    info: Annotated[Data, Field(max_length=_MAX_SALT_BYTES)] = b""
     algorithm: DeriveDigest = "sha256"
 
 
@@ -198,11 +198,11 @@ class CreateKeyParams(OpParams):
 
 
 class AesGcmText(BaseModel):
-    """What was encrypted.
+    """The result of an encryption.
 
     Attributes:
-        nonce: what it was encrypted with besides the key; it is no secret.
-        ciphertext: the encrypted text, and behind it the tag of 16 bytes.
+        nonce: the nonce; it need not be kept secret.
+        ciphertext: the ciphertext, followed by the tag of 16 bytes.
     """
 
     nonce: bytes
@@ -210,11 +210,11 @@ class AesGcmText(BaseModel):
 
 
 class AesCbcText(BaseModel):
-    """What was encrypted.
+    """The result of an encryption.
 
     Attributes:
-        iv: what it was encrypted with besides the key; it is no secret.
-        ciphertext: the encrypted text.
+        iv: the initialization vector; it need not be kept secret.
+        ciphertext: the ciphertext.
     """
 
     iv: bytes
@@ -226,7 +226,7 @@ class GeneratedKey(BaseModel):
 
     Attributes:
         key: the key itself: PEM (PKCS 8), or plain bytes.
-        public: the public key that belongs to it, as PEM; ``None`` if there is none.
+        public: the public key as PEM; ``None`` for a symmetric key.
     """
 
     key: bytes
@@ -234,11 +234,11 @@ class GeneratedKey(BaseModel):
 
 
 class CreatedKey(BaseModel):
-    """A new key that the host keeps.
+    """A new key that is stored in the host.
 
     Attributes:
-        handle: the name that it is stored under.
-        public: the public key that belongs to it, as PEM; ``None`` if there is none.
+        handle: the name of the secret.
+        public: the public key as PEM; ``None`` for a symmetric key.
     """
 
     handle: str

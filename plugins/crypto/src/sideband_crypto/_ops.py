@@ -40,25 +40,25 @@ from ._scope import scope_of
 from ._signatures import sign, verify
 from ._state import Work
 
-# All but one only calculate; `create_key` also stores a secret.
+# All ops only compute, except `create_key`, which also stores a secret.
 _op = partial(op, requires="crypto", level=Level.SAFE)
 
 
 @_op("crypto.hash", scope=scope_of("hash"), record=("algorithm", "legacy"))
 async def hash_data(params: HashParams, ctx: OpContext) -> bytes:
-    """The digest of some data.
+    """Return the digest of data.
 
     Args:
-        params: `data` is text or bytes; `algorithm` one of `sha256` (the default), `sha384`, `sha512`, `sha224`,
+        params: `data` is text or bytes; `algorithm` is one of `sha256` (the default), `sha384`, `sha512`, `sha224`,
             `sha3_256`, `sha3_384`, `sha3_512`, `blake2b`, `blake2s`, and with `legacy=True` also `sha1` and `md5`.
-        ctx: the dispatch.
+        ctx: the op's context.
 
     Returns:
         The digest as bytes.
 
     Raises:
-        CryptoLegacy: the algorithm is broken, and was not asked for as a legacy one.
-        CryptoTooLarge: the data are longer than `max_bytes`.
+        CryptoLegacy: if the algorithm is broken and `legacy` is false.
+        CryptoTooLarge: if the data exceeds `max_bytes`.
 
     Example:
         ``{"data": "hello", "algorithm": "sha3_256"}``
@@ -68,20 +68,20 @@ async def hash_data(params: HashParams, ctx: OpContext) -> bytes:
 
 @_op("crypto.hmac", scope=scope_of("hmac"), record=("algorithm", "legacy", "handle"))
 async def hmac_data(params: HmacParams, ctx: OpContext) -> bytes:
-    """The HMAC of some data: proof that whoever made it knows the key.
+    """Return the HMAC of data, which proves that its sender knows the key.
 
     Args:
-        params: `data`; `algorithm` as for `crypto.hash` (without the `blake2` ones, which have keys of their own);
-            `key`, text or bytes, or `handle`, the name of a secret that is bound to `op://crypto.hmac`.
-        ctx: the dispatch.
+        params: `data`; `algorithm` as for `crypto.hash` (without `blake2b` and `blake2s`, which have their own keyed
+            mode); `key`, text or bytes, or `handle`, the name of a secret that is bound to `op://crypto.hmac`.
+        ctx: the op's context.
 
     Returns:
-        The code as bytes. To check one that somebody sent, use `crypto.hmac_verify`.
+        The HMAC as bytes. To check a received one, use `crypto.hmac_verify`.
 
     Raises:
-        CryptoLegacy: the algorithm is broken, and was not asked for as a legacy one.
-        CryptoTooLarge: the data are longer than `max_bytes`.
-        CryptoKey: the stored key is not what it says.
+        CryptoLegacy: if the algorithm is broken and `legacy` is false.
+        CryptoTooLarge: if the data exceeds `max_bytes`.
+        CryptoKey: if the stored key is not encoded as its prefix states.
 
     Example:
         ``{"data": "the body", "handle": "webhook"}``
@@ -91,20 +91,20 @@ async def hmac_data(params: HmacParams, ctx: OpContext) -> bytes:
 
 @_op("crypto.hmac_verify", scope=scope_of("hmac_verify"), record=("algorithm", "legacy", "handle"))
 async def hmac_verify(params: HmacVerifyParams, ctx: OpContext) -> bool:
-    """Check an HMAC that somebody sent, in constant time. Who may verify can't thereby make one.
+    """Verify an HMAC in constant time. A key that is bound to this op only can't be used to compute one.
 
     Args:
-        params: `mac` is the whole code as bytes (one that was shortened does not fit); the others as for
+        params: `mac` is the whole HMAC as bytes (a truncated one is invalid); the other parameters as for
             `crypto.hmac`; a secret must be bound to `op://crypto.hmac_verify`.
-        ctx: the dispatch.
+        ctx: the op's context.
 
     Returns:
-        Whether it fits.
+        Whether it is valid.
 
     Raises:
-        CryptoLegacy: the algorithm is broken, and was not asked for as a legacy one.
-        CryptoTooLarge: the data are longer than `max_bytes`.
-        CryptoKey: the stored key is not what it says.
+        CryptoLegacy: if the algorithm is broken and `legacy` is false.
+        CryptoTooLarge: if the data exceeds `max_bytes`.
+        CryptoKey: if the stored key is not encoded as its prefix states.
 
     Example:
         ``{"data": "the body", "mac": {"__bytes__": "…"}, "handle": "webhook"}``
@@ -114,17 +114,17 @@ async def hmac_verify(params: HmacVerifyParams, ctx: OpContext) -> bool:
 
 @_op("crypto.compare", scope=scope_of("compare"))
 async def compare_bytes(params: CompareParams, ctx: OpContext) -> bool:
-    """Compare two values in a time that does not tell where they differ.
+    """Compare two values in constant time.
 
     Args:
-        params: `a` and `b`, text or bytes. Only their lengths can be told from the time.
-        ctx: the dispatch.
+        params: `a` and `b`, text or bytes. The time reveals only their lengths.
+        ctx: the op's context.
 
     Returns:
         Whether they are equal.
 
     Raises:
-        CryptoTooLarge: together they are longer than `max_bytes`.
+        CryptoTooLarge: if their total size exceeds `max_bytes`.
 
     Example:
         ``{"a": "expected", "b": "given"}``
@@ -135,12 +135,12 @@ async def compare_bytes(params: CompareParams, ctx: OpContext) -> bool:
 
 
 @_op("crypto.random", scope=scope_of("random"), record=("length",))
-async def random_bytes(params: RandomParams, ctx: OpContext) -> bytes:  # noqa: ARG001  every handler takes both
-    """Bytes that nobody can guess, from the operating system.
+async def random_bytes(params: RandomParams, ctx: OpContext) -> bytes:  # noqa: ARG001  required
+    """Return secure random bytes from the operating system.
 
     Args:
-        params: `length` is how many, 32 unless told, at most 65,536.
-        ctx: the dispatch.
+        params: `length` is the number of bytes, 32 by default and at most 65,536.
+        ctx: the op's context.
 
     Returns:
         The bytes.
@@ -153,22 +153,23 @@ async def random_bytes(params: RandomParams, ctx: OpContext) -> bytes:  # noqa: 
 
 @_op("crypto.sign", scope=scope_of("sign"), record=("algorithm", "digest", "form", "handle"))
 async def sign_data(params: SignParams, ctx: OpContext) -> bytes:
-    """Sign some data.
+    """Sign data.
 
     Args:
         params: `data` (not its digest); `algorithm` is `ed25519`, `ecdsa` (P-256 and P-384), `rsa-pss` (the salt is as
-            long as the digest) or `rsa-pkcs1v15`; `digest` is `sha256`, `sha384` or `sha512`, unless told that which
-            fits the key, and none for `ed25519`; `form="raw"` makes an ECDSA signature of two numbers, as JWT has it,
-            instead of DER; `key` is the private key, or `handle` names a secret that is bound to `op://crypto.sign`.
-        ctx: the dispatch.
+            long as the digest) or `rsa-pkcs1v15`; `digest` is `sha256`, `sha384` or `sha512`, by default the one that
+            matches the key, and is not supported for `ed25519`; `form="raw"` returns an ECDSA signature as two
+            numbers, as in JWT, instead of DER; `key` is the private key, or `handle` names a secret that is bound to
+            `op://crypto.sign`.
+        ctx: the op's context.
 
     Returns:
         The signature.
 
     Raises:
-        CryptoKey: it can't be read, is of another kind, or too weak.
-        CryptoValue: a digest or form that the algorithm does not have.
-        CryptoTooLarge: the data are longer than `max_bytes`.
+        CryptoKey: if the key is unreadable, of another kind, or too weak.
+        CryptoValue: if the algorithm does not support the digest or form.
+        CryptoTooLarge: if the data exceeds `max_bytes`.
 
     Example:
         ``{"data": "release 1.0", "algorithm": "ed25519", "handle": "release"}``
@@ -178,21 +179,21 @@ async def sign_data(params: SignParams, ctx: OpContext) -> bytes:
 
 @_op("crypto.verify", scope=scope_of("verify"), record=("algorithm", "digest", "form", "handle"))
 async def verify_signature(params: VerifyParams, ctx: OpContext) -> bool:
-    """Check a signature.
+    """Verify a signature.
 
     Args:
         params: `signature`; `key` is the public key (PEM, DER; for `ed25519` also 32 bytes), or `handle` names a
-            secret that is bound to `op://crypto.verify`; the others as for `crypto.sign`. Of a private key, the public
-            one is used.
-        ctx: the dispatch.
+            secret that is bound to `op://crypto.verify`; the other parameters as for `crypto.sign`. If a private key
+            is passed, its public key is used.
+        ctx: the op's context.
 
     Returns:
-        Whether it fits. One that is malformed does not.
+        Whether it is valid. A malformed signature is not.
 
     Raises:
-        CryptoKey: it can't be read, is of another kind, too weak, or fits signatures of any text.
-        CryptoValue: a digest or form that the algorithm does not have.
-        CryptoTooLarge: the data are longer than `max_bytes`.
+        CryptoKey: if the key is unreadable, of another kind, too weak, or accepts signatures of any data.
+        CryptoValue: if the algorithm does not support the digest or form.
+        CryptoTooLarge: if the data exceeds `max_bytes`.
 
     Example:
         ``{"data": "release 1.0", "signature": {"__bytes__": "…"}, "algorithm": "ed25519", "key": {"__bytes__": "…"}}``
@@ -202,22 +203,22 @@ async def verify_signature(params: VerifyParams, ctx: OpContext) -> bool:
 
 @_op("crypto.aes_gcm_encrypt", scope=scope_of("aes_gcm_encrypt"), record=("handle",))
 async def aes_gcm_encrypt(params: AesGcmEncryptParams, ctx: OpContext) -> AesGcmText:
-    """Encrypt with AES-GCM, so that any change is noticed.
+    """Encrypt and authenticate data with AES-GCM.
 
     Args:
         params: `data`; `key` of 16, 24 or 32 bytes, or `handle`, a secret that is bound to
-            `op://crypto.aes_gcm_encrypt`; `associated_data` is not encrypted, but any change to it is noticed;
-            `nonce` of 12 to 16 bytes is only for a format that prescribes it, and only with a `key` of your own: two
-            texts with one nonce give both away, so that a new one is made.
-        ctx: the dispatch.
+            `op://crypto.aes_gcm_encrypt`; `associated_data` is authenticated but not encrypted; `nonce` of 12 to 16
+            bytes is only for a format that prescribes it, and only with `key`. By default a new one is generated:
+            reusing a nonce reveals the texts that it was used for.
+        ctx: the op's context.
 
     Returns:
-        The nonce, and the encrypted text with its tag behind it.
+        The nonce, and the ciphertext followed by its tag.
 
     Raises:
-        CryptoKey: the key has another length.
-        CryptoValue: the nonce has another length, or stands beside a stored key.
-        CryptoTooLarge: the data are longer than `max_bytes`.
+        CryptoKey: if the key has an unsupported length.
+        CryptoValue: if the nonce has an unsupported length, or is given with a stored key.
+        CryptoTooLarge: if the data exceeds `max_bytes`.
 
     Example:
         ``{"data": "hello", "handle": "backup"}``
@@ -227,21 +228,21 @@ async def aes_gcm_encrypt(params: AesGcmEncryptParams, ctx: OpContext) -> AesGcm
 
 @_op("crypto.aes_gcm_decrypt", scope=scope_of("aes_gcm_decrypt"), record=("handle",))
 async def aes_gcm_decrypt(params: AesGcmDecryptParams, ctx: OpContext) -> bytes:
-    """Decrypt what AES-GCM encrypted, if nothing of it was changed.
+    """Decrypt data encrypted with AES-GCM and verify its integrity.
 
     Args:
-        params: `nonce`, `ciphertext` with the tag of 16 bytes behind it, and `associated_data` as they were; `key`, or
-            `handle`, a secret that is bound to `op://crypto.aes_gcm_decrypt`.
-        ctx: the dispatch.
+        params: `nonce`, `ciphertext` followed by the tag of 16 bytes, and `associated_data` of the encryption; `key`,
+            or `handle`, a secret that is bound to `op://crypto.aes_gcm_decrypt`.
+        ctx: the op's context.
 
     Returns:
-        The text as bytes.
+        The plaintext as bytes.
 
     Raises:
-        CryptoDecryption: it was changed, or encrypted otherwise; which of them is not said.
-        CryptoKey: the key has another length.
-        CryptoValue: the nonce has another length.
-        CryptoTooLarge: the data are longer than `max_bytes`.
+        CryptoDecryption: if the data was modified, or encrypted in another way; the error does not reveal which.
+        CryptoKey: if the key has an unsupported length.
+        CryptoValue: if the nonce has an unsupported length.
+        CryptoTooLarge: if the data exceeds `max_bytes`.
 
     Example:
         ``{"nonce": {"__bytes__": "…"}, "ciphertext": {"__bytes__": "…"}, "handle": "backup"}``
@@ -251,21 +252,21 @@ async def aes_gcm_decrypt(params: AesGcmDecryptParams, ctx: OpContext) -> bytes:
 
 @_op("crypto.aes_cbc_encrypt", scope=scope_of("aes_cbc_encrypt"), record=("handle",))
 async def aes_cbc_encrypt(params: AesCbcEncryptParams, ctx: OpContext) -> AesCbcText:
-    """Encrypt with AES-CBC and PKCS7 padding, for formats that demand it. Nobody notices changes: prefer AES-GCM.
+    """Encrypt data with AES-CBC and PKCS7 padding, for formats that require it. Not authenticated: prefer AES-GCM.
 
     Args:
         params: `data`; `key` of 16, 24 or 32 bytes, or `handle`, a secret that is bound to
-            `op://crypto.aes_cbc_encrypt`; `iv` of 16 bytes is only for a format that prescribes it, and only with a
-            `key` of your own; there is no default but a new one.
-        ctx: the dispatch.
+            `op://crypto.aes_cbc_encrypt`; `iv` of 16 bytes is only for a format that prescribes it, and only with
+            `key`. By default a new one is generated.
+        ctx: the op's context.
 
     Returns:
-        The initialization vector and the encrypted text.
+        The initialization vector and the ciphertext.
 
     Raises:
-        CryptoKey: the key has another length.
-        CryptoValue: the initialization vector has another length, or stands beside a stored key.
-        CryptoTooLarge: the data are longer than `max_bytes`.
+        CryptoKey: if the key has an unsupported length.
+        CryptoValue: if the initialization vector has an unsupported length, or is given with a stored key.
+        CryptoTooLarge: if the data exceeds `max_bytes`.
 
     Example:
         ``{"data": "hello", "key": {"__bytes__": "…"}}``
@@ -275,21 +276,21 @@ async def aes_cbc_encrypt(params: AesCbcEncryptParams, ctx: OpContext) -> AesCbc
 
 @_op("crypto.aes_cbc_decrypt", scope=scope_of("aes_cbc_decrypt"), record=("handle",))
 async def aes_cbc_decrypt(params: AesCbcDecryptParams, ctx: OpContext) -> bytes:
-    """Decrypt what AES-CBC encrypted with PKCS7 padding. Changes are not noticed: check an HMAC first.
+    """Decrypt data encrypted with AES-CBC and PKCS7 padding. Modifications are not detected: verify an HMAC first.
 
     Args:
-        params: `iv` of 16 bytes and `ciphertext` as they were; `key`, or `handle`, a secret that is bound to
+        params: `iv` of 16 bytes and `ciphertext` of the encryption; `key`, or `handle`, a secret that is bound to
             `op://crypto.aes_cbc_decrypt`.
-        ctx: the dispatch.
+        ctx: the op's context.
 
     Returns:
-        The text as bytes.
+        The plaintext as bytes.
 
     Raises:
-        CryptoDecryption: it can't be decrypted; why is not said.
-        CryptoKey: the key has another length.
-        CryptoValue: the initialization vector has another length.
-        CryptoTooLarge: the data are longer than `max_bytes`.
+        CryptoDecryption: if decryption fails; the error does not reveal why.
+        CryptoKey: if the key has an unsupported length.
+        CryptoValue: if the initialization vector has an unsupported length.
+        CryptoTooLarge: if the data exceeds `max_bytes`.
 
     Example:
         ``{"iv": {"__bytes__": "…"}, "ciphertext": {"__bytes__": "…"}, "key": {"__bytes__": "…"}}``
@@ -299,19 +300,19 @@ async def aes_cbc_decrypt(params: AesCbcDecryptParams, ctx: OpContext) -> bytes:
 
 @_op("crypto.rsa_oaep_encrypt", scope=scope_of("rsa_oaep_encrypt"), record=("algorithm", "handle"))
 async def rsa_oaep_encrypt(params: OaepParams, ctx: OpContext) -> bytes:
-    """Encrypt something short, such as a key, with RSA-OAEP, for whoever has the private key.
+    """Encrypt short data, such as a key, with RSA-OAEP.
 
     Args:
         params: `data`; `key` is the public key (PEM or DER, 2048 to 8192 bits), or `handle`, a secret that is bound to
-            `op://crypto.rsa_oaep_encrypt`; `algorithm` is the digest (of the mask too), `sha256` unless told; `label`.
-        ctx: the dispatch.
+            `op://crypto.rsa_oaep_encrypt`; `algorithm` is the digest, also of the mask, by default `sha256`; `label`.
+        ctx: the op's context.
 
     Returns:
-        The encrypted text.
+        The ciphertext.
 
     Raises:
-        CryptoKey: it is no key of RSA that can be used.
-        CryptoTooLarge: the data do not fit in one block of the key.
+        CryptoKey: if the key is not a supported RSA key.
+        CryptoTooLarge: if the data exceeds one block of the key.
 
     Example:
         ``{"data": {"__bytes__": "…"}, "key": "-----BEGIN PUBLIC KEY-----…"}``
@@ -321,19 +322,19 @@ async def rsa_oaep_encrypt(params: OaepParams, ctx: OpContext) -> bytes:
 
 @_op("crypto.rsa_oaep_decrypt", scope=scope_of("rsa_oaep_decrypt"), record=("algorithm", "handle"))
 async def rsa_oaep_decrypt(params: OaepParams, ctx: OpContext) -> bytes:
-    """Decrypt what RSA-OAEP encrypted.
+    """Decrypt data encrypted with RSA-OAEP.
 
     Args:
-        params: `data` is the encrypted text; `key` the private key (PEM or DER, 2048 to 8192 bits), or `handle`, a
-            secret that is bound to `op://crypto.rsa_oaep_decrypt`; `algorithm` and `label` as they were.
-        ctx: the dispatch.
+        params: `data` is the ciphertext; `key` the private key (PEM or DER, 2048 to 8192 bits), or `handle`, a
+            secret that is bound to `op://crypto.rsa_oaep_decrypt`; `algorithm` and `label` of the encryption.
+        ctx: the op's context.
 
     Returns:
-        The text as bytes.
+        The plaintext as bytes.
 
     Raises:
-        CryptoDecryption: it can't be decrypted; why is not said.
-        CryptoKey: it is no key of RSA that can be used.
+        CryptoDecryption: if decryption fails; the error does not reveal why.
+        CryptoKey: if the key is not a supported RSA key.
 
     Example:
         ``{"data": {"__bytes__": "…"}, "handle": "inbox"}``
@@ -343,19 +344,19 @@ async def rsa_oaep_decrypt(params: OaepParams, ctx: OpContext) -> bytes:
 
 @_op("crypto.hkdf", scope=scope_of("hkdf"), record=("algorithm", "length", "handle"))
 async def hkdf(params: HkdfParams, ctx: OpContext) -> bytes:
-    """Make further keys of a key with HKDF (RFC 5869). A password is no key: use `crypto.scrypt` for it.
+    """Derive a key from another key with HKDF (RFC 5869). For a password, use `crypto.scrypt`.
 
     Args:
         params: `key`, or `handle`, a secret that is bound to `op://crypto.hkdf`; `salt` and `info`, text or bytes,
-            empty unless told; `algorithm` is `sha256`, `sha384`, `sha512` or `sha1`; `length` is 32.
-        ctx: the dispatch.
+            empty by default; `algorithm` is `sha256`, `sha384`, `sha512` or `sha1`; `length` is 32 by default.
+        ctx: the op's context.
 
     Returns:
         The key as bytes.
 
     Raises:
-        CryptoValue: `length` is more than HKDF can make.
-        CryptoKey: the stored key is not what it says.
+        CryptoValue: if `length` exceeds the maximum of HKDF.
+        CryptoKey: if the stored key is not encoded as its prefix states.
 
     Example:
         ``{"handle": "master", "info": "session 7"}``
@@ -365,20 +366,21 @@ async def hkdf(params: HkdfParams, ctx: OpContext) -> bytes:
 
 @_op("crypto.pbkdf2", scope=scope_of("pbkdf2"), record=("algorithm", "iterations", "length", "handle"))
 async def pbkdf2(params: Pbkdf2Params, ctx: OpContext) -> bytes:
-    """Make a key of a password with PBKDF2 (RFC 8018), for formats that demand it.
+    """Derive a key from a password with PBKDF2 (RFC 8018), for formats that require it.
 
     Args:
         params: `key` is the password, or `handle` names a secret that is bound to `op://crypto.pbkdf2`; `salt`, text
-            or bytes; `iterations` has no default, as the format says it (for something new, 600,000 with `sha256`);
-            `algorithm` is `sha256`, `sha384`, `sha512` or `sha1`, which is no weakness here; `length` is 32.
-        ctx: the dispatch.
+            or bytes; `iterations` has no default, since the format prescribes it (for a new format, use 600,000 with
+            `sha256`); `algorithm` is `sha256`, `sha384`, `sha512` or `sha1`, which is not a weakness here; `length` is
+            32 by default.
+        ctx: the op's context.
 
     Returns:
         The key as bytes.
 
     Raises:
-        CryptoTooLarge: it would take more rounds than `max_iterations`.
-        CryptoKey: the stored key is not what it says.
+        CryptoTooLarge: if the iterations exceed `max_iterations`.
+        CryptoKey: if the stored key is not encoded as its prefix states.
 
     Example:
         ``{"key": "correct horse", "salt": {"__bytes__": "…"}, "iterations": 600000}``
@@ -388,20 +390,20 @@ async def pbkdf2(params: Pbkdf2Params, ctx: OpContext) -> bytes:
 
 @_op("crypto.scrypt", scope=scope_of("scrypt"), record=("n", "r", "p", "length", "handle"))
 async def scrypt(params: ScryptParams, ctx: OpContext) -> bytes:
-    """Make a key of a password with scrypt (RFC 7914), which costs whoever guesses passwords memory as well as time.
+    """Derive a key from a password with scrypt (RFC 7914), which makes guessing expensive in both memory and time.
 
     Args:
         params: `key` is the password, or `handle` names a secret that is bound to `op://crypto.scrypt`; `salt`, text
-            or bytes; `n`, `r` and `p` are the costs (131072, 8 and 1); `length` is 32.
-        ctx: the dispatch.
+            or bytes; `n`, `r` and `p` are the costs, by default 131072, 8 and 1; `length` is 32 by default.
+        ctx: the op's context.
 
     Returns:
         The key as bytes.
 
     Raises:
-        CryptoValue: `n` is no power of two.
-        CryptoTooLarge: it would take more than `max_memory` or `max_cost`.
-        CryptoKey: the stored key is not what it says.
+        CryptoValue: if `n` is not a power of two.
+        CryptoTooLarge: if it exceeds `max_memory` or `max_cost`.
+        CryptoKey: if the stored key is not encoded as its prefix states.
 
     Example:
         ``{"key": "correct horse", "salt": {"__bytes__": "…"}}``
@@ -411,15 +413,15 @@ async def scrypt(params: ScryptParams, ctx: OpContext) -> bytes:
 
 @_op("crypto.generate_key", scope=scope_of("generate_key"), record=("kind",))
 async def generate_key(params: GenerateKeyParams, ctx: OpContext) -> GeneratedKey:
-    """Make a key and hand it out. `crypto.create_key` makes one that stays in the host.
+    """Generate a key and return it. Use `crypto.create_key` for a key that stays in the host.
 
     Args:
         params: `kind` is `ed25519`, `ecdsa-p256`, `ecdsa-p384`, `rsa-2048`, `rsa-3072`, `rsa-4096`, or `bytes-16` or
             `bytes-32` for AES and HMAC.
-        ctx: the dispatch.
+        ctx: the op's context.
 
     Returns:
-        The key (PEM, or plain bytes), and the public key as PEM, if there is one.
+        The key (PEM, or plain bytes), and the public key as PEM, if any.
 
     Example:
         ``{"kind": "ed25519"}``
@@ -430,20 +432,20 @@ async def generate_key(params: GenerateKeyParams, ctx: OpContext) -> GeneratedKe
 
 @_op("crypto.create_key", scope=scope_of("create_key"), level=Level.CONTROLLED, record=("kind", "handle", "ops"))
 async def create_key(params: CreateKeyParams, ctx: OpContext) -> CreatedKey:
-    """Make a key that nobody sees: it is stored as a secret that only the named ops of this family can use.
+    """Generate a key that is never revealed: it is stored as a secret that only the named ops of this family can use.
 
     Args:
-        params: `kind` as for `crypto.generate_key`; `handle` is the name to store it under (the grant must say
-            `secrets:name=NAME,mode=write`); `ops` are the ops that may use it: `["sign", "verify"]`. A secret of that
-            name is replaced.
-        ctx: the dispatch.
+        params: `kind` as for `crypto.generate_key`; `handle` is the name of the secret (the grant must include
+            `secrets:name=NAME,mode=write`); `ops` are the ops that may use it: `["sign", "verify"]`. An existing
+            secret of that name is replaced.
+        ctx: the op's context.
 
     Returns:
-        The name, and the public key as PEM, if there is one.
+        The name, and the public key as PEM, if any.
 
     Raises:
-        CryptoValue: an op that no key of this kind is for.
-        OpDenied: the grant does not have the right to store it.
+        CryptoValue: if an op does not support keys of this kind.
+        OpDenied: if the grant does not allow storing the secret.
 
     Example:
         ``{"kind": "ed25519", "handle": "release", "ops": ["sign"]}``

@@ -1,4 +1,4 @@
-"""The scope that capabilities of the family use."""
+"""The scope of `crypto` capabilities."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 import attrs
 from sideband.ops import Scope
 
-_NO_SECRET = "-"  # noqa: S105  no name of a secret: those begin with a letter or digit
-"""What `key` is in a request that uses no stored key."""
+_NO_SECRET = "-"  # noqa: S105  not a valid secret name: those begin with a letter or digit
+"""The value of `key` for a request without a stored key."""
 
 
 @attrs.frozen
 class CryptoScope(Scope, family="crypto"):
-    """What a capability of `crypto` may limit: `crypto:op=sign,key=release`.
+    """The scope of a `crypto` capability: `crypto:op=sign,key=release`.
 
     Attributes:
-        op: the verb: `hash`, `sign`.
-        key: the name of the stored key; `-` where there is none, or the caller brings one.
+        op: the op without its family: `hash`, `sign`.
+        key: the name of the stored key, or `-` if no stored key is used.
     """
 
     op: str | None = None
@@ -26,7 +26,7 @@ class CryptoScope(Scope, family="crypto"):
 
 
 def scope_of(verb: str) -> Callable[[Any], CryptoScope]:
-    """What an op needs to be granted: itself, with the stored key that its parameters name, or with none."""
+    """Return a function that computes the required scope from the parameters: the op and its stored key, if any."""
 
     def scope(params: Any) -> CryptoScope:
         return CryptoScope(op=verb, key=getattr(params, "handle", None) or _NO_SECRET)

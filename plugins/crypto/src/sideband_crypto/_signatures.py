@@ -1,4 +1,4 @@
-"""Makes and checks signatures."""
+"""Signs data and verifies signatures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CURVE_DIGESTS = {256: "sha256", 384: "sha384"}
 
 
 async def sign(params: SignParams, ctx: OpContext) -> bytes:
-    """Sign some data."""
+    """Sign data."""
     work: Work = ctx.state
     check_size(work.config, params.data)
     _check_choices(params)
@@ -30,32 +30,32 @@ async def sign(params: SignParams, ctx: OpContext) -> bytes:
 
 
 async def verify(params: VerifyParams, ctx: OpContext) -> bool:
-    """Check a signature."""
+    """Verify a signature."""
     work: Work = ctx.state
     check_size(work.config, params.data)
     _check_choices(params)
     raw = await key_bytes(ctx, params.key, params.handle)
 
     def run() -> bool:
-        return _fits(public_key(raw, params.algorithm, params.handle), params, params.signature)
+        return _is_valid(public_key(raw, params.algorithm, params.handle), params, params.signature)
 
     return await work.run(ctx, run)
 
 
 def _check_choices(params: SignParams) -> None:
-    """Refuse what the algorithm does not have.
+    """Check that the algorithm supports the digest and the form.
 
     Raises:
-        CryptoValue: a digest for Ed25519, or a raw form of what is none of two numbers.
+        CryptoValue: if a digest is given for Ed25519, or a raw form for anything but ECDSA.
     """
     if params.algorithm == "ed25519" and params.digest is not None:
-        raise CryptoValue("`ed25519` has a digest of its own", hint="leave `digest` out")
+        raise CryptoValue("`ed25519` does not support `digest`", hint="omit `digest`")
     if params.algorithm != "ecdsa" and params.form != "der":
-        raise CryptoValue(f"`{params.algorithm}` has one form only", hint="leave `form` out")
+        raise CryptoValue(f"`{params.algorithm}` does not support `form`", hint="omit `form`")
 
 
 def _signed(key: Private, params: SignParams) -> bytes:
-    """The signature of the data."""
+    """Return the signature of the data."""
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
     if isinstance(key, ec.EllipticCurvePrivateKey):
@@ -66,8 +66,8 @@ def _signed(key: Private, params: SignParams) -> bytes:
     return key.sign(params.data)
 
 
-def _fits(key: Public, params: SignParams, signature: bytes) -> bool:
-    """Whether the signature is one of the data. Whatever is wrong with it, it is not."""
+def _is_valid(key: Public, params: SignParams, signature: bytes) -> bool:
+    """Return whether the signature is valid. A malformed signature is invalid."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
 

@@ -1,4 +1,4 @@
-"""The state of the plugin: runs what takes long in threads, without letting anybody keep them all."""
+"""The state of the plugin: runs expensive work in threads, fairly between trust domains."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _QUICK = 64 * 1024
 
 
 def is_quick(*data: bytes) -> bool:
-    """Whether hashing or encrypting so little is done sooner than a thread would begin with it."""
+    """Return whether processing this much data is faster than starting a thread."""
     return sum(map(len, data)) <= _QUICK
 
 
 @define(eq=False)
 class _Job:
-    """One piece of work, and what came of it."""
+    """A unit of work and its outcome."""
 
     work: Callable[[], Any]
     done: anyio.Event = field(factory=anyio.Event)
@@ -36,62 +36,62 @@ class _Job:
     def run(self) -> None:
         try:
             self.result = self.work()
-        except Exception as error:  # noqa: BLE001  raised again where the result is waited for
+        except Exception as error:  # noqa: BLE001  raised again in the caller
             self.error = error
-        except BaseException as error:  # noqa: BLE001  how the library's own code panics; it must not end all other work
+        except BaseException as error:  # noqa: BLE001  a panic of the library; it must not end unrelated work
             self.error = RuntimeError(f"the library failed with {type(error).__name__}")
 
 
 @define(eq=False)
 class Work:
-    """Threads of its own number, of which one trust domain gets half.
+    """Runs work in a limited number of threads, of which a trust domain gets at most half.
 
-    The library can't be interrupted. Whoever is cancelled stops waiting at once; the thread stays counted, as that of
-    its domain, until it has ended: starting and cancelling does not make more of them.
+    The library can't be interrupted. A cancelled caller stops waiting immediately, but the thread counts against its
+    domain until it ends, so starting and cancelling work does not create more threads.
 
     Args:
         config: the limits.
-        tasks: the task group in which what is no longer waited for ends.
+        tasks: the task group that waits for abandoned work.
     """
 
     config: Config
     _tasks: TaskGroup
     memory: anyio.CapacityLimiter = field(init=False, factory=lambda: anyio.CapacityLimiter(1))
-    """Held by whoever needs much memory."""
+    """Held by work that needs much memory."""
     _limiter: anyio.CapacityLimiter = field(init=False)
     _domains: WeakValueDictionary[str, anyio.CapacityLimiter] = field(init=False, factory=WeakValueDictionary)
 
     def __attrs_post_init__(self) -> None:
         self._limiter = anyio.CapacityLimiter(self.config.threads)
 
-    async def run(self, ctx: OpContext, work: Callable[[], T], *, alone: bool = False) -> T:
-        """The result of ``work``, which runs in a thread.
+    async def run(self, ctx: OpContext, work: Callable[[], T], *, exclusive: bool = False) -> T:
+        """Run ``work`` in a thread and return its result.
 
         Args:
-            alone: whether no other work that is to be alone may run meanwhile.
+            exclusive: whether to exclude other exclusive work meanwhile.
         """
         job = _Job(work)
         share = self._domains.setdefault(ctx.domain, anyio.CapacityLimiter(max(1, self.config.threads // 2)))
-        # each limiter is held on behalf of the job, since another task gives it back
+        # acquired on behalf of the job, since another task releases it
         await share.acquire_on_behalf_of(job)
         try:
-            if alone:
+            if exclusive:
                 await self.memory.acquire_on_behalf_of(job)
         except BaseException:
             share.release_on_behalf_of(job)
             raise
-        self._tasks.start_soon(self._run, job, share, alone)
+        self._tasks.start_soon(self._run, job, share, exclusive)
         await job.done.wait()
         if job.error is not None:
             raise job.error
         result: T = job.result
         return result
 
-    async def _run(self, job: _Job, share: anyio.CapacityLimiter, alone: bool) -> None:
+    async def _run(self, job: _Job, share: anyio.CapacityLimiter, exclusive: bool) -> None:
         try:
             await to_thread.run_sync(job.run, limiter=self._limiter)
         finally:
-            if alone:
+            if exclusive:
                 self.memory.release_on_behalf_of(job)
             share.release_on_behalf_of(job)
             job.done.set()

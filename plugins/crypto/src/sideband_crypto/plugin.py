@@ -19,13 +19,13 @@ __all__ = ["Config", "lifespan", "sideband_ops"]
 
 @asynccontextmanager
 async def lifespan(ctx: PluginContext) -> AsyncIterator[Work]:
-    """The threads of one host. What nobody waits for any more has ended when this has."""
+    """Hold the threads of one host. On exit, wait for abandoned work."""
     async with anyio.create_task_group() as tasks:
         yield Work(ctx.config, tasks)
 
 
 def sideband_ops() -> OpFamily:
-    """The ops of the family."""
+    """Return the op family."""
     return OpFamily(
         name="crypto",
         ops=OPS,
