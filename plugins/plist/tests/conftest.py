@@ -1,4 +1,4 @@
-"""A host with this plugin, on a home of its own."""
+"""A host with this plugin and its own home directory."""
 
 import pytest
 import sideband_plist.plugin

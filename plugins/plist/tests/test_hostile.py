@@ -1,4 +1,4 @@
-"""Documents that were made to deceive, to exhaust, or to hang."""
+"""Documents that are made to deceive, or to exhaust memory or time."""
 
 import plistlib
 import struct
@@ -18,15 +18,15 @@ DOCTYPE = '<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.appl
 
 
 def binary(*objects, top=0, size=2, table=None, count=None, offsets=None):
-    """A document of these encoded objects, and of whatever the rest is said to be."""
-    body, places = b"bplist00", []
+    """Return a document of these encoded objects, with an optionally forged trailer."""
+    body, positions = b"bplist00", []
     for one in objects:
-        places.append(len(body))
+        positions.append(len(body))
         body += one
     at = len(body) if table is None else table
-    places = places if offsets is None else offsets
-    body += b"".join(place.to_bytes(4, "big") for place in places)
-    return body + struct.pack(">6xBBQQQ", 4, size, len(places) if count is None else count, top, at)
+    positions = positions if offsets is None else offsets
+    body += b"".join(position.to_bytes(4, "big") for position in positions)
+    return body + struct.pack(">6xBBQQQ", 4, size, len(positions) if count is None else count, top, at)
 
 
 def listing(*references):
@@ -41,7 +41,7 @@ def text(length):
     return bytes([0x5F, 0x12]) + struct.pack(">I", length) + b"x" * length
 
 
-async def test_the_usual_document_type_is_read_and_nothing_is_fetched(parse):
+async def test_standard_doctype_is_accepted(parse):
     assert await parse(f'<?xml version="1.0"?>{DOCTYPE}<plist version="1.0"><true/></plist>') is True
 
 
@@ -60,7 +60,7 @@ LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
     ],
     ids=["laughs", "file", "parameter", "element", "attributes", "empty"],
 )
-async def test_a_document_that_declares_something_is_refused(parse, subset):
+async def test_document_with_declarations_is_rejected(parse, subset):
     with pytest.raises(PlistRefused) as caught:
         await parse(f"<!DOCTYPE plist [{subset}]><plist><string>&l9;&x;</string></plist>")
     assert caught.value.code == "plist.refused"
@@ -110,7 +110,7 @@ async def test_a_document_that_declares_something_is_refused(parse, subset):
         '<?xml version="1.0" encoding="shift_jis"?><plist><true/></plist>',
     ],
 )
-async def test_what_is_no_property_list_is_said_to_be_none(parse, document):
+async def test_invalid_xml_document_is_a_syntax_error(parse, document):
     with pytest.raises(PlistSyntax) as caught:
         await parse(document.encode())
     assert caught.value.code == "plist.syntax"
@@ -155,37 +155,37 @@ async def test_what_is_no_property_list_is_said_to_be_none(parse, document):
         binary(b"\xd2\x00\x01\x00\x01\x00\x02\x00\x02", b"\x51a", b"\x08"),
     ],
 )
-async def test_a_damaged_binary_document_is_said_to_be_one(parse, document):
+async def test_damaged_binary_document_is_a_syntax_error(parse, document):
     with pytest.raises(PlistSyntax):
         await parse(document)
 
 
-async def test_an_object_that_holds_itself_is_refused(parse):
-    with pytest.raises(PlistRefused, match="holds itself"):
+async def test_object_that_contains_itself_is_rejected(parse):
+    with pytest.raises(PlistRefused, match="contains itself"):
         await parse(binary(listing(0)))
 
 
-async def test_objects_that_hold_one_another_are_refused(parse):
-    with pytest.raises(PlistRefused, match="holds itself"):
+async def test_cycle_of_objects_is_rejected(parse):
+    with pytest.raises(PlistRefused, match="contains itself"):
         await parse(binary(listing(1), b"\xd1\x00\x02\x00\x00", b"\x51a"))
 
 
-async def test_one_object_in_two_places_is_no_circle(parse):
+async def test_shared_object_is_not_a_cycle(parse):
     assert await parse(binary(listing(1, 1), listing(2), b"\x09")) == [[True], [True]]
 
 
-async def test_lists_of_lists_that_multiply_are_counted_where_they_stand(parse):
+async def test_shared_lists_count_for_each_reference(parse):
     lists = [listing(*[n + 1] * 10) for n in range(20)]
     with pytest.raises(PlistTooLarge, match="values"):
         await parse(binary(*lists, b"\x09"))
 
 
-async def test_one_long_text_in_many_places_is_counted_in_each(parse):
+async def test_shared_text_counts_for_each_reference(parse):
     with pytest.raises(PlistTooLarge, match="bytes"):
         await parse(binary(listing(*[1] * 100), text(1024 * 1024)))
 
 
-async def test_many_objects_at_one_place_are_counted_each(parse):
+async def test_objects_at_the_same_offset_are_counted_separately(parse):
     document = binary(
         listing(*range(1, 101)), text(1024 * 1024), offsets=[8] + [8 + len(listing(*range(1, 101)))] * 100
     )
@@ -194,7 +194,7 @@ async def test_many_objects_at_one_place_are_counted_each(parse):
 
 
 @pytest.mark.parametrize("form", ["xml", "binary"])
-async def test_what_is_nested_too_deep_is_refused(parse, form):
+async def test_deep_nesting_is_rejected(parse, form):
     if form == "xml":
         document = b"<plist>" + b"<array>" * 50_000 + b"</array>" * 50_000 + b"</plist>"
     else:
@@ -204,7 +204,7 @@ async def test_what_is_nested_too_deep_is_refused(parse, form):
     assert caught.value.code == "plist.too_large"
 
 
-async def test_as_deep_as_is_allowed_is_read(parse, dump):
+async def test_maximum_depth_is_accepted(parse, dump):
     value = []
     for _ in range(47):
         value = [value]
@@ -214,29 +214,29 @@ async def test_as_deep_as_is_allowed_is_read(parse, dump):
         await dump([value])
 
 
-async def test_too_many_values_are_refused(parse):
+async def test_too_many_values_are_rejected(parse):
     with pytest.raises(PlistTooLarge, match="values"):
         await parse(b"<plist><array>" + b"<true/>" * 100_000 + b"</array></plist>")
 
 
-class TestSmall:
+class TestSmallLimits:
     @pytest.fixture
     def settings(self):
         return {"max_bytes": 1024, "max_values": 10}
 
-    async def test_a_long_document_is_refused_before_it_is_read(self, parse):
+    async def test_long_document_is_rejected_before_parsing(self, parse):
         with pytest.raises(PlistTooLarge, match="1,025"):
             await parse(b"x" * 1025)
 
-    async def test_a_list_that_says_it_is_long_is_refused_before_it_is_read(self, parse):
+    async def test_long_list_is_rejected_by_its_length(self, parse):
         with pytest.raises(PlistTooLarge, match="values"):
             await parse(binary(listing(*[9] * 11)))
 
-    async def test_a_document_that_says_it_holds_much_is_refused(self, parse):
+    async def test_document_is_rejected_by_its_number_of_objects(self, parse):
         with pytest.raises(PlistTooLarge, match="values"):
             await parse(binary(b"\x08", *[b"\x09"] * 10))
 
-    async def test_a_long_document_is_not_written(self, dump):
+    async def test_long_document_is_not_written(self, dump):
         with pytest.raises(PlistTooLarge, match="document"):
             await dump("<" * 1000)
         with pytest.raises(PlistTooLarge, match="texts"):
@@ -253,7 +253,7 @@ class TestSmall:
         "<plist><integer>-9223372036854775809</integer></plist>",
     ],
 )
-async def test_a_number_that_json_can_not_carry_is_told(parse, document):
+async def test_xml_number_that_json_does_not_support_is_an_error(parse, document):
     with pytest.raises(PlistValue) as caught:
         await parse(document)
     assert caught.value.code == "plist.value"
@@ -272,14 +272,14 @@ async def test_a_number_that_json_can_not_carry_is_told(parse, document):
         b"\x33" + struct.pack(">d", -1e12),
     ],
 )
-async def test_a_binary_value_that_json_can_not_carry_is_told(parse, encoded):
+async def test_binary_value_that_json_does_not_support_is_an_error(parse, encoded):
     with pytest.raises(PlistValue):
         await parse(binary(encoded))
 
 
 @pytest.mark.parametrize("form", [plistlib.FMT_XML, plistlib.FMT_BINARY])
-async def test_an_object_that_would_become_bytes_on_its_way_is_refused(parse, form):
-    with pytest.raises(PlistSyntax, match="stands for bytes"):
+async def test_object_that_would_be_decoded_as_bytes_is_rejected(parse, form):
+    with pytest.raises(PlistSyntax, match="represents bytes"):
         await parse(plistlib.dumps({"a": {"__bytes__": "no base64"}}, fmt=form))
 
 
@@ -304,36 +304,36 @@ async def test_an_object_that_would_become_bytes_on_its_way_is_refused(parse, fo
         {"CF$UID": "1"},
     ],
 )
-async def test_what_a_property_list_does_not_have_is_not_written(dump, value):
+async def test_unsupported_value_is_not_written(dump, value):
     with pytest.raises(PlistValue) as caught:
         await dump(value)
     assert caught.value.hint
 
 
-async def test_what_xml_can_not_hold_the_binary_form_can(parse, dump):
+async def test_binary_format_supports_characters_that_xml_does_not(parse, dump):
     value = {"a\x01": "b\x00\uffff"}
     assert await parse(await dump(value, form="binary")) == value
 
 
-async def test_markup_in_a_text_stays_text(parse, dump):
+async def test_markup_in_text_is_escaped(parse, dump):
     value = {"</key><key>": "]]></string><true/>", "&lt;": "<!DOCTYPE>"}
     assert await parse(await dump(value)) == value
 
 
-async def test_dates_and_references_are_written(parse, dump):
+async def test_dates_and_references_round_trip(parse, dump):
     value = {"at": {"__date__": "2001-02-03T04:05:06Z"}, "to": {"CF$UID": 7}}
     assert await parse(await dump(value, form="binary"), typed=True) == value
     later = {"__date__": "2001-02-03T05:05:06+01:00"}
     assert await parse(await dump(later), typed=True) == {"__date__": "2001-02-03T04:05:06Z"}
 
 
-async def test_it_takes_the_capability(host):
+async def test_parse_requires_the_capability(host):
     with pytest.raises(OpDenied):
         await host.op("plist.parse", {"data": "<plist><true/></plist>"}, grants=[])
     assert await host.op("plist.parse", {"data": "<plist><true/></plist>"}, grants=["plist"]) is True
 
 
-class TestLong:
+class TestLargeDocument:
     @pytest.fixture
     def settings(self):
         return {"max_values": 200_000, "max_bytes": 64 * 1024 * 1024}
@@ -342,7 +342,7 @@ class TestLong:
     def anyio_backend(self, request):
         return request.param
 
-    async def test_reading_ends_when_nobody_waits_any_more(self, host):
+    async def test_timeout_stops_the_parser(self, host):
         rows = "".join(f"<dict><key>k{n}</key><integer>{n}</integer></dict>" for n in range(90_000))
         document = f"<plist><array>{rows}</array></plist>"
         with pytest.raises(OpTimeout):
@@ -357,22 +357,22 @@ def read(document):
 
 
 def peak(work, *errors):
-    """The most memory that it takes while it runs."""
+    """Return the peak memory of the work."""
     tracemalloc.start()
     try:
         work()
     except errors:
         pass
     finally:
-        most = tracemalloc.get_traced_memory()[1]
+        peak_bytes = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-    return most
+    return peak_bytes
 
 
-class TestWhyNotTheStandardLibrary:
-    """What the README says of `plistlib`: each of these is a document that it reads, or ends at in another way."""
+class TestPlistlib:
+    """The README's claims about `plistlib`: it accepts these documents, or fails in another way."""
 
-    def test_it_copies_what_many_objects_have_in_common(self):
+    def test_plistlib_copies_shared_bytes(self):
         numbers = range(1, 501)
         first = listing(*numbers)
         document = binary(first, text(100_000), offsets=[8] + [8 + len(first)] * len(numbers))
@@ -380,7 +380,7 @@ class TestWhyNotTheStandardLibrary:
         assert peak(lambda: plistlib.loads(document)) > 50_000_000
         assert peak(lambda: read(document), PlistTooLarge) < 10_000_000
 
-    def test_it_follows_lists_as_deep_as_they_go(self):
+    def test_plistlib_has_no_depth_limit(self):
         document = binary(*(listing(n + 1) for n in range(2_000)), b"\x09")
         with pytest.raises(RecursionError):
             plistlib.loads(document)
@@ -401,14 +401,14 @@ class TestWhyNotTheStandardLibrary:
             (binary(b"\xd2\x00\x01\x00\x01\x00\x02\x00\x03", b"\x51a", b"\x08", b"\x09"), {"a": True}),
         ],
     )
-    def test_it_reads_what_is_no_property_list(self, document, found):
+    def test_plistlib_accepts_invalid_documents(self, document, found):
         assert plistlib.loads(document) == found
         with pytest.raises(PlistSyntax):
             read(document)
 
-    def test_a_long_tag_takes_time_by_its_length_and_not_by_the_square_of_it(self):
+    def test_long_tag_takes_linear_time(self):
         document = b"<plist><true" + b" " * 8_000_000 + b"/></plist>"
-        began = time.monotonic()
+        started = time.monotonic()
         assert read(document) is True
         # the library takes 11 seconds with the parser of Python 3.11.7
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - started < 2

@@ -16,7 +16,7 @@ README = (Path(__file__).parents[1] / "README.md").read_text()
 
 
 @pytest.mark.anyio
-async def test_the_skill_reads_a_property_list(tmp_path):
+async def test_readme_skill_reads_a_property_list(tmp_path):
     folder = tmp_path / "skills" / "apps"
     folder.mkdir(parents=True)
     about = "---\nname: apps\ndescription: Reads.\nmetadata:\n  sideband.capabilities: plist\n---\nReads.\n"
@@ -35,6 +35,6 @@ async def test_the_skill_reads_a_property_list(tmp_path):
     assert result.output == "1.2"
 
 
-def test_the_configuration_of_the_readme_is_what_holds():
+def test_readme_lists_the_default_configuration():
     shown = dict(re.findall(r"^    (\w+) = (\d+)", README, re.MULTILINE))
     assert {name: int(value) for name, value in shown.items()} == Config().model_dump()

@@ -1,6 +1,6 @@
 """The op family `plist` of sideband: property lists as plain data.
 
-The ops are used by name (`plist.parse`); what is here is for code that catches their errors.
+Ops are called by name (`plist.parse`). Import from here to catch their errors.
 """
 
 from ._config import Config

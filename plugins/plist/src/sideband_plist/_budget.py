@@ -1,4 +1,4 @@
-"""Counts what a property list takes, and ends its reading or writing where that is too much."""
+"""Counts the resources that a property list needs, and stops its processing at the limits."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Pulse = Callable[[], None]
 
 @define(eq=False)
 class PlistBudget:
-    """What one property list may still take.
+    """The resources used by one property list.
 
     Args:
         config: the limits.
-        pulse: called now and then; raises if the result is not waited for any more.
+        pulse: called regularly; raises an exception to stop processing when the call is cancelled.
     """
 
     config: Config
@@ -32,29 +32,29 @@ class PlistBudget:
         """Count values.
 
         Raises:
-            PlistTooLarge: there are too many.
+            PlistTooLarge: if there are too many.
         """
         before, self._values = self._values, self._values + count
         if self._values > self.config.max_values:
-            raise PlistTooLarge(f"it holds more than {self.config.max_values:,} values")
+            raise PlistTooLarge(f"more than {self.config.max_values:,} values")
         if before // _PULSE < self._values // _PULSE:
             self.pulse()
 
     def depth(self, levels: int) -> None:
-        """Check how deep something is nested.
+        """Check the nesting depth.
 
         Raises:
-            PlistTooLarge: it is too deep.
+            PlistTooLarge: if it is too deep.
         """
         if levels > self.config.max_depth:
-            raise PlistTooLarge(f"it is nested deeper than {self.config.max_depth} levels")
+            raise PlistTooLarge(f"nested deeper than {self.config.max_depth} levels")
 
     def size(self, length: int) -> None:
-        """Count the bytes of a text or of data.
+        """Count the bytes of texts and data.
 
         Raises:
-            PlistTooLarge: together they are too many.
+            PlistTooLarge: if their total is too large.
         """
         self._bytes += length
         if self._bytes > self.config.max_bytes:
-            raise PlistTooLarge(f"its texts and data have more than {self.config.max_bytes:,} bytes")
+            raise PlistTooLarge(f"its texts and data exceed {self.config.max_bytes:,} bytes")

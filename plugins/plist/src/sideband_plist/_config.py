@@ -10,13 +10,14 @@ _MEBIBYTE = 1024 * 1024
 
 
 class Config(BaseModel):
-    """What one property list may be.
+    """Limits of one property list.
 
     Attributes:
-        max_bytes: how long it may be, and how much text and data it may hold, repeated ones counted each time.
-        max_values: how many values it may hold, those that stand in several places counted each time.
-        max_depth: how deep its lists and objects may be nested.
-        threads: how many long ones are read at once in this host.
+        max_bytes: the maximum size of the document, and the maximum total size of its texts and data, where shared
+            ones count for each reference.
+        max_values: the maximum number of values, where shared ones count for each reference.
+        max_depth: the maximum nesting depth of lists and objects.
+        threads: how many large documents are parsed at once in this host.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -1,14 +1,14 @@
-"""What the ops fail with.
+"""The errors of the ops.
 
     OpFailed
     └── PlistError                       plist.failed
-        ├── PlistSyntax(ValueError)          plist.syntax       it is no property list, or a damaged one
-        ├── PlistRefused(ValueError)         plist.refused      it declares entities, or holds itself
-        ├── PlistTooLarge(ValueError)        plist.too_large    a limit on size, depth or values
-        ├── PlistValue(ValueError)           plist.value        a value that the other side does not have
-        └── PlistMissing(LookupError)        plist.missing      what was to be extracted is not there
+        ├── PlistSyntax(ValueError)          plist.syntax       an invalid or damaged property list
+        ├── PlistRefused(ValueError)         plist.refused      entities, or an object that contains itself
+        ├── PlistTooLarge(ValueError)        plist.too_large    a limit on size, depth or values is exceeded
+        ├── PlistValue(ValueError)           plist.value        a value that the target format does not support
+        └── PlistMissing(LookupError)        plist.missing      a path to extract does not exist
 
-After any of them nothing has changed.
+After any of these errors, nothing was changed.
 """
 
 from __future__ import annotations
@@ -24,37 +24,41 @@ class PlistError(OpFailed):
 
 
 class PlistSyntax(PlistError, ValueError):
-    """The data are no property list in XML or in the binary form, or a damaged one."""
+    """The data is not a valid property list in XML or in the binary format."""
 
     code = "plist.syntax"
 
     def __init__(self, problem: str) -> None:
         super().__init__(
-            f"this is no property list: {problem}",
-            hint="XML and the binary form `bplist00` can be read; `plutil -convert xml1` makes one of what is older",
+            f"invalid property list: {problem}",
+            hint="pass XML or the binary format `bplist00`; convert older formats with `plutil -convert xml1`",
         )
 
 
 class PlistRefused(PlistError, ValueError):
-    """It uses what no property list needs, and what can make little data become much."""
+    """The document uses features that property lists do not need, and that can expand it without limit."""
 
     code = "plist.refused"
 
     def __init__(self, problem: str) -> None:
-        super().__init__(f"this is not read: {problem}", hint="whoever made it means harm, or used no tool for it")
+        super().__init__(
+            f"rejected property list: {problem}", hint="do not trust this document; common tools do not write such ones"
+        )
 
 
 class PlistTooLarge(PlistError, ValueError):
-    """It is longer, deeper, or holds more than the limits allow."""
+    """The document exceeds the limits on size, depth or values."""
 
     code = "plist.too_large"
 
     def __init__(self, problem: str) -> None:
-        super().__init__(f"this is too large: {problem}", hint="`[plugins.plist]` sets the limits")
+        super().__init__(
+            f"property list is too large: {problem}", hint="reduce it, or raise the limits in `[plugins.plist]`"
+        )
 
 
 class PlistValue(PlistError, ValueError):
-    """A value that JSON can't carry, or that a property list does not have."""
+    """A value that JSON or property lists do not support."""
 
     code = "plist.value"
 
@@ -63,12 +67,12 @@ class PlistValue(PlistError, ValueError):
 
 
 class PlistMissing(PlistError, LookupError):
-    """What was to be extracted is not in the property list."""
+    """A path to extract does not exist in the property list."""
 
     code = "plist.missing"
 
     def __init__(self, name: str, step: str) -> None:
         super().__init__(
-            f"there is nothing for `{name}`: `{step}` is not there",
-            hint="parse it without `extract`, and look at what it holds",
+            f"can't extract `{name}`: `{step}` does not exist",
+            hint="parse it without `extract` to see its content",
         )

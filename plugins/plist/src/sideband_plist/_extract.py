@@ -1,4 +1,4 @@
-"""Takes parts out of a property list."""
+"""Extracts parts of a property list."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ _OBJECTS = "$objects"
 
 
 def extract(value: Any, wanted: Mapping[str, int | Sequence[int | str]]) -> dict[str, Any]:
-    """What lies at each of the wanted places.
+    """Return the value at each path.
 
     Args:
         value: the property list.
-        wanted: by the name that it gets: keys and indices from the outside in, or one index: of the list that the
-            property list is, or of the objects of a keyed archive.
+        wanted: the paths by name. A path is a list of keys and indices, or a single index into the top-level list or
+            into the objects of a keyed archive.
 
     Raises:
-        PlistMissing: one of them is not there.
+        PlistMissing: if a path does not exist.
     """
     return {name: _part(value, path, name) for name, path in wanted.items()}
 
@@ -37,6 +37,6 @@ def _part(value: Any, path: int | Sequence[int | str], name: str) -> Any:
 
 
 def _step(value: Any, step: int | str) -> Any:
-    # an index belongs to a list and a key to an object; a text has characters and no parts
+    # an index applies to lists only and a key to objects only; in particular, text can't be indexed
     parts: Any = value if isinstance(value, list if isinstance(step, int) else dict) else {}
     return parts[step]

@@ -21,12 +21,12 @@ from ._xml import read_xml
 
 T = TypeVar("T")
 
-_SHORT = 32 * 1024
+_SHORT_BYTES = 32 * 1024
 
 
 @define(eq=False)
 class Readers:
-    """The state of the plugin: the threads in which long property lists are read."""
+    """The state of the plugin: the threads in which large property lists are parsed."""
 
     config: Config
     _limiter: anyio.CapacityLimiter = field(init=False)
@@ -35,35 +35,36 @@ class Readers:
         self._limiter = anyio.CapacityLimiter(self.config.threads)
 
     async def run(self, length: int | None, work: Callable[[Pulse], T]) -> T:
-        """The result of ``work``, in a thread unless what it reads is short."""
-        if length is not None and length <= _SHORT:
-            return work(_go_on)
+        """Run ``work``, in a thread unless its input is short, and return the result."""
+        if length is not None and length <= _SHORT_BYTES:
+            return work(_never_stop)
         return await to_thread.run_sync(work, from_thread.check_cancelled, limiter=self._limiter)
 
 
-def _go_on() -> None:
-    """What is short is read to its end."""
+def _never_stop() -> None:
+    """Never stop: short input is processed to its end."""
 
 
 @op("plist.parse", requires="plist", level=Level.SAFE, record=("extract", "typed"))
 async def parse(params: ParseParams, ctx: OpContext) -> Any:
-    """Read a property list, in XML or in the binary form, as plain data.
+    """Parse a property list, in XML or in the binary format, to plain data.
 
     Args:
-        params: `data` is the document, as bytes, or as text if it is XML; `extract` names parts, and where they are:
-            `{"user": ["Accounts", 0, "Name"]}`, or an index alone, which counts the objects of a keyed archive;
-            with `typed=True` a date is `{"__date__": "2001-01-01T00:00:00Z"}` instead of the text alone.
-        ctx: the dispatch.
+        params: `data` is the document, as bytes, or as text if it is XML; `extract` maps names to paths:
+            `{"user": ["Accounts", 0, "Name"]}`, or a single index into the objects of a keyed archive;
+            with `typed=True` a date is `{"__date__": "2001-01-01T00:00:00Z"}` instead of text.
+        ctx: the op's context.
 
     Returns:
-        The value, or an object of the parts. Data are bytes, a reference of a keyed archive is `{"CF$UID": 7}`.
+        The value, or an object of the extracted parts. Data is bytes, a reference of a keyed archive is
+        `{"CF$UID": 7}`.
 
     Raises:
-        PlistSyntax: it is no property list, or a damaged one.
-        PlistRefused: it declares entities, or an object in it holds itself.
-        PlistTooLarge: it is longer, deeper or holds more than the limits allow.
-        PlistValue: it holds what JSON can't carry: a number of more than 64 bits, one that is infinite, a null.
-        PlistMissing: a part is not there.
+        PlistSyntax: if it is not a valid property list.
+        PlistRefused: if it declares entities, or an object in it contains itself.
+        PlistTooLarge: if it exceeds the limits on size, depth or values.
+        PlistValue: if it contains values that JSON does not support: an integer of more than 64 bits, infinity, null.
+        PlistMissing: if a path to extract does not exist.
 
     Example:
         ``{"data": "<plist><dict><key>a</key><integer>1</integer></dict></plist>", "extract": {"a": ["a"]}}``
@@ -71,7 +72,7 @@ async def parse(params: ParseParams, ctx: OpContext) -> Any:
     readers: Readers = ctx.state
     data = params.data if isinstance(params.data, bytes) else params.data.encode()
     if len(data) > readers.config.max_bytes:
-        raise PlistTooLarge(f"it has {len(data):,} bytes, and may have {readers.config.max_bytes:,}")
+        raise PlistTooLarge(f"document of {len(data):,} bytes exceeds {readers.config.max_bytes:,} bytes")
 
     def work(pulse: Pulse) -> Any:
         if data.startswith(MAGIC):
@@ -81,7 +82,7 @@ async def parse(params: ParseParams, ctx: OpContext) -> Any:
             found = read_xml(data, readers.config, pulse, typed=params.typed, encoding=encoding)
         return found if params.extract is None else extract(found, params.extract)
 
-    # a binary one is short only in its document: what it holds may be long
+    # a short binary document can expand to a large value
     return await readers.run(None if data.startswith(MAGIC) else len(data), work)
 
 
@@ -90,17 +91,17 @@ async def dump(params: DumpParams, ctx: OpContext) -> bytes:
     """Write plain data as a property list.
 
     Args:
-        params: `value` is made of objects, lists, texts, numbers, booleans and bytes; a date is
+        params: `value` consists of objects, lists, text, numbers, booleans and bytes; a date is
             `{"__date__": "2001-01-01T00:00:00Z"}`, a reference of a keyed archive `{"CF$UID": 7}`; `form` is `xml` or
             `binary`.
-        ctx: the dispatch.
+        ctx: the op's context.
 
     Returns:
         The document.
 
     Raises:
-        PlistValue: it holds what a property list does not have.
-        PlistTooLarge: it is longer, deeper or holds more than the limits allow.
+        PlistValue: if it contains values that property lists do not support.
+        PlistTooLarge: if it exceeds the limits on size, depth or values.
 
     Example:
         ``{"value": {"Name": "demo", "Built": {"__date__": "2001-01-01T00:00:00Z"}}}``

@@ -1,4 +1,4 @@
-"""Values of property lists as plain data: what JSON can carry, and bytes."""
+"""Values of property lists as plain data: JSON types and bytes."""
 
 from __future__ import annotations
 
@@ -9,49 +9,49 @@ from typing import Any
 from ._errors import PlistSyntax, PlistValue
 
 BYTES, DATE, UID = "__bytes__", "__date__", "CF$UID"
-_LEAST, _MOST = -(1 << 63), (1 << 64) - 1
+_MIN_INTEGER, _MAX_INTEGER = -(1 << 63), (1 << 64) - 1
 
 
 def integer_value(number: int) -> int:
-    """A whole number, if a property list can have it.
+    """Return an integer if property lists support it.
 
     Raises:
-        PlistValue: it has more than 64 bits.
+        PlistValue: if it has more than 64 bits.
     """
-    if not _LEAST <= number <= _MOST:
-        raise PlistValue("a whole number has more than 64 bits", hint="such numbers can't be read")
+    if not _MIN_INTEGER <= number <= _MAX_INTEGER:
+        raise PlistValue("integer has more than 64 bits", hint="use a smaller number, or text")
     return number
 
 
 def real_value(number: float) -> float:
-    """A number, if JSON can carry it.
+    """Return a number if JSON supports it.
 
     Raises:
-        PlistValue: it is infinite, or not a number.
+        PlistValue: if it is infinite or NaN.
     """
     if not math.isfinite(number):
-        raise PlistValue("a number is infinite or none at all", hint="JSON has no form for it")
+        raise PlistValue("number is infinite or NaN", hint="use a finite number; JSON does not support others")
     return number
 
 
 def date_value(moment: datetime, *, typed: bool) -> Any:
-    """A moment in UTC as text, ``2001-01-01T00:00:00Z``; ``typed`` says that it is one."""
+    """Return a UTC time as text, ``2001-01-01T00:00:00Z``, or with ``typed`` as an object that marks it as a date."""
     text = moment.replace(tzinfo=UTC).isoformat().replace("+00:00", "Z")
     return {DATE: text} if typed else text
 
 
 def object_value(keys: list[Any], values: list[Any]) -> dict[str, Any]:
-    """An object.
+    """Return an object.
 
     Raises:
-        PlistSyntax: a key is no text or stands in it twice; or it can be taken for bytes, which it would become on its
-            way to a skill.
+        PlistSyntax: if a key is not text or a duplicate, or if the object would be decoded as bytes on its way to a
+            skill.
     """
     if not all(isinstance(key, str) for key in keys):
-        raise PlistSyntax("a key is no text")
+        raise PlistSyntax("key is not text")
     found = dict(zip(keys, values, strict=True))
     if len(found) < len(keys):
-        raise PlistSyntax("an object has the same key twice")
+        raise PlistSyntax("duplicate key in an object")
     if found.keys() == {BYTES}:
-        raise PlistSyntax(f"an object has no key but `{BYTES}`, which stands for bytes here")
+        raise PlistSyntax(f"an object with the single key `{BYTES}` is ambiguous: it represents bytes")
     return found

@@ -1,4 +1,4 @@
-"""From plain data to a property list. The standard library writes it, once it is known to be one."""
+"""Writes plain data as a property list, using the standard library after validation."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from ._errors import PlistTooLarge, PlistValue
 from ._values import DATE, UID, integer_value, real_value
 
 _FORMS = {"xml": plistlib.FMT_XML, "binary": plistlib.FMT_BINARY}
-# what XML can't hold, whichever way it is written
+# characters that XML does not support, not even as references
 _NOT_IN_XML = {*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF}
 
 
 def write(value: Any, form: str, config: Config, pulse: Pulse) -> bytes:
-    """The property list.
+    """Return the property list as a document.
 
     Args:
         value: plain data.
         form: `xml` or `binary`.
         config: the limits.
-        pulse: called now and then; raises if the result is not waited for any more.
+        pulse: called regularly; raises an exception to stop writing when the call is cancelled.
 
     Raises:
-        PlistValue: it holds what a property list does not have.
-        PlistTooLarge: it is over the limits.
+        PlistValue: if it contains values that property lists do not support.
+        PlistTooLarge: if it exceeds the limits.
     """
     values = _PlistValues(PlistBudget(config, pulse), in_xml=form == "xml").convert(value, 1)
     written = plistlib.dumps(values, fmt=_FORMS[form], sort_keys=False)
     if len(written) > config.max_bytes:
-        raise PlistTooLarge(f"as a document it has more than {config.max_bytes:,} bytes")
+        raise PlistTooLarge(f"the written document exceeds {config.max_bytes:,} bytes")
     return written
 
 
 @define(eq=False)
 class _PlistValues:
-    """Makes of plain data what the library writes."""
+    """Converts plain data to the types of the library."""
 
     _budget: PlistBudget
     in_xml: bool = field(kw_only=True)
@@ -69,8 +69,8 @@ class _PlistValues:
                 self._budget.size(len(value))
                 return value
             case _:
-                what = "null" if value is None else f"value of the type {type(value).__name__}"
-                raise PlistValue(f"a property list has no {what}", hint="leave it out, or write it as text")
+                kind = "null" if value is None else f"values of type {type(value).__name__}"
+                raise PlistValue(f"property lists do not support {kind}", hint="remove it, or write it as text")
 
     def _object(self, value: dict[Any, Any], depth: int) -> Any:
         if len(value) == 1:
@@ -81,33 +81,33 @@ class _PlistValues:
 
     def _text(self, text: Any) -> str:
         if not isinstance(text, str):
-            raise PlistValue("a key is no text", hint="write numbers that are keys as text")
+            raise PlistValue("key is not text", hint="convert it to text")
         self._budget.size(len(text))
         if self.in_xml and any(ord(character) in _NOT_IN_XML for character in text):
-            raise PlistValue("a text holds a control character, which XML can't", hint='use `form="binary"`')
+            raise PlistValue("text contains a character that XML does not support", hint='use `form="binary"`')
         if not text.isascii():
             try:
                 text.encode()
             except UnicodeEncodeError:
-                raise PlistValue("a text is not valid Unicode", hint="give it as bytes") from None
+                raise PlistValue("text is not valid Unicode", hint="pass it as bytes") from None
         return text
 
 
 def _date(text: Any) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
-        return moment.astimezone(UTC).replace(tzinfo=None, microsecond=0) if moment.tzinfo else _no_zone()
+        return moment.astimezone(UTC).replace(tzinfo=None, microsecond=0) if moment.tzinfo else _raise_no_zone()
     except (TypeError, ValueError, OverflowError):
-        raise PlistValue(f"`{DATE}` is no moment", hint="write it with its zone: 2001-01-01T00:00:00Z") from None
+        raise PlistValue(f"invalid `{DATE}`", hint="write it with its time zone: 2001-01-01T00:00:00Z") from None
 
 
-def _no_zone() -> datetime:
+def _raise_no_zone() -> datetime:
     raise ValueError
 
 
 def _uid(number: Any) -> plistlib.UID:
     if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < 1 << 64:
-        raise PlistValue(f"`{UID}` is no whole number of 64 bits", hint="it counts the objects of an archive")
+        raise PlistValue(f"`{UID}` must be an unsigned 64-bit integer", hint="pass the index of an object")
     return plistlib.UID(number)
 
 

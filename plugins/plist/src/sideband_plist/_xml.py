@@ -1,4 +1,4 @@
-"""Reads property lists in XML, strictly: the elements that exist, where they may stand."""
+"""Parses property lists in XML strictly: only known elements, only where the format allows them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ._values import date_value, integer_value, object_value, real_value
 
 _VALUES = {"array", "data", "date", "dict", "false", "integer", "real", "string", "true"}
 _TEXTS = {"data", "date", "integer", "key", "real", "string"}
-# what an element holds: `k` for a key, `v` for a value
-_HOLDS = {"plist": re.compile("v"), "array": re.compile("v*"), "dict": re.compile("(?:kv)*")}
-_NOTHING = re.compile("")
+# the content of an element: `k` for a key, `v` for a value
+_CONTENT = {"plist": re.compile("v"), "array": re.compile("v*"), "dict": re.compile("(?:kv)*")}
+_EMPTY = re.compile("")
 _DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 _INTEGER = re.compile(r"[+-]?(\d{1,20}|0x[0-9a-f]{1,16})", re.ASCII | re.IGNORECASE)
 _REAL = re.compile(
@@ -28,20 +28,20 @@ _REAL = re.compile(
 
 
 def read_xml(data: bytes, config: Config, pulse: Pulse, *, typed: bool, encoding: str | None = None) -> Any:
-    """The value of a property list.
+    """Return the value of a property list.
 
     Args:
         data: the document.
         config: the limits.
-        pulse: called now and then; raises if the result is not waited for any more.
-        typed: whether dates say that they are dates.
-        encoding: what it is encoded in, whatever it says itself.
+        pulse: called regularly; raises an exception to stop parsing when the call is cancelled.
+        typed: whether to return dates as typed objects.
+        encoding: the encoding, which overrides the declared one.
 
     Raises:
-        PlistSyntax: it is none.
-        PlistRefused: it declares something.
-        PlistTooLarge: it is over the limits.
-        PlistValue: it holds what JSON can't carry.
+        PlistSyntax: if it is not a valid property list.
+        PlistRefused: if it contains declarations.
+        PlistTooLarge: if it exceeds the limits.
+        PlistValue: if it contains values that JSON does not support.
     """
     reader = _XmlReader(PlistBudget(config, pulse), typed)
     parser = expat.ParserCreate(encoding)
@@ -57,22 +57,22 @@ def read_xml(data: bytes, config: Config, pulse: Pulse, *, typed: bool, encoding
     except PlistError:
         raise
     except (LookupError, ValueError):
-        raise PlistSyntax("it names an encoding that can't be read") from None
+        raise PlistSyntax("unsupported encoding") from None
     return reader.result
 
 
 def _check_doctype(_name: str, _system: str | None, _public: str | None, has_subset: bool | int) -> None:
-    # without a subset there is no declaration; what a document names outside of itself is never read
+    # declarations occur in the internal subset only; the external one is never read
     if has_subset:
-        raise PlistRefused("it declares elements or entities of its own")
+        raise PlistRefused("it declares elements or entities")
 
 
 @define(eq=False)
 class _OpenElement:
-    """What was read of an element. A key is held as text, as its value is after it."""
+    """An unfinished element. A key is stored as text, like the value that follows it."""
 
     kinds: list[str] = field(factory=list)
-    held: list[Any] = field(factory=list)
+    values: list[Any] = field(factory=list)
     texts: list[str] = field(factory=list)
 
 
@@ -87,13 +87,13 @@ class _XmlReader:
 
     def begin(self, element: str, _attributes: dict[str, str]) -> None:
         if not self._open and element != "plist":
-            raise PlistSyntax("it does not begin with `plist`")
+            raise PlistSyntax("the root element must be `plist`")
         if self._open:
             if element in _VALUES:
                 self._budget.values(1)
                 self._budget.depth(len(self._open))
             elif element != "key":
-                raise PlistSyntax("it holds an element that may not stand in it")
+                raise PlistSyntax("unexpected element")
             self._open[-1].kinds.append("k" if element == "key" else "v")
         self._open.append(_OpenElement())
 
@@ -102,25 +102,25 @@ class _XmlReader:
 
     def end(self, element: str) -> None:
         ended = self._open.pop()
-        if (ended.kinds or element in _HOLDS) and not _HOLDS.get(element, _NOTHING).fullmatch("".join(ended.kinds)):
-            raise PlistSyntax(f"`{element}` does not hold what it must")
+        if (ended.kinds or element in _CONTENT) and not _CONTENT.get(element, _EMPTY).fullmatch("".join(ended.kinds)):
+            raise PlistSyntax(f"invalid content of `{element}`")
         text = "".join(ended.texts)
         if element not in _TEXTS and text.strip():
-            raise PlistSyntax(f"`{element}` holds text")
-        value = self._value(element, ended.held, text)
+            raise PlistSyntax(f"unexpected text in `{element}`")
+        value = self._value(element, ended.values, text)
         if self._open:
-            self._open[-1].held.append(value)
+            self._open[-1].values.append(value)
         else:
             self.result = value
 
-    def _value(self, element: str, held: list[Any], text: str) -> Any:
+    def _value(self, element: str, values: list[Any], text: str) -> Any:
         match element:
             case "plist":
-                return held[0]
+                return values[0]
             case "array":
-                return held
+                return values
             case "dict":
-                return object_value(held[::2], held[1::2])
+                return object_value(values[::2], values[1::2])
             case "true" | "false":
                 return element == "true"
             case "string" | "key":
@@ -130,7 +130,7 @@ class _XmlReader:
         except PlistError:
             raise
         except ValueError:
-            raise PlistSyntax(f"`{element}` holds what is none") from None
+            raise PlistSyntax(f"invalid value of `{element}`") from None
 
     def _leaf(self, element: str, text: str) -> Any:
         if element == "data":

@@ -16,10 +16,10 @@ __all__ = ["Config", "lifespan", "sideband_ops"]
 
 @asynccontextmanager
 async def lifespan(ctx: PluginContext) -> AsyncIterator[Readers]:
-    """The threads of one host."""
+    """Hold the threads of one host."""
     yield Readers(ctx.config)
 
 
 def sideband_ops() -> OpFamily:
-    """The ops of the family."""
+    """Return the op family."""
     return OpFamily(name="plist", ops=(parse, dump), doc="Property lists, XML and binary, as plain data.")
