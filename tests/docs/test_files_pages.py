@@ -33,4 +33,4 @@ async def test_blobs_example_skill_returns_the_stored_text(page, open_host):
 def test_files_example_program_undoes_its_change(page, tmp_path, run_program):
     program = page(FILES).example("python", "plan_undo")
     done = run_program(f"{program}\nimport anyio\nanyio.run(main)", tmp_path)
-    assert (done.stdout, done.returncode) == ("put back `a.txt` (5 bytes) as it was\nfirst\n", 0), done.stderr
+    assert (done.stdout, done.returncode) == ("restore `a.txt` (5 bytes)\nfirst\n", 0), done.stderr

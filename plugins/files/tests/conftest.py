@@ -1,4 +1,4 @@
-"""A host with this plugin, on a home of its own, and a folder outside of it."""
+"""A host with this plugin and its own home directory, and a folder outside of it."""
 
 import hashlib
 from types import SimpleNamespace
@@ -26,7 +26,7 @@ def more_plugins():
 
 @pytest.fixture
 def open_host(tmp_path, settings, more_plugins):
-    """Opens a host, by default on the home of the test."""
+    """Return a function that opens a host, by default with the home of the test."""
 
     def open_it(home=tmp_path / "home"):
         plugins = [
@@ -55,7 +55,7 @@ def home(host):
 
 @pytest.fixture
 def place(tmp_path):
-    """A folder that is not the host's."""
+    """A folder outside of the host's home."""
     folder = (tmp_path / "place").resolve()
     folder.mkdir()
     return folder
@@ -63,7 +63,7 @@ def place(tmp_path):
 
 @pytest.fixture
 def files(host):
-    """The ops by their names, as the user calls them; `grants` and `key` as for a host."""
+    """The ops by name, called as the user; `grants` and `key` as for `host.op`."""
 
     def op(name):
         async def run(path=None, *, grants=None, key=None, on_effect=None, **params):

@@ -1,4 +1,4 @@
-"""One skill that keeps its threads busy leaves threads for the others."""
+"""A skill that occupies its threads leaves threads for others."""
 
 import fcntl
 import os
@@ -21,7 +21,7 @@ class Nothing(BaseModel):
 async def go(params: Nothing, ctx: OpContext) -> None:
     async with anyio.create_task_group() as tasks:
         for number in range(20):
-            tasks.start_soon(ctx.dispatch, "files.write", {"path": f"held/{number}", "content": ""})
+            tasks.start_soon(ctx.dispatch, "files.write", {"path": f"locked/{number}", "content": ""})
 
 
 @pytest.fixture
@@ -35,16 +35,16 @@ def more_plugins():
 
 
 @pytest.fixture
-def held(home):
-    """A folder in which somebody else changes something, and does not end."""
-    (home / "held").mkdir()
-    folder = os.open(home / "held", os.O_RDONLY)
+def locked(home):
+    """A folder that is locked by another process."""
+    (home / "locked").mkdir()
+    folder = os.open(home / "locked", os.O_RDONLY)
     fcntl.flock(folder, fcntl.LOCK_EX)
-    yield home / "held"
+    yield home / "locked"
     os.close(folder)
 
 
-async def test_writers_of_one_call_that_wait_leave_threads_for_another(host, files, home, held):
+async def test_waiting_writers_of_one_call_do_not_starve_another(host, files, home, locked):
     (home / "x").write_text("x")
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(host.op, "greedy.go", {})
@@ -53,4 +53,4 @@ async def test_writers_of_one_call_that_wait_leave_threads_for_another(host, fil
             for _ in range(5):
                 assert (await files.read("x"))["content"] == "x"
         tasks.cancel_scope.cancel()
-    assert list(held.iterdir()) == []
+    assert list(locked.iterdir()) == []

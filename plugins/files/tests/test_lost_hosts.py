@@ -1,4 +1,4 @@
-"""Hosts that are killed in the middle of an op: what became of it is seen in the world, by the next host."""
+"""Hosts that are killed during an op: the next host determines the outcome from the file system."""
 
 import random
 import subprocess
@@ -10,8 +10,8 @@ from sideband.ops import EffectUnknown
 
 pytestmark = pytest.mark.anyio
 
-# Each of them dies at a call of the system that its op makes once: before it, or right after it.
-DYING = """
+# Each host is killed before or after a system call that its op makes once.
+CRASHING = """
 import os, signal, sys
 from pathlib import Path
 
@@ -24,18 +24,18 @@ PLUGINS = [Plugin("op", "files", sideband_files.plugin), Plugin("store", "sqlite
 NAMES = {"new", "x", "y", "z", "empty"}
 
 
-def die_at(call, moment):
+def kill_at(call, moment):
     change = getattr(os, call)
 
-    def change_and_die(*args, **options):
-        begins_to_write = call == "open" and args[0] == "." and args[1] & os.O_WRONLY
-        if not begins_to_write and NAMES.isdisjoint(map(str, args[:2])):
+    def change_and_kill(*args, **options):
+        opens_for_writing = call == "open" and args[0] == "." and args[1] & os.O_WRONLY
+        if not opens_for_writing and NAMES.isdisjoint(map(str, args[:2])):
             return change(*args, **options)
         if moment == "after":
             change(*args, **options)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    setattr(os, call, change_and_die)
+    setattr(os, call, change_and_kill)
 
 
 async def run(home, op, params, call, moment):
@@ -45,7 +45,7 @@ async def run(home, op, params, call, moment):
         for name in ("x", "y"):
             (root / name).write_text(name)
         (root / "empty").mkdir()
-        die_at(call, moment)
+        kill_at(call, moment)
         await host.op(op, params, key="k")
 
 
@@ -78,15 +78,15 @@ CASES = [*((*one, moment) for one in ONCE for moment in ("before", "after")), HA
 
 @pytest.fixture(scope="module")
 def homes(tmp_path_factory):
-    """The home of each host that died."""
+    """The homes of the killed hosts."""
     folder = tmp_path_factory.mktemp("homes")
-    subprocess.run([sys.executable, "-c", f"CASES = {CASES!r}\n{DYING}", folder], check=True)
+    subprocess.run([sys.executable, "-c", f"CASES = {CASES!r}\n{CRASHING}", folder], check=True)
     return folder
 
 
 @pytest.fixture
 def next_host(homes, open_host):
-    """The next host on such a home."""
+    """Return a function that opens the next host of a killed one."""
 
     def open_next(case):
         return open_host(homes / str(CASES.index(case)))
@@ -96,7 +96,7 @@ def next_host(homes, open_host):
 
 @pytest.mark.parametrize(("moment", "status"), [("before", "failed"), ("after", "done")])
 @pytest.mark.parametrize("case", ONCE, ids=lambda case: f"{case[0]}-{case[2]}")
-async def test_what_became_of_an_op_is_seen(next_host, case, moment, status):
+async def test_outcome_of_an_op_is_recovered(next_host, case, moment, status):
     name, params, _ = case
     async with next_host((*case, moment)) as host:
         assert [(one.op, one.status) for one in host.recovered] == [(name, status)]
@@ -105,7 +105,7 @@ async def test_what_became_of_an_op_is_seen(next_host, case, moment, status):
             assert first["path"] == params["target" if name == "files.copy" else "path"].rstrip("/")
 
 
-async def test_what_was_changed_again_since_is_unknown(next_host, homes):
+async def test_outcome_is_unknown_if_the_file_was_changed_since(next_host, homes):
     (homes / str(CASES.index(AGAIN)) / "files" / "x").write_text("changed")
     async with next_host(AGAIN) as host:
         assert [one.status for one in host.recovered] == ["unknown"]
@@ -113,18 +113,18 @@ async def test_what_was_changed_again_since_is_unknown(next_host, homes):
             await host.op(AGAIN[0], AGAIN[1], key="k")
 
 
-async def test_a_move_that_came_half_way_is_unknown(next_host):
+async def test_outcome_of_a_half_completed_move_is_unknown(next_host):
     async with next_host(HALF) as host:
         assert [one.status for one in host.recovered] == ["unknown"]
         assert (host.home / "files/x").read_text() == (host.home / "files/z").read_text() == "x"
 
 
-async def test_what_died_before_it_noted_anything_has_not_happened(next_host):
+async def test_op_killed_before_its_note_has_not_happened(next_host):
     async with next_host(EARLY) as host:
         assert [one.status for one in host.recovered] == ["failed"]
 
 
-# Replaces a file again and again, each time as an effect of its own.
+# Replaces a file repeatedly, with a separate effect each time.
 WRITING = """
 import sys
 from pathlib import Path
@@ -148,7 +148,7 @@ anyio.run(main)
 """
 
 
-async def test_killed_at_any_moment_the_record_and_the_file_agree(tmp_path, open_host, start):
+async def test_record_and_file_agree_after_a_kill_at_any_moment(tmp_path, open_host, start):
     for seed in range(2):
         last = start(WRITING, random.Random(seed).random() * 0.2)
         async with open_host() as host:
@@ -164,16 +164,16 @@ async def test_killed_at_any_moment_the_record_and_the_file_agree(tmp_path, open
 
 @pytest.fixture
 def start(tmp_path):
-    """Starts a host that writes, kills it after so many seconds, and answers the last number that it told."""
+    """Return a function that kills a writing host after some seconds, and returns the last number that it printed."""
 
     def run(code, seconds):
         with subprocess.Popen(
             [sys.executable, "-c", code, tmp_path / "home"], stdout=subprocess.PIPE, text=True
         ) as process:
             first = process.stdout.readline()
-            time.sleep(seconds)  # a moment that nobody has chosen
+            time.sleep(seconds)  # a random moment
             process.kill()
-            told = [first, *process.stdout]
-        return int([line for line in told if line.endswith("\n")][-1])
+            lines = [first, *process.stdout]
+        return int([line for line in lines if line.endswith("\n")][-1])
 
     return run

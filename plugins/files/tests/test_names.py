@@ -16,7 +16,7 @@ async def test_a_file_is_deleted(files, home, digest):
         await files.delete("x")
 
 
-async def test_an_empty_folder_is_deleted_and_no_other(files, home):
+async def test_only_an_empty_folder_is_deleted(files, home):
     (home / "a/b").mkdir(parents=True)
     (home / "x").write_text("")
     for path in ("a/", "x/", "a", "./"):
@@ -34,7 +34,7 @@ async def test_a_link_is_not_deleted(files, home, place):
             await files.delete(path)
 
 
-async def test_a_folder_is_made_once(files, home):
+async def test_folder_is_created_once(files, home):
     assert await files.make_folder("a/b") == {"path": "a/b", "made": True}
     assert await files.make_folder("a/b/") == {"path": "a/b", "made": False}
     (home / "x").write_text("")
@@ -58,7 +58,7 @@ async def test_a_file_is_copied(files, home, digest):
         await files.copy("none", target="z")
 
 
-async def test_a_file_copied_onto_itself_stays(files, home):
+async def test_file_copied_onto_itself_is_unchanged(files, home):
     (home / "x").write_text("abc")
     await files.copy("x", target="x", overwrite=True)
     assert (home / "x").read_text() == "abc"
@@ -81,7 +81,7 @@ async def test_a_file_is_moved(files, home, digest):
         await files.move("x", target="y")
 
 
-async def test_a_move_replaces_nothing_unless_asked_for(files, home):
+async def test_move_replaces_a_file_only_with_overwrite(files, home):
     (home / "x").write_text("new")
     (home / "y").write_text("old")
     with pytest.raises(FileTaken):
@@ -91,7 +91,7 @@ async def test_a_move_replaces_nothing_unless_asked_for(files, home):
     assert (home / "y").read_text() == "new"
 
 
-async def test_files_move_in_and_out_of_the_hosts_folder(files, home, place):
+async def test_files_can_be_moved_into_and_out_of_the_hosts_folder(files, home, place):
     (home / "x").write_text("abc")
     await files.move("x", target=f"{place}/x")
     assert (place / "x").read_text() == "abc"
@@ -115,14 +115,14 @@ async def test_files_move_in_and_out_of_the_hosts_folder(files, home, place):
         ("/b.txt", ["b.txt"]),
     ],
 )
-async def test_files_are_found_by_a_pattern(files, home, pattern, found):
+async def test_find_matches_a_pattern(files, home, pattern, found):
     (home / "a/d").mkdir(parents=True)
     for path in ("b.txt", "a/c.txt", "a/d/e.txt", "a/.hidden"):
         (home / path).write_text("")
     assert [one["name"] for one in (await files.find(pattern=pattern))["entries"]] == found
 
 
-async def test_a_search_begins_where_it_is_told_to(files, home):
+async def test_find_searches_the_given_folder(files, home):
     (home / "a/d").mkdir(parents=True)
     (home / "a/d/x").write_text("")
     found = await files.find("a", pattern="**/x")
@@ -131,7 +131,7 @@ async def test_a_search_begins_where_it_is_told_to(files, home):
         await files.find("none", pattern="*")
 
 
-async def test_a_search_follows_no_link(files, home, place):
+async def test_find_does_not_follow_links(files, home, place):
     (place / "x").write_text("")
     (home / "link").symlink_to(place)
     (home / "again").symlink_to(home)
@@ -139,7 +139,7 @@ async def test_a_search_follows_no_link(files, home, place):
     assert [(one["name"], one["kind"]) for one in found["entries"]] == [("again", "link"), ("link", "link")]
 
 
-async def test_a_deep_search_ends(files, home):
+async def test_depth_of_find_is_limited(files, home):
     folder = os.open(home, os.O_RDONLY)
     for _ in range(100):
         os.mkdir("d", dir_fd=folder)
@@ -151,10 +151,10 @@ async def test_a_deep_search_ends(files, home):
 
 
 @pytest.mark.parametrize("settings", [{"max_visited": 5}])
-async def test_a_search_looks_at_so_many_names_only(files, home):
+async def test_number_of_visited_names_is_limited(files, home):
     for number in range(6):
         (home / str(number)).write_text("")
-    with pytest.raises(ValueError, match="more than the 5 names") as caught:
+    with pytest.raises(ValueError, match="limit of 5 names") as caught:
         await files.find(pattern="x")
     assert (caught.value.code, caught.value.nothing_happened) == ("files.too_many", True)
     assert "max_visited" in caught.value.hint

@@ -1,4 +1,4 @@
-"""What a skill writes, from a real worker."""
+"""SDK calls of a skill in a real worker."""
 
 from textwrap import dedent
 
@@ -16,10 +16,10 @@ SKILL = '''
 
     @tool
     async def keep(value: str) -> list:
-        """Keep a value, and look what is there.
+        """Store a value, and inspect the result.
 
         Args:
-            value: which
+            value: the value to store
         """
         before = await files.exists("a/settings.json")
         await files.write_json("a/settings.json", {"größe": value})
@@ -51,7 +51,7 @@ def skill(tmp_path):
     return folder
 
 
-async def test_a_skill_reads_and_writes_texts_and_json(tmp_path, skill):
+async def test_skill_reads_and_writes_text_and_json(tmp_path, skill):
     plugins = [
         Plugin(kind="store", name="sqlite", value=sideband_store_sqlite.plugin),
         Plugin(kind="loader", name="skills", value=sideband_skills.plugin),

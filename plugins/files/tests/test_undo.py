@@ -8,7 +8,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 def effects():
-    """Remembers the effects of ops."""
+    """Collects the ids of effects."""
 
     class Effects(list):
         def __call__(self, report):
@@ -19,106 +19,106 @@ def effects():
 
 @pytest.fixture
 def plan(host, effects):
-    """The plan to take back the last effect."""
+    """Return a function that plans to undo the last effect."""
 
-    async def plan_it():
+    async def plan_last():
         return await host.plan_undo(effects[-1])
 
-    return plan_it
+    return plan_last
 
 
 @pytest.fixture
-def take_back(host, plan, effects):
-    """Takes back the last effect, and answers what remains."""
+def undo_last(host, plan, effects):
+    """Return a function that undoes the last effect and returns what can't be undone."""
 
-    async def take():
+    async def undo():
         planned = await plan()
         for step in await host.undo(planned, on_effect=effects):
             if step.error:
                 raise step.error
         return planned.remains
 
-    return take
+    return undo
 
 
-async def test_a_new_file_is_removed(files, home, effects, take_back):
+async def test_undo_removes_a_new_file(files, home, effects, undo_last):
     await files.write("a/x", content="new", on_effect=effects)
-    assert await take_back() == ()
+    assert await undo_last() == ()
     assert not (home / "a/x").exists()
 
 
-async def test_a_file_that_was_replaced_is_put_back_with_its_mode(files, home, effects, plan, take_back):
+async def test_undo_restores_a_replaced_file_with_its_permissions(files, home, effects, plan, undo_last):
     (home / "x").write_text("old")
     (home / "x").chmod(0o640)
     await files.write("x", content="new", overwrite=True, on_effect=effects)
     (home / "x").chmod(0o600)
-    assert [step.text for step in (await plan()).steps] == ["put back `x` (3 bytes) as it was"]
-    await take_back()
+    assert [step.text for step in (await plan()).steps] == ["restore `x` (3 bytes)"]
+    await undo_last()
     assert (home / "x").read_text() == "old"
     assert stat.S_IMODE((home / "x").stat().st_mode) == 0o640
 
 
-async def test_what_was_added_to_a_file_is_taken_off(files, home, effects, take_back):
+async def test_undo_removes_appended_content(files, home, effects, undo_last):
     (home / "x").write_text("old")
     await files.write("x", content="new", append=True, on_effect=effects)
-    await take_back()
+    await undo_last()
     assert (home / "x").read_text() == "old"
 
 
-async def test_a_file_that_was_deleted_is_there_again(files, home, effects, take_back):
+async def test_undo_restores_a_deleted_file(files, home, effects, undo_last):
     (home / "x").write_text("old")
     (home / "x").chmod(0o750)
     await files.delete("x", on_effect=effects)
-    await take_back()
+    await undo_last()
     assert (home / "x").read_text() == "old"
     assert stat.S_IMODE((home / "x").stat().st_mode) == 0o750
 
 
-async def test_a_copy_is_removed_and_what_it_has_replaced_put_back(files, home, effects, take_back):
+async def test_undo_of_a_copy_restores_the_replaced_file(files, home, effects, undo_last):
     (home / "x").write_text("new")
     await files.copy("x", target="y", on_effect=effects)
-    await take_back()
+    await undo_last()
     assert not (home / "y").exists()
     (home / "y").write_text("old")
     await files.copy("x", target="y", overwrite=True, on_effect=effects)
-    await take_back()
+    await undo_last()
     assert (home / "y").read_text() == "old"
 
 
-async def test_a_file_that_was_moved_is_moved_back_and_what_it_has_replaced_put_back(files, home, effects, take_back):
+async def test_undo_of_a_move_restores_the_replaced_file(files, home, effects, undo_last):
     (home / "x").write_text("new")
     (home / "y").write_text("old")
     await files.move("x", target="y", overwrite=True, on_effect=effects)
-    await take_back()
+    await undo_last()
     assert ((home / "x").read_text(), (home / "y").read_text()) == ("new", "old")
 
 
-async def test_folders_are_removed_and_made_again(files, home, effects, take_back):
+async def test_undo_of_folder_changes(files, home, effects, undo_last):
     await files.make_folder("a", on_effect=effects)
-    await take_back()
+    await undo_last()
     assert not (home / "a").exists()
     (home / "a").mkdir()
     await files.delete("a/", on_effect=effects)
-    await take_back()
+    await undo_last()
     assert (home / "a").is_dir()
 
 
-async def test_taking_back_is_taken_back(files, home, effects, take_back):
+async def test_undo_can_be_undone(files, home, effects, undo_last):
     (home / "x").write_text("old")
     await files.write("x", content="new", overwrite=True, on_effect=effects)
-    await take_back()
-    await take_back()
+    await undo_last()
+    await undo_last()
     assert (home / "x").read_text() == "new"
     await files.delete("x", on_effect=effects)
-    await take_back()
-    await take_back()
+    await undo_last()
+    await undo_last()
     assert not (home / "x").exists()
 
 
-async def test_files_elsewhere_are_put_back_too(files, place, effects, take_back):
+async def test_undo_restores_files_outside_of_the_home(files, place, effects, undo_last):
     (place / "x").write_text("old")
     await files.write(place / "x", content="new", overwrite=True, on_effect=effects)
-    await take_back()
+    await undo_last()
     assert (place / "x").read_text() == "old"
 
 
@@ -131,7 +131,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize("change", CHANGES)
-async def test_what_was_changed_again_since_is_not_taken_back(files, home, effects, plan, change):
+async def test_file_changed_since_is_not_undone(files, home, effects, plan, change):
     name, path, params = change
     (home / "x").write_text("old")
     await getattr(files, name)(path, on_effect=effects, **params)
@@ -139,11 +139,11 @@ async def test_what_was_changed_again_since_is_not_taken_back(files, home, effec
     changed.write_text("newer")
     planned = await plan()
     assert planned.steps == ()
-    assert "changed again since" in planned.remains[0]
+    assert "changed since" in planned.remains[0]
     assert changed.read_text() == "newer"
 
 
-async def test_what_is_changed_between_plan_and_undo_stays(files, host, home, effects, plan):
+async def test_file_changed_between_plan_and_undo_is_not_overwritten(files, host, home, effects, plan):
     await files.write("x", content="new", on_effect=effects)
     planned = await plan()
     (home / "x").write_text("newer")
@@ -152,17 +152,17 @@ async def test_what_is_changed_between_plan_and_undo_stays(files, host, home, ef
     assert (home / "x").read_text() == "newer"
 
 
-async def test_what_is_as_before_need_not_be_taken_back(files, home, effects, plan):
+async def test_undo_of_an_already_restored_file_is_empty(files, home, effects, plan):
     (home / "x").write_text("old")
     await files.write("x", content="new", overwrite=True, on_effect=effects)
     (home / "x").write_text("old")
-    assert "as it was before" in (await plan()).remains[0]
+    assert "nothing to undo" in (await plan()).remains[0]
     await files.make_folder("a", on_effect=effects)
     (home / "a").rmdir()
-    assert "as it was before" in (await plan()).remains[0]
+    assert "nothing to undo" in (await plan()).remains[0]
 
 
-async def test_a_moved_file_goes_back_only_if_it_is_that_file_and_its_place_is_free(files, home, effects, plan):
+async def test_undo_of_a_move_needs_the_same_file_and_a_free_path(files, home, effects, plan):
     (home / "x").write_text("old")
     await files.move("x", target="y", on_effect=effects)
     (home / "x").write_text("another")
@@ -171,7 +171,7 @@ async def test_a_moved_file_goes_back_only_if_it_is_that_file_and_its_place_is_f
     assert "changed or deleted" in (await plan()).remains[0]
 
 
-async def test_what_changed_nothing_says_so(files, home, effects, plan):
+async def test_undo_of_an_op_without_effect_is_empty(files, home, effects, plan):
     (home / "a").mkdir()
     await files.make_folder("a", on_effect=effects)
     assert "nothing was changed" in (await plan()).remains[0]
@@ -189,12 +189,12 @@ async def test_what_changed_nothing_says_so(files, home, effects, plan):
 
 
 @pytest.mark.parametrize("settings", [{"undo_bytes": 3}, {"undo_bytes": 0}])
-async def test_what_is_too_large_to_be_kept_is_said_to_be_gone(files, home, effects, plan):
+async def test_undo_reports_content_that_was_too_large(files, home, effects, plan):
     (home / "x").write_text("older")
     await files.write("x", content="new", overwrite=True, on_effect=effects)
     planned = await plan()
     assert planned.steps == ()
-    assert "it had 5 bytes, more than `undo_bytes` allows" in planned.remains[0]
+    assert "5 bytes exceed `undo_bytes`" in planned.remains[0]
     (home / "y").write_text("older")
     await files.move("x", target="y", overwrite=True, on_effect=effects)
     planned = await plan()
@@ -203,16 +203,16 @@ async def test_what_is_too_large_to_be_kept_is_said_to_be_gone(files, home, effe
     assert not (home.parent / "blobs").exists()
 
 
-async def test_what_is_no_longer_kept_can_not_be_put_back(files, host, home, effects, take_back):
+async def test_undo_fails_if_the_blob_was_deleted(files, host, home, effects, undo_last):
     (home / "x").write_text("old")
     await files.delete("x", on_effect=effects)
     await host.blobs.delete((await host.blobs.list())[0].sha256)
-    with pytest.raises(LookupError, match="there is no blob"):
-        await take_back()
+    with pytest.raises(LookupError, match="blob"):
+        await undo_last()
     assert not (home / "x").exists()
 
 
-async def test_restoring_replaces_only_what_was_expected(files, host, home, digest):
+async def test_restore_replaces_only_the_expected_file(files, host, home, digest):
     blob = await host.blobs.put(b"old")
     (home / "x").write_text("now")
     with pytest.raises(FileExistsError):
@@ -224,5 +224,5 @@ async def test_restoring_replaces_only_what_was_expected(files, host, home, dige
     restored = await files.restore("x", blob=blob.sha256, expected=digest("now"), permissions=0o640)
     assert restored == {"path": "x", "sha256": digest("old"), "size": 3}
     assert await files.restore("x", expected=digest("old")) == {"path": "x", "sha256": None, "size": 0}
-    with pytest.raises(ValueError, match="give `blob`, `expected` or both"):
+    with pytest.raises(ValueError, match="pass `blob`, `expected` or both"):
         await files.restore("x")

@@ -13,7 +13,7 @@ def anyio_backend(request):
     return request.param
 
 
-async def test_a_file_is_written_for_its_owner_only(files, host, digest):
+async def test_new_file_is_accessible_by_its_owner_only(files, host, digest):
     written = await files.write("a/x.txt", content="größe")
     assert written == {"path": "a/x.txt", "size": 7, "sha256": digest("größe"), "replaced": False}
     file = host.home / "files/a/x.txt"
@@ -25,12 +25,12 @@ async def test_a_file_is_written_for_its_owner_only(files, host, digest):
     ]
 
 
-async def test_bytes_are_written_as_they_are(files, home):
+async def test_bytes_are_written_unchanged(files, home):
     await files.write("x", content=b"\xff\0")
     assert (home / "x").read_bytes() == b"\xff\0"
 
 
-async def test_nothing_is_replaced_unless_asked_for(files, home):
+async def test_write_replaces_a_file_only_with_overwrite(files, home):
     (home / "x").write_text("old")
     with pytest.raises(FileTaken):
         await files.write("x", content="new")
@@ -39,14 +39,14 @@ async def test_nothing_is_replaced_unless_asked_for(files, home):
     assert (home / "x").read_text() == "new"
 
 
-async def test_a_file_is_added_to(files, home, digest):
+async def test_append_adds_to_a_file(files, home, digest):
     assert not (await files.write("x", content="one", append=True))["replaced"]
     written = await files.write("x", content="two", append=True)
     assert (written["size"], written["sha256"]) == (6, digest("onetwo"))
     assert (home / "x").read_text() == "onetwo"
 
 
-async def test_a_file_is_replaced_if_it_is_what_was_expected(files, home, digest):
+async def test_file_is_replaced_only_if_it_has_the_expected_digest(files, home, digest):
     (home / "x").write_text("old")
     await files.write("x", content="new", expected=digest("old"))
     with pytest.raises(FileChanged):
@@ -58,7 +58,7 @@ async def test_a_file_is_replaced_if_it_is_what_was_expected(files, home, digest
     assert (home / "x").read_text() == "new"
 
 
-async def test_many_who_add_at_once_lose_nothing(files, home):
+async def test_concurrent_appends_lose_nothing(files, home):
     async with anyio.create_task_group() as group:
         for number in range(20):
 
@@ -77,13 +77,13 @@ async def test_a_blob_is_written(files, host, home):
 
 
 @pytest.mark.parametrize("params", [{}, {"content": "", "blob": "0" * 64}, {"blob": "../x"}, {"blob": "A" * 64}])
-async def test_there_is_one_content(files, params):
+async def test_exactly_one_of_content_and_blob_is_required(files, params):
     with pytest.raises(OpParamsInvalid):
         await files.write("x", **params)
 
 
 @pytest.mark.parametrize("settings", [{"max_file_bytes": 10}])
-async def test_a_file_grows_to_its_limit_only(files, host, home):
+async def test_size_of_a_file_is_limited(files, host, home):
     await files.write("x", content="0123456789")
     for params in ({"content": "x" * 11}, {"content": "y", "append": True}):
         with pytest.raises(FileTooLarge):
@@ -96,7 +96,7 @@ async def test_a_file_grows_to_its_limit_only(files, host, home):
 
 
 @pytest.mark.parametrize("settings", [{"max_file_bytes": 10}])
-async def test_what_is_larger_than_a_file_may_be_is_not_replaced(files, home):
+async def test_oversized_file_is_not_replaced_or_deleted(files, home):
     (home / "x").write_text("01234567890")
     with pytest.raises(FileTooLarge):
         await files.write("x", content="", overwrite=True)
@@ -121,7 +121,7 @@ async def test_a_known_secret_is_not_written(files, host, home):
     assert list(home.iterdir()) == []
 
 
-async def test_a_known_secret_in_a_blob_is_not_written_even_where_two_pieces_meet(files, host, home):
+async def test_secret_across_two_chunks_of_a_blob_is_not_written(files, host, home):
     host.redactor.protect("canary-7f3a9c51", "canary")
     blob = await host.blobs.put(b"x" * (1024 * 1024 - 7) + b"canary-7f3a9c51")
     with pytest.raises(EgressRefused, match="blob"):
@@ -129,7 +129,7 @@ async def test_a_known_secret_in_a_blob_is_not_written_even_where_two_pieces_mee
     assert list(home.iterdir()) == []
 
 
-async def test_no_link_is_written_through(files, home, place):
+async def test_write_does_not_follow_links(files, home, place):
     (place / "x").write_text("mine")
     (home / "file").symlink_to(place / "x")
     (home / "folder").symlink_to(place)
@@ -140,7 +140,7 @@ async def test_no_link_is_written_through(files, home, place):
     assert (place / "x").read_text() == "mine"
 
 
-async def test_the_record_holds_the_path_and_digests_but_no_content(files, host, home):
+async def test_record_contains_path_and_digests_but_no_content(files, host, home):
     (home / "x").write_text("old words")
     await files.write("x", content="new words", overwrite=True)
     lines = "".join(path.read_text() for path in host.ledger.folder.glob("*.jsonl"))

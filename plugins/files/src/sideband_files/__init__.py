@@ -1,7 +1,7 @@
-"""The op family `files` of sideband: files in granted places.
+"""The op family `files` of sideband: access to granted files.
 
-The ops are used by name (`files.read`); what is here is for code that catches their errors or builds on their models.
-What is wrong with a path or a file is told by the errors of `sideband_confined_files`.
+Ops are called by name (`files.read`). Import from here to catch their errors or to use their models.
+Errors of a path or a file are in `sideband_confined_files`.
 """
 
 from ._config import Config

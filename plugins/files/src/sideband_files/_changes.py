@@ -1,4 +1,4 @@
-"""How a file is changed: looked at, kept, noted, and only then replaced, if it is still what was looked at."""
+"""Changes one file: inspects it, keeps its content, records the change, and replaces it only if it is unchanged."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from attrs import frozen
 from sideband.ops import OpContext
 from sideband_confined_files import ConfinedFolder, FileChanged, FileMissing, FileTaken, NewFile
 
-from ._kept import Before, look
+from ._kept import Before, inspect
 from ._state import Files
 from ._targets import FileTarget
 
 
 @frozen
 class Change:
-    """What a change of one file made of it, and what it was before.
+    """The change of one file.
 
     Attributes:
-        before: as it was; ``None`` if it was not there.
-        size: its bytes now.
-        sha256: its digest now.
+        before: the previous file; ``None`` if it did not exist.
+        size: the new size in bytes.
+        sha256: the new digest.
     """
 
     before: Before | None
@@ -39,20 +39,20 @@ async def put(
     expected: str | None,
     permissions: int | None = None,
 ) -> Change:
-    """Have other content at a path: whole or not at all, noted before, and kept as far as the limits allow.
+    """Write content to a path atomically. Keep the previous content, and record the change, before it is made.
 
     Args:
-        ctx: the dispatch.
+        ctx: the op's context.
         target: the file.
         fill: writes the content.
-        answer: what the op will answer, for the record.
-        overwrite: whether a file that is there may be replaced.
-        expected: the digest that it must have; it may be replaced then.
-        permissions: the lower nine bits of its mode; by default those that it has.
+        answer: returns the op's result, for the record.
+        overwrite: whether an existing file may be replaced.
+        expected: the digest that an existing file must have to be replaced.
+        permissions: the permission bits; by default those of the replaced file.
     """
     files: Files = ctx.state
     folder = files.folder(ctx, target)
-    before = await look_first(ctx, folder, target, overwrite=overwrite, expected=expected)
+    before = await inspect_target(ctx, folder, target, overwrite=overwrite, expected=expected)
     limit = files.config.max_file_bytes
     async with folder.writing(target.path, overwrite=before is not None, max_bytes=limit) as new:
         await fill(new, before)
@@ -60,7 +60,7 @@ async def put(
         await ctx.note(
             {
                 "path": target.name,
-                "before": before.noted() if before else None,
+                "before": before.to_record() if before else None,
                 "after": {"sha256": change.sha256, "size": change.size},
                 "answer": dict(answer(change)),
             }
@@ -72,33 +72,33 @@ async def put(
 async def remove(
     ctx: OpContext, target: FileTarget, answer: Callable[[Before], Mapping[str, Any]], *, expected: str | None
 ) -> Before:
-    """Have nothing at a path where there is a file."""
+    """Remove the file at a path."""
     files: Files = ctx.state
     folder = files.folder(ctx, target)
-    before = await look_first(ctx, folder, target, overwrite=True, expected=expected)
+    before = await inspect_target(ctx, folder, target, overwrite=True, expected=expected)
     if before is None:
         raise FileMissing(target.name)
-    note = {"path": target.name, "before": before.noted(), "after": None, "answer": dict(answer(before))}
+    note = {"path": target.name, "before": before.to_record(), "after": None, "answer": dict(answer(before))}
     await ctx.note(note)
     await folder.remove(target.path, expected=before.sha256)
     return before
 
 
-async def look_first(
+async def inspect_target(
     ctx: OpContext, folder: ConfinedFolder, target: FileTarget, *, overwrite: bool, expected: str | None
 ) -> Before | None:
-    """What is at a path that is to be changed, kept as far as the limits allow.
+    """Return the file that will be changed, with its content kept if the limits allow it.
 
     Raises:
-        FileTaken: there is something, and it must not be replaced.
-        FileChanged: it is not what was expected.
+        FileTaken: if it exists and must not be replaced.
+        FileChanged: if it has another digest than expected.
     """
     files: Files = ctx.state
     if expected is None and not overwrite:
-        if await _is_there(folder, target):
+        if await _exists(folder, target):
             raise FileTaken(target.name)
         return None
-    before = await look(folder, target, ctx, files.config)
+    before = await inspect(folder, target, ctx, files.config)
     if expected is not None and before is None:
         raise FileChanged(target.name, gone=True)
     if expected is not None and before is not None and before.sha256 != expected:
@@ -106,7 +106,7 @@ async def look_first(
     return before
 
 
-async def _is_there(folder: ConfinedFolder, target: FileTarget) -> bool:
+async def _exists(folder: ConfinedFolder, target: FileTarget) -> bool:
     try:
         await folder.entry(target.path)
     except FileMissing:

@@ -10,15 +10,15 @@ _MEBIBYTE = 1024 * 1024
 
 
 class Config(BaseModel):
-    """The limits of what is read, written, listed and kept.
+    """Limits on reading, writing, listing and undo.
 
     Attributes:
-        max_read_bytes: how many bytes one op answers at most.
-        max_file_bytes: how large a file may become.
-        undo_bytes: up to which size what an op replaces or deletes is kept, to be put back later; 0 keeps nothing.
-        max_entries: how many names one op answers at most.
-        max_visited: how many names `files.find` looks at at most.
-        threads: how many ops work on files at once in this host.
+        max_read_bytes: the maximum size of the content that an op returns.
+        max_file_bytes: the maximum size of a file.
+        undo_bytes: the maximum size of replaced or deleted content that is kept for undo; 0 disables undo.
+        max_entries: the maximum number of names that an op returns.
+        max_visited: the maximum number of names that `files.find` visits.
+        threads: how many ops access files at once in this host.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -1,9 +1,9 @@
-"""What only this family can fail with. All else is in `sideband_confined_files`: `file.refused`, `file.missing` ….
+"""The errors that are specific to this family. Others are in `sideband_confined_files`: `file.refused` etc.
 
 OpFailed
 └── FilesError                    files.failed
-    ├── FilesNotText(ValueError)      files.text        what is there is no UTF-8
-    └── FilesTooMany(ValueError)      files.too_many    a search looked at more names than it may
+    ├── FilesNotText(ValueError)      files.text        the content is not UTF-8
+    └── FilesTooMany(ValueError)      files.too_many    a search visited too many names
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ class FilesError(OpFailed):
 
 
 class FilesNotText(FilesError, ValueError):
-    """What is there, or this part of it, is no UTF-8."""
+    """The content, or the requested part of it, is not UTF-8."""
 
     code = "files.text"
 
     def __init__(self, name: str, position: int) -> None:
         super().__init__(
-            f"`{name}` is no UTF-8 text at byte {position:,}",
-            hint='read it with `kind="bytes"`; a part of a text must begin where a character begins',
+            f"`{name}` is not valid UTF-8 at byte {position:,}",
+            hint='read it with `kind="bytes"`; a part of a text must begin at a character boundary',
         )
 
 
 class FilesTooMany(FilesError, ValueError):
-    """A search looked at more names than it may."""
+    """A search visited too many names."""
 
     code = "files.too_many"
 
     def __init__(self, name: str, limit: int) -> None:
         super().__init__(
-            f"`{name}` holds more than the {limit:,} names that a search may look at",
-            hint="search a smaller folder; `max_visited` in `[plugins.files]` sets the limit",
+            f"search in `{name}` exceeds the limit of {limit:,} names",
+            hint="search a smaller folder, or raise `max_visited` in `[plugins.files]`",
         )

@@ -1,4 +1,4 @@
-"""What is at a path before it is changed, kept so that it can be put back."""
+"""Inspects a file before it is changed, and keeps its content so that it can be restored."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ._targets import FileTarget
 
 @frozen
 class Before:
-    """A file as it was.
+    """A file before a change.
 
     Attributes:
         sha256: its digest.
-        size: its bytes.
-        permissions: the lower nine bits of its mode.
-        kept: whether there is a blob with its content.
+        size: its size in bytes.
+        permissions: its permission bits.
+        kept: whether a blob contains its content.
     """
 
     sha256: str
@@ -29,24 +29,24 @@ class Before:
     permissions: int
     kept: bool
 
-    def noted(self) -> Mapping[str, Any]:
-        """As the effect's record has it."""
+    def to_record(self) -> Mapping[str, Any]:
+        """Return the form in which the effect's record contains it."""
         return {"sha256": self.sha256, "size": self.size, "permissions": self.permissions, "kept": self.kept}
 
 
-async def look(folder: ConfinedFolder, target: FileTarget, ctx: OpContext, config: Config) -> Before | None:
-    """What is there, kept as a blob if it is small enough; ``None`` for nothing.
+async def inspect(folder: ConfinedFolder, target: FileTarget, ctx: OpContext, config: Config) -> Before | None:
+    """Return the file at a path, with its content kept as a blob if it is small enough; ``None`` if it does not exist.
 
     Args:
-        folder: where the target is.
+        folder: the folder of the target.
         target: the file.
-        ctx: the dispatch.
+        ctx: the op's context.
         config: the limits.
 
     Raises:
-        FileRefused: there is no ordinary file.
-        FileTooLarge: it is larger than any file may be.
-        FileFailed, BlobStorage: the system refuses.
+        FileRefused: if it is not a regular file.
+        FileTooLarge: if it exceeds the maximum size of a file.
+        FileFailed, BlobStorage: on an I/O error.
     """
     try:
         async with folder.reading(target.path) as reader:
@@ -61,8 +61,8 @@ async def look(folder: ConfinedFolder, target: FileTarget, ctx: OpContext, confi
 
 
 async def _keep(reader: FileReader, ctx: OpContext, config: Config) -> str:
-    # it may be growing: then it is another file than the one that was looked at, and the change will be refused
+    # if the file is growing, its digest will differ from the kept content, and the change is rejected
     async with ctx.blobs.create(max_bytes=config.undo_bytes) as new:
-        while (piece := await reader.read()) and new.size + len(piece) <= config.undo_bytes:
-            await new.write(piece)
+        while (chunk := await reader.read()) and new.size + len(chunk) <= config.undo_bytes:
+            await new.write(chunk)
         return (await new.commit()).sha256

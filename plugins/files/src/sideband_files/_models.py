@@ -14,55 +14,55 @@ Pattern = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
 class _FilePathParams(OpParams):
-    path: PathText = Field(description="below the host's folder for files, or absolute")
+    path: PathText = Field(description="relative to the host's folder for files, or absolute")
 
 
 class FileReadParams(_FilePathParams):
     """Parameters of `files.read`."""
 
-    kind: Literal["text", "bytes", "blob"] = Field("text", description="what to answer: `blob` keeps it as a blob")
-    offset: int = Field(0, ge=0, description="the byte to begin at")
-    length: int | None = Field(None, ge=1, description="how many bytes at most; by default all that there are")
+    kind: Literal["text", "bytes", "blob"] = Field("text", description="the form of the result: `blob` stores a blob")
+    offset: int = Field(0, ge=0, description="the first byte")
+    length: int | None = Field(None, ge=1, description="the maximum number of bytes; by default all")
 
 
 class FileWriteParams(_FilePathParams):
     """Parameters of `files.write`."""
 
-    content: str | bytes | None = Field(None, description="what to write; text is written as UTF-8")
-    blob: Digest | None = Field(None, description="the blob to write instead, by its SHA-256")
-    overwrite: bool = Field(default=False, description="whether a file that is there may be replaced")
-    append: bool = Field(default=False, description="add to the end of what is there")
-    expected: Digest | None = Field(None, description="the SHA-256 that the file which is there must have")
+    content: str | bytes | None = Field(None, description="the content; text is written as UTF-8")
+    blob: Digest | None = Field(None, description="the SHA-256 of a blob to write instead")
+    overwrite: bool = Field(default=False, description="whether an existing file may be replaced")
+    append: bool = Field(default=False, description="append to an existing file")
+    expected: Digest | None = Field(None, description="the SHA-256 that an existing file must have")
 
     @model_validator(mode="after")
     def _check_content(self) -> Self:
         if (self.content is None) == (self.blob is None):
-            raise ValueError("give either `content` or `blob`")
+            raise ValueError("pass either `content` or `blob`")
         return self
 
 
 class FileListParams(OpParams):
     """Parameters of `files.list`."""
 
-    path: PathText = Field(".", description="the folder; by default the host's own for files")
-    after: str = Field("", max_length=1_000, description="only names after this one: the `next` of the page before")
-    limit: int | None = Field(None, ge=1, description="how many names at most")
-    hidden: bool = Field(default=False, description="names that begin with a dot too")
+    path: PathText = Field(".", description="the folder; by default the host's folder for files")
+    after: str = Field("", max_length=1_000, description="list only names after this one: `next` of the previous page")
+    limit: int | None = Field(None, ge=1, description="the maximum number of names")
+    hidden: bool = Field(default=False, description="include names that begin with a dot")
 
 
 class FileFindParams(OpParams):
     """Parameters of `files.find`."""
 
-    pattern: Pattern = Field(description="such as `**/*.csv`: `*` and `?` within a name, `**` any folders")
-    path: PathText = Field(".", description="the folder to search; by default the host's own for files")
-    limit: int | None = Field(None, ge=1, description="how many paths at most")
-    hidden: bool = Field(default=False, description="names that begin with a dot too")
+    pattern: Pattern = Field(description="such as `**/*.csv`: `*` and `?` within a name, `**` for any folders")
+    path: PathText = Field(".", description="the folder to search; by default the host's folder for files")
+    limit: int | None = Field(None, ge=1, description="the maximum number of paths")
+    hidden: bool = Field(default=False, description="include names that begin with a dot")
 
 
 class FileStatParams(_FilePathParams):
     """Parameters of `files.stat`."""
 
-    digest: bool = Field(default=False, description="calculate its SHA-256 too")
+    digest: bool = Field(default=False, description="include the SHA-256")
 
 
 class FileDeleteParams(_FilePathParams):
@@ -78,8 +78,8 @@ class FolderMakeParams(_FilePathParams):
 class FileMoveParams(_FilePathParams):
     """Parameters of `files.move`."""
 
-    target: PathText = Field(description="its new path")
-    overwrite: bool = Field(default=False, description="whether a file at the target may be replaced")
+    target: PathText = Field(description="the new path")
+    overwrite: bool = Field(default=False, description="whether an existing file may be replaced")
     expected: Digest | None = Field(None, description="the SHA-256 that the file must have")
 
 
@@ -87,32 +87,32 @@ class FileCopyParams(_FilePathParams):
     """Parameters of `files.copy`."""
 
     target: PathText = Field(description="the path of the copy")
-    overwrite: bool = Field(default=False, description="whether a file at the target may be replaced")
+    overwrite: bool = Field(default=False, description="whether an existing file may be replaced")
 
 
 class FileRestoreParams(_FilePathParams):
     """Parameters of `files.restore`."""
 
-    blob: Digest | None = Field(None, description="the blob to put there; without one, the file is removed")
-    expected: Digest | None = Field(None, description="the SHA-256 of what is there now; without one, nothing is")
-    permissions: int | None = Field(None, ge=0, le=0o777, description="the lower nine bits of its mode")
+    blob: Digest | None = Field(None, description="the blob to restore; if omitted, the file is removed")
+    expected: Digest | None = Field(None, description="the SHA-256 of the current file; if omitted, none may exist")
+    permissions: int | None = Field(None, ge=0, le=0o777, description="the permission bits")
 
     @model_validator(mode="after")
-    def _check_some_content(self) -> Self:
+    def _check_content(self) -> Self:
         if self.blob is None and self.expected is None:
-            raise ValueError("give `blob`, `expected` or both")
+            raise ValueError("pass `blob`, `expected` or both")
         return self
 
 
 class FileReadResult(BaseModel):
-    """What was read.
+    """The content of a file or of a part of it.
 
     Attributes:
-        path: as capabilities call it.
-        content: text or bytes; nothing if it was kept as a blob.
-        size: bytes of the whole file.
-        next: where to go on reading, if there is more.
-        sha256: of the whole file, if all of it was read.
+        path: the path in the form that capabilities use.
+        content: text or bytes; null if it was stored as a blob.
+        size: the size of the whole file in bytes.
+        next: the offset of the rest, if there is more.
+        sha256: the digest of the whole file if all of it was read.
     """
 
     path: str
@@ -123,13 +123,13 @@ class FileReadResult(BaseModel):
 
 
 class FileWriteResult(BaseModel):
-    """What was written.
+    """A written file.
 
     Attributes:
-        path: as capabilities call it.
-        size: bytes of the whole file.
-        sha256: of the whole file.
-        replaced: whether there was one before.
+        path: the path in the form that capabilities use.
+        size: the size of the whole file in bytes.
+        sha256: the digest of the whole file.
+        replaced: whether a file was replaced.
     """
 
     path: str
@@ -139,13 +139,13 @@ class FileWriteResult(BaseModel):
 
 
 class FileListEntry(BaseModel):
-    """What is known about one name. A link is never followed.
+    """The metadata of one name. Links are not followed.
 
     Attributes:
-        name: the last part of its path; in a search, its path below the folder that was searched.
+        name: the last component of its path; in a search, its path relative to the searched folder.
         kind: `file`, `folder`, `link`, or `other` for pipes and devices.
-        size: bytes of a file, 0 for anything else.
-        modified: when its content was last changed, in seconds since 1970.
+        size: the size of a file in bytes, otherwise 0.
+        modified: the time of the last change of its content, in seconds since 1970.
     """
 
     name: str
@@ -155,13 +155,13 @@ class FileListEntry(BaseModel):
 
 
 class FileListResult(BaseModel):
-    """Names in a folder, in order.
+    """The names in a folder, sorted.
 
     Attributes:
         path: the folder.
-        entries: what is in it.
-        next: give it as `after` to get what follows; nothing if that was all.
-        left_out: how many names are hidden, or are no text.
+        entries: the names with their metadata.
+        next: the value of `after` for the next page; null on the last page.
+        left_out: how many names were omitted because they are hidden or not valid text.
     """
 
     path: str
@@ -171,11 +171,11 @@ class FileListResult(BaseModel):
 
 
 class FileFindResult(BaseModel):
-    """What a search found, folder by folder, in order.
+    """The result of a search, folder by folder, sorted.
 
     Attributes:
-        path: the folder that was searched.
-        entries: what matches, with paths below it.
+        path: the searched folder.
+        entries: the matches, with paths relative to it.
         truncated: whether there may be more.
     """
 
@@ -185,15 +185,15 @@ class FileFindResult(BaseModel):
 
 
 class FileStatus(BaseModel):
-    """What is known about a path.
+    """The metadata of a path.
 
     Attributes:
-        path: as capabilities call it.
+        path: the path in the form that capabilities use.
         kind: `file`, `folder`, `link`, or `other` for pipes and devices.
-        size: bytes of a file, 0 for anything else.
-        modified: when its content was last changed, in seconds since 1970.
-        permissions: the lower nine bits of its mode.
-        sha256: of a file, if asked for.
+        size: the size of a file in bytes, otherwise 0.
+        modified: the time of the last change of its content, in seconds since 1970.
+        permissions: the permission bits.
+        sha256: the digest of a file, if requested.
     """
 
     path: str
@@ -205,12 +205,12 @@ class FileStatus(BaseModel):
 
 
 class FileDeleteResult(BaseModel):
-    """What was deleted.
+    """A deleted file or folder.
 
     Attributes:
-        path: as capabilities call it.
-        kind: `file`, or `folder` for an empty one.
-        size: bytes of the file.
+        path: the path in the form that capabilities use.
+        kind: `file`, or `folder` for an empty folder.
+        size: the size of the file in bytes.
     """
 
     path: str
@@ -219,11 +219,11 @@ class FileDeleteResult(BaseModel):
 
 
 class FolderMakeResult(BaseModel):
-    """A folder that is there.
+    """A folder that was created or already existed.
 
     Attributes:
-        path: as capabilities call it.
-        made: whether it was not there before.
+        path: the path in the form that capabilities use.
+        made: whether it was created.
     """
 
     path: str
@@ -231,14 +231,14 @@ class FolderMakeResult(BaseModel):
 
 
 class FileMoveResult(BaseModel):
-    """A file under its new name.
+    """A moved file.
 
     Attributes:
-        path: the old one.
-        target: the new one.
-        size: its bytes.
-        sha256: of its content.
-        replaced: whether there was a file at the target.
+        path: the old path.
+        target: the new path.
+        size: its size in bytes.
+        sha256: its digest.
+        replaced: whether a file at the target was replaced.
     """
 
     path: str
@@ -249,12 +249,12 @@ class FileMoveResult(BaseModel):
 
 
 class FileRestoreResult(BaseModel):
-    """What was put back.
+    """A restored or removed file.
 
     Attributes:
-        path: as capabilities call it.
-        sha256: what is there now; nothing if the file was removed.
-        size: its bytes.
+        path: the path in the form that capabilities use.
+        sha256: the digest of the restored file; null if the file was removed.
+        size: its size in bytes.
     """
 
     path: str

@@ -45,7 +45,7 @@ def _listing(params: FileListParams | FileFindParams) -> Scope:
     return locate(params.path, folder=True).scope("read", hidden=params.hidden)
 
 
-def _looking(params: FileStatParams) -> Scope:
+def _inspecting(params: FileStatParams) -> Scope:
     return locate(params.path).scope("read")
 
 
@@ -62,7 +62,7 @@ def _copying(params: FileCopyParams) -> Iterable[Scope]:
 
 def _moving(params: FileMoveParams) -> Iterable[Scope]:
     source = locate(params.path)
-    # what is moved can be read at the target
+    # a moved file is readable at its target, so reading must be granted as well
     yield source.scope("read")
     yield source.scope("write")
     yield locate(params.target).scope("write")
@@ -78,22 +78,22 @@ def _making(params: FolderMakeParams) -> Scope:
 
 @op("files.read", requires="files", scope=_reading, level=Level.MONITORED, record=("path", "kind", "offset", "length"))
 async def read(params: FileReadParams, ctx: OpContext) -> FileReadResult:
-    """Read a file, or a part of it.
+    """Read a file or a part of it.
 
     Args:
-        params: `path` is below the host's folder for files, or absolute; `kind` is `text` (UTF-8), `bytes` or `blob`;
-            `offset` and `length` are in bytes.
-        ctx: the dispatch.
+        params: `path` is relative to the host's folder for files, or absolute; `kind` is `text` (UTF-8), `bytes` or
+            `blob`; `offset` and `length` are in bytes.
+        ctx: the op's context.
 
     Returns:
-        The content, and the digest if that was all of it. Of a longer text, `next` says where to go on.
+        The content, and its digest if all of the file was read. If there is more, `next` is the offset of the rest.
 
     Raises:
-        FileMissing: it is not there.
-        FileRefused: it is no ordinary file.
-        FileTooLarge: it is larger than may be read at once.
-        FilesNotText: it is no UTF-8.
-        EgressRefused: the part begins or ends inside of a known secret.
+        FileMissing: if the file does not exist.
+        FileRefused: if it is not a regular file.
+        FileTooLarge: if it exceeds the limit on one result.
+        FilesNotText: if it is not UTF-8.
+        EgressRefused: if the part begins or ends inside a known secret.
 
     Example:
         ``{"path": "reports/may.csv"}``
@@ -103,18 +103,18 @@ async def read(params: FileReadParams, ctx: OpContext) -> FileReadResult:
 
 @op("files.list", requires="files", scope=_listing, level=Level.MONITORED, record=("path", "after", "limit", "hidden"))
 async def list_(params: FileListParams, ctx: OpContext) -> FileListResult:
-    """List the names in a folder, in order, page by page.
+    """List the names in a folder, sorted, in pages.
 
     Args:
-        params: `path` is the folder; `limit` and `after` are for pages; `hidden` asks for names with a dot too.
-        ctx: the dispatch.
+        params: `path` is the folder; `limit` and `after` select a page; `hidden` includes names that begin with a dot.
+        ctx: the op's context.
 
     Returns:
-        Name, kind, size and time of each; `next` if there are more.
+        The name, kind, size and time of each entry, and `next` if there are more.
 
     Raises:
-        FileMissing: there is no such folder.
-        FileRefused: it is no folder.
+        FileMissing: if the folder does not exist.
+        FileRefused: if it is not a folder.
 
     Example:
         ``{"path": "reports"}``
@@ -126,18 +126,18 @@ async def list_(params: FileListParams, ctx: OpContext) -> FileListResult:
     "files.find", requires="files", scope=_listing, level=Level.MONITORED, record=("path", "pattern", "limit", "hidden")
 )
 async def find(params: FileFindParams, ctx: OpContext) -> FileFindResult:
-    """Find files and folders by a pattern, in a folder and all below it. No link is followed.
+    """Find files and folders by a pattern, in a folder and all its subfolders. Links are not followed.
 
     Args:
-        params: `pattern` is matched with paths below `path`: `*` and `?` within a name, `**` for any folders.
-        ctx: the dispatch.
+        params: `pattern` is matched against paths relative to `path`: `*` and `?` within a name, `**` for any folders.
+        ctx: the op's context.
 
     Returns:
-        What matches, with paths below `path`.
+        The matches, with paths relative to `path`.
 
     Raises:
-        FileMissing: there is no such folder.
-        FilesTooMany: it holds more names than may be looked at.
+        FileMissing: if the folder does not exist.
+        FilesTooMany: if it contains too many names to search.
 
     Example:
         ``{"pattern": "**/*.csv", "path": "reports"}``
@@ -145,20 +145,20 @@ async def find(params: FileFindParams, ctx: OpContext) -> FileFindResult:
     return await find_entries(params, ctx)
 
 
-@op("files.stat", requires="files", scope=_looking, level=Level.MONITORED, record=("path", "digest"))
+@op("files.stat", requires="files", scope=_inspecting, level=Level.MONITORED, record=("path", "digest"))
 async def stat(params: FileStatParams, ctx: OpContext) -> FileStatus:
-    """Tell what is at a path: kind, size, time, permissions, and its digest if asked for.
+    """Return the metadata of a path: kind, size, time, permissions, and the digest if requested.
 
     Args:
         params: `path`, and `digest` for the SHA-256 of a file.
-        ctx: the dispatch.
+        ctx: the op's context.
 
     Returns:
-        What is known.
+        The metadata.
 
     Raises:
-        FileMissing: there is nothing.
-        FileTooLarge: its digest was asked for, and it is larger than a file may be.
+        FileMissing: if the path does not exist.
+        FileTooLarge: if the digest is requested, and the file exceeds the maximum size of a file.
 
     Example:
         ``{"path": "reports/may.csv", "digest": true}``
@@ -177,22 +177,22 @@ async def stat(params: FileStatParams, ctx: OpContext) -> FileStatus:
     undo=undo_change,
 )
 async def write(params: FileWriteParams, ctx: OpContext) -> FileWriteResult:
-    """Write a file, whole or not at all, for its owner only. Folders that are missing are made.
+    """Write a file atomically, accessible by its owner only. Missing folders are created.
 
     Args:
-        params: `content` is text or bytes, or `blob` names a blob; `overwrite` lets it replace a file, `append` adds to
-            one, and `expected` is the SHA-256 that the file must have to be replaced.
-        ctx: the dispatch.
+        params: `content` is text or bytes, or `blob` names a blob; `overwrite` allows replacing a file, `append`
+            appends to one, and `expected` is the SHA-256 that an existing file must have to be replaced.
+        ctx: the op's context.
 
     Returns:
-        Size and digest of the whole file.
+        The size and digest of the whole file.
 
     Raises:
-        FileTaken: there is a file, and it must not be replaced.
-        FileChanged: it is not what was expected.
-        FileRefused: there is no ordinary file, or the path leads elsewhere.
-        FileFailed: the disk is full, for instance; nothing was changed.
-        EgressRefused: it holds a known secret.
+        FileTaken: if a file exists and must not be replaced.
+        FileChanged: if it has another digest than expected.
+        FileRefused: if it is not a regular file, or the path leaves its folder.
+        FileFailed: on an I/O error, such as a full disk; nothing was changed.
+        EgressRefused: if the content contains a known secret.
 
     Example:
         ``{"path": "reports/may.csv", "content": "day,count"}``
@@ -211,18 +211,18 @@ async def write(params: FileWriteParams, ctx: OpContext) -> FileWriteResult:
     undo=undo_change,
 )
 async def copy(params: FileCopyParams, ctx: OpContext) -> FileWriteResult:
-    """Copy a file, whole or not at all.
+    """Copy a file atomically.
 
     Args:
-        params: `path` is the file, `target` the path of the copy; `overwrite` lets it replace a file.
-        ctx: the dispatch.
+        params: `path` is the file, `target` the path of the copy; `overwrite` allows replacing a file.
+        ctx: the op's context.
 
     Returns:
-        Path, size and digest of the copy.
+        The path, size and digest of the copy.
 
     Raises:
-        FileMissing: there is nothing to copy.
-        FileTaken: there is a file at the target, and it must not be replaced.
+        FileMissing: if the file does not exist.
+        FileTaken: if a file at the target exists and must not be replaced.
         FileRefused, FileFailed: as for `files.write`.
 
     Example:
@@ -242,21 +242,21 @@ async def copy(params: FileCopyParams, ctx: OpContext) -> FileWriteResult:
     undo=undo_move,
 )
 async def move(params: FileMoveParams, ctx: OpContext) -> FileMoveResult:
-    """Give a file another path, on the same disk. Folders that are missing are made.
+    """Move a file to another path on the same disk. Missing folders are created.
 
     Args:
-        params: `path` is the file, `target` its new path; `overwrite` lets it replace a file, and `expected` is the
+        params: `path` is the file, `target` its new path; `overwrite` allows replacing a file, and `expected` is the
             SHA-256 that the file must have.
-        ctx: the dispatch.
+        ctx: the op's context.
 
     Returns:
-        Both paths, size and digest.
+        Both paths, the size and the digest.
 
     Raises:
-        FileMissing: there is nothing to move.
-        FileTaken: there is a file at the target, and it must not be replaced.
-        FileChanged: it is not what was expected.
-        FileRefused: one of them is no ordinary file, or they are on different disks.
+        FileMissing: if the file does not exist.
+        FileTaken: if a file at the target exists and must not be replaced.
+        FileChanged: if the file has another digest than expected.
+        FileRefused: if one of them is not a regular file, or they are on different disks.
 
     Example:
         ``{"path": "reports/may.csv", "target": "reports/old/may.csv"}``
@@ -275,19 +275,19 @@ async def move(params: FileMoveParams, ctx: OpContext) -> FileMoveResult:
     undo=undo_change,
 )
 async def delete(params: FileDeleteParams, ctx: OpContext) -> FileDeleteResult:
-    """Delete a file, or a folder with nothing in it.
+    """Delete a file or an empty folder.
 
     Args:
-        params: `path`, with a `/` at its end for a folder; `expected` is the SHA-256 that a file must have.
-        ctx: the dispatch.
+        params: `path`, with a trailing `/` for a folder; `expected` is the SHA-256 that a file must have.
+        ctx: the op's context.
 
     Returns:
-        What it was.
+        The path, kind and size of what was deleted.
 
     Raises:
-        FileMissing: it is not there.
-        FileChanged: it is not what was expected.
-        FileRefused: there is something in the folder, or it is neither file nor folder.
+        FileMissing: if it does not exist.
+        FileChanged: if the file has another digest than expected.
+        FileRefused: if the folder is not empty, or it is neither a file nor a folder.
 
     Example:
         ``{"path": "reports/may.csv"}``
@@ -307,18 +307,18 @@ async def delete(params: FileDeleteParams, ctx: OpContext) -> FileDeleteResult:
     undo=undo_folder,
 )
 async def make_folder(params: FolderMakeParams, ctx: OpContext) -> FolderMakeResult:
-    """Make a folder, and those on the way to it, for their owner only. One that is there is left as it is.
+    """Create a folder and its parents, accessible by their owner only. An existing folder is not changed.
 
     Args:
         params: `path`.
-        ctx: the dispatch.
+        ctx: the op's context.
 
     Returns:
-        Whether it was not there before.
+        Whether it was created.
 
     Raises:
-        FileTaken: there is a file with this name.
-        FileRefused: a step on the way is a file or a link.
+        FileTaken: if a file of that name exists.
+        FileRefused: if a parent is a file or a link.
 
     Example:
         ``{"path": "reports/2026"}``
@@ -337,20 +337,20 @@ async def make_folder(params: FolderMakeParams, ctx: OpContext) -> FolderMakeRes
     undo=undo_change,
 )
 async def restore(params: FileRestoreParams, ctx: OpContext) -> FileRestoreResult:
-    """Put back what a file was before, if nobody has changed it since. Taking changes back is made of this.
+    """Restore the previous content of a file if it was not changed since. `undo` uses this op.
 
     Args:
-        params: `blob` is what it was (without one, the file is removed); `expected` is the SHA-256 of what is there now
-            (without one, nothing must be there); `permissions` are those that it had.
-        ctx: the dispatch.
+        params: `blob` is the previous content (if omitted, the file is removed); `expected` is the SHA-256 of the
+            current file (if omitted, no file may exist); `permissions` are the previous permission bits.
+        ctx: the op's context.
 
     Returns:
-        What is there now.
+        The current file.
 
     Raises:
-        FileChanged: what is there is not what was expected.
-        FileTaken: there is something, and nothing was expected.
-        BlobMissing: what it was is not kept any more.
+        FileChanged: if the current file has another digest than expected.
+        FileTaken: if a file exists and `expected` is omitted.
+        BlobMissing: if the previous content is not kept any more.
 
     Example:
         ``{"path": "reports/may.csv", "expected": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}``

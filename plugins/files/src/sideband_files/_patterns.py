@@ -1,4 +1,4 @@
-"""Finding names by a pattern, folder by folder, without following links."""
+"""Finds names by a pattern, folder by folder, without following links."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from sideband_confined_files import ConfinedFolder, FileMissing, FileRefused, Fo
 from ._errors import FilesTooMany
 from ._targets import FileTarget
 
-_DEEPEST = 64
-_LOOK_AFTER = 100
+_MAX_DEPTH = 64
+_CHECK_INTERVAL = 100
 
 
 async def search(
     folder: ConfinedFolder, target: FileTarget, pattern: str, *, limit: int, max_visited: int, hidden: bool
 ) -> tuple[list[tuple[str, FolderEntry]], bool]:
-    """What matches below a folder, with its path there, folder by folder, each in order; and whether there is more.
+    """Return the matches below a folder with their relative paths, sorted per folder, and whether there are more.
 
     Raises:
-        FileMissing: there is no such folder.
-        FilesTooMany: there are more than ``max_visited`` names to look at.
+        FileMissing: if the folder does not exist.
+        FilesTooMany: if there are more than ``max_visited`` names.
     """
     wanted = [part for part in pattern.split("/") if part]
     found: list[tuple[str, FolderEntry]] = []
@@ -29,11 +29,13 @@ async def search(
     waiting: list[str] = [""]
     while waiting:
         below = waiting.pop()
-        entries = await _names(folder, _join(target.path, below), max_visited - visited, hidden=hidden, first=not below)
+        entries = await _names(
+            folder, _join(target.path, below), max_visited - visited, hidden=hidden, is_root=not below
+        )
         visited += len(entries)
         if visited > max_visited:
             raise FilesTooMany(target.name, max_visited)
-        matching, deeper = await to_thread.run_sync(_sort_out, below, entries, wanted, limiter=folder.limiter)
+        matching, deeper = await to_thread.run_sync(_filter, below, entries, wanted, limiter=folder.limiter)
         found += matching
         if len(found) > limit:
             return found[:limit], True
@@ -41,31 +43,33 @@ async def search(
     return found, False
 
 
-def _sort_out(
+def _filter(
     below: str, entries: Sequence[FolderEntry], wanted: Sequence[str]
 ) -> tuple[list[tuple[str, FolderEntry]], list[str]]:
-    """What matches, and the folders below which something could. Runs in a thread: patterns are what others give."""
+    """Return the matches, and the folders to descend into. Runs in a thread, since the pattern is untrusted."""
     matching, deeper = [], []
     for number, entry in enumerate(entries):
-        if number % _LOOK_AFTER == 0:
+        if number % _CHECK_INTERVAL == 0:
             from_thread.check_cancelled()
         path = f"{below}/{entry.name}" if below else entry.name
         parts = path.split("/")
         if matches(parts, wanted):
             matching.append((path, entry))
-        if entry.kind == "folder" and len(parts) < _DEEPEST and _may_match_below(parts, wanted):
+        if entry.kind == "folder" and len(parts) < _MAX_DEPTH and _may_match_below(parts, wanted):
             deeper.append(path)
     return matching, deeper
 
 
-async def _names(folder: ConfinedFolder, path: str, most: int, *, hidden: bool, first: bool) -> Sequence[FolderEntry]:
-    """What is in a folder; of more than ``most``, one more."""
+async def _names(
+    folder: ConfinedFolder, path: str, limit: int, *, hidden: bool, is_root: bool
+) -> Sequence[FolderEntry]:
+    """Return the entries of a folder; if there are more than ``limit``, return one more than that."""
     try:
-        return (await folder.list(path, limit=most + 1, hidden=hidden)).entries
+        return (await folder.list(path, limit=limit + 1, hidden=hidden)).entries
     except (FileMissing, FileRefused):
-        if first:
+        if is_root:
             raise
-        # it has gone, or was swapped for something else, since its folder was listed
+        # the folder was removed or replaced after its parent was listed
         return ()
 
 
@@ -76,9 +80,9 @@ def _join(path: str, below: str) -> str:
 
 
 def matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
-    """Whether a path matches: each part its own, ``**`` none or any number of them.
+    """Return whether a path matches: each component its own part of the pattern, ``**`` any number of components.
 
-    Takes time by the product of the lengths, whatever the pattern is.
+    Takes time proportional to the product of the lengths, for any pattern.
 
     Example:
         >>> matches(["a", "b", "x.csv"], ["**", "*.csv"])
@@ -88,12 +92,12 @@ def matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
 
 
 def _may_match_below(parts: Sequence[str], pattern: Sequence[str]) -> bool:
-    """Whether something below a folder could match."""
+    """Return whether a path below a folder could match."""
     return any(position < len(pattern) for position in _positions(parts, pattern))
 
 
 def _positions(parts: Sequence[str], pattern: Sequence[str]) -> set[int]:
-    """How far in the pattern one can be after these parts."""
+    """Return the possible positions in the pattern after these components."""
     reached = _skip({0}, pattern)
     for part in parts:
         following = set()
@@ -119,13 +123,13 @@ def _skip(reached: set[int], pattern: Sequence[str]) -> set[int]:
 
 
 def _matches_name(name: str, pattern: str) -> bool:
-    """Whether a name matches ``*`` (any characters) and ``?`` (one): each piece where it fits first."""
+    """Return whether a name matches ``*`` (any characters) and ``?`` (one character), leftmost pieces first."""
     first, *rest = pattern.split("*")
     if not rest:
-        return len(name) == len(first) and _fits(name, first, 0)
+        return len(name) == len(first) and _matches_at(name, first, 0)
     *middle, last = rest
     at, end = len(first), len(name) - len(last)
-    if at > end or not _fits(name, first, 0) or not _fits(name, last, end):
+    if at > end or not _matches_at(name, first, 0) or not _matches_at(name, last, end):
         return False
     for piece in middle:
         found = _find(name, piece, at, end)
@@ -135,7 +139,7 @@ def _matches_name(name: str, pattern: str) -> bool:
     return True
 
 
-def _fits(name: str, piece: str, at: int) -> bool:
+def _matches_at(name: str, piece: str, at: int) -> bool:
     if "?" not in piece:
         return name.startswith(piece, at)
     part = name[at : at + len(piece)]
@@ -145,4 +149,4 @@ def _fits(name: str, piece: str, at: int) -> bool:
 def _find(name: str, piece: str, start: int, end: int) -> int:
     if "?" not in piece:
         return name.find(piece, start, end)
-    return next((at for at in range(start, end - len(piece) + 1) if _fits(name, piece, at)), -1)
+    return next((at for at in range(start, end - len(piece) + 1) if _matches_at(name, piece, at)), -1)

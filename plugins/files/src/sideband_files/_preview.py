@@ -1,4 +1,4 @@
-"""What an op would do, as a sentence, without doing it. Nothing of what is in a file is shown."""
+"""Previews of changes of files. Previews never reveal the content of a file."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from ._sizes import size_text
 from ._state import Files
 from ._targets import FileTarget, Mode
 
-# What is compared line by line at most.
-_COMPARED = 1024 * 1024
+# maximum size of content that is compared by line
+_MAX_COMPARED_BYTES = 1024 * 1024
 
 
 async def preview_write(params: FileWriteParams, ctx: OpContext) -> str:
-    """What `files.write` would do."""
-    target, size = await _look(ctx, params.path, "write")
+    """Describe what `files.write` would do."""
+    target, size = await _inspect(ctx, params.path, "write")
     new = _new_content(params)
     added = await _blob_size(ctx, params.blob) if new is None and params.blob else len(new or b"")
     if size is None:
         return f"would create `{target.name}` ({size_text(added)})"
     if params.append:
-        return f"would add {size_text(added)} to `{target.name}` ({size_text(size)})"
+        return f"would append {size_text(added)} to `{target.name}` ({size_text(size)})"
     text = f"would replace `{target.name}` ({size_text(size)} → {size_text(added)})"
     old = await _content(ctx, target, size)
     if new is None or old is None:
         return text
     if old == new:
-        return f"would leave `{target.name}` as it is: it has this content"
+        return f"would leave `{target.name}` unchanged: it already has this content"
     return text + _line_changes(old, new)
 
 
@@ -54,17 +54,17 @@ async def _blob_size(ctx: OpContext, sha256: str) -> int:
 
 async def _content(ctx: OpContext, target: FileTarget, size: int) -> bytes | None:
     files: Files = ctx.state
-    if size > _COMPARED:
+    if size > _MAX_COMPARED_BYTES:
         return None
     try:
-        return await files.folder(ctx, target).read(target.path, max_bytes=_COMPARED)
+        return await files.folder(ctx, target).read(target.path, max_bytes=_MAX_COMPARED_BYTES)
     except FileMissing:
         return None
 
 
 def _line_changes(old: bytes, new: bytes) -> str:
-    """How many lines come and go, whatever their order: telling more would take time by the square of their number."""
-    if len(new) > _COMPARED or b"\0" in old or b"\0" in new:
+    """Describe how many lines would be added and removed, in any order. A real diff would take quadratic time."""
+    if len(new) > _MAX_COMPARED_BYTES or b"\0" in old or b"\0" in new:
         return ""
     before, after = Counter(old.splitlines()), Counter(new.splitlines())
     added, removed = (after - before).total(), (before - after).total()
@@ -72,56 +72,57 @@ def _line_changes(old: bytes, new: bytes) -> str:
 
 
 async def preview_copy(params: FileCopyParams, ctx: OpContext) -> str:
-    """What `files.copy` would do."""
-    source, size = await _look(ctx, params.path, "read")
-    target, replaced = await _look(ctx, params.target, "write")
+    """Describe what `files.copy` would do."""
+    source, size = await _inspect(ctx, params.path, "read")
+    target, replaced = await _inspect(ctx, params.target, "write")
     if size is None:
-        return f"would fail: there is no `{source.name}`"
+        return f"would fail: `{source.name}` does not exist"
     return f"would copy `{source.name}` ({size_text(size)}) to `{target.name}`{_replacing(replaced)}"
 
 
 async def preview_move(params: FileMoveParams, ctx: OpContext) -> str:
-    """What `files.move` would do."""
-    source, size = await _look(ctx, params.path, "write")
-    target, replaced = await _look(ctx, params.target, "write")
+    """Describe what `files.move` would do."""
+    source, size = await _inspect(ctx, params.path, "write")
+    target, replaced = await _inspect(ctx, params.target, "write")
     if size is None:
-        return f"would fail: there is no `{source.name}`"
+        return f"would fail: `{source.name}` does not exist"
     return f"would move `{source.name}` ({size_text(size)}) to `{target.name}`{_replacing(replaced)}"
 
 
 def _replacing(size: int | None) -> str:
-    return "" if size is None else f", replacing the file that is there ({size_text(size)})"
+    return "" if size is None else f", replacing the existing file ({size_text(size)})"
 
 
 async def preview_delete(params: FileDeleteParams, ctx: OpContext) -> str:
-    """What `files.delete` would do."""
-    target, size = await _look(ctx, params.path, "write")
+    """Describe what `files.delete` would do."""
+    target, size = await _inspect(ctx, params.path, "write")
     if target.folder:
-        return f"would delete the folder `{target.name}`, if nothing is in it"
+        return f"would delete the folder `{target.name}` if it is empty"
     if size is None:
-        return f"would fail: there is no `{target.name}`"
+        return f"would fail: `{target.name}` does not exist"
     return f"would delete `{target.name}` ({size_text(size)})"
 
 
 async def preview_folder(params: FolderMakeParams, ctx: OpContext) -> str:
-    """What `files.make_folder` would do."""
-    target, size = await _look(ctx, params.path, "write", folder=True)
+    """Describe what `files.make_folder` would do."""
+    target, size = await _inspect(ctx, params.path, "write", folder=True)
     if size is None:
-        return f"would make the folder `{target.name}`"
-    return f"would leave `{target.name}` as it is: it is there"
+        return f"would create the folder `{target.name}`"
+    return f"would leave `{target.name}` unchanged: it already exists"
 
 
 async def preview_restore(params: FileRestoreParams, ctx: OpContext) -> str:
-    """What `files.restore` would do."""
-    target, size = await _look(ctx, params.path, "write")
+    """Describe what `files.restore` would do."""
+    target, size = await _inspect(ctx, params.path, "write")
     now = "" if size is None else f" ({size_text(size)} now)"
     if params.blob is None:
         return f"would remove `{target.name}`{now}"
-    return f"would put back `{target.name}`{now} as it was ({size_text(await _blob_size(ctx, params.blob))})"
+    restored = size_text(await _blob_size(ctx, params.blob))
+    return f"would restore `{target.name}`{now} to its previous content ({restored})"
 
 
-async def _look(ctx: OpContext, path: str, mode: Mode, *, folder: bool = False) -> tuple[FileTarget, int | None]:
-    """What a path means, and how large it is; ``None`` if it is not there."""
+async def _inspect(ctx: OpContext, path: str, mode: Mode, *, folder: bool = False) -> tuple[FileTarget, int | None]:
+    """Return the target of a path and its size; the size is ``None`` if it does not exist."""
     files: Files = ctx.state
     target = await files.find(ctx, path, mode, folder=folder)
     try:

@@ -1,4 +1,4 @@
-"""The work of the ops that change nothing: read, list, find and status."""
+"""The work of the reading ops: read, list, find and stat."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from ._patterns import search
 from ._state import Files
 from ._targets import FileTarget
 
-_PIECE = 1024 * 1024
-# How much on either side of a cut is searched for a secret that it would divide.
-_AROUND = 64 * 1024
+_CHUNK = 1024 * 1024
+# how many bytes on either side of a boundary are searched for a secret that it would split
+_WINDOW = 64 * 1024
 
 
 async def read_file(params: FileReadParams, ctx: OpContext) -> FileReadResult:
-    """Read a file, or a part of it."""
+    """Read a file or a part of it."""
     files: Files = ctx.state
     async with files.share(ctx):
         target = await files.find(ctx, params.path, "read")
@@ -42,33 +42,33 @@ async def read_file(params: FileReadParams, ctx: OpContext) -> FileReadResult:
 async def _as_blob(params: FileReadParams, ctx: OpContext, target: FileTarget, reader: FileReader) -> FileReadResult:
     files: Files = ctx.state
     size = reader.entry.size
-    left = max(0, size - params.offset) if params.length is None else params.length
-    if left > files.config.max_file_bytes:
-        raise FileTooLarge(target.name, left, files.config.max_file_bytes)
-    await _check_cuts(ctx, reader, params.offset, min(size, params.offset + left))
+    remaining = max(0, size - params.offset) if params.length is None else params.length
+    if remaining > files.config.max_file_bytes:
+        raise FileTooLarge(target.name, remaining, files.config.max_file_bytes)
+    await _check_cuts(ctx, reader, params.offset, min(size, params.offset + remaining))
     reader.seek(params.offset)
     async with ctx.blobs.create(max_bytes=files.config.max_file_bytes) as new:
-        while left and (piece := await reader.read(min(left, _PIECE))):
-            await new.write(piece)
-            left -= len(piece)
+        while remaining and (chunk := await reader.read(min(remaining, _CHUNK))):
+            await new.write(chunk)
+            remaining -= len(chunk)
         blob = await new.commit()
     end = params.offset + blob.size
     return FileReadResult(path=target.name, size=size, next=end if end < size else None, sha256=blob.sha256)
 
 
-async def _check_cuts(ctx: OpContext, reader: FileReader, *places: int) -> None:
-    """Refuse a part at whose beginning or end a secret would be cut in two."""
-    for place in (one for one in places if 0 < one < reader.entry.size):
-        around = max(0, place - _AROUND)
-        reader.seek(around)
-        before = await _exactly(reader, place - around)
-        ctx.check_cut(before, await _exactly(reader, _AROUND))
+async def _check_cuts(ctx: OpContext, reader: FileReader, *positions: int) -> None:
+    """Reject a part that begins or ends inside a secret."""
+    for position in (one for one in positions if 0 < one < reader.entry.size):
+        start = max(0, position - _WINDOW)
+        reader.seek(start)
+        before = await _exactly(reader, position - start)
+        ctx.check_cut(before, await _exactly(reader, _WINDOW))
 
 
 async def _exactly(reader: FileReader, size: int) -> bytes:
     data = b""
-    while len(data) < size and (piece := await reader.read(size - len(data))):
-        data += piece
+    while len(data) < size and (chunk := await reader.read(size - len(data))):
+        data += chunk
     return data
 
 
@@ -84,8 +84,8 @@ async def _as_content(
     if params.kind == "bytes":
         content: str | bytes = data
     else:
-        content, left = _text(data, target.name, params.offset, last=end >= size)
-        end -= left
+        content, remaining = _text(data, target.name, params.offset, last=end >= size)
+        end -= remaining
     await _check_cuts(ctx, reader, params.offset, end)
     whole = params.offset == 0 and end >= size
     return FileReadResult(
@@ -98,7 +98,7 @@ async def _as_content(
 
 
 def _text(data: bytes, name: str, offset: int, *, last: bool) -> tuple[str, int]:
-    """The text, and how many bytes at the end are the beginning of a character whose rest was not read."""
+    """Return the text, and the number of bytes of an incomplete character at its end."""
     try:
         return data.decode(), 0
     except UnicodeDecodeError as error:
@@ -108,7 +108,7 @@ def _text(data: bytes, name: str, offset: int, *, last: bool) -> tuple[str, int]
 
 
 async def list_entries(params: FileListParams, ctx: OpContext) -> FileListResult:
-    """List the names in a folder, in order, page by page."""
+    """List the names in a folder, sorted, in pages."""
     files: Files = ctx.state
     limit = min(params.limit or files.config.max_entries, files.config.max_entries)
     async with files.share(ctx):
@@ -120,7 +120,7 @@ async def list_entries(params: FileListParams, ctx: OpContext) -> FileListResult
         except FileMissing:
             if target.system or target.path != ".":
                 raise
-            # the host's own folder is made by the first who writes
+            # the host's own folder is created by the first write
             return FileListResult(path=target.name, entries=[])
     entries = [_entry_of(one) for one in listing.entries]
     following = entries[-1].name if listing.truncated and entries else None
@@ -128,12 +128,12 @@ async def list_entries(params: FileListParams, ctx: OpContext) -> FileListResult
 
 
 def _entry_of(found: FolderEntry, name: str | None = None) -> FileListEntry:
-    """An entry as it is answered."""
+    """Convert an entry to its form in the result."""
     return FileListEntry(name=name or found.name, kind=found.kind, size=found.size, modified=found.modified)
 
 
 async def find_entries(params: FileFindParams, ctx: OpContext) -> FileFindResult:
-    """Find files and folders by a pattern, in a folder and all below it."""
+    """Find files and folders by a pattern, in a folder and all its subfolders."""
     files: Files = ctx.state
     limit = min(params.limit or files.config.max_entries, files.config.max_entries)
     async with files.share(ctx):
@@ -151,7 +151,7 @@ async def find_entries(params: FileFindParams, ctx: OpContext) -> FileFindResult
 
 
 async def file_status(params: FileStatParams, ctx: OpContext) -> FileStatus:
-    """Tell what is at a path."""
+    """Return the metadata of a path."""
     files: Files = ctx.state
     async with files.share(ctx):
         target = await files.find(ctx, params.path, "read")

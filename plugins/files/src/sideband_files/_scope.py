@@ -1,4 +1,4 @@
-"""What capabilities of this family can limit."""
+"""The scope of `files` capabilities."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from sideband.ops import Scope
 
 @attrs.frozen
 class FilesScope(Scope, family="files"):
-    """The fields of a `files` capability: `files:path=reports/*,mode=read|write`.
+    """The scope of a `files` capability: `files:path=reports/*,mode=read|write`.
 
     Args:
-        path: below the host's folder for files (`reports/may.csv`), or absolute without symbolic links. A folder ends
-            with `/`, so that `reports/*` means the folder and all that is in it; the host's own is `./`.
-        mode: `read` or `write`. A capability that leaves it out means `read`.
-        place: `home` for the host's folder, `system` for absolute paths. A capability that leaves it out means what its
-            `path` begins with: without one, `home` only.
-        hidden: `yes` if a part of the path begins with a dot (`.git/hooks`, `.ssh`), else `no`. A capability that
-            leaves it out means `no`; `hidden=*` means both.
+        path: relative to the host's folder for files (`reports/may.csv`), or absolute without symbolic links. A folder
+            ends with `/`, so that `reports/*` includes the folder and its content; the host's own folder is `./`.
+        mode: `read` or `write`; by default `read`.
+        place: `home` for the host's folder, `system` for absolute paths; by default derived from `path`, and `home`
+            without a `path`.
+        hidden: `yes` if a component of the path begins with a dot (`.git/hooks`, `.ssh`), otherwise `no`; by default
+            `no`. `hidden=*` allows both.
     """
 
     path: str | None = None
@@ -29,7 +29,7 @@ class FilesScope(Scope, family="files"):
 
     @classmethod
     def complete(cls, fields: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
-        """Reading, what is not hidden, and the host's own folder, unless the capability says more."""
+        """Return the restrictive defaults of omitted fields."""
         paths = fields.get("path", ("",))
         places = {"system" if path.startswith("/") else "home" for path in paths}
         return {"mode": ("read",), "hidden": ("no",), "place": tuple(sorted(places))}

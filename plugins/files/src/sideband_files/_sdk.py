@@ -1,4 +1,4 @@
-"""What skills get besides the generated functions: texts, JSON and the question whether something is there.
+"""Helpers for skills in addition to the generated functions: text, JSON, and whether a path exists.
 
 Standard library only.
 """
@@ -12,7 +12,7 @@ __all__ = ["exists", "read_json", "read_text", "write_json"]
 
 
 async def read_text(path: str) -> str:
-    """All of a text file.
+    """Return the content of a text file.
 
     Example:
         notes = await files.read_text("notes/today.txt")
@@ -22,7 +22,7 @@ async def read_text(path: str) -> str:
 
 
 async def read_json(path: str) -> Any:
-    """What a JSON file holds.
+    """Return the value of a JSON file.
 
     Example:
         settings = await files.read_json("settings.json")
@@ -31,7 +31,7 @@ async def read_json(path: str) -> Any:
 
 
 async def write_json(path: str, value: Any, **options: Any) -> Any:
-    """Write a value as JSON. Takes what ``files.write`` takes otherwise; a file that is there is replaced.
+    """Write a value as JSON, replacing an existing file. Accepts the other options of ``files.write``.
 
     Example:
         await files.write_json("settings.json", {"theme": "dark"})
@@ -41,7 +41,7 @@ async def write_json(path: str, value: Any, **options: Any) -> Any:
 
 
 async def exists(path: str) -> bool:
-    """Whether there is anything at a path.
+    """Return whether a path exists.
 
     Example:
         if not await files.exists("settings.json"): ...

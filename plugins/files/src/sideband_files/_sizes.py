@@ -1,10 +1,10 @@
-"""Sizes as people read them."""
+"""Human-readable sizes."""
 
 from __future__ import annotations
 
 
 def size_text(size: int) -> str:
-    """A number of bytes, rounded.
+    """Return a number of bytes as rounded text.
 
     Example:
         >>> size_text(3_172), size_text(1), size_text(5_000_000)

@@ -1,4 +1,4 @@
-"""The state of the plugin: who may use a thread, and who changes which file now."""
+"""The state of the plugin: threads, and locks on the files that are being changed."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from sideband.ops import OpContext
 from sideband_confined_files import ConfinedFolder
 
 from ._config import Config
-from ._targets import FileTarget, Mode, check_not_the_hosts, locate
+from ._targets import FileTarget, Mode, check_canonical, locate
 
 _FILES = "files"
 
 
 @define
 class Files:
-    """Finds files for ops, and lets those that change one file do so one after the other.
+    """Resolves paths for ops, and serializes changes of the same file.
 
-    One trust domain gets at most half of the threads, so that no skill can keep all others waiting.
+    A trust domain gets at most half of the threads, so one skill can't starve the others.
     """
 
     config: Config
@@ -35,38 +35,38 @@ class Files:
         self._limiter = anyio.CapacityLimiter(self.config.threads)
 
     def share(self, ctx: OpContext) -> anyio.CapacityLimiter:
-        """What an op holds while it works on files."""
+        """Return the limiter that an op must hold while it accesses files."""
         return self._domains.setdefault(ctx.domain, anyio.CapacityLimiter(max(1, self.config.threads // 2)))
 
     async def find(
         self, ctx: OpContext, text: str, mode: Mode, *, folder: bool = False, hidden: bool = False
     ) -> FileTarget:
-        """What a path means now, and whether that is granted.
+        """Resolve a path and check the grant.
 
         Raises:
-            FileRefused: it leads elsewhere, or belongs to the host.
-            OpDenied: the grant does not have it.
+            FileRefused: if the path leaves its folder, or belongs to the host.
+            OpDenied: if it is not granted.
         """
 
         def work() -> FileTarget:
             found = locate(text, folder=folder)
-            check_not_the_hosts(found, ctx.home)
+            check_canonical(found, ctx.home)
             return found
 
         target = await to_thread.run_sync(work, limiter=self._limiter)
-        # the gate compared the path as it was then; a link may have changed
+        # the grant was checked against the path at that time; a link may have changed since
         ctx.require(target.scope(mode, hidden=hidden))
         return target
 
     def folder(self, ctx: OpContext, target: FileTarget) -> ConfinedFolder:
-        """The folder that a target's path is below."""
+        """Return the confined folder that contains the target."""
         if target.system:
             return ConfinedFolder(Path("/"), excluded=(ctx.home,), limiter=self._limiter)
         return ConfinedFolder(ctx.home / _FILES, limiter=self._limiter)
 
     @asynccontextmanager
-    async def alone(self, *targets: FileTarget) -> AsyncIterator[None]:
-        """Be the only op of this host that changes these files. Several are taken in one order, the same for all."""
+    async def locked(self, *targets: FileTarget) -> AsyncIterator[None]:
+        """Lock these files within this host. Locks are acquired in sorted order, which prevents deadlocks."""
         async with AsyncExitStack() as held:
             for name in sorted({target.name for target in targets}):
                 await held.enter_async_context(self._changing.setdefault(name, anyio.Lock()))

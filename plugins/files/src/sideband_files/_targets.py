@@ -1,8 +1,8 @@
-"""Which file a path means, and under which name capabilities know it.
+"""Maps a path to a file, and to the name that capabilities use for it.
 
-A path without a leading `/` is a file in `HOME/files/`. An absolute one (or one that begins with `~/`) is resolved
-through all symbolic links before it is compared with the grant, and then walked without following any, so that a link
-can't lend one file the rights of another.
+A path without a leading `/` is a file in `HOME/files/`. For an absolute path (or one that begins with `~/`), all
+symbolic links are resolved before it is compared with the grant, and it is then opened without following links, so that
+a link can't give one file the rights of another.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ Mode = Literal["read", "write"]
 
 @frozen
 class FileTarget:
-    """What a path means.
+    """The target of a path.
 
     Attributes:
-        name: as capabilities, results and messages call it; without a `/` at its end.
-        path: below the folder that it is in.
+        name: the name in capabilities, results and messages, without a trailing `/`.
+        path: the path relative to the folder that contains it.
         system: whether it is outside the host's folder for files.
-        folder: whether it was written as a folder, with a `/` at its end.
+        folder: whether it was given as a folder, with a trailing `/`.
     """
 
     name: str
@@ -37,15 +37,15 @@ class FileTarget:
 
     @property
     def hidden(self) -> bool:
-        """Whether a part of it begins with a dot."""
+        """Whether a component of the path begins with a dot."""
         return self.system and any(part.startswith(".") for part in self.path.split("/") if part != ".")
 
     def scope(self, mode: Mode, *, hidden: bool = False) -> FilesScope:
-        """What must be granted to use it.
+        """Return the scope that must be granted.
 
         Args:
-            mode: what is done with it.
-            hidden: whether that reaches hidden names below it too.
+            mode: the kind of access.
+            hidden: whether hidden names below it are accessed too.
         """
         name = self.name
         if self.folder:
@@ -58,19 +58,19 @@ class FileTarget:
         )
 
     def below(self, path: str) -> str:
-        """How a path below this folder is called."""
+        """Return the name of a path below this folder."""
         return path if self.name == "." else f"{self.name.rstrip('/')}/{path}"
 
 
 def locate(text: str, *, folder: bool = False) -> FileTarget:
-    """What a path means.
+    """Return the target of a path.
 
     Args:
         text: the path.
-        folder: whether a folder is meant, whether or not it ends with `/`.
+        folder: whether to treat it as a folder, even without a trailing `/`.
 
     Raises:
-        FileRefused: it leads elsewhere, or has parts that are unsafe.
+        FileRefused: if the path leaves its folder, or has unsafe components.
     """
     folder = folder or text.endswith("/")
     if text.startswith(("/", "~/")):
@@ -80,16 +80,18 @@ def locate(text: str, *, folder: bool = False) -> FileTarget:
     return FileTarget(name, name, system=False, folder=folder or name == ".")
 
 
-def check_not_the_hosts(target: FileTarget, home: Path) -> None:
-    """Let each file have one name. What is not caught here, since it has other names too, the walk refuses.
+def check_canonical(target: FileTarget, home: Path) -> None:
+    """Check that a file of the host is not named by its absolute path, so that each file has one name.
+
+    Aliases that this check can't detect are rejected when the path is opened.
 
     Raises:
-        FileRefused: it is in the host's folder for files, under its absolute path.
+        FileRefused: if it is.
     """
     files = Path(os.path.realpath(home)) / "files"
     if target.system and Path(target.name).is_relative_to(files):
         raise FileRefused(
             target.name,
-            "files of the host are not named by their absolute path",
-            hint=f"name it `{Path(target.name).relative_to(files)}`",
+            "files of the host must be named by their relative path",
+            hint=f"use `{Path(target.name).relative_to(files)}`",
         )

@@ -1,4 +1,4 @@
-"""Finds out what became of a change whose end was not seen, and plans how changes are taken back."""
+"""Reconciles and undoes changes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ._state import Files
 
 
 async def _digest_now(ctx: OpContext, name: str) -> str | None:
-    """The digest of what is at a path now; ``None`` for nothing.
+    """Return the current digest of a file, or ``None`` if it does not exist.
 
     Raises:
-        FileRefused: there is no ordinary file.
-        FileTooLarge: it is larger than any file may be.
+        FileRefused: if it is not a regular file.
+        FileTooLarge: if it exceeds the maximum size of a file.
     """
     files: Files = ctx.state
     target = await files.find(ctx, name, "write")
@@ -28,10 +28,10 @@ async def _digest_now(ctx: OpContext, name: str) -> str | None:
 
 
 async def reconcile_change(recorded: Recorded, ctx: OpContext) -> Reconciled | None:
-    """Compare what is there with what was there before, and with what was to be there."""
+    """Compare the current file with the recorded states before and after the change."""
     note = recorded.note
     if not note:
-        # the note comes before the change
+        # the note is recorded before the change
         return Reconciled(happened=False)
     if "folder" in note:
         return await reconcile_folder(recorded, ctx)
@@ -44,16 +44,16 @@ async def reconcile_change(recorded: Recorded, ctx: OpContext) -> Reconciled | N
 
 
 async def reconcile_folder(recorded: Recorded, ctx: OpContext) -> Reconciled | None:
-    """Look whether the folder is there."""
+    """Check whether the folder exists."""
     note = recorded.note
     if not note:
         return Reconciled(happened=False)
-    there = await _folder_there(ctx, note["path"])
+    there = await _folder_exists(ctx, note["path"])
     happened = there == (note["folder"] == "made")
     return Reconciled(happened=happened, result=note["answer"] if happened else None)
 
 
-async def _folder_there(ctx: OpContext, name: str) -> bool:
+async def _folder_exists(ctx: OpContext, name: str) -> bool:
     files: Files = ctx.state
     target = await files.find(ctx, name, "write", folder=True)
     try:
@@ -63,7 +63,7 @@ async def _folder_there(ctx: OpContext, name: str) -> bool:
 
 
 async def undo_change(recorded: Recorded, ctx: OpContext) -> Undo:
-    """Put back what was there before, unless it was changed again since."""
+    """Plan to restore the previous file, unless it was changed since."""
     note = recorded.note
     if not note:
         return Undo(remains=("nothing was changed",))
@@ -72,52 +72,52 @@ async def undo_change(recorded: Recorded, ctx: OpContext) -> Undo:
     path, before, after = note["path"], note["before"], note["after"]
     now = await _digest_now(ctx, path)
     if now == _digest(before):
-        return Undo(remains=(f"`{path}` is as it was before: there is nothing to take back",))
+        return Undo(remains=(f"`{path}` has its previous state: there is nothing to undo",))
     if now != _digest(after):
-        return Undo(remains=(f"`{path}` was changed again since: taking this back would undo that too",))
-    return _as_before(path, before, now)
+        return Undo(remains=(f"`{path}` was changed since: undo would discard that change",))
+    return _plan_restore(path, before, now)
 
 
-def _as_before(path: str, before: Mapping[str, Any] | None, now: str | None) -> Undo:
+def _plan_restore(path: str, before: Mapping[str, Any] | None, now: str | None) -> Undo:
     if before is None:
         params = {"path": path, "expected": now}
-        return Undo(steps=(UndoStep("files.restore", params, f"remove `{path}`, which was not there before"),))
+        return Undo(steps=(UndoStep("files.restore", params, f"remove `{path}`, which did not exist before"),))
     if not before["kept"]:
-        return Undo(remains=(_was_not_kept(path, before),))
-    return Undo(steps=(_put_back(path, before, expected=now),))
+        return Undo(remains=(_not_kept_reason(path, before),))
+    return Undo(steps=(_restore_step(path, before, expected=now),))
 
 
-def _put_back(path: str, before: Mapping[str, Any], *, expected: str | None) -> UndoStep:
-    """The step that has a file as it was."""
+def _restore_step(path: str, before: Mapping[str, Any], *, expected: str | None) -> UndoStep:
+    """Return the step that restores a file."""
     params: dict[str, Any] = {"path": path, "blob": before["sha256"], "permissions": before["permissions"]}
     if expected is not None:
         params["expected"] = expected
-    return UndoStep("files.restore", params, f"put back `{path}` ({size_text(before['size'])}) as it was")
+    return UndoStep("files.restore", params, f"restore `{path}` ({size_text(before['size'])})")
 
 
-def _was_not_kept(path: str, before: Mapping[str, Any]) -> str:
-    """Why a file can't be put back."""
-    return f"what `{path}` was before was not kept: it had {size_text(before['size'])}, more than `undo_bytes` allows"
+def _not_kept_reason(path: str, before: Mapping[str, Any]) -> str:
+    """Return the reason why a file can't be restored."""
+    return f"the previous content of `{path}` is not kept: its {size_text(before['size'])} exceed `undo_bytes`"
 
 
 async def undo_folder(recorded: Recorded, ctx: OpContext) -> Undo:
-    """Remove a folder that was made, or make one that was deleted."""
+    """Plan to remove a created folder, or to create a deleted one."""
     note = recorded.note
     if not note:
-        return Undo(remains=("the folder was there before: nothing was changed",))
+        return Undo(remains=("nothing was changed: the folder existed before",))
     path = note["path"]
-    there = await _folder_there(ctx, path)
+    there = await _folder_exists(ctx, path)
     if there == (note["folder"] == "deleted"):
-        return Undo(remains=(f"`{path}` is as it was before: there is nothing to take back",))
+        return Undo(remains=(f"`{path}` has its previous state: there is nothing to undo",))
     if there:
-        step = UndoStep("files.delete", {"path": f"{path}/"}, f"remove the folder `{path}`, if nothing is in it")
+        step = UndoStep("files.delete", {"path": f"{path}/"}, f"delete the folder `{path}` if it is empty")
     else:
-        step = UndoStep("files.make_folder", {"path": path}, f"make the folder `{path}` again")
+        step = UndoStep("files.make_folder", {"path": path}, f"create the folder `{path}` again")
     return Undo(steps=(step,))
 
 
 async def reconcile_move(recorded: Recorded, ctx: OpContext) -> Reconciled | None:
-    """Look where the file is now."""
+    """Determine where the file is now."""
     note = recorded.note
     if not note:
         return Reconciled(happened=False)
@@ -130,23 +130,23 @@ async def reconcile_move(recorded: Recorded, ctx: OpContext) -> Reconciled | Non
 
 
 async def undo_move(recorded: Recorded, ctx: OpContext) -> Undo:
-    """Move it back, and put back what it has replaced."""
+    """Plan to move the file back, and to restore the file that it replaced."""
     note = recorded.note
     if not note:
         return Undo(remains=("nothing was moved",))
     path, target, before = note["path"], note["target"], note["before"]
     if await _digest_now(ctx, target) != note["sha256"]:
-        return Undo(remains=(f"`{target}` is not what was moved there: it was changed or deleted since",))
+        return Undo(remains=(f"`{target}` was changed or deleted since",))
     if await _digest_now(ctx, path) is not None:
-        return Undo(remains=(f"there is another file at `{path}` by now",))
+        return Undo(remains=(f"another file exists at `{path}`",))
     back = {"path": target, "target": path, "expected": note["sha256"]}
     step = UndoStep("files.move", back, f"move `{target}` back to `{path}`")
     if before is None:
         return Undo(steps=(step,))
     if not before["kept"]:
-        return Undo(steps=(step,), remains=(_was_not_kept(target, before),))
-    return Undo(steps=(step, _put_back(target, before, expected=None)))
+        return Undo(steps=(step,), remains=(_not_kept_reason(target, before),))
+    return Undo(steps=(step, _restore_step(target, before, expected=None)))
 
 
-def _digest(noted: Mapping[str, Any] | None) -> str | None:
-    return noted["sha256"] if noted else None
+def _digest(recorded: Mapping[str, Any] | None) -> str | None:
+    return recorded["sha256"] if recorded else None

@@ -1,4 +1,4 @@
-"""The work of the ops that change files: write, copy, move, delete, make a folder, and restore."""
+"""The work of the changing ops: write, copy, move, delete, make_folder and restore."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from anyio import to_thread
 from sideband.ops import OpContext
 from sideband_confined_files import FileChanged, FileMissing, NewFile
 
-from ._changes import Change, look_first, put, remove
+from ._changes import Change, inspect_target, put, remove
 from ._kept import Before
 from ._models import (
     FileCopyParams,
@@ -26,19 +26,19 @@ from ._models import (
 from ._state import Files
 from ._targets import FileTarget
 
-# A window over two pieces: a secret that is cut in two by them is found too.
+# overlap of consecutive chunks, so that a secret across their boundary is found
 _OVERLAP = 64 * 1024
 
 
 async def write_file(params: FileWriteParams, ctx: OpContext) -> FileWriteResult:
-    """Write a file, whole or not at all."""
+    """Write a file atomically."""
     files: Files = ctx.state
 
     async def fill(new: NewFile, before: Before | None) -> None:
         if params.append and before is not None:
             async with files.folder(ctx, target).reading(target.path) as reader:
-                while piece := await reader.read():
-                    await new.write(piece)
+                while chunk := await reader.read():
+                    await new.write(chunk)
         await _fill(ctx, new, params)
 
     def answer(change: Change) -> dict[str, Any]:
@@ -47,7 +47,7 @@ async def write_file(params: FileWriteParams, ctx: OpContext) -> FileWriteResult
     ctx.check_egress(None, {"path": params.path})
     async with files.share(ctx):
         target = await files.find(ctx, params.path, "write")
-        async with files.alone(target):
+        async with files.locked(target):
             overwrite = params.overwrite or params.append
             change = await put(ctx, target, fill, answer, overwrite=overwrite, expected=params.expected)
     return _written(target, change)
@@ -60,14 +60,14 @@ async def _fill(ctx: OpContext, new: NewFile, params: FileWriteParams) -> None:
     elif params.blob is not None:
         tail = b""
         async with ctx.blobs.open(params.blob) as reader:
-            async for piece in reader:
-                await _check(ctx, "blob", tail + piece)
-                tail = piece[-_OVERLAP:]
-                await new.write(piece)
+            async for chunk in reader:
+                await _check(ctx, "blob", tail + chunk)
+                tail = chunk[-_OVERLAP:]
+                await new.write(chunk)
 
 
 async def _check(ctx: OpContext, part: str, content: str | bytes) -> None:
-    """Let no known secret into a file. Looking for many of them in a lot of content takes its time, so in a thread."""
+    """Reject content that contains a known secret. Runs in a thread, since searching for many secrets takes time."""
     await to_thread.run_sync(ctx.check_egress, None, {part: content})
 
 
@@ -76,13 +76,13 @@ def _written(target: FileTarget, change: Change) -> FileWriteResult:
 
 
 async def copy_file(params: FileCopyParams, ctx: OpContext) -> FileWriteResult:
-    """Copy a file, whole or not at all."""
+    """Copy a file atomically."""
     files: Files = ctx.state
 
-    async def fill(new: NewFile, before: Before | None) -> None:  # noqa: ARG001  as `put` calls it
+    async def fill(new: NewFile, before: Before | None) -> None:  # noqa: ARG001  required by `put`
         async with files.folder(ctx, source).reading(source.path) as reader:
-            while piece := await reader.read():
-                await new.write(piece)
+            while chunk := await reader.read():
+                await new.write(chunk)
 
     def answer(change: Change) -> dict[str, Any]:
         return _written(target, change).model_dump()
@@ -91,13 +91,13 @@ async def copy_file(params: FileCopyParams, ctx: OpContext) -> FileWriteResult:
     async with files.share(ctx):
         source = await files.find(ctx, params.path, "read")
         target = await files.find(ctx, params.target, "write")
-        async with files.alone(target):
+        async with files.locked(target):
             change = await put(ctx, target, fill, answer, overwrite=params.overwrite, expected=None)
     return _written(target, change)
 
 
 async def move_file(params: FileMoveParams, ctx: OpContext) -> FileMoveResult:
-    """Give a file another path, on the same disk."""
+    """Move a file to another path on the same disk."""
     files: Files = ctx.state
     ctx.check_egress(None, {"target": params.target})
     async with files.share(ctx):
@@ -105,22 +105,22 @@ async def move_file(params: FileMoveParams, ctx: OpContext) -> FileMoveResult:
         ctx.require(source.scope("write"))
         target = await files.find(ctx, params.target, "write")
         folder, into = files.folder(ctx, source), files.folder(ctx, target)
-        async with files.alone(source, target):
+        async with files.locked(source, target):
             entry = await folder.entry(source.path)
             sha256 = await folder.digest(source.path, max_bytes=files.config.max_file_bytes)
             if params.expected not in (None, sha256):
                 raise FileChanged(source.name)
-            before = await look_first(ctx, into, target, overwrite=params.overwrite, expected=None)
+            before = await inspect_target(ctx, into, target, overwrite=params.overwrite, expected=None)
             moved = FileMoveResult(
                 path=source.name, target=target.name, size=entry.size, sha256=sha256, replaced=before is not None
             )
-            noted = before.noted() if before else None
+            record = before.to_record() if before else None
             await ctx.note(
                 {
                     "path": source.name,
                     "target": target.name,
                     "sha256": sha256,
-                    "before": noted,
+                    "before": record,
                     "answer": moved.model_dump(),
                 }
             )
@@ -129,11 +129,11 @@ async def move_file(params: FileMoveParams, ctx: OpContext) -> FileMoveResult:
 
 
 async def delete_path(params: FileDeleteParams, ctx: OpContext) -> FileDeleteResult:
-    """Delete a file, or a folder with nothing in it."""
+    """Delete a file or an empty folder."""
     files: Files = ctx.state
     async with files.share(ctx):
         target = await files.find(ctx, params.path, "write")
-        async with files.alone(target):
+        async with files.locked(target):
             if target.folder:
                 await _delete_folder(ctx, target)
                 return FileDeleteResult(path=target.name, kind="folder")
@@ -153,26 +153,26 @@ async def _delete_folder(ctx: OpContext, target: FileTarget) -> None:
 
 
 async def create_folder(params: FolderMakeParams, ctx: OpContext) -> FolderMakeResult:
-    """Make a folder, and those on the way to it."""
+    """Create a folder and its parents."""
     files: Files = ctx.state
     ctx.check_egress(None, {"path": params.path})
     async with files.share(ctx):
         target = await files.find(ctx, params.path, "write", folder=True)
         folder = files.folder(ctx, target)
-        async with files.alone(target):
+        async with files.locked(target):
             try:
                 await folder.entry(target.path)
-                there = True
+                exists = True
             except FileMissing:
-                there = False
-            if not there:
+                exists = False
+            if not exists:
                 answer = FolderMakeResult(path=target.name, made=True).model_dump()
                 await ctx.note({"path": target.name, "folder": "made", "answer": answer})
             return FolderMakeResult(path=target.name, made=await folder.make(target.path))
 
 
 async def restore_file(params: FileRestoreParams, ctx: OpContext) -> FileRestoreResult:
-    """Put back what a file was before, if it was not changed since."""
+    """Restore the previous content of a file if it was not changed since."""
     files: Files = ctx.state
     sha256 = params.blob
 
@@ -181,16 +181,16 @@ async def restore_file(params: FileRestoreParams, ctx: OpContext) -> FileRestore
 
     async with files.share(ctx):
         target = await files.find(ctx, params.path, "write")
-        async with files.alone(target):
+        async with files.locked(target):
             if sha256 is None:
-                gone = FileRestoreResult(path=target.name)
-                await remove(ctx, target, lambda _: gone.model_dump(), expected=params.expected)
-                return gone
+                removed = FileRestoreResult(path=target.name)
+                await remove(ctx, target, lambda _: removed.model_dump(), expected=params.expected)
+                return removed
 
-            async def fill(new: NewFile, before: Before | None) -> None:  # noqa: ARG001  as `put` calls it
+            async def fill(new: NewFile, before: Before | None) -> None:  # noqa: ARG001  required by `put`
                 async with ctx.blobs.open(sha256) as reader:
-                    async for piece in reader:
-                        await new.write(piece)
+                    async for chunk in reader:
+                        await new.write(chunk)
 
             change = await put(
                 ctx, target, fill, answer, overwrite=False, expected=params.expected, permissions=params.permissions

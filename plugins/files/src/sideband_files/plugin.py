@@ -19,16 +19,16 @@ __all__ = ["Config", "lifespan", "sideband_ops"]
 
 @asynccontextmanager
 async def lifespan(ctx: PluginContext) -> AsyncIterator[Files]:
-    """What the ops of one host share; each opens and closes its own files."""
+    """Hold the state that the ops of one host share. Each op opens and closes its own files."""
     yield Files(ctx.config)
 
 
 def sideband_ops() -> OpFamily:
-    """The ops of the family."""
+    """Return the op family."""
     return OpFamily(
         name="files",
         ops=(read, write, list_, find, stat, copy, move, delete, make_folder, restore),
         scope=FilesScope,
         sdk=Path(__file__).with_name("_sdk.py"),
-        doc="Files in granted places: written whole or not at all, and taken back.",
+        doc="Access to granted files, with atomic writes and undo.",
     )
