@@ -1,4 +1,4 @@
-"""A host with this plugin, on a home of its own."""
+"""A host with this plugin and its own home directory."""
 
 import hashlib
 from types import SimpleNamespace
@@ -22,7 +22,7 @@ def settings():
 
 @pytest.fixture
 def previews():
-    """What ops said they would do, in order; `previews.refuse` keeps them from doing it."""
+    """The previews so far. If `previews.refuse` is set, the ops are denied."""
 
     class Previews(list):
         refuse = False
@@ -32,13 +32,13 @@ def previews():
 
 @pytest.fixture
 def make_host(settings, previews):
-    """Opens a host on a home."""
+    """Return a function that opens a host with a given home."""
 
     @hookimpl
     async def op_call(event):
         if event.preview is not None:
             previews.append(await event.preview(event.params))
-        return Deny("only asked") if previews.refuse else None
+        return Deny("preview only") if previews.refuse else None
 
     def make(home):
         plugins = [
@@ -59,7 +59,7 @@ async def host(tmp_path, make_host, anyio_backend):
 
 @pytest.fixture
 def blobs(host):
-    """The ops by their names, as the user calls them; `grants` and `on_effect` as for a host."""
+    """The ops by name, called as the user; `grants` and `on_effect` as for `host.op`."""
 
     def op(name):
         async def run(*, grants=None, on_effect=None, **params):

@@ -6,8 +6,8 @@ from sideband.ops import OpDenied
 
 pytestmark = pytest.mark.anyio
 
-# A host that is killed in the middle of an op: while it looks what is there, or before or after the change.
-DYING = """
+# A host that is killed during an op: while it inspects the store, or before or after the change.
+CRASHING = """
 import os, signal, sys
 from pathlib import Path
 
@@ -22,13 +22,13 @@ name = "put" if op == "blobs.put" else "delete"
 change = getattr(BlobStore, name)
 
 
-async def change_and_die(*args):
+async def change_and_kill(*args):
     if moment == "after":
         await change(*args)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-async def die(*args):
+async def kill(*args):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -37,9 +37,9 @@ async def main():
     async with Host(home=Path(home), plugins=plugins, autoload=False) as host:
         if name == "delete":
             await host.op("blobs.put", {"content": "x"})
-        setattr(BlobStore, name, change_and_die)
-        if moment == "looking":
-            BlobStore.find = die
+        setattr(BlobStore, name, change_and_kill)
+        if moment == "inspecting":
+            BlobStore.find = kill
         await host.op(op, eval(params), key="k")
 
 
@@ -48,8 +48,8 @@ anyio.run(main)
 
 
 @pytest.fixture
-def effect():
-    """Remembers the effects of ops."""
+def effects():
+    """Collects the ids of effects."""
 
     class Effects(list):
         def __call__(self, report):
@@ -58,36 +58,36 @@ def effect():
     return Effects()
 
 
-async def test_what_was_put_is_deleted_again(blobs, host, effect):
-    await blobs.put(content="x", on_effect=effect)
-    plan = await host.plan_undo(effect[-1])
+async def test_undo_of_put_deletes_the_blob(blobs, host, effects):
+    await blobs.put(content="x", on_effect=effects)
+    plan = await host.plan_undo(effects[-1])
     assert [step.op for step in plan.steps] == ["blobs.delete"]
     assert "1 bytes" in plan.steps[0].text
     (done,) = await host.undo(plan)
     assert done.result == {"deleted": True}
-    assert (await host.plan_undo(effect[-1])).steps == ()
+    assert (await host.plan_undo(effects[-1])).steps == ()
 
 
-async def test_what_was_there_before_stays(blobs, host, effect):
+async def test_undo_of_put_keeps_a_blob_that_existed_before(blobs, host, effects):
     await blobs.put(content="x")
-    await blobs.put(content="x", on_effect=effect)
-    plan = await host.plan_undo(effect[-1])
+    await blobs.put(content="x", on_effect=effects)
+    plan = await host.plan_undo(effects[-1])
     assert plan.steps == ()
-    assert plan.remains == ("the blob was there before: nothing was added",)
+    assert plan.remains == ("nothing was added: the blob existed before",)
 
 
-async def test_what_was_deleted_is_gone(blobs, host, effect, digest):
+async def test_delete_cannot_be_undone(blobs, host, effects, digest):
     await blobs.put(content="x")
-    await blobs.delete(sha256=digest("x"), on_effect=effect)
-    await blobs.delete(sha256=digest("x"), on_effect=effect)
-    first, second = [(await host.plan_undo(one)).remains[0] for one in effect]
-    assert "is gone" in first
+    await blobs.delete(sha256=digest("x"), on_effect=effects)
+    await blobs.delete(sha256=digest("x"), on_effect=effects)
+    first, second = [(await host.plan_undo(one)).remains[0] for one in effects]
+    assert "can't be restored" in first
     assert "nothing was deleted" in second
 
 
-@pytest.mark.parametrize(("moment", "status"), [("looking", "failed"), ("before", "failed"), ("after", "done")])
+@pytest.mark.parametrize(("moment", "status"), [("inspecting", "failed"), ("before", "failed"), ("after", "done")])
 @pytest.mark.parametrize("op", ["blobs.put", "blobs.delete"])
-async def test_what_became_of_an_op_of_a_killed_host_is_seen(kill_during, make_host, op, moment, status):
+async def test_outcome_is_recovered_after_a_crash(kill_during, make_host, op, moment, status):
     home, key, result = kill_during(op, moment)
     async with make_host(home) as host:
         assert [(one.op, one.status) for one in host.recovered] == [(op, status)]
@@ -97,11 +97,11 @@ async def test_what_became_of_an_op_of_a_killed_host_is_seen(kill_during, make_h
 
 @pytest.fixture
 def kill_during(tmp_path, digest):
-    """Kills a host during an op; answers its home, the op's key and what it would have answered."""
+    """Return a function that kills a host during an op, and returns its home, the op's key and the expected result."""
 
     def run(op, moment):
         home = tmp_path / "home"
-        subprocess.run([sys.executable, "-c", DYING, home, op, repr(PARAMS[op]), moment], check=False)
+        subprocess.run([sys.executable, "-c", CRASHING, home, op, repr(PARAMS[op]), moment], check=False)
         return home, "k", {"sha256": digest("x"), "size": 1} if op == "blobs.put" else {"deleted": True}
 
     return run
@@ -113,14 +113,14 @@ PARAMS = {
 }
 
 
-async def test_a_preview_says_what_would_happen(host, blobs, digest, previews):
+async def test_previews_describe_the_change_without_making_it(host, blobs, digest, previews):
     await blobs.put(content="x")
     previews.clear()
     previews.refuse = True
     for run in (blobs.put(content="größe"), blobs.delete(sha256=digest("x")), blobs.delete(sha256=digest("y"))):
         with pytest.raises(OpDenied):
             await run
-    assert previews[0] == "would keep 7 bytes as a blob"
-    assert "(1 bytes) for good" in previews[1]
+    assert previews[0] == "would store a blob of 7 bytes"
+    assert "permanently delete" in previews[1]
     assert "do nothing" in previews[2]
     assert len(await host.blobs.list()) == 1

@@ -1,4 +1,4 @@
-"""Cancelled, killed, shared, damaged, foreign and full: what is left must be whole, and what is said clear."""
+"""Cancellation, crashes, sharing, damage, foreign files and full disks: data stays intact and errors are typed."""
 
 import asyncio
 import os
@@ -64,13 +64,13 @@ async def put_both(store, first, second):
         await transaction.put(*second)
 
 
-def test_the_plugin_registers_one_store():
+def test_plugin_registers_one_store():
     (spec,) = plugin.sideband_stores()
     assert isinstance(spec, StoreSpec)
     assert (spec.name, spec.open) == ("sqlite", open_sqlite)
 
 
-async def test_a_transaction_that_is_cancelled_leaves_nothing(store):
+async def test_cancelled_transaction_is_rolled_back(store):
     with anyio.CancelScope() as scope:
         async with store.transaction() as transaction:
             await transaction.put("a", {})
@@ -83,7 +83,7 @@ async def test_a_transaction_that_is_cancelled_leaves_nothing(store):
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 @pytest.mark.parametrize("after", range(8))
-async def test_the_cancellation_of_asyncio_itself_leaves_all_or_nothing_too(store, after):
+async def test_cancelled_asyncio_task_leaves_no_partial_transaction(store, after):
     task = asyncio.create_task(put_both(store, ("a", {}), ("b", {})))
     for _ in range(after):
         await asyncio.sleep(0)
@@ -94,7 +94,7 @@ async def test_the_cancellation_of_asyncio_itself_leaves_all_or_nothing_too(stor
     assert "c" in await store.keys()
 
 
-async def test_the_file_and_its_folder_are_for_their_user_only(tmp_path):
+async def test_file_and_folder_are_private(tmp_path):
     old = os.umask(0)
     try:
         async with open_sqlite(tmp_path / "new") as store:
@@ -107,7 +107,7 @@ async def test_the_file_and_its_folder_are_for_their_user_only(tmp_path):
     assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
 
 
-async def test_a_link_in_place_of_the_file_is_refused(tmp_path):
+async def test_store_that_is_a_link_is_rejected(tmp_path):
     (tmp_path / "store.sqlite").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(StoreUnwritable):
         async with open_sqlite(tmp_path):
@@ -115,7 +115,7 @@ async def test_a_link_in_place_of_the_file_is_refused(tmp_path):
     assert not (tmp_path / "elsewhere").exists()
 
 
-async def test_a_file_of_a_newer_version_is_refused_and_not_touched(tmp_path):
+async def test_file_of_a_newer_version_is_rejected_unchanged(tmp_path):
     async with open_sqlite(tmp_path):
         pass
     with sqlite3.connect(tmp_path / "store.sqlite") as database:
@@ -129,7 +129,7 @@ async def test_a_file_of_a_newer_version_is_refused_and_not_touched(tmp_path):
     assert (tmp_path / "store.sqlite").read_bytes() == before
 
 
-async def test_a_database_of_another_program_is_refused(tmp_path):
+async def test_database_of_another_program_is_rejected(tmp_path):
     with sqlite3.connect(tmp_path / "store.sqlite") as database:
         database.execute("CREATE TABLE theirs (x)")
     database.close()
@@ -138,7 +138,7 @@ async def test_a_database_of_another_program_is_refused(tmp_path):
             pass
 
 
-async def test_a_file_that_is_no_database_is_reported_as_damaged(tmp_path):
+async def test_file_that_is_not_a_database_is_damaged(tmp_path):
     (tmp_path / "store.sqlite").write_bytes(b"not a database at all" * 100)
     with pytest.raises(StoreDamaged) as caught:
         async with open_sqlite(tmp_path):
@@ -147,7 +147,7 @@ async def test_a_file_that_is_no_database_is_reported_as_damaged(tmp_path):
     assert caught.value.hint
 
 
-async def test_damage_in_the_middle_of_the_file_is_reported_when_it_is_met(tmp_path):
+async def test_damaged_page_is_reported_when_it_is_read(tmp_path):
     async with open_sqlite(tmp_path) as store:
         await store.append("s", [{"text": "x" * 1000} for _ in range(100)])
     path = tmp_path / "store.sqlite"
@@ -159,7 +159,7 @@ async def test_damage_in_the_middle_of_the_file_is_reported_when_it_is_met(tmp_p
             await store.read("s")
 
 
-async def test_two_processes_at_once_lose_nothing(tmp_path):
+async def test_concurrent_processes_lose_nothing(tmp_path):
     writers = [start(WRITER, tmp_path, name, 50) for name in ("one", "two")]
     assert [writer.communicate(timeout=60)[0].split()[-1] for writer in writers] == ["49", "49"]
     async with open_sqlite(tmp_path) as store:
@@ -171,22 +171,22 @@ async def test_two_processes_at_once_lose_nothing(tmp_path):
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 @pytest.mark.parametrize("kill_after", [0, 1, 7, 23])
-async def test_a_killed_process_leaves_whole_transactions(tmp_path, kill_after):
+async def test_killed_process_leaves_no_partial_transaction(tmp_path, kill_after):
     with start(WRITER, tmp_path, "one", 100_000) as writer:
         assert writer.stdout.readline() == "ready\n"
         for _ in range(kill_after):
             writer.stdout.readline()
         writer.send_signal(signal.SIGKILL)
-        said = [int(line) for line in writer.stdout]
+        committed = [int(line) for line in writer.stdout]
     async with open_sqlite(tmp_path) as store:
         records = await store.read("shared")
         document = await store.get("one")
-    assert len(records) >= max(said, default=kill_after - 1) + 1
+    assert len(records) >= max(committed, default=kill_after - 1) + 1
     assert (document.value["n"] if document else -1) == len(records) - 1
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_a_process_killed_inside_a_transaction_leaves_nothing_and_no_lock(tmp_path):
+async def test_process_killed_inside_a_transaction_releases_its_lock(tmp_path):
     with start(HOLDER, tmp_path) as holder:
         assert holder.stdout.readline() == "held\n"
         holder.kill()
@@ -194,7 +194,7 @@ async def test_a_process_killed_inside_a_transaction_leaves_nothing_and_no_lock(
         assert await store.put("held", {}, version=0) == 1
 
 
-async def test_waiting_for_another_process_ends_with_a_clear_error_and_can_be_cancelled(tmp_path):
+async def test_wait_for_another_process_times_out_and_can_be_cancelled(tmp_path):
     with start(HOLDER, tmp_path) as holder:
         try:
             assert holder.stdout.readline() == "held\n"
@@ -216,7 +216,7 @@ async def test_waiting_for_another_process_ends_with_a_clear_error_and_can_be_ca
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_a_disk_without_room_is_a_clear_error_and_later_writes_work(tmp_path):
+async def test_full_disk_is_a_typed_error_and_later_writes_succeed(tmp_path):
     async with open_sqlite(tmp_path) as store:
         await store.put("a", {"text": "x"})
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

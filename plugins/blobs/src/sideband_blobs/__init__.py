@@ -1,7 +1,7 @@
-"""The op family `blobs` of sideband: bytes that are kept by their content.
+"""The op family `blobs` of sideband: content-addressed storage.
 
-The ops are used by name (`blobs.put`); what is here is for code that catches their errors or builds on their models.
-What is wrong with a blob is told by the errors of `sideband.blobs`.
+Ops are called by name (`blobs.put`). Import from here to catch their errors or to use their models.
+Errors of a single blob are in `sideband.blobs`.
 """
 
 from ._config import Config

@@ -10,13 +10,13 @@ _MEBIBYTE = 1024 * 1024
 
 
 class Config(BaseModel):
-    """The limits of what is kept and answered.
+    """Limits on storage and results.
 
     Attributes:
-        max_blob_bytes: how large one blob may be.
-        max_total_bytes: how much all blobs of the host may be together, for `blobs.put` to add another one.
-        max_read_bytes: how many bytes one op answers at most.
-        max_entries: how many blobs one op lists at most.
+        max_blob_bytes: the maximum size of one blob.
+        max_total_bytes: the maximum total size of all blobs of the host after `blobs.put`.
+        max_read_bytes: the maximum size of the content that an op returns.
+        max_entries: the maximum number of blobs that an op lists.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

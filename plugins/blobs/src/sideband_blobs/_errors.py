@@ -1,9 +1,9 @@
-"""What only this family can fail with. All else is in `sideband.blobs`: `blob.missing`, `blob.too_large` ….
+"""The errors that are specific to this family. Others are in `sideband.blobs`: `blob.missing`, `blob.too_large` etc.
 
 OpFailed
 └── BlobsError                   blobs.failed
-    ├── BlobsFull(RuntimeError)      blobs.full      all blobs together would be more than the limit
-    └── BlobsNotText(ValueError)     blobs.text      what is kept is no UTF-8
+    ├── BlobsFull(RuntimeError)      blobs.full      the limit on the total size is exceeded
+    └── BlobsNotText(ValueError)     blobs.text      the content is not UTF-8
 """
 
 from __future__ import annotations
@@ -19,23 +19,21 @@ class BlobsError(OpFailed):
 
 
 class BlobsFull(BlobsError, RuntimeError):
-    """All blobs together would be more than the limit."""
+    """The total size of all blobs would exceed the limit."""
 
     code = "blobs.full"
 
     def __init__(self, total: int, limit: int) -> None:
         super().__init__(
-            f"all blobs together would have {total:,} bytes, more than {limit:,}",
+            f"total size of all blobs would be {total:,} bytes, more than the limit of {limit:,}",
             hint="delete some (`blobs.list`, `blobs.delete`), or raise `max_total_bytes` in `[plugins.blobs]`",
         )
 
 
 class BlobsNotText(BlobsError, ValueError):
-    """What is kept, or this part of it, is no UTF-8."""
+    """The content, or the requested part of it, is not UTF-8."""
 
     code = "blobs.text"
 
     def __init__(self, sha256: str, position: int) -> None:
-        super().__init__(
-            f"the blob `{sha256}` is no UTF-8 text at byte {position:,}", hint='get it with `kind="bytes"`'
-        )
+        super().__init__(f"blob `{sha256}` is not valid UTF-8 at byte {position:,}", hint='get it with `kind="bytes"`')

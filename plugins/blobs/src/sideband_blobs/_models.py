@@ -18,20 +18,20 @@ class _BlobDigestParams(OpParams):
 class BlobPutParams(OpParams):
     """Parameters of `blobs.put`."""
 
-    content: str | bytes | None = Field(None, description="what to keep; text is kept as UTF-8")
-    base64: str | None = Field(None, description="what to keep instead, as base64")
+    content: str | bytes | None = Field(None, description="the content; text is stored as UTF-8")
+    base64: str | None = Field(None, description="the content as base64, instead of `content`")
 
     @model_validator(mode="after")
     def _check_content(self) -> Self:
         if (self.content is None) == (self.base64 is None):
-            raise ValueError("give either `content` or `base64`")
+            raise ValueError("pass either `content` or `base64`")
         if self.base64 is not None:
             b64decode(self.base64, validate=True)
         return self
 
     @property
     def data(self) -> bytes:
-        """What to keep."""
+        """The content as bytes."""
         if isinstance(self.content, str):
             return self.content.encode()
         return b64decode(self.base64 or "") if self.content is None else self.content
@@ -40,9 +40,9 @@ class BlobPutParams(OpParams):
 class BlobGetParams(_BlobDigestParams):
     """Parameters of `blobs.get`."""
 
-    kind: Literal["bytes", "text", "base64"] = Field("bytes", description="how to answer it")
-    offset: int = Field(0, ge=0, description="the byte to begin at")
-    length: int | None = Field(None, ge=1, description="how many bytes at most; by default all that there are")
+    kind: Literal["bytes", "text", "base64"] = Field("bytes", description="the form of the result")
+    offset: int = Field(0, ge=0, description="the first byte")
+    length: int | None = Field(None, ge=1, description="the maximum number of bytes; by default all")
 
 
 class BlobStatParams(_BlobDigestParams):
@@ -56,15 +56,15 @@ class BlobDeleteParams(_BlobDigestParams):
 class BlobListParams(OpParams):
     """Parameters of `blobs.list`."""
 
-    limit: int | None = Field(None, ge=1, description="how many at most")
+    limit: int | None = Field(None, ge=1, description="the maximum number of blobs")
 
 
 class BlobInfo(BaseModel):
-    """A blob that is there.
+    """A stored blob.
 
     Attributes:
         sha256: the digest of its content, which is its name.
-        size: its bytes.
+        size: its size in bytes.
     """
 
     sha256: str
@@ -72,11 +72,11 @@ class BlobInfo(BaseModel):
 
 
 class BlobGetResult(BlobInfo):
-    """What a blob holds.
+    """The content of a blob or of a part of it.
 
     Attributes:
-        content: bytes, text, or base64 as asked for.
-        next: where to go on, if there is more.
+        content: bytes, text or base64, as requested.
+        next: the offset of the rest, if there is more.
     """
 
     content: str | bytes
@@ -84,10 +84,10 @@ class BlobGetResult(BlobInfo):
 
 
 class BlobListResult(BaseModel):
-    """Blobs, by digest.
+    """Blobs, sorted by digest.
 
     Attributes:
-        blobs: those that there are.
+        blobs: the blobs.
         truncated: whether there are more.
     """
 
@@ -96,10 +96,10 @@ class BlobListResult(BaseModel):
 
 
 class BlobDeleteResult(BaseModel):
-    """Whether there was such a blob.
+    """The result of a deletion.
 
     Attributes:
-        deleted: whether there was.
+        deleted: whether the blob existed.
     """
 
     deleted: bool

@@ -26,19 +26,19 @@ from ._state import Blobs
 from ._undo import reconcile_delete, reconcile_put, undo_delete, undo_put
 
 
-def _reading(params: BlobGetParams | BlobStatParams) -> BlobScope:  # noqa: ARG001  as the broker calls it
+def _reading(params: BlobGetParams | BlobStatParams) -> BlobScope:  # noqa: ARG001  required by the broker
     return BlobScope(mode="read")
 
 
-def _writing(params: BlobPutParams) -> BlobScope:  # noqa: ARG001  as the broker calls it
+def _writing(params: BlobPutParams) -> BlobScope:  # noqa: ARG001  required by the broker
     return BlobScope(mode="write")
 
 
-def _listing(params: BlobListParams) -> BlobScope:  # noqa: ARG001  as the broker calls it
+def _listing(params: BlobListParams) -> BlobScope:  # noqa: ARG001  required by the broker
     return BlobScope(mode="list")
 
 
-def _deleting(params: BlobDeleteParams) -> BlobScope:  # noqa: ARG001  as the broker calls it
+def _deleting(params: BlobDeleteParams) -> BlobScope:  # noqa: ARG001  required by the broker
     return BlobScope(mode="delete")
 
 
@@ -53,20 +53,20 @@ def _deleting(params: BlobDeleteParams) -> BlobScope:  # noqa: ARG001  as the br
     undo=undo_put,
 )
 async def put(params: BlobPutParams, ctx: OpContext) -> BlobInfo:
-    """Keep bytes or a text, by their content: the same content is kept once.
+    """Store bytes or text by content; equal content is stored once.
 
     Args:
-        params: `content` is text or bytes, or `base64` the same in letters.
-        ctx: the dispatch.
+        params: `content` is text or bytes; alternatively, `base64` is the content as base64.
+        ctx: the op's context.
 
     Returns:
-        The digest, by which it is got back, and the size.
+        The digest, which is the name of the blob, and the size.
 
     Raises:
-        BlobTooLarge: it is larger than a blob may be.
-        BlobsFull: all blobs together would be more than the limit.
-        BlobStorage: the disk is full, for instance.
-        EgressRefused: it holds a known secret.
+        BlobTooLarge: if it exceeds the maximum size of a blob.
+        BlobsFull: if the total size of all blobs would exceed the limit.
+        BlobStorage: on an I/O error, such as a full disk.
+        EgressRefused: if it contains a known secret.
 
     Example:
         ``{"content": "a long text"}``
@@ -75,18 +75,18 @@ async def put(params: BlobPutParams, ctx: OpContext) -> BlobInfo:
     state: Blobs = ctx.state
     if len(data) > state.config.max_blob_bytes:
         raise BlobTooLarge(state.config.max_blob_bytes)
-    # looking for many secrets in a lot of content takes its time
+    # run in a thread, since searching for many secrets takes time
     await to_thread.run_sync(ctx.check_egress, None, {"content": data})
     sha256 = hashlib.sha256(data).hexdigest()
-    async with state.adding:
-        there = await ctx.blobs.find(sha256) is not None
-        if not there:
+    async with state.lock:
+        exists = await ctx.blobs.find(sha256) is not None
+        if not exists:
             total = await state.total_with(len(data), ctx)
             if total > state.config.max_total_bytes:
                 raise BlobsFull(total, state.config.max_total_bytes)
-        await ctx.note({"sha256": sha256, "size": len(data), "there": there})
+        await ctx.note({"sha256": sha256, "size": len(data), "there": exists})
         blob = await ctx.blobs.put(data)
-        if not there:
+        if not exists:
             state.added(blob.size)
     return BlobInfo(sha256=blob.sha256, size=blob.size)
 
@@ -99,21 +99,21 @@ async def put(params: BlobPutParams, ctx: OpContext) -> BlobInfo:
     record=("sha256", "kind", "offset", "length"),
 )
 async def get(params: BlobGetParams, ctx: OpContext) -> BlobGetResult:
-    """Get what is kept under a digest, or a part of it. Its digest is checked.
+    """Return the content of a blob or a part of it, after verifying its digest.
 
     Args:
         params: `sha256` is the digest; `kind` is `bytes`, `text` or `base64`; `offset` and `length` are in bytes.
-        ctx: the dispatch.
+        ctx: the op's context.
 
     Returns:
-        The content, the size of the whole, and where to go on if there is more.
+        The content, the size of the whole blob, and the offset of the rest if there is more.
 
     Raises:
-        BlobMissing: there is none.
-        BlobTooLarge: it is larger than may be answered at once.
-        BlobDamaged: what is there is something else.
-        BlobsNotText: it is no UTF-8.
-        EgressRefused: the part begins or ends inside of a known secret.
+        BlobMissing: if the blob does not exist.
+        BlobTooLarge: if it exceeds the limit on one result.
+        BlobDamaged: if its content does not match its digest.
+        BlobsNotText: if it is not UTF-8.
+        EgressRefused: if the part begins or ends inside a known secret.
 
     Example:
         ``{"sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "kind": "text"}``
@@ -123,17 +123,17 @@ async def get(params: BlobGetParams, ctx: OpContext) -> BlobGetResult:
 
 @op("blobs.stat", requires="blobs", scope=_reading, level=Level.MONITORED, record=("sha256",))
 async def stat(params: BlobStatParams, ctx: OpContext) -> BlobInfo:
-    """Tell how large the blob with a digest is.
+    """Return the size of a blob.
 
     Args:
         params: `sha256` is the digest.
-        ctx: the dispatch.
+        ctx: the op's context.
 
     Returns:
-        Digest and size.
+        The digest and the size.
 
     Raises:
-        BlobMissing: there is none.
+        BlobMissing: if the blob does not exist.
 
     Example:
         ``{"sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}``
@@ -146,17 +146,17 @@ async def stat(params: BlobStatParams, ctx: OpContext) -> BlobInfo:
 
 @op("blobs.list", requires="blobs", scope=_listing, level=Level.MONITORED, record=("limit",))
 async def list_(params: BlobListParams, ctx: OpContext) -> BlobListResult:
-    """List the blobs of the host, whoever has put them there. Needs `blobs:mode=list`.
+    """List the blobs of the host, regardless of who stored them. Requires `blobs:mode=list`.
 
     Args:
         params: `limit` lowers the configured limit.
-        ctx: the dispatch.
+        ctx: the op's context.
 
     Returns:
-        Digests and sizes.
+        The digests and sizes.
 
     Raises:
-        BlobStorage: the file system refuses.
+        BlobStorage: on an I/O error.
 
     Example:
         ``{"limit": 10}``
@@ -180,23 +180,23 @@ async def list_(params: BlobListParams, ctx: OpContext) -> BlobListResult:
     undo=undo_delete,
 )
 async def delete(params: BlobDeleteParams, ctx: OpContext) -> BlobDeleteResult:
-    """Delete a blob, whoever has put it there. It can't be taken back. Needs `blobs:mode=delete`.
+    """Delete a blob permanently, regardless of who stored it. Requires `blobs:mode=delete`.
 
     Args:
         params: `sha256` is the digest.
-        ctx: the dispatch.
+        ctx: the op's context.
 
     Returns:
-        Whether there was one.
+        Whether the blob existed.
 
     Raises:
-        BlobStorage: the file system refuses.
+        BlobStorage: on an I/O error.
 
     Example:
         ``{"sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}``
     """
     state: Blobs = ctx.state
-    async with state.adding:
+    async with state.lock:
         found = await ctx.blobs.find(params.sha256)
         if found is None:
             return BlobDeleteResult(deleted=False)

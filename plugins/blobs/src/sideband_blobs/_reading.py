@@ -1,4 +1,4 @@
-"""Reads a part of a blob, and refuses one that would show a part of a secret."""
+"""Reads a part of a blob, and rejects a part that would split a secret."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ._errors import BlobsNotText
 from ._models import BlobGetParams, BlobGetResult
 from ._state import Blobs
 
-# How much on either side of a part is searched for a secret that its beginning or end would divide.
-_AROUND = 64 * 1024
+# how many bytes on either side of a part are searched for a secret that its boundary would split
+_WINDOW = 64 * 1024
 
 
 async def read_part(params: BlobGetParams, ctx: OpContext) -> BlobGetResult:
-    """The part that was asked for."""
+    """Read the requested part of a blob."""
     state: Blobs = ctx.state
     limit = state.config.max_read_bytes
     async with ctx.blobs.open(params.sha256) as reader:
@@ -24,28 +24,28 @@ async def read_part(params: BlobGetParams, ctx: OpContext) -> BlobGetResult:
         if params.length is None and size - params.offset > limit:
             raise BlobTooLarge(limit)
         end = params.offset + min(params.length or limit, limit)
-        begin = max(0, params.offset - _AROUND)
-        around = bytearray()
+        begin = max(0, params.offset - _WINDOW)
+        window = bytearray()
         position = 0
-        # to the end, whatever was asked for: only then it is known to be what it is called
-        async for piece in reader:
-            around += piece[max(0, begin - position) : max(0, end + _AROUND - position)]
-            position += len(piece)
-    data = around[params.offset - begin : end - begin]
+        # always read to the end: only then is the digest verified
+        async for chunk in reader:
+            window += chunk[max(0, begin - position) : max(0, end + _WINDOW - position)]
+            position += len(chunk)
+    data = window[params.offset - begin : end - begin]
     following = params.offset + len(data)
     content: str | bytes = bytes(data)
     if params.kind == "base64":
         content = base64.b64encode(data).decode()
     elif params.kind == "text":
-        content, left = _text(bytes(data), params, last=following >= size)
-        following -= left
+        content, incomplete = _text(bytes(data), params, last=following >= size)
+        following -= incomplete
     for cut in (params.offset - begin, following - begin):
-        ctx.check_cut(bytes(around[max(0, cut - _AROUND) : cut]), bytes(around[cut : cut + _AROUND]))
+        ctx.check_cut(bytes(window[max(0, cut - _WINDOW) : cut]), bytes(window[cut : cut + _WINDOW]))
     return BlobGetResult(sha256=params.sha256, size=size, content=content, next=following if following < size else None)
 
 
 def _text(data: bytes, params: BlobGetParams, *, last: bool) -> tuple[str, int]:
-    """The text, and how many bytes at the end are the beginning of a character whose rest was not asked for."""
+    """Return the text, and the number of bytes of an incomplete character at its end."""
     try:
         return data.decode(), 0
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""The state of the plugin: how much all blobs are together."""
+"""The state of the plugin: the total size of all blobs."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from sideband.ops import OpContext
 
 from ._config import Config
 
-_ALL = 2**62
+_NO_LIMIT = 2**62
 
 
 @define
 class Blobs:
-    """Counts what is kept, so that not each `blobs.put` has to look at all of it.
+    """Caches the total size, so that `blobs.put` does not have to list all blobs each time.
 
-    What others add (before-images of files, downloads, other hosts) is seen when it is counted anew: at the first
-    use, and whenever the limit seems to be reached.
+    Blobs added by others (previous versions of files, downloads, other hosts) are only included when the total is
+    computed again: on first use, and whenever the limit seems to be reached.
 
     Attributes:
-        adding: held by who adds or deletes, so that two do not fill the last place.
+        lock: held while adding or deleting, so that concurrent ops can't exceed the limit.
     """
 
     config: Config
-    adding: anyio.Lock = field(factory=anyio.Lock, init=False)
+    lock: anyio.Lock = field(factory=anyio.Lock, init=False)
     _total: int | None = field(default=None, init=False)
 
     async def total_with(self, size: int, ctx: OpContext) -> int:
-        """The bytes of all blobs and so many more."""
+        """Return the total size of all blobs plus ``size``."""
         if self._total is None or self._total + size > self.config.max_total_bytes:
-            self._total = sum(one.size for one in await ctx.blobs.list(limit=_ALL))
+            self._total = sum(one.size for one in await ctx.blobs.list(limit=_NO_LIMIT))
         return self._total + size
 
     def added(self, size: int) -> None:
-        """There is a blob more, or with a negative size one less."""
+        """Update the total after adding a blob, or with a negative size after deleting one."""
         if self._total is not None:
             self._total += size

@@ -1,4 +1,4 @@
-"""Finds out what became of an op whose end was not seen, and plans how ops are taken back."""
+"""Reconciles and undoes ops."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from sideband.ops import OpContext, Reconciled, Recorded, Undo, UndoStep
 
 
 async def reconcile_put(recorded: Recorded, ctx: OpContext) -> Reconciled | None:
-    """Look whether it is there: it has the name of its content."""
+    """Check whether the blob exists."""
     note = recorded.note
     if not note or await ctx.blobs.find(note["sha256"]) is None:
         return Reconciled(happened=False)
@@ -14,7 +14,7 @@ async def reconcile_put(recorded: Recorded, ctx: OpContext) -> Reconciled | None
 
 
 async def reconcile_delete(recorded: Recorded, ctx: OpContext) -> Reconciled | None:
-    """Look whether it is gone."""
+    """Check whether the blob was deleted."""
     note = recorded.note
     if not note or await ctx.blobs.find(note["sha256"]) is not None:
         return Reconciled(happened=False)
@@ -22,19 +22,19 @@ async def reconcile_delete(recorded: Recorded, ctx: OpContext) -> Reconciled | N
 
 
 async def undo_put(recorded: Recorded, ctx: OpContext) -> Undo:
-    """Delete it, unless it was there before."""
+    """Plan to delete the blob, unless it existed before."""
     note = recorded.note
     if not note or note["there"]:
-        return Undo(remains=("the blob was there before: nothing was added",))
+        return Undo(remains=("nothing was added: the blob existed before",))
     if await ctx.blobs.find(note["sha256"]) is None:
-        return Undo(remains=("the blob is gone already",))
-    text = f"delete the blob `{note['sha256']}` ({note['size']:,} bytes), also for those who have put the same since"
+        return Undo(remains=("the blob was already deleted",))
+    text = f"delete blob `{note['sha256']}` ({note['size']:,} bytes), even if the same content was stored again since"
     return Undo(steps=(UndoStep("blobs.delete", {"sha256": note["sha256"]}, text),))
 
 
-async def undo_delete(recorded: Recorded, ctx: OpContext) -> Undo:  # noqa: ARG001  as the broker calls it
-    """Say that it can't be taken back."""
+async def undo_delete(recorded: Recorded, ctx: OpContext) -> Undo:  # noqa: ARG001  required by the host
+    """Report that a deletion can't be undone."""
     note = recorded.note
     if not note:
-        return Undo(remains=("there was no such blob: nothing was deleted",))
-    return Undo(remains=(f"the blob `{note['sha256']}` is gone: put the same content again",))
+        return Undo(remains=("nothing was deleted: the blob did not exist",))
+    return Undo(remains=(f"blob `{note['sha256']}` can't be restored: store its content again",))

@@ -18,15 +18,15 @@ __all__ = ["Config", "lifespan", "sideband_ops"]
 
 @asynccontextmanager
 async def lifespan(ctx: PluginContext) -> AsyncIterator[Blobs]:
-    """What the ops of one host share."""
+    """Hold the state that the ops of one host share."""
     yield Blobs(ctx.config)
 
 
 def sideband_ops() -> OpFamily:
-    """The ops of the family."""
+    """Return the op family."""
     return OpFamily(
         name="blobs",
         ops=(put, get, stat, list_, delete),
         scope=BlobScope,
-        doc="Bytes that are kept by their content, and found by its digest.",
+        doc="Content-addressed storage of large data.",
     )

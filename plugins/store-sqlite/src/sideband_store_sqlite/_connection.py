@@ -1,8 +1,8 @@
-"""The connection, and which transaction may use it at the moment.
+"""A thread-safe connection that keeps track of its current transaction.
 
-A task that is cancelled may leave a thread behind that still runs its statement: asyncio's own cancellation does not
-wait for it. So threads take turns, a thread that comes too late finds its transaction over, and whoever begins takes
-back what such a thread may have left open.
+A cancelled task may leave a thread behind that still runs its statement, since asyncio's cancellation does not wait for
+threads. Therefore threads are serialized, a late thread finds that its transaction has ended, and each new operation
+rolls back what a late thread may have left open.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ _Arguments = TypeVarTuple("_Arguments")
 
 @define(eq=False)
 class TransactionState:
-    """Whether one transaction has ended. Each has a state of its own, by which the connection knows it."""
+    """Whether one transaction has ended. The connection identifies a transaction by this object."""
 
-    over: bool = False
+    ended: bool = False
 
 
 @define
 class Connection:
-    """A connection to SQLite, for use from threads."""
+    """A connection to SQLite that can be used from several threads."""
 
     database: sqlite3.Connection
-    _turn: threading.Lock = field(factory=threading.Lock, init=False)
+    _lock: threading.Lock = field(factory=threading.Lock, init=False)
     _current: TransactionState | None = field(default=None, init=False)
 
     def begin(self, state: TransactionState) -> None:
-        """Begin a transaction that may write."""
-        with self._turn:
-            if not state.over:
-                self._take_back()
+        """Begin a transaction for writing."""
+        with self._lock:
+            if not state.ended:
+                self._rollback()
                 self.database.execute("BEGIN IMMEDIATE")
                 self._current = state
 
@@ -48,65 +48,66 @@ class Connection:
         job: Callable[[sqlite3.Connection, *_Arguments], _Result],
         *arguments: *_Arguments,
     ) -> _Result:
-        """Run a statement of a transaction. One that SQLite fails ends the transaction."""
-        with self._turn:
+        """Run a statement of a transaction. An error of SQLite ends the transaction."""
+        with self._lock:
             self._check(state)
             try:
                 return job(self.database, *arguments)
             except sqlite3.Error:
-                self._over(state)
+                self._end(state)
                 raise
 
     def commit(self, state: TransactionState) -> None:
-        """Keep what the transaction did."""
-        with self._turn:
+        """Commit the transaction."""
+        with self._lock:
             self._check(state)
             self.database.execute("COMMIT")
-            self._over(state)
+            self._end(state)
 
     def end(self, state: TransactionState) -> None:
-        """Take back what the transaction did, unless it was committed."""
-        with self._turn:
-            self._over(state)
+        """Roll back the transaction unless it was committed."""
+        with self._lock:
+            self._end(state)
 
     def read(self, job: Callable[[sqlite3.Connection, *_Arguments], _Result], *arguments: *_Arguments) -> _Result:
-        """Run a statement that only reads, by itself."""
-        with self._turn:
-            self._take_back()
+        """Run a reading statement outside of a transaction."""
+        with self._lock:
+            self._rollback()
             return job(self.database, *arguments)
 
     def write(self, job: Callable[[sqlite3.Connection, *_Arguments], _Result], *arguments: *_Arguments) -> _Result:
-        """Run statements as a transaction of their own."""
-        with self._turn:
-            self._take_back()
+        """Run statements in their own transaction."""
+        with self._lock:
+            self._rollback()
             self.database.execute("BEGIN IMMEDIATE")
             try:
                 result = job(self.database, *arguments)
                 self.database.execute("COMMIT")
             except BaseException:
-                self._take_back()
+                self._rollback()
                 raise
             return result
 
     def close(self) -> None:
-        """Take back what is open, and close the file."""
-        with self._turn:
-            self._take_back()
+        """Roll back an open transaction and close the file."""
+        with self._lock:
+            self._rollback()
             self.database.close()
 
     def _check(self, state: TransactionState) -> None:
-        # SQLite itself may have taken everything back (full disk); what followed would be a transaction of its own.
+        # SQLite may have rolled back by itself (full disk); a further statement would start a new transaction.
         if self._current is not state or not self.database.in_transaction:
             raise StoreError(
-                "the transaction is over", hint="it ended with its `async with`, or when one of its statements failed"
+                "the transaction has ended",
+                hint="use it only inside its `async with`, and not after a failed statement",
             )
 
-    def _over(self, state: TransactionState) -> None:
-        state.over = True
+    def _end(self, state: TransactionState) -> None:
+        state.ended = True
         if self._current is state:
-            self._take_back()
+            self._rollback()
 
-    def _take_back(self) -> None:
+    def _rollback(self) -> None:
         self._current = None
         if self.database.in_transaction:
             self.database.execute("ROLLBACK")

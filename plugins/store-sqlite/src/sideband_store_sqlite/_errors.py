@@ -1,9 +1,9 @@
-"""What can go wrong with the file, and how SQLite's own errors are told apart.
+"""The errors of the store, and their mapping from SQLite's errors.
 
 StoreError                                    store.failed     (of sideband)
 ├── StoreBusy(TimeoutError)                   store.busy
 ├── StoreDamaged                              store.damaged
-├── StoreForeign                              store.foreign    another program's file, or a newer version's
+├── StoreForeign                              store.foreign    a file of another program or of a newer version
 ├── StoreUnwritable(OSError)                  store.unwritable
 └── ValueNotStorable(ValueError)              store.value
 """
@@ -17,83 +17,83 @@ from sideband import StoreError
 
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _UNWRITABLE = {
-    sqlite3.SQLITE_FULL: "free some space on that disk, and try again",
-    sqlite3.SQLITE_READONLY: "give your user the right to write there, or set SIDEBAND_HOME to another folder",
-    sqlite3.SQLITE_CANTOPEN: "give your user the right to write there, or set SIDEBAND_HOME to another folder",
-    sqlite3.SQLITE_PERM: "give your user the right to write there, or set SIDEBAND_HOME to another folder",
-    sqlite3.SQLITE_IOERR: "the disk reports errors or is full; check it, or set SIDEBAND_HOME to another folder",
+    sqlite3.SQLITE_FULL: "free some disk space and retry",
+    sqlite3.SQLITE_READONLY: "grant your user write access, or set SIDEBAND_HOME to another folder",
+    sqlite3.SQLITE_CANTOPEN: "grant your user write access, or set SIDEBAND_HOME to another folder",
+    sqlite3.SQLITE_PERM: "grant your user write access, or set SIDEBAND_HOME to another folder",
+    sqlite3.SQLITE_IOERR: "check the disk for errors and free space, or set SIDEBAND_HOME to another folder",
 }
 
 
 class StoreBusy(StoreError, TimeoutError):
-    """Another process kept the file locked for longer than any transaction should take."""
+    """Another process held the lock of the file for too long."""
 
     code = "store.busy"
 
     def __init__(self, path: Path, seconds: float) -> None:
         super().__init__(
-            f"the store {path} was locked by another process for more than {seconds:g} s",
-            hint="end or resume the process that is in the middle of a transaction, and try again",
+            f"store {path} was locked by another process for more than {seconds:g} s",
+            hint="stop or resume the process that holds an open transaction, then retry",
             retryable=True,
         )
 
 
 class StoreDamaged(StoreError):
-    """The file is not what was written to it."""
+    """The file is damaged."""
 
     code = "store.damaged"
 
     def __init__(self, path: Path, problem: str) -> None:
         super().__init__(
-            f"the store {path} is damaged: {problem}",
-            hint="restore it from a backup, or move it aside to start with an empty one; "
-            "`sqlite3 FILE .recover` saves what can be saved",
+            f"store {path} is damaged: {problem}",
+            hint="restore it from a backup, or move it away to start with an empty one; "
+            "`sqlite3 FILE .recover` recovers readable data",
         )
 
 
 class StoreForeign(StoreError):
-    """The file belongs to another program, or to a newer version of this one. It was not touched."""
+    """The file belongs to another program, or to a newer version of this one. It was not changed."""
 
     code = "store.foreign"
 
     def __init__(self, path: Path, problem: str, *, hint: str) -> None:
-        super().__init__(f"the store {path} can't be used: {problem}", hint=hint)
+        super().__init__(f"can't use store {path}: {problem}", hint=hint)
 
 
 class StoreUnwritable(StoreError, OSError):
-    """The file can't be opened or written. Nothing was half-written."""
+    """The file can't be opened or written. Nothing was partially written."""
 
     code = "store.unwritable"
 
     def __init__(self, path: Path, problem: str, *, hint: str) -> None:
-        super().__init__(f"the store {path} can't be written: {problem}", hint=hint)
+        super().__init__(f"can't write store {path}: {problem}", hint=hint)
 
 
 class ValueNotStorable(StoreError, ValueError):
-    """A key or a value that is not JSON. Nothing was written."""
+    """A key or a value is not valid JSON. Nothing was written."""
 
     code = "store.value"
 
     def __init__(self, key: str, problem: str) -> None:
         super().__init__(
-            f"what was to be stored under {key!a} is not JSON: {problem}",
-            hint="store objects of text, finite numbers, booleans, lists and objects; encode bytes as base64",
+            f"value for {key!a} is not valid JSON: {problem}",
+            hint="use only objects of text, finite numbers, booleans, lists and objects; encode bytes as base64",
         )
 
 
 def is_busy(error: sqlite3.Error) -> bool:
-    """Whether another connection is in the way, for the moment."""
+    """Return whether the error is temporary, because another connection holds a lock."""
     return _primary(error) in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
 def store_error(path: Path, error: sqlite3.Error) -> StoreError:
-    """The store's error for one of SQLite."""
+    """Return the store's error for an error of SQLite."""
     primary = _primary(error)
     if primary in _DAMAGED:
         return StoreDamaged(path, str(error))
     if primary in _UNWRITABLE:
         return StoreUnwritable(path, str(error), hint=_UNWRITABLE[primary])
-    return StoreError(f"the store {path} failed: {error}", hint="this is a defect of the store; please report it")
+    return StoreError(f"store {path} failed: {error}", hint="report this; it is a bug in the store")
 
 
 def _primary(error: sqlite3.Error) -> int:

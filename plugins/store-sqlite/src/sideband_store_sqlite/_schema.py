@@ -1,4 +1,4 @@
-"""The tables, and how a file is recognised as ours."""
+"""The tables, and the identification of the file format."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ._errors import StoreForeign, StoreUnwritable
 
-# "SBST" as four bytes: what `file` and SQLite call the application id.
+# "SBST" as four bytes: SQLite's application id, which `file` shows
 _APPLICATION = 0x53425354
 _VERSION = 1
 _TABLES = """
@@ -24,28 +24,30 @@ _TABLES = """
         PRIMARY KEY (stream, position)
     ) WITHOUT ROWID;
 """
-_CLAIM = "give your user the right to write there, or set SIDEBAND_HOME to another folder"
+_HINT = "grant your user write access, or set SIDEBAND_HOME to another folder"
 
 
 def connect(path: Path, busy_ms: int) -> sqlite3.Connection:
-    """Open the file, made with its tables if missing. May be used from any thread, by one at a time.
+    """Open the file, creating it with its tables if it is missing.
+
+    The connection may be used from any thread, but by one thread at a time.
 
     Args:
         path: the file.
-        busy_ms: milliseconds that a statement waits for another process before it fails as busy.
+        busy_ms: how many milliseconds a statement waits for another process before it fails as busy.
     """
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # SQLite would make it readable by others; its -wal and -shm files take the rights of this one.
+        # SQLite would make it readable by others; its -wal and -shm files inherit the permissions of this file
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
     except OSError as error:
-        raise StoreUnwritable(path, error.strerror or str(error), hint=_CLAIM) from error
+        raise StoreUnwritable(path, error.strerror or str(error), hint=_HINT) from error
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=busy_ms / 1000)
     try:
-        _recognise(connection, path)
+        _check_format(connection, path)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
-        if _number(connection, "user_version") == 0:
+        if _pragma(connection, "user_version") == 0:
             _create(connection)
     except BaseException:
         connection.close()
@@ -53,17 +55,17 @@ def connect(path: Path, busy_ms: int) -> sqlite3.Connection:
     return connection
 
 
-def _recognise(connection: sqlite3.Connection, path: Path) -> None:
-    application = _number(connection, "application_id")
-    version = _number(connection, "user_version")
-    if application == 0 and version == 0 and _number(connection, "schema_version") == 0:
+def _check_format(connection: sqlite3.Connection, path: Path) -> None:
+    application = _pragma(connection, "application_id")
+    version = _pragma(connection, "user_version")
+    if application == 0 and version == 0 and _pragma(connection, "schema_version") == 0:
         return
     if application != _APPLICATION:
-        raise StoreForeign(path, "it is a database of another program", hint="move it to another folder")
+        raise StoreForeign(path, "it belongs to another program", hint="move it to another folder")
     if version > _VERSION:
         raise StoreForeign(
             path,
-            f"it has format {version}, and this version of sideband-store-sqlite knows format {_VERSION}",
+            f"it has format {version}, but this version of sideband-store-sqlite supports format {_VERSION}",
             hint="upgrade sideband-store-sqlite, or set SIDEBAND_HOME to another folder",
         )
 
@@ -71,8 +73,8 @@ def _recognise(connection: sqlite3.Connection, path: Path) -> None:
 def _create(connection: sqlite3.Connection) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
-        # Another host may have made them since.
-        if _number(connection, "user_version") == 0:
+        # another host may have created the tables since
+        if _pragma(connection, "user_version") == 0:
             for statement in filter(str.strip, _TABLES.split(";")):
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {_APPLICATION}")
@@ -83,5 +85,5 @@ def _create(connection: sqlite3.Connection) -> None:
         raise
 
 
-def _number(connection: sqlite3.Connection, pragma: str) -> int:
+def _pragma(connection: sqlite3.Connection, pragma: str) -> int:
     return int(connection.execute(f"PRAGMA {pragma}").fetchone()[0])

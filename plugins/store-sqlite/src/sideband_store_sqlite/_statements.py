@@ -1,4 +1,4 @@
-"""What a transaction can do, as statements on a connection: synchronous, and commit is the caller's."""
+"""The operations of a transaction as statements on a connection: synchronous, and committed by the caller."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _LAST_CHARACTER = "\U0010ffff"
 
 
 class _Unreadable(sqlite3.DatabaseError):
-    """A stored value is not what was written."""
+    """A stored value is not valid JSON."""
 
     sqlite_errorcode = sqlite3.SQLITE_CORRUPT
 
 
 def get_document(connection: sqlite3.Connection, key: str) -> Document | None:
-    """The document under ``key``."""
+    """Return the document under ``key``, or ``None``."""
     row = connection.execute("SELECT value, version FROM documents WHERE key = ?", (_text(key),)).fetchone()
     return None if row is None else Document(_value(key, row[0]), row[1])
 
@@ -31,7 +31,7 @@ def get_document(connection: sqlite3.Connection, key: str) -> Document | None:
 def put_document(connection: sqlite3.Connection, key: str, value: Mapping[str, Any], version: int | None) -> int:
     """Write a document and return its new version."""
     text = _json(key, value)
-    found = _expect(connection, key, version)
+    found = _check_version(connection, key, version)
     connection.execute(
         "INSERT INTO documents (key, version, value) VALUES (?, ?, ?) "
         "ON CONFLICT (key) DO UPDATE SET version = excluded.version, value = excluded.value",
@@ -41,14 +41,14 @@ def put_document(connection: sqlite3.Connection, key: str, value: Mapping[str, A
 
 
 def delete_document(connection: sqlite3.Connection, key: str, version: int | None) -> bool:
-    """Remove a document; whether there was one."""
-    _expect(connection, key, version)
+    """Delete a document, and return whether it existed."""
+    _check_version(connection, key, version)
     return connection.execute("DELETE FROM documents WHERE key = ?", (key,)).rowcount > 0
 
 
 def list_keys(connection: sqlite3.Connection, prefix: str) -> Sequence[str]:
-    """The keys that begin with ``prefix``, sorted."""
-    after = _after_all_with(_text(prefix))
+    """Return the keys that begin with ``prefix``, sorted."""
+    after = _upper_bound(_text(prefix))
     if after is None:
         rows = connection.execute("SELECT key FROM documents WHERE key >= ? ORDER BY key", (prefix,))
     else:
@@ -57,7 +57,7 @@ def list_keys(connection: sqlite3.Connection, prefix: str) -> Sequence[str]:
 
 
 def append_records(connection: sqlite3.Connection, stream: str, values: Sequence[Mapping[str, Any]]) -> int:
-    """Add to the end of a stream and return the position of the first one added."""
+    """Append records to a stream, and return the position of the first one."""
     texts = [_json(stream, value) for value in values]
     query = "SELECT COALESCE(MAX(position) + 1, 0) FROM records WHERE stream = ?"
     first = int(connection.execute(query, (_text(stream),)).fetchone()[0])
@@ -69,7 +69,7 @@ def append_records(connection: sqlite3.Connection, stream: str, values: Sequence
 
 
 def read_records(connection: sqlite3.Connection, stream: str, start: int, limit: int | None) -> Sequence[Record]:
-    """The records of a stream from ``start``, at most ``limit``."""
+    """Return at most ``limit`` records of a stream, from ``start``."""
     rows = connection.execute(
         "SELECT position, value FROM records WHERE stream = ? AND position >= ? ORDER BY position LIMIT ?",
         (_text(stream), start, -1 if limit is None else max(limit, 0)),
@@ -78,12 +78,12 @@ def read_records(connection: sqlite3.Connection, stream: str, start: int, limit:
 
 
 def delete_stream(connection: sqlite3.Connection, stream: str) -> bool:
-    """Remove a stream; whether there was one."""
+    """Delete a stream, and return whether it existed."""
     return connection.execute("DELETE FROM records WHERE stream = ?", (_text(stream),)).rowcount > 0
 
 
-def _expect(connection: sqlite3.Connection, key: str, version: int | None) -> int:
-    """The version that the document has (0: none), which must be ``version`` unless that is ``None``."""
+def _check_version(connection: sqlite3.Connection, key: str, version: int | None) -> int:
+    """Return the version of a document (0 if it does not exist), after checking it against ``version`` if given."""
     row = connection.execute("SELECT version FROM documents WHERE key = ?", (_text(key),)).fetchone()
     found = 0 if row is None else int(row[0])
     if version is not None and version != found:
@@ -102,7 +102,7 @@ def _value(key: str, text: str) -> dict[str, Any]:
     try:
         value: dict[str, Any] = json.loads(text)
     except ValueError as error:
-        raise _Unreadable(f"what is stored under {key!a} is not JSON") from error
+        raise _Unreadable(f"value of {key!a} is not valid JSON") from error
     return value
 
 
@@ -110,15 +110,15 @@ def _text(key: str) -> str:
     try:
         key.encode()
     except UnicodeEncodeError as error:
-        raise ValueNotStorable(key, "its key holds half a character (a lone surrogate)") from error
+        raise ValueNotStorable(key, "the key contains a lone surrogate") from error
     return key
 
 
-def _after_all_with(prefix: str) -> str | None:
-    """The smallest text after all that begin with ``prefix``; ``None`` if there is none."""
+def _upper_bound(prefix: str) -> str | None:
+    """Return the smallest text greater than all texts with this prefix, or ``None`` if there is no such text."""
     rest = prefix.rstrip(_LAST_CHARACTER)
     if not rest:
         return None
     following = ord(rest[-1]) + 1
-    # Surrogates are no characters.
+    # skip surrogates, which are not characters
     return rest[:-1] + chr(0xE000 if following == 0xD800 else following)

@@ -1,4 +1,4 @@
-"""The store: one connection, used by one task at a time, each statement in a thread."""
+"""The store: one connection, used by one task at a time, with each statement in a thread."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from ._statements import (
 
 _Result = TypeVar("_Result")
 _Arguments = TypeVarTuple("_Arguments")
-# How long a thread may wait inside SQLite, where it can't be cancelled. Longer waits are made of such short ones.
+# how long a thread may wait inside SQLite, where it can't be cancelled; longer waits are repeated short ones
 _BUSY_MS = 20
 _PAUSE = 0.002
 
 
 @define(eq=False)
 class _SqliteTransaction:
-    """What can be done inside ``SqliteStore.transaction``."""
+    """The operations available inside ``SqliteStore.transaction``."""
 
     _store: SqliteStore
     _state: TransactionState
@@ -68,103 +68,103 @@ class _SqliteTransaction:
 
 @define(eq=False)
 class SqliteStore:
-    """A ``sideband.store.Store`` in one file. ``open_sqlite`` opens it.
+    """A ``sideband.store.Store`` in one file. Use ``open_sqlite`` to open it.
 
-    Inside ``transaction()``, use the transaction it yields: the store itself waits until that has ended.
+    Inside ``transaction()``, use the yielded transaction: the store itself waits until the transaction has ended.
     """
 
     path: Path
     connection: Connection = field(repr=False)
     busy_timeout: float
-    _turn: anyio.Lock = field(factory=anyio.Lock, init=False, repr=False)
+    _lock: anyio.Lock = field(factory=anyio.Lock, init=False, repr=False)
 
     async def get(self, key: str) -> Document | None:
-        """The document under ``key``, or ``None``."""
-        return await self._alone(self.connection.read, get_document, key)
+        """Return the document under ``key``, or ``None``."""
+        return await self._run_exclusively(self.connection.read, get_document, key)
 
     async def put(self, key: str, value: Mapping[str, Any], *, version: int | None = None) -> int:
-        """Write ``value`` and return its new version; ``version`` is the one it replaces (0: none)."""
-        return await self._alone(self.connection.write, put_document, key, value, version)
+        """Write ``value`` and return its new version; ``version`` is the expected current one (0 if none exists)."""
+        return await self._run_exclusively(self.connection.write, put_document, key, value, version)
 
     async def delete(self, key: str, *, version: int | None = None) -> bool:
-        """Remove the document; whether there was one."""
-        return await self._alone(self.connection.write, delete_document, key, version)
+        """Delete a document, and return whether it existed."""
+        return await self._run_exclusively(self.connection.write, delete_document, key, version)
 
     async def keys(self, prefix: str = "") -> Sequence[str]:
-        """The keys that begin with ``prefix``, sorted by code point."""
-        return await self._alone(self.connection.read, list_keys, prefix)
+        """Return the keys that begin with ``prefix``, sorted by code point."""
+        return await self._run_exclusively(self.connection.read, list_keys, prefix)
 
     async def append(self, stream: str, values: Sequence[Mapping[str, Any]]) -> int:
-        """Add to the end of a stream, all or nothing, and return the position of the first one added."""
-        return await self._alone(self.connection.write, append_records, stream, values)
+        """Append records to a stream atomically, and return the position of the first one."""
+        return await self._run_exclusively(self.connection.write, append_records, stream, values)
 
     async def read(self, stream: str, *, start: int = 0, limit: int | None = None) -> Sequence[Record]:
-        """The records of a stream from ``start``, in order, at most ``limit``."""
-        return await self._alone(self.connection.read, read_records, stream, start, limit)
+        """Return at most ``limit`` records of a stream, from ``start``, in order."""
+        return await self._run_exclusively(self.connection.read, read_records, stream, start, limit)
 
     async def delete_stream(self, stream: str) -> bool:
-        """Remove a whole stream; whether there was one."""
-        return await self._alone(self.connection.write, delete_stream, stream)
+        """Delete a stream, and return whether it existed."""
+        return await self._run_exclusively(self.connection.write, delete_stream, stream)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
-        """All of the body, or, when it raises or is cancelled, nothing. Not nested."""
+        """Run the body as one transaction, which is rolled back if it raises or is cancelled. Can't be nested."""
         state = TransactionState()
-        async with self._exclusively():
+        async with self._exclusive():
             try:
-                await self._once_free(self.connection.begin, state)
+                await self._retry(self.connection.begin, state)
                 yield _SqliteTransaction(self, state)
                 await self.in_thread(self.connection.commit, state)
             finally:
-                if not state.over:
+                if not state.ended:
                     with anyio.CancelScope(shield=True):
                         await self.in_thread(self.connection.end, state)
 
     async def in_thread(self, job: Callable[[*_Arguments], _Result], *arguments: *_Arguments) -> _Result:
-        """Run a job of the connection in a thread, with SQLite's errors as ours."""
+        """Run a job of the connection in a thread, and map SQLite's errors."""
         try:
             return await to_thread.run_sync(job, *arguments)
         except sqlite3.Error as error:
             raise store_error(self.path, error) from error
 
-    async def _alone(self, job: Callable[[*_Arguments], _Result], *arguments: *_Arguments) -> _Result:
-        async with self._exclusively():
-            return await self._once_free(job, *arguments)
+    async def _run_exclusively(self, job: Callable[[*_Arguments], _Result], *arguments: *_Arguments) -> _Result:
+        async with self._exclusive():
+            return await self._retry(job, *arguments)
 
     @asynccontextmanager
-    async def _exclusively(self) -> AsyncIterator[None]:
-        owner = self._turn.statistics().owner
+    async def _exclusive(self) -> AsyncIterator[None]:
+        owner = self._lock.statistics().owner
         if owner is not None and owner.id == anyio.get_current_task().id:
             raise StoreError(
                 "the store was used inside its own transaction",
-                hint="use the transaction that `async with store.transaction()` yields; they are not nested",
+                hint="use the transaction that `async with store.transaction()` yields; transactions can't be nested",
             )
-        async with self._turn:
+        async with self._lock:
             yield
 
-    async def _once_free(self, job: Callable[[*_Arguments], _Result], *arguments: *_Arguments) -> _Result:
-        return await _while_busy(self.path, self.busy_timeout, job, *arguments)
+    async def _retry(self, job: Callable[[*_Arguments], _Result], *arguments: *_Arguments) -> _Result:
+        return await _retry_while_busy(self.path, self.busy_timeout, job, *arguments)
 
 
 @asynccontextmanager
 async def open_sqlite(folder: Path, *, busy_timeout: float = 10.0) -> AsyncIterator[SqliteStore]:
-    """Open the store ``store.sqlite`` in a folder, made if missing, and close it in the end.
+    """Open the store ``store.sqlite`` in a folder, creating it if it is missing, and close it on exit.
 
     Args:
-        folder: where the file is, or is to be.
-        busy_timeout: seconds to wait for another process that is writing.
+        folder: the folder of the file.
+        busy_timeout: how many seconds to wait for another process that is writing.
 
     Raises:
-        StoreForeign: the file is not ours, or newer than this version.
-        StoreDamaged: the file is damaged.
-        StoreUnwritable: it can't be opened or made.
+        StoreForeign: if the file belongs to another program or to a newer version.
+        StoreDamaged: if the file is damaged.
+        StoreUnwritable: if it can't be opened or created.
 
     Example:
         >>> async with open_sqlite(Path("state")) as store:
         ...     await store.put("greeting", {"text": "hello"}, version=0)
     """
     path = folder / "store.sqlite"
-    connection = Connection(await _while_busy(path, busy_timeout, connect, path, _BUSY_MS))
+    connection = Connection(await _retry_while_busy(path, busy_timeout, connect, path, _BUSY_MS))
     try:
         yield SqliteStore(path, connection, busy_timeout)
     finally:
@@ -172,11 +172,11 @@ async def open_sqlite(folder: Path, *, busy_timeout: float = 10.0) -> AsyncItera
             await to_thread.run_sync(connection.close)
 
 
-async def _while_busy(
-    path: Path, patience: float, job: Callable[[*_Arguments], _Result], *arguments: *_Arguments
+async def _retry_while_busy(
+    path: Path, seconds: float, job: Callable[[*_Arguments], _Result], *arguments: *_Arguments
 ) -> _Result:
-    """Run a job in a thread, again for as long as another process is in its way."""
-    deadline = anyio.current_time() + patience
+    """Run a job in a thread, retrying while another process holds the lock."""
+    deadline = anyio.current_time() + seconds
     while True:
         try:
             return await to_thread.run_sync(job, *arguments)
@@ -184,5 +184,5 @@ async def _while_busy(
             if not is_busy(error):
                 raise store_error(path, error) from error
             if anyio.current_time() >= deadline:
-                raise StoreBusy(path, patience) from error
+                raise StoreBusy(path, seconds) from error
         await anyio.sleep(_PAUSE)

@@ -1,4 +1,4 @@
-"""The entry point: registers the store ``sqlite``."""
+"""The entry point of the group `sideband.v1.store`: registers the store `sqlite`."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ __all__ = ["sideband_stores"]
 
 
 def sideband_stores() -> Sequence[StoreSpec]:
-    """The stores of this plugin."""
+    """Return the stores of this plugin."""
     return [StoreSpec(name="sqlite", open=open_sqlite)]
