@@ -118,7 +118,7 @@ async def encrypt_oaep(params: OaepParams, ctx: OpContext) -> bytes:
         maximum = key.key_size // 8 - 2 * library_digest(params.algorithm).digest_size - 2
         if len(params.data) > maximum:
             raise CryptoTooLarge(
-                f"data has {len(params.data):,} bytes; this key and digest encrypt at maximum {maximum}",
+                f"data has {len(params.data):,} bytes; this key and digest encrypt at most {maximum}",
                 hint="encrypt the data with AES-GCM, and its key with RSA-OAEP",
             )
         return key.encrypt(params.data, _oaep(params))

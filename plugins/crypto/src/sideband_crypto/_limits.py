@@ -79,4 +79,4 @@ def check_derivation(algorithm: str, length: int) -> None:
     """
     maximum = 255 * _SIZES[algorithm]
     if length > maximum:
-        raise CryptoValue(f"hkdf with {algorithm} supports at maximum {maximum:,} bytes", hint="request a shorter key")
+        raise CryptoValue(f"hkdf with {algorithm} supports at most {maximum:,} bytes", hint="request a shorter key")
