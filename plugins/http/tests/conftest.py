@@ -1,4 +1,4 @@
-"""Real servers on loopback, and a host with this plugin."""
+"""Loopback servers, and a host with this plugin."""
 
 import base64
 import gzip
@@ -136,15 +136,15 @@ class Handler(BaseHTTPRequestHandler):
         self.send(zlib.compress(b"deflated"), headers=[("Content-Encoding", "deflate")])
 
     def at_badgzip(self):
-        self.send(b"this is no gzip", headers=[("Content-Encoding", "gzip")])
+        self.send(b"this is not gzip", headers=[("Content-Encoding", "gzip")])
 
     def at_brotli(self):
         self.send(b"\x8b\x02\x80hello", headers=[("Content-Encoding", "br")])
 
     def at_stored(self):
-        there = self.server.stored
+        stored = self.server.stored
         if self.command in {"GET", "HEAD"}:
-            self.send(there or b"", status=404 if there is None else 200)
+            self.send(stored or b"", status=404 if stored is None else 200)
         else:
             self.server.stored = self.body if self.command == "PUT" else None
             self.send()
@@ -261,9 +261,9 @@ class RawHandler(socketserver.BaseRequestHandler):
 
 
 class RawServer(socketserver.ThreadingTCPServer):
-    """Reads requests, and lets a function do with the socket what no proper server would.
+    """Reads requests and calls ``script``, which may violate the protocol.
 
-    The function is given the socket and the head of the request, and says whether the connection goes on.
+    ``script`` is called with the socket and the head of the request, and returns whether to keep the connection open.
     """
 
     daemon_threads = True
@@ -289,7 +289,7 @@ class RawServer(socketserver.ThreadingTCPServer):
         pass
 
     def answers(self, *pieces):
-        """Answer each request with these bytes, and close the connection."""
+        """Answer each request with these bytes, then close the connection."""
 
         def script(connection, head):
             for piece in pieces:
@@ -299,7 +299,7 @@ class RawServer(socketserver.ThreadingTCPServer):
         self.script = script
 
     def floods(self, start, piece):
-        """Answer with a start and then the same piece, without end."""
+        """Answer with ``start``, then send ``piece`` repeatedly, without end."""
 
         def script(connection, head):
             connection.sendall(start)
@@ -311,7 +311,7 @@ class RawServer(socketserver.ThreadingTCPServer):
         self.script = script
 
     def drips(self, start, piece):
-        """The same, slowly: each time before anybody has lost patience."""
+        """Answer with ``start``, then send ``piece`` every 20 ms, which never exceeds a read timeout."""
 
         def script(connection, head):
             connection.sendall(start)
@@ -400,7 +400,7 @@ class SecretsScope(Scope, family="secrets"):
 
 
 class Credentials:
-    """Knows one token for any origin, in several forms."""
+    """A credential store with one token for any origin, in several forms."""
 
     def __init__(self):
         self.asked = []
@@ -424,13 +424,13 @@ class Nothing(BaseModel):
 
 @op("secrets.list", level=Level.SAFE)
 async def count(params: Nothing, ctx) -> int:
-    """How many secrets there are."""
+    """Return the number of secrets."""
     return 1
 
 
 @op("blobs.count", level=Level.SAFE)
 async def count_blobs(params: Nothing, ctx) -> int:
-    """How many blobs there are."""
+    """Return the number of blobs."""
     return 1
 
 
@@ -440,7 +440,7 @@ class FlowParams(BaseModel):
 
 @op("flow.run", level=Level.SAFE)
 async def flow(params: FlowParams, ctx) -> list[dict]:
-    """Several ops in one call; `$session` stands for what the last session_open answered."""
+    """Run several ops in one call; `$session` is replaced with the id from the last session_open."""
     answers, session = [], ""
     for name, step in params.steps:
         filled = {key: session if value == "$session" else value for key, value in step.items()}
@@ -460,7 +460,7 @@ def credentials():
 
 @pytest.fixture
 def transport(request):
-    """Each transport with the library that it is for: so every test has seen both, and none runs twice as often."""
+    """Use aiohttp on asyncio and httpx on trio, so that the backends cover both transports."""
     if "anyio_backend" in request.fixturenames and request.getfixturevalue("anyio_backend") == "asyncio":
         return "aiohttp"
     return "httpx"
@@ -468,13 +468,13 @@ def transport(request):
 
 @pytest.fixture
 def more_plugins():
-    """Plugins that a test adds."""
+    """Return additional plugins; tests may override it."""
     return []
 
 
 @pytest.fixture
 def open_host(tmp_path, credentials, transport, more_plugins):
-    """A host with this plugin and a source of credentials; `config` is the table `[plugins.http]`."""
+    """Return a function that makes a host with this plugin; `config` is the table `[plugins.http]`."""
 
     def make(**config):
         config = {"transport": transport, **config}

@@ -1,4 +1,4 @@
-"""What kind of place an address is, against the table's own sources and the standard library."""
+"""Classification of addresses, compared with the table and the standard library."""
 
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
@@ -93,12 +93,12 @@ ipv6 = st.ip_addresses(v=6) | st.sampled_from(
         ("2606:4700::5efe:808:808", "public"),
     ],
 )
-def test_an_address_has_a_class(text, kind):
+def test_address_has_its_class(text, kind):
     assert classify(ip_address(text)).value == kind
 
 
 @pytest.mark.parametrize("address", METADATA, ids=str)
-def test_where_clouds_hand_out_credentials_is_never_mistaken_for_a_network(address):
+def test_cloud_metadata_addresses_have_their_own_class(address):
     assert classify(address) is AddressClass.METADATA
 
 
@@ -110,7 +110,7 @@ def test_ipv4_is_public_only_where_the_standard_library_agrees(address):
 
 
 @given(ipv4)
-def test_ipv4_is_loopback_link_local_or_multicast_where_the_standard_library_says_so(address):
+def test_ipv4_is_loopback_link_local_or_multicast_as_in_the_standard_library(address):
     kind = classify(address)
     assert (kind is AddressClass.LOOPBACK) == address.is_loopback
     assert (kind is AddressClass.MULTICAST) == address.is_multicast
@@ -127,7 +127,7 @@ def test_ipv6_is_public_only_where_the_standard_library_agrees(address):
 
 
 def embeddings(inner):
-    """Each way in which an IPv4 address stands in an IPv6 address."""
+    """Yield every embedding of an IPv4 address in an IPv6 address."""
     number = int(inner)
     yield IPv6Address(0xFFFF << 32 | number)
     yield IPv6Address(number)
@@ -149,19 +149,19 @@ def embeddings(inner):
 
 
 @given(ipv4)
-def test_an_address_inside_an_address_is_never_made_better(inner):
+def test_embedding_never_makes_the_class_less_strict(inner):
     for outer in embeddings(inner):
         assert ORDER.index(classify(outer)) >= ORDER.index(classify(inner)), outer
 
 
 @given(st.integers(0, 0xFFFF_FFFF_FFFF_FFFF), ipv4)
-def test_isatap_is_found_behind_each_prefix(prefix, inner):
+def test_isatap_is_recognised_with_any_prefix(prefix, inner):
     outer = IPv6Address(prefix << 64 | 0x5EFE << 32 | int(inner))
     assert ORDER.index(classify(outer)) >= ORDER.index(classify(inner))
 
 
 @given(st.sampled_from(BLOCKS), st.data())
-def test_all_of_a_block_is_at_least_as_bad_as_the_table_says(block, data):
+def test_every_address_of_a_block_is_at_least_as_strict_as_the_table(block, data):
     first, last = int(block.network[0]), int(block.network[-1])
     kind = type(block.network[0])
     address = kind(data.draw(st.integers(first, last)))
@@ -170,16 +170,16 @@ def test_all_of_a_block_is_at_least_as_bad_as_the_table_says(block, data):
         assert ORDER.index(classify(address)) >= ORDER.index(block.kind)
 
 
-def test_the_table_says_each_thing_once_and_where_it_is_from():
+def test_blocks_are_unique_and_have_a_source():
     assert len({block.network for block in BLOCKS}) == len(BLOCKS)
     assert all(block.source.startswith("RFC ") and block.what for block in BLOCKS)
 
 
 @pytest.mark.parametrize("text", ["example.org", "fe80::1%eth0", "127.1", "2130706433", "0x7f.0.0.1", "[::1]", ""])
-def test_what_is_no_address_is_none(text):
+def test_other_text_is_not_a_literal_address(text):
     assert literal(text) is None
 
 
-def test_an_address_is_read():
+def test_literal_address_is_parsed():
     assert literal("127.0.0.1") == IPv4Address("127.0.0.1")
     assert literal("::1") == IPv6Address("::1")

@@ -1,4 +1,4 @@
-"""Who the host is to servers that ask, and that it is nobody to all others."""
+"""Client certificates: they are sent to their own origin only."""
 
 import os
 import ssl
@@ -11,25 +11,25 @@ from sideband_http import ClientCertificateInvalid
 
 pytestmark = pytest.mark.anyio
 
-PASSWORD = "s3cr3t-token-value"  # what the host's source of credentials knows
+PASSWORD = "s3cr3t-token-value"  # the value in `Credentials`
 
 
 @pytest.fixture
 def clients():
-    """The authority of those who may come."""
+    """Return the certificate authority of the clients."""
     return trustme.CA()
 
 
 @pytest.fixture
-def asking(server_context, clients):
-    """Makes the servers of this test ask for a certificate."""
+def requesting(server_context, clients):
+    """Make the servers of this test request a client certificate."""
     server_context.verify_mode = ssl.CERT_OPTIONAL
     clients.configure_trust(server_context)
 
 
 @pytest.fixture
 def files(tmp_path, clients):
-    """Certificate and key, in two files."""
+    """Return the paths of a certificate and its key."""
     mine = clients.issue_cert("me@example.org")
     certificate, key = tmp_path / "me.pem", tmp_path / "me.key"
     certificate.write_bytes(b"".join(one.bytes() for one in mine.cert_chain_pems))
@@ -42,53 +42,53 @@ def write_private(path, content):
     path.write_bytes(content)
 
 
-def told(server, monkeypatch):
-    """Let `/echo` say who came."""
+def add_identity_path(server, monkeypatch):
+    """Let `/identity` return the name in the client certificate."""
 
-    def who(handler):
-        shown = handler.connection.getpeercert()
-        handler.send(b"nobody" if not shown else dict(shown["subjectAltName"])["email"].encode())
+    def answer(handler):
+        certificate = handler.connection.getpeercert()
+        handler.send(b"anonymous" if not certificate else dict(certificate["subjectAltName"])["email"].encode())
 
-    monkeypatch.setattr(server.RequestHandlerClass, "at_who", who, raising=False)
+    monkeypatch.setattr(server.RequestHandlerClass, "at_identity", answer, raising=False)
 
 
-async def who(host, server):
-    return (await host.op("http.get", {"url": server.url("/who")}))["body"]
+async def identity(host, server):
+    return (await host.op("http.get", {"url": server.url("/identity")}))["body"]
 
 
 def config(origin, certificate, key=None, **more):
-    shown = {"certificate": str(certificate), **({"key": str(key)} if key else {}), **more}
-    return {"client_certificates": {origin: shown}}
+    table = {"certificate": str(certificate), **({"key": str(key)} if key else {}), **more}
+    return {"client_certificates": {origin: table}}
 
 
 @pytest.fixture
-def server_of(asking, tls_server, monkeypatch):
-    told(tls_server, monkeypatch)
+def server_of(requesting, tls_server, monkeypatch):
+    add_identity_path(tls_server, monkeypatch)
     return tls_server
 
 
-async def test_a_certificate_is_shown_to_its_origin(open_host, server_of, ca_file, files):
+async def test_certificate_is_sent_to_its_origin(open_host, server_of, ca_file, files):
     async with open_host(ca_file=str(ca_file), **config(server_of.origin, *files)) as host:
-        assert await who(host, server_of) == "me@example.org"
+        assert await identity(host, server_of) == "me@example.org"
 
 
-async def test_key_and_certificate_may_be_one_file(open_host, server_of, ca_file, files, tmp_path):
+async def test_key_and_certificate_may_be_in_one_file(open_host, server_of, ca_file, files, tmp_path):
     both = tmp_path / "both.pem"
     write_private(both, files[0].read_bytes() + files[1].read_bytes())
     async with open_host(ca_file=str(ca_file), **config(server_of.origin, both)) as host:
-        assert await who(host, server_of) == "me@example.org"
+        assert await identity(host, server_of) == "me@example.org"
 
 
-async def test_nobody_else_is_shown_a_certificate(open_host, server_of, ca_file, files, credentials):
+async def test_certificate_is_not_sent_to_another_origin(open_host, server_of, ca_file, files, credentials):
     async with open_host(ca_file=str(ca_file), **config("https://127.0.0.1", *files)) as host:
-        assert await who(host, server_of) == "nobody"
-        location = {"to": server_of.url("/who")}
+        assert await identity(host, server_of) == "anonymous"
+        location = {"to": server_of.url("/identity")}
         elsewhere = await host.op("http.get", {"url": server_of.url("/redirect"), "params": location})
-    assert elsewhere["body"] == "nobody"
+    assert elsewhere["body"] == "anonymous"
 
 
 @pytest.mark.parametrize("first", [True, False])
-async def test_two_servers_are_told_apart_whoever_comes_first(
+async def test_certificate_is_not_sent_to_another_server_in_either_order(
     open_host, server_of, server_context, *, first, ca_file, files
 ):
     other = type(server_of)(server_context)
@@ -97,32 +97,30 @@ async def test_two_servers_are_told_apart_whoever_comes_first(
     try:
         async with open_host(ca_file=str(ca_file), **config(server_of.origin, *files)) as host:
             order = [server_of, other] if first else [other, server_of]
-            told = {one.origin: await who(host, one) for one in order}
+            identities = {one.origin: await identity(host, one) for one in order}
     finally:
         other.shutdown()
         thread.join()
         other.server_close()
-    assert told == {server_of.origin: "me@example.org", other.origin: "nobody"}
+    assert identities == {server_of.origin: "me@example.org", other.origin: "anonymous"}
 
 
-async def test_a_connection_with_a_certificate_serves_no_session_of_another_origin(
-    open_host, server_of, ca_file, files
-):
+async def test_certificate_is_sent_in_a_session(open_host, server_of, ca_file, files):
     async with open_host(ca_file=str(ca_file), **config(server_of.origin, *files)) as host:
         steps = [
             ("http.session_open", {}),
-            ("http.session_request", {"session_id": "$session", "url": server_of.url("/who")}),
+            ("http.session_request", {"session_id": "$session", "url": server_of.url("/identity")}),
         ]
         answers = await host.op("flow.run", {"steps": steps})
     assert answers[1]["body"] == "me@example.org"
 
 
-async def test_a_key_may_be_encrypted_with_a_secret(open_host, server_of, ca_file, files, credentials):
+async def test_key_may_be_encrypted_with_a_secret(open_host, server_of, ca_file, files, credentials):
     write_private(files[1], encrypted(files[1].read_bytes()))
     settings = config(server_of.origin, *files, password="bearer")
     async with open_host(ca_file=str(ca_file), **settings) as host:
-        assert await who(host, server_of) == "me@example.org"
-        assert await who(host, server_of) == "me@example.org"
+        assert await identity(host, server_of) == "me@example.org"
+        assert await identity(host, server_of) == "me@example.org"
     assert credentials.asked == [("bearer", server_of.origin)]
 
 
@@ -140,7 +138,7 @@ def encrypted(pem):
 async def refused(open_host, server, settings):
     async with open_host(**settings) as host:
         with pytest.raises(ClientCertificateInvalid) as caught:
-            await host.op("http.get", {"url": server.url("/who")})
+            await host.op("http.get", {"url": server.url("/identity")})
     assert caught.value.code == "http.client_certificate"
     assert "chmod 600" in caught.value.hint
     assert caught.value.nothing_happened
@@ -149,42 +147,46 @@ async def refused(open_host, server, settings):
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o660])
-async def test_a_key_that_others_can_read_or_change_is_not_used(open_host, server_of, files, mode):
+async def test_key_accessible_to_others_is_rejected(open_host, server_of, files, mode):
     files[1].chmod(mode)
-    assert "by others" in await refused(open_host, server_of, config(server_of.origin, *files))
+    assert "accessible to other users" in await refused(open_host, server_of, config(server_of.origin, *files))
 
 
-async def test_a_certificate_with_its_key_that_others_can_read_is_not_used(open_host, server_of, files, tmp_path):
+async def test_file_with_certificate_and_key_accessible_to_others_is_rejected(open_host, server_of, files, tmp_path):
     both = tmp_path / "both.pem"
     both.write_bytes(files[0].read_bytes() + files[1].read_bytes())
     both.chmod(0o644)
-    assert "by others" in await refused(open_host, server_of, config(server_of.origin, both))
+    assert "accessible to other users" in await refused(open_host, server_of, config(server_of.origin, both))
 
 
-async def test_a_key_of_somebody_else_is_not_used(open_host, server_of, files, monkeypatch):
+async def test_key_of_another_user_is_rejected(open_host, server_of, files, monkeypatch):
     if os.geteuid() == 0:
         os.chown(files[1], 12_345, -1)
     else:
         monkeypatch.setattr(os, "geteuid", lambda: 12_345)
-    assert "somebody else" in await refused(open_host, server_of, config(server_of.origin, *files))
+    assert "another user" in await refused(open_host, server_of, config(server_of.origin, *files))
 
 
-async def test_a_key_that_is_not_there(open_host, server_of, files, tmp_path):
+async def test_missing_key_is_rejected(open_host, server_of, files, tmp_path):
     message = await refused(open_host, server_of, config(server_of.origin, files[0], tmp_path / "missing.key"))
     assert "No such file" in message
 
 
-async def test_a_key_that_is_no_file(open_host, server_of, files, tmp_path):
+async def test_key_that_is_a_pipe_is_rejected(open_host, server_of, files, tmp_path):
     os.mkfifo(tmp_path / "pipe", 0o600)
-    assert "is no file" in await refused(open_host, server_of, config(server_of.origin, files[0], tmp_path / "pipe"))
+    assert "not a regular file" in await refused(
+        open_host, server_of, config(server_of.origin, files[0], tmp_path / "pipe")
+    )
 
 
-async def test_a_certificate_that_is_no_file(open_host, server_of, files, tmp_path):
+async def test_certificate_that_is_a_pipe_is_rejected(open_host, server_of, files, tmp_path):
     os.mkfifo(tmp_path / "pipe", 0o600)
-    assert "is no file" in await refused(open_host, server_of, config(server_of.origin, tmp_path / "pipe", files[1]))
+    assert "not a regular file" in await refused(
+        open_host, server_of, config(server_of.origin, tmp_path / "pipe", files[1])
+    )
 
 
-async def test_a_password_that_is_too_long_for_any_key(open_host, server_of, files, credentials):
+async def test_overlong_password_is_rejected(open_host, server_of, files, credentials):
     async def resolve(handle, audience, ctx):
         return Credential(handle, "long" * 1_000)
 
@@ -194,25 +196,25 @@ async def test_a_password_that_is_too_long_for_any_key(open_host, server_of, fil
     assert "password is wrong" in await refused(open_host, server_of, settings)
 
 
-async def test_a_key_that_does_not_fit(open_host, server_of, files, clients):
+async def test_key_of_another_certificate_is_rejected(open_host, server_of, files, clients):
     write_private(files[1], clients.issue_cert("you@example.org").private_key_pem.bytes())
-    assert "do not fit" in await refused(open_host, server_of, config(server_of.origin, *files))
+    assert "do not match" in await refused(open_host, server_of, config(server_of.origin, *files))
 
 
-async def test_a_key_that_is_encrypted_without_a_password_asks_nobody(open_host, server_of, files):
+async def test_encrypted_key_without_a_password_does_not_prompt(open_host, server_of, files):
     write_private(files[1], encrypted(files[1].read_bytes()))
     assert "password is wrong" in await refused(open_host, server_of, config(server_of.origin, *files))
 
 
-async def test_a_password_that_does_not_exist(open_host, server_of, files):
+async def test_missing_password_is_an_error(open_host, server_of, files):
     settings = config(server_of.origin, *files, password="missing")
     async with open_host(**settings) as host:
         with pytest.raises(Exception, match="no such secret"):
-            await host.op("http.get", {"url": server_of.url("/who")})
+            await host.op("http.get", {"url": server_of.url("/identity")})
 
 
 @pytest.mark.parametrize("origin", ["http://127.0.0.1", "https://h/path", "127.0.0.1", "https://me@h"])
-async def test_an_origin_that_is_written_wrongly_is_a_problem_of_the_configuration(open_host, files, origin):
+async def test_invalid_origin_is_a_configuration_error(open_host, files, origin):
     async with open_host(**config(origin, *files)) as host:
         with pytest.raises(Exception, match="client_certificates") as caught:
             await host.op("http.get", {"url": "http://127.0.0.1:9/"})

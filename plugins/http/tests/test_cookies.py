@@ -1,4 +1,4 @@
-"""What servers may have kept and sent back: by the one host that set it, and not without end."""
+"""Cookies set by servers: sent only to the host that set them, and limited in number and size."""
 
 import httpx
 import pytest
@@ -24,7 +24,7 @@ def sent(jar, url=URL):
     return jar.cookies_for(httpx.Request("GET", url))
 
 
-def test_a_cookie_goes_back_to_the_host_that_set_it():
+def test_cookie_is_sent_to_the_host_that_set_it():
     jar = learned("a=1; Path=/; Secure; HttpOnly; SameSite=Lax")
     assert sent(jar) == {"a": "1"}
 
@@ -34,7 +34,7 @@ def test_a_cookie_goes_back_to_the_host_that_set_it():
     "other",
     ["https://other.co.uk/", "https://example.co.uk/", "https://b.example.co.uk/", "https://x.app.example.co.uk/"],
 )
-def test_a_cookie_for_a_whole_domain_is_for_the_one_host(domain, other):
+def test_cookie_with_a_domain_is_sent_to_its_host_only(domain, other):
     jar = learned(f"a=1; Domain={domain}; Path=/")
     assert (sent(jar), sent(jar, other)) == ({"a": "1"}, {})
 
@@ -43,12 +43,12 @@ def test_a_cookie_for_a_whole_domain_is_for_the_one_host(domain, other):
     "domain",
     ["other.example", "pp.example.co.uk", "x.app.example.co.uk", "127.0.0.1", "app.example.co.uk.evil.example"],
 )
-def test_a_cookie_for_somebody_else_is_not_kept(domain):
+def test_cookie_for_another_domain_is_rejected(domain):
     jar = learned(f"a=1; Domain={domain}; Path=/")
     assert sent(jar) == sent(jar, f"https://{domain}/") == {}
 
 
-def test_a_cookie_that_ends_is_forgotten_however_it_was_set():
+def test_expired_cookie_is_removed():
     jar = learned("a=1; Domain=example.co.uk; Path=/", "b=1; Path=/")
     set_by(jar, "a=; Domain=.example.co.uk; Path=/; Max-Age=0", "b=; Path=/; Expires=Thu, 01 Jan 1970 00:00:00 GMT")
     assert sent(jar) == {}
@@ -58,15 +58,15 @@ def test_a_cookie_that_ends_is_forgotten_however_it_was_set():
     "line",
     ["a=\u00fc", "a=b\x00c", "a=b\tc", "a b=c", "=x", "a=" + "x" * 5_000, "\u00fc=1", "a\x7f=1"],
 )
-def test_what_could_not_be_sent_back_is_not_kept(line):
+def test_invalid_cookie_is_rejected(line):
     assert sent(learned(line, "good=1")) == {"good": "1"}
 
 
-def test_a_thousand_cookies_are_not_kept():
+def test_cookies_of_a_response_are_limited():
     assert len(sent(learned(*(f"c{number}=1; Path=/" for number in range(1_000))))) == 100
 
 
-def test_a_jar_does_not_grow_without_end():
+def test_cookies_of_a_jar_are_limited():
     jar = CookieJar()
     for start in range(0, 1_000, 100):
         set_by(jar, *(f"c{number}=1; Path=/" for number in range(start, start + 100)))
@@ -75,7 +75,7 @@ def test_a_jar_does_not_grow_without_end():
     assert (sent(jar)["c0"], len(sent(jar))) == ("2", 300)
 
 
-def test_cookies_are_not_larger_together_than_a_header_may_be():
+def test_total_size_of_a_jar_is_limited():
     jar = CookieJar()
     for number in range(20):
         set_by(jar, f"c{number}={'x' * 4_000}; Path=/")
@@ -83,7 +83,7 @@ def test_cookies_are_not_larger_together_than_a_header_may_be():
 
 
 @given(st.text(max_size=80))
-def test_whatever_a_server_sets_what_goes_back_is_one_proper_header(line):
+def test_any_set_cookie_gives_a_valid_cookie_header(line):
     try:
         jar = learned(line.encode("utf-8", "replace").decode())
     except ValueError:
@@ -94,5 +94,5 @@ def test_whatever_a_server_sets_what_goes_back_is_one_proper_header(line):
         assert ";" not in name + value
 
 
-def test_an_endless_number_in_a_cookie_is_ignored():
+def test_overlong_expires_is_ignored():
     assert sent(learned(f"a=1; expires=Mon, 01-Jan-{'9' * 5_000} 00:00:00 GMT")) == {"a": "1"}

@@ -19,7 +19,7 @@ async def fetch(host, url, path="data/x.bin", grants=None, **params):
     return await host.op("http.download", {"url": url, "path": path, **params}, grants=grants)
 
 
-async def test_a_body_becomes_a_file(host, server):
+async def test_body_is_saved_as_a_file(host, server):
     answer = await fetch(host, server.url("/bytes?count=3000000"))
     content = (host.home / "files/data/x.bin").read_bytes()
     assert content == b"x" * 3_000_000
@@ -28,21 +28,21 @@ async def test_a_body_becomes_a_file(host, server):
     assert files(host) == ["data/x.bin"]
 
 
-async def test_compression_is_undone(host, server):
+async def test_body_is_decompressed(host, server):
     answer = await fetch(host, server.url("/gzip?count=5000"))
     assert answer["bytes"] == 5000
 
 
-async def test_progress_is_told(host, server):
-    told = []
+async def test_progress_is_reported(host, server):
+    reports = []
     params = {"url": server.url("/bytes?count=3000000"), "path": "x"}
-    await host.op("http.download", params, on_progress=told.append)
-    assert [one.total for one in told] == [3_000_000] * len(told)
-    assert told
-    assert told[-1].current >= 2_000_000
+    await host.op("http.download", params, on_progress=reports.append)
+    assert [one.total for one in reports] == [3_000_000] * len(reports)
+    assert reports
+    assert reports[-1].current >= 2_000_000
 
 
-async def test_an_error_status_is_no_file(host, server):
+async def test_error_status_writes_no_file(host, server):
     answer = await fetch(host, server.url("/status?code=404"))
     assert (answer["status"], answer["path"], answer["sha256"]) == (404, None, None)
     assert files(host) == []
@@ -52,14 +52,14 @@ async def test_an_error_status_is_no_file(host, server):
     ("path", "code"),
     [("/bytes?count=101", "http.too_large"), ("/gzip?count=5000000", "http.too_large"), ("/cut", "http.protocol")],
 )
-async def test_a_failed_download_leaves_no_file(host, server, path, code):
+async def test_failed_download_leaves_no_file(host, server, path, code):
     with pytest.raises(HttpError) as caught:
         await fetch(host, server.url(path), max_bytes=100)
     assert caught.value.code == code
     assert files(host) == []
 
 
-async def test_a_full_disk_leaves_no_file(host, server):
+async def test_full_disk_leaves_no_file(host, server):
     await fetch(host, server.url("/bytes?count=10"), path="warm")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, hard))
@@ -71,13 +71,13 @@ async def test_a_full_disk_leaves_no_file(host, server):
     assert files(host) == ["warm"]
 
 
-async def test_a_slow_download_leaves_no_file(host, server):
+async def test_timed_out_download_leaves_no_file(host, server):
     with pytest.raises(TimeoutError):
         await fetch(host, server.url("/slowbody"), timeout=0.2)
     assert files(host) == []
 
 
-async def test_a_cancelled_download_leaves_no_file(host, server):
+async def test_cancelled_download_leaves_no_file(host, server):
     async with anyio.create_task_group() as group:
         group.start_soon(fetch, host, server.url("/slowbody"))
         await anyio.to_thread.run_sync(server.arrived.wait)
@@ -86,13 +86,13 @@ async def test_a_cancelled_download_leaves_no_file(host, server):
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../x", "a/../../x", ".ssh/x", ""])
-async def test_a_path_that_leads_out_is_refused(host, server, path):
+async def test_path_outside_the_folder_is_rejected(host, server, path):
     with pytest.raises(FileRefused):
         await fetch(host, server.url("/echo"), path=path)
     assert server.seen == []
 
 
-async def test_a_file_is_only_replaced_when_asked_for(host, server):
+async def test_file_is_replaced_only_with_overwrite(host, server):
     await fetch(host, server.url("/bytes?count=1"))
     with pytest.raises(FileTaken):
         await fetch(host, server.url("/bytes?count=2"))
@@ -100,13 +100,13 @@ async def test_a_file_is_only_replaced_when_asked_for(host, server):
     assert (host.home / "files/data/x.bin").read_bytes() == b"xx"
 
 
-async def test_a_grant_may_limit_the_file(host, server):
+async def test_grant_may_limit_the_file(host, server):
     assert (await fetch(host, server.url("/echo"), grants=["http:file=data/*,network=loopback"]))["ok"]
     with pytest.raises(OpDenied):
         await fetch(host, server.url("/echo"), path="other/x", grants=["http:file=data/*,network=loopback"])
 
 
-async def test_a_redirected_download_needs_its_grant_and_keeps_secrets(host, server, other):
+async def test_redirected_download_requires_a_grant_and_does_not_forward_secrets(host, server, other):
     url = server.url("/redirect?to=") + other.url("/echo")
     with pytest.raises(OpDenied):
         await fetch(host, url, grants=[f"http:port={server.server_port},network=loopback"])
@@ -115,14 +115,14 @@ async def test_a_redirected_download_needs_its_grant_and_keeps_secrets(host, ser
     assert not {"authorization", "x-a", "cookie"} & other.seen[0]["headers"].keys()
 
 
-async def test_all_arguments_reach_the_server(host, server):
+async def test_all_parameters_reach_the_server(host, server):
     await fetch(host, server.url("/text"), params={"q": 1}, headers={"X-A": "1"}, cookies={"c": "1"}, auth="apikey")
     seen = server.seen[0]
     assert (seen["path"], seen["headers"]["x-a"], seen["headers"]["cookie"]) == ("/text?q=1", "1", "c=1")
     assert seen["headers"]["x-api-key"] == "s3cr3t-token-value"
 
 
-async def test_redirects_can_be_left_alone(host, server):
+async def test_redirects_can_be_disabled_and_limited(host, server):
     answer = await fetch(host, server.url("/redirect?to=/echo"), follow_redirects=False)
     assert (answer["status"], answer["path"]) == (302, None)
     with pytest.raises(RuntimeError, match="more than 1"):

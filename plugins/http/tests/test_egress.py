@@ -1,4 +1,4 @@
-"""A secret reaches the origin that it is bound to, and nobody else."""
+"""Secrets are sent only to the origins they are bound to."""
 
 import base64
 from contextlib import aclosing
@@ -19,7 +19,7 @@ ESCAPED = "".join(f"%{byte:02x}" for byte in TOKEN.encode())
 
 @pytest.fixture
 async def bound(host, server):
-    """The server that the secret is bound to."""
+    """Return a server that the secret is bound to."""
     await host.op("http.get", {"url": server.url("/echo"), "auth": "bearer"})
     server.seen.clear()
     return server
@@ -50,13 +50,13 @@ async def refused(host, op, url, **params):
         ({"body": TOKEN.encode().hex()}, "body"),
     ],
 )
-async def test_a_secret_goes_to_nobody_else(host, bound, other, params, part):
+async def test_secret_is_not_sent_to_another_origin(host, bound, other, params, part):
     message = await refused(host, "http.post", other.url("/echo"), **params)
     assert f"the {part}, on its way to {other.origin}," in message
     assert other.seen == []
 
 
-async def test_a_key_is_free_again_after_a_refusal(host, bound, other):
+async def test_refused_request_releases_its_key(host, bound, other):
     params = {"url": other.url("/echo"), "headers": {"X-Token": TOKEN}}
     with pytest.raises(EgressRefused):
         await host.op("http.post", params, key="one")
@@ -64,20 +64,20 @@ async def test_a_key_is_free_again_after_a_refusal(host, bound, other):
     assert len(other.seen) == 1
 
 
-async def test_a_secret_goes_where_it_is_bound(host, bound):
+async def test_secret_is_sent_to_its_origin(host, bound):
     params = {"headers": {"X-Token": TOKEN}, "cookies": {"sid": TOKEN}, "body": TOKEN}
     await host.op("http.post", {"url": bound.url("/echo"), **params})
     assert bound.seen[0]["headers"]["x-token"] == TOKEN
 
 
 @pytest.mark.parametrize("path", [f"/{TOKEN}", f"/echo?q={TOKEN}", f"/echo?q={ENCODED}", f"/{ESCAPED}", f"/?{HALF}"])
-async def test_a_secret_stands_in_no_url_not_even_where_it_is_bound(host, bound, path):
+async def test_secret_in_a_url_is_refused_even_for_its_origin(host, bound, path):
     message = await refused(host, "http.get", bound.url(path))
     assert "the request line holds the secret `bearer`" in message
     assert bound.seen == []
 
 
-async def test_a_secret_is_no_method(host, server, credentials):
+async def test_secret_as_method_is_refused(host, server, credentials):
     async def resolve(handle, audience, ctx):
         return Credential(handle, "SECRET-METHOD")
 
@@ -87,12 +87,12 @@ async def test_a_secret_is_no_method(host, server, credentials):
     assert len(server.seen) == 1
 
 
-async def test_a_secret_stands_in_no_params(host, bound):
+async def test_secret_in_query_parameters_is_refused(host, bound):
     await refused(host, "http.get", bound.url("/echo"), params={"key": TOKEN})
     assert bound.seen == []
 
 
-async def test_a_secret_is_no_name_to_be_looked_up(host, bound, monkeypatch):
+async def test_host_name_with_a_secret_is_not_resolved(host, bound, monkeypatch):
     asked = []
     monkeypatch.setattr(
         "sideband_http._addresses._resolving.socket.getaddrinfo", lambda name, *_, **__: asked.append(name)
@@ -103,7 +103,7 @@ async def test_a_secret_is_no_name_to_be_looked_up(host, bound, monkeypatch):
 
 @pytest.fixture
 def answering(bound, monkeypatch):
-    """Let the server that knows the secret answer `/leak` with a header."""
+    """Return a function that makes the bound server answer `/leak` with a header."""
 
     def make(name, value, status=200):
         answer = lambda handler: handler.send(status=status, headers=[(name, value)])  # noqa: E731
@@ -112,13 +112,13 @@ def answering(bound, monkeypatch):
     return make
 
 
-async def test_a_redirect_does_not_carry_a_secret_on(host, bound, other, answering):
+async def test_redirect_with_a_secret_is_not_followed(host, bound, other, answering):
     answering("Location", f"{other.origin}/echo?q={TOKEN}", 302)
     await refused(host, "http.get", bound.url("/leak"))
     assert other.seen == []
 
 
-async def test_a_redirect_looks_up_no_name_that_holds_a_secret(host, bound, answering, monkeypatch):
+async def test_host_name_with_a_secret_in_a_redirect_is_not_resolved(host, bound, answering, monkeypatch):
     asked = []
     monkeypatch.setattr(
         "sideband_http._addresses._resolving.socket.getaddrinfo", lambda name, *_, **__: asked.append(name)
@@ -128,7 +128,7 @@ async def test_a_redirect_looks_up_no_name_that_holds_a_secret(host, bound, answ
     assert asked == []
 
 
-async def test_a_session_keeps_to_the_same(host, bound, other):
+async def test_session_headers_with_a_secret_are_not_sent_to_another_origin(host, bound, other):
     steps = [
         ("http.session_open", {"headers": {"X-Token": TOKEN}}),
         ("http.session_request", {"session_id": "$session", "url": bound.url("/echo")}),
@@ -139,7 +139,7 @@ async def test_a_session_keeps_to_the_same(host, bound, other):
     assert other.seen == []
 
 
-async def test_a_cookie_that_a_server_set_does_not_carry_a_secret_to_another_port(host, bound, other, answering):
+async def test_server_cookie_with_a_secret_is_not_sent_to_another_port(host, bound, other, answering):
     answering("Set-Cookie", f"sid={TOKEN}")
     steps = [
         ("http.session_open", {}),
@@ -152,13 +152,13 @@ async def test_a_cookie_that_a_server_set_does_not_carry_a_secret_to_another_por
     assert other.seen == []
 
 
-async def test_a_download_asks_for_nothing_with_a_secret(host, bound, other):
+async def test_download_does_not_send_a_secret_to_another_origin(host, bound, other):
     await refused(host, "http.download", other.url("/echo"), path="x", headers={"X-Token": TOKEN})
     assert other.seen == []
 
 
 class Searched:
-    """What is checked, as the host would see it."""
+    """Records the searched parts and refuses those with the secret."""
 
     def __init__(self):
         self.parts = []
@@ -176,7 +176,7 @@ async def pieces(*given):
 
 @pytest.mark.parametrize("cut", [1, 5, len(TOKEN) - 1])
 @pytest.mark.parametrize("before", [0, 10, 4 * _OVERLAP - 4, 4 * _OVERLAP, 9 * _OVERLAP - 1])
-async def test_a_stream_is_searched_across_its_pieces(cut, before):
+async def test_secret_split_across_pieces_of_a_stream_is_found(cut, before):
     content = TOKEN.encode()
     parts = [b"x" * 65_536] * (before // 65_536) + [b"x" * (before % 65_536)]
     async with aclosing(pieces(*parts, content[:cut], content[cut:], b"y" * 300_000)) as stream:
@@ -184,7 +184,7 @@ async def test_a_stream_is_searched_across_its_pieces(cut, before):
             await check_stream(stream, parse_url("http://h/"), Searched())
 
 
-async def test_a_stream_without_a_secret_is_searched_to_its_end():
+async def test_stream_without_a_secret_is_searched_completely():
     searched = Searched()
     await check_stream(pieces(*[b"x" * 500_000] * 5, b"end"), parse_url("http://h/"), searched)
     assert searched.parts[-1][1].endswith(b"end")
@@ -193,7 +193,7 @@ async def test_a_stream_without_a_secret_is_searched_to_its_end():
 
 @pytest.mark.parametrize(("op", "params"), [("http.download", {"path": "kept.txt"}), ("http.fetch_blob", {})])
 @pytest.mark.parametrize("form", ["{}", "Bearer {} and more", ENCODED, "x" * 5_000_000 + "{}" + "x" * 3_000_000])
-async def test_a_body_that_says_a_secret_again_is_not_kept_where_it_can_be_read_in_parts(host, bound, op, params, form):
+async def test_body_with_a_secret_is_not_saved(host, bound, op, params, form):
     bound.given = form.format(TOKEN).encode()
     with pytest.raises(SecretReturned) as caught:
         await host.op(op, {"url": bound.url("/given"), "auth": "bearer", **params})
@@ -203,6 +203,6 @@ async def test_a_body_that_says_a_secret_again_is_not_kept_where_it_can_be_read_
     assert not [one for one in (host.home / "files").rglob("*") if one.is_file()]
 
 
-async def test_a_body_that_says_no_secret_is_kept(host, bound):
+async def test_body_without_a_secret_is_saved(host, bound):
     bound.given = b"nothing of that kind"
     assert (await host.op("http.fetch_blob", {"url": bound.url("/given"), "auth": "bearer"}))["bytes"] == 20

@@ -1,4 +1,4 @@
-"""One skill that keeps its connections busy leaves connections for the others."""
+"""A skill that occupies connections can't block other skills."""
 
 from types import SimpleNamespace
 
@@ -48,7 +48,7 @@ async def serve(stream):
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_requests_that_are_never_answered_leave_connections_for_another(tmp_path):
+async def test_unanswered_requests_leave_connections_for_others(tmp_path):
     module = SimpleNamespace(sideband_ops=lambda: OpFamily(name="greedy", ops=(go,)))
     settings = {"plugins": {"http": {"max_connections": 4}}}
     listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
@@ -65,7 +65,7 @@ async def test_requests_that_are_never_answered_leave_connections_for_another(tm
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_many_sessions_have_no_more_at_once_than_one_caller_may(tmp_path):
+async def test_sessions_of_a_caller_share_its_connection_limit(tmp_path):
     begun, two = [], anyio.Event()
 
     async def hold(stream):

@@ -1,4 +1,4 @@
-"""Servers that lie, flood, stall and break the grammar, against both transports, with an honest one beside them."""
+"""Servers that flood, stall or violate the protocol, with both transports. Other requests must still succeed."""
 
 import encodings
 import gzip
@@ -21,7 +21,7 @@ REFUSED = {"http.protocol", "http.too_large", "http.content"}
 
 
 async def outcome(host, url, op="http.get", **params):
-    """The answer, or the code of the error; either way within the time that was asked for."""
+    """Return the response or the error code."""
     with anyio.fail_after(10):
         try:
             return await host.op(op, {"url": url, "timeout": 5, **params})
@@ -60,7 +60,7 @@ async def check_neighbour(host, server):
         "gzip-members",
     ],
 )
-async def test_a_flood_is_cut_off(host, server, raw_server, start, piece):
+async def test_flood_is_aborted(host, server, raw_server, start, piece):
     raw_server.floods(start, piece)
     assert await outcome(host, raw_server.url(), max_bytes=10_000) in REFUSED
     assert raw_server.sent < 30_000_000
@@ -76,7 +76,7 @@ async def test_a_flood_is_cut_off(host, server, raw_server, start, piece):
     ],
     ids=["continue", "hints", "chunk-extension"],
 )
-async def test_a_flood_that_means_nothing_ends_in_time(host, server, raw_server, start, piece):
+async def test_flood_without_content_is_a_timeout(host, server, raw_server, start, piece):
     raw_server.floods(start, piece * 100)
     assert await outcome(host, raw_server.url(), timeout=0.4) in {"http.timeout", "http.protocol"}
     await check_neighbour(host, server)
@@ -94,7 +94,7 @@ async def test_a_flood_that_means_nothing_ends_in_time(host, server, raw_server,
     ],
     ids=["status", "name", "header", "body", "chunk", "continue"],
 )
-async def test_a_slow_server_has_no_more_than_the_time_of_the_whole_request(host, server, raw_server, start, piece):
+async def test_timeout_covers_a_server_that_sends_byte_by_byte(host, server, raw_server, start, piece):
     raw_server.drips(start, piece)
     assert await outcome(host, raw_server.url(), timeout=0.2) in {"http.timeout", "http.protocol"}
     await check_neighbour(host, server)
@@ -111,7 +111,7 @@ async def test_a_slow_server_has_no_more_than_the_time_of_the_whole_request(host
         b"ICY 200 OK\r\nContent-Length: 0\r\n\r\n",
         b"200 OK\r\n\r\n",
         b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
-        b"<html>no http at all</html>",
+        b"<html>not http</html>",
         b"\x00" * 100,
         b"\x16\x03\x01\x02\x00",
         b"",
@@ -145,7 +145,7 @@ async def test_a_slow_server_has_no_more_than_the_time_of_the_whole_request(host
         HEAD + b"X: a\x00b\r\nContent-Length: 0\r\n\r\n",
     ],
 )
-async def test_what_breaks_the_grammar_is_refused(host, server, raw_server, answer):
+async def test_malformed_response_is_a_protocol_error(host, server, raw_server, answer):
     raw_server.answers(answer)
     assert await outcome(host, raw_server.url()) == "http.protocol"
     await check_neighbour(host, server)
@@ -153,10 +153,10 @@ async def test_what_breaks_the_grammar_is_refused(host, server, raw_server, answ
 
 @pytest.mark.parametrize(
     "surplus",
-    [b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\npoisoned", b"rubbish", b"\r\n\r\n"],
-    ids=["answer", "rubbish", "blank"],
+    [b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\npoisoned", b"garbage", b"\r\n\r\n"],
+    ids=["response", "garbage", "blank"],
 )
-async def test_what_follows_an_answer_is_not_taken_for_the_next_one(host, raw_server, surplus):
+async def test_surplus_data_is_not_used_as_the_next_response(host, raw_server, surplus):
     def script(connection, _):
         if len(raw_server.requests) == 1:
             connection.sendall(HEAD + b"Content-Length: 5\r\n\r\nfirst" + surplus)
@@ -172,7 +172,7 @@ async def test_what_follows_an_answer_is_not_taken_for_the_next_one(host, raw_se
 
 
 @pytest.mark.parametrize("layers", [1, 2, 3])
-async def test_a_bomb_ends_where_the_limit_is(host, server, raw_server, layers):
+async def test_decompression_bomb_stops_at_the_limit(host, server, raw_server, layers):
     bomb = b"\0" * 30_000_000
     for _ in range(layers):
         bomb = gzip.compress(bomb)
@@ -182,7 +182,7 @@ async def test_a_bomb_ends_where_the_limit_is(host, server, raw_server, layers):
     await check_neighbour(host, server)
 
 
-async def test_more_layers_than_anybody_needs_are_not_undone(host, raw_server):
+async def test_too_many_layers_are_not_decoded(host, raw_server):
     body = b"x" * 1000
     for _ in range(10):
         body = zlib.compress(body)
@@ -191,7 +191,7 @@ async def test_more_layers_than_anybody_needs_are_not_undone(host, raw_server):
     assert (await outcome(host, raw_server.url()))["bytes"] == body
 
 
-async def test_a_folded_header_stays_one_line(host, raw_server):
+async def test_folded_header_is_joined_or_rejected(host, raw_server):
     raw_server.answers(HEAD + b"X-Long: one\r\n two\r\n\tthree\r\nContent-Length: 0\r\n\r\n")
     answer = await outcome(host, raw_server.url())
     assert answer == "http.protocol" or answer["headers"]["x-long"].split() == ["one", "two", "three"]
@@ -210,14 +210,14 @@ async def test_a_folded_header_stays_one_line(host, raw_server):
         (b"Content-Type: application/json", b"9" * 100_000),
     ],
 )
-async def test_what_a_header_says_about_the_body_is_not_believed(host, raw_server, header, body):
+async def test_wrong_content_type_is_not_an_error(host, raw_server, header, body):
     raw_server.answers(HEAD + header + b"\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
     answer = await outcome(host, raw_server.url())
     assert (answer["status"], answer["body_length"], answer["json"]) == (200, len(body), None)
 
 
-async def test_the_name_of_a_charset_does_not_stay_in_memory(host, raw_server):
+async def test_unknown_charset_name_is_not_cached_by_python(host, raw_server):
     raw_server.answers(HEAD + b"Content-Type: text/plain; charset=made-up-here\r\nContent-Length: 1\r\n\r\nx")
     assert (await outcome(host, raw_server.url()))["bytes"] == b"x"
-    # where Python keeps each name that it was asked for
+    # Python caches every codec name here.
     assert [name for name in encodings._cache if "made" in name] == []

@@ -1,4 +1,4 @@
-"""HTTP/2 against servers that speak it over TLS: many requests at once, and all that a hostile one may send."""
+"""HTTP/2 over TLS: concurrent requests, and hostile servers."""
 
 import gc
 import socketserver
@@ -29,7 +29,7 @@ OK = [(":status", "200"), ("content-type", "text/plain")]
 
 
 class Handler(socketserver.BaseRequestHandler):
-    """Reads requests, and lets the server's script send frames for each."""
+    """Reads requests and calls the server's script for each, which may send any frames."""
 
     def handle(self):
         with suppress(OSError):
@@ -142,11 +142,11 @@ async def test_many_requests_share_one_connection(host, http2):
     assert (http2.asked, http2.connections) == (41, 1)
 
 
-async def test_a_body_is_sent_as_far_as_the_server_lets_it(host, http2):
+async def test_body_within_the_flow_control_window_is_sent(host, http2):
     assert (await outcome(host, http2, "http.post", body=b"x" * 60_000))["status"] == 200
 
 
-async def test_a_server_that_opens_no_window_ends_the_request_in_time(host, http2):
+async def test_server_that_never_extends_the_window_is_a_timeout(host, http2):
     http2.asked_at = RequestReceived
     http2.script = lambda *_: http2.released.wait(20)
     assert await outcome(host, http2, "http.post", body=b"x" * 1_000_000, timeout=0.4) == "http.timeout"
@@ -175,7 +175,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-async def test_what_breaks_the_rules_is_refused_and_the_next_request_is_answered(host, http2, case):
+async def test_protocol_violation_is_an_error_and_the_next_request_succeeds(host, http2, case):
     http2.script = REFUSED[case]
     assert await outcome(host, http2) == "http.protocol"
     http2.script = lambda handler, stream: handler.answer(stream)
@@ -195,7 +195,7 @@ FLOODS = {
 
 
 @pytest.mark.parametrize("case", FLOODS)
-async def test_a_flood_is_cut_off(host, http2, server, case):
+async def test_flood_is_aborted(host, http2, server, case):
     http2.script = FLOODS[case]
     assert await outcome(host, http2) in {"http.protocol", "http.too_large"}
     assert http2.sent < 30_000_000
@@ -214,13 +214,13 @@ IDLE = {
 
 
 @pytest.mark.parametrize("case", IDLE)
-async def test_frames_that_mean_nothing_end_in_time(host, http2, server, case):
+async def test_frames_without_content_are_a_timeout(host, http2, server, case):
     http2.script = IDLE[case]
     assert await outcome(host, http2, timeout=0.4) in {"http.timeout", "http.protocol"}
     assert (await host.op("http.get", {"url": server.url("/bytes?count=2")}))["body"] == "xx"
 
 
-async def test_a_header_that_grows_when_it_is_unpacked_is_refused(host, http2):
+async def test_hpack_bomb_is_rejected(host, http2):
     def bomb(at, stream):
         encoder = Encoder()
         encoder.encode([("bomb", "x" * 4_000)])
@@ -231,7 +231,7 @@ async def test_a_header_that_grows_when_it_is_unpacked_is_refused(host, http2):
     assert await outcome(host, http2) in {"http.protocol", "http.too_large"}
 
 
-async def test_one_stream_that_is_reset_leaves_the_others_alone(host, http2):
+async def test_reset_of_a_stream_does_not_affect_others(host, http2):
     def script(handler, stream):
         if http2.asked == 2:
             handler.send(RstStreamFrame(stream, error_code=2))
@@ -255,7 +255,7 @@ async def test_one_stream_that_is_reset_leaves_the_others_alone(host, http2):
     assert http2.connections == 1
 
 
-async def test_after_a_goodbye_the_next_request_takes_a_new_connection(host, http2):
+async def test_goaway_makes_the_next_request_use_a_new_connection(host, http2):
     def script(handler, stream):
         handler.answer(stream)
         handler.send(GoAwayFrame(0, last_stream_id=stream, error_code=0))
@@ -266,8 +266,8 @@ async def test_after_a_goodbye_the_next_request_takes_a_new_connection(host, htt
     assert http2.connections == 3
 
 
-async def test_a_handshake_that_is_given_up_leaves_no_socket(host):
-    """A socket that is left to the garbage collector is a warning, which fails this test or the next."""
+async def test_cancelled_handshake_leaves_no_socket(host):
+    """A socket left to the garbage collector emits a ResourceWarning, which fails this test or the next one."""
 
     greeted = anyio.Event()
 

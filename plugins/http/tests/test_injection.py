@@ -1,4 +1,4 @@
-"""Line breaks and what else could end a field, in each field of a request."""
+"""Line breaks and control characters in every field of a request."""
 
 import pytest
 from sideband.ops import OpError, OpUnavailable
@@ -10,7 +10,7 @@ EVIL = ["\r\nX-Evil: 1", "\nX-Evil: 1", "\rX-Evil: 1", "\r\n X-Evil: folded", "\
 
 
 def fields(url, evil):
-    """A request for each field that takes a text."""
+    """Yield a request for each text field."""
     yield "http.get", {"url": url + evil}
     yield "http.get", {"url": url.replace("/echo", f"/echo{evil}/x")}
     yield "http.get", {"url": f"{url}?q={evil}"}
@@ -29,7 +29,7 @@ def fields(url, evil):
 
 
 @pytest.mark.parametrize("evil", EVIL)
-async def test_nothing_gets_out_of_its_field(host, server, evil):
+async def test_injection_in_any_field_is_rejected(host, server, evil):
     for op, params in fields(server.url("/echo"), evil):
         with pytest.raises((OpError, KeyError)):
             await host.op(op, params)
@@ -37,7 +37,7 @@ async def test_nothing_gets_out_of_its_field(host, server, evil):
 
 
 @pytest.mark.parametrize("evil", EVIL)
-async def test_what_is_encoded_stays_encoded(host, server, evil):
+async def test_query_parameters_are_encoded(host, server, evil):
     await host.op("http.get", {"url": server.url("/echo"), "params": {f"a{evil}": f"b{evil}"}})
     assert "x-evil" not in server.seen[0]["headers"]
     assert len(server.seen) == 1
@@ -45,14 +45,14 @@ async def test_what_is_encoded_stays_encoded(host, server, evil):
 
 
 @pytest.mark.parametrize("evil", EVIL)
-async def test_the_configured_name_of_the_client_is_one_line(open_host, server, evil):
+async def test_configured_user_agent_must_be_one_line(open_host, server, evil):
     async with open_host(user_agent=f"a{evil}") as host:
         with pytest.raises(OpUnavailable):
             await host.op("http.get", {"url": server.url("/echo")})
 
 
 @pytest.mark.parametrize("location", ["/a%0d%0aX-Evil: 1", "/\x01", "http://h\tx/", "/%00", "/\x7f"])
-async def test_a_redirect_brings_nothing_into_the_next_request(host, server, location):
+async def test_injection_in_a_redirect_is_rejected(host, server, location):
     with pytest.raises(OpError):
         await host.op("http.get", {"url": server.url("/redirect"), "params": {"to": location, "code": "302"}})
     assert len(server.seen) == 1

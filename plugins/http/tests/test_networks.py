@@ -1,4 +1,4 @@
-"""Where a name leads is checked, and connected to, once; and again at each redirect."""
+"""Each request and each redirect resolves its host once, checks the addresses and connects to one of them."""
 
 import socket
 from ipaddress import ip_address
@@ -20,7 +20,7 @@ GRANTED = f"http:host={NAME}"
 
 
 class Names:
-    """What the system says about names: a list of addresses, or a function that is called at each lookup."""
+    """A fake resolver with a list of addresses by name, or a function called at each lookup."""
 
     def __init__(self):
         self.known = {}
@@ -31,10 +31,10 @@ class Names:
         if host not in self.known:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
         answer = self.known[host]
-        return [place(one) for one in (answer() if callable(answer) else answer)]
+        return [address_info(one) for one in (answer() if callable(answer) else answer)]
 
 
-def place(address):
+def address_info(address):
     text, _, zone = address.partition("%")
     if ":" in text:
         return (socket.AF_INET6, socket.SOCK_STREAM, 6, "", (text, 0, 0, int(zone or 0)))
@@ -61,7 +61,7 @@ def patched(names):
 
 @pytest.fixture
 def get(host, server):
-    """GET a path of the server by a name."""
+    """Return a function that sends a GET to the server by a name."""
 
     async def ask(grant, path="/echo", name=NAME, **params):
         url = f"http://{name}:{server.server_port}{path}"
@@ -89,21 +89,21 @@ def get(host, server):
         ({"host": ("fe80::1%eth0",)}, ("public",)),
     ],
 )
-def test_a_capability_that_names_no_network_means_the_public_one_or_what_its_addresses_are(capability, networks):
+def test_capability_without_network_covers_public_or_the_classes_of_its_addresses(capability, networks):
     assert HttpScope.complete(capability) == {"network": networks}
 
 
-async def test_a_name_is_for_public_addresses_unless_more_is_granted(get, names, server):
+async def test_name_may_resolve_only_to_public_addresses_by_default(get, names, server):
     names.known[NAME] = ["127.0.0.1"]
     with pytest.raises(AddressDenied) as caught:
         await get(GRANTED)
     assert (caught.value.code, caught.value.exit_code, caught.value.nothing_happened) == ("http.network", 3, True)
-    assert f"`{NAME}` stands for a loopback address" in caught.value.message
+    assert f"`{NAME}` resolves to a loopback address" in caught.value.message
     assert f"--grant 'http:host={NAME},network=loopback'" in caught.value.hint
     assert server.seen == []
 
 
-async def test_a_key_is_free_again_after_a_refusal(host, server, names):
+async def test_refused_request_releases_its_key(host, server, names):
     names.known[NAME] = ["127.0.0.1"]
     params = {"url": f"http://{NAME}:{server.server_port}/echo"}
     with pytest.raises(AddressDenied):
@@ -113,8 +113,8 @@ async def test_a_key_is_free_again_after_a_refusal(host, server, names):
 
 
 @pytest.mark.parametrize("path", ["/status?code=503", "/hangup?failures=9"])
-async def test_what_an_earlier_attempt_did_is_not_taken_back_by_a_refusal(host, server, names, monkeypatch, path):
-    monkeypatch.setattr(sideband_http._addresses._resolving, "_REMEMBERED_SECONDS", -1.0)
+async def test_refused_retry_does_not_claim_that_nothing_happened(host, server, names, monkeypatch, path):
+    monkeypatch.setattr(sideband_http._addresses._resolving, "_CACHE_SECONDS", -1.0)
     answers = iter([["127.0.0.1"], ["10.0.0.1"]])
     names.known[NAME] = lambda: next(answers)
     params = {"url": f"http://{NAME}:{server.server_port}{path}", "retry": 1, "retry_delay": 0}
@@ -123,7 +123,7 @@ async def test_what_an_earlier_attempt_did_is_not_taken_back_by_a_refusal(host, 
     assert (caught.value.nothing_happened, len(server.seen)) == (False, 1)
 
 
-async def test_a_redirect_that_is_refused_leaves_its_key_taken(host, server, names):
+async def test_refused_redirect_does_not_release_the_key(host, server, names):
     names.known[NAME] = ["127.0.0.1"]
     url = f"http://{NAME}:{server.server_port}/redirect"
     params = {"url": url, "params": {"to": "http://10.0.0.1/"}}
@@ -133,33 +133,33 @@ async def test_a_redirect_that_is_refused_leaves_its_key_taken(host, server, nam
     assert len(server.seen) == 1
 
 
-async def test_the_message_does_not_tell_the_address(get, names):
+async def test_error_does_not_reveal_the_address(get, names):
     names.known[NAME] = ["10.11.12.13"]
     with pytest.raises(AddressDenied) as caught:
         await get(GRANTED)
     assert "10.11" not in str(caught.value) + caught.value.hint
 
 
-async def test_a_name_leads_where_its_grant_says(get, names, server):
+async def test_name_may_resolve_to_a_granted_network(get, names, server):
     names.known[NAME] = ["127.0.0.1"]
     answer = await get(f"{GRANTED},network=loopback")
     assert answer["status"] == 200
     assert server.seen[0]["headers"]["host"] == f"{NAME}:{server.server_port}"
 
 
-async def test_the_network_that_a_name_was_granted_is_no_other(get, names, server):
+async def test_grant_for_other_networks_does_not_cover_loopback(get, names, server):
     names.known[NAME] = ["127.0.0.1"]
     with pytest.raises(AddressDenied):
         await get(f"{GRANTED},network=private|public|link-local|metadata")
     assert server.seen == []
 
 
-async def test_whoever_uses_the_host_directly_may_go_anywhere(get, names):
+async def test_host_op_without_grants_reaches_loopback(get, names):
     names.known[NAME] = ["127.0.0.1"]
     assert (await get(None))["status"] == 200
 
 
-async def test_all_addresses_of_a_name_must_be_granted(get, names, server):
+async def test_every_address_of_a_name_must_be_granted(get, names, server):
     names.known[NAME] = ["127.0.0.1", "8.8.8.8"]
     with pytest.raises(AddressDenied, match="public"):
         await get(f"{GRANTED},network=loopback")
@@ -170,7 +170,7 @@ async def test_all_addresses_of_a_name_must_be_granted(get, names, server):
 
 
 @pytest.mark.parametrize("address", ["224.0.0.1", "0.0.0.0", "255.255.255.255", "ff02::1", "::", "192.0.2.1"])
-async def test_no_grant_opens_what_no_server_answers_at(get, host, names, address):
+async def test_multicast_and_reserved_addresses_are_always_refused(get, host, names, address):
     names.known[NAME] = [address]
     with pytest.raises(AddressRefused) as caught:
         await get(None)
@@ -198,7 +198,7 @@ async def test_no_grant_opens_what_no_server_answers_at(get, host, names, addres
         "fe80::1",
     ],
 )
-async def test_no_address_that_is_not_public_is_reached_by_a_public_name(get, names, address):
+async def test_name_that_resolves_to_a_non_public_address_is_refused(get, names, address):
     names.known[NAME] = [address]
     with pytest.raises(AddressDenied):
         await get(GRANTED)
@@ -221,7 +221,7 @@ async def test_no_address_that_is_not_public_is_reached_by_a_public_name(get, na
         "127.0.0.1.",
     ],
 )
-async def test_no_address_is_reached_by_a_grant_that_does_not_name_it(host, server, host_):
+async def test_non_public_address_requires_a_grant_that_names_it(host, server, host_):
     url = f"http://{host_}:{server.server_port}/"
     for grant in ("http", "http:scheme=http", "http:host=*", "http:host=1*|l*|x*|:*|6*|f*"):
         with pytest.raises(OpDenied):
@@ -229,14 +229,14 @@ async def test_no_address_is_reached_by_a_grant_that_does_not_name_it(host, serv
     assert server.seen == []
 
 
-async def test_localhost_is_never_looked_up(host, server, names):
+async def test_localhost_is_not_looked_up(host, server, names):
     url = server.url("/echo").replace("127.0.0.1", "localhost")
     names.known["localhost"] = ["8.8.8.8"]
     assert (await host.op("http.get", {"url": url}, grants=["http:host=localhost"]))["status"] == 200
     assert names.asked == []
 
 
-async def test_a_name_is_not_looked_up_if_it_is_not_granted(get, names):
+async def test_name_without_grant_is_not_looked_up(get, names):
     names.known[NAME] = ["127.0.0.1"]
     for grant in ("http:host=other.test", f"{GRANTED},method=POST", f"{GRANTED},path=/x,network=loopback"):
         with pytest.raises(OpDenied):
@@ -244,22 +244,22 @@ async def test_a_name_is_not_looked_up_if_it_is_not_granted(get, names):
     assert names.asked == []
 
 
-async def test_a_session_looks_no_name_up_that_is_not_granted(host, names):
+async def test_name_without_grant_is_not_looked_up_in_a_session(host, names):
     steps = [("http.session_open", {}), ("http.session_request", {"session_id": "$session", "url": f"http://{NAME}/"})]
     answers = await host.op("flow.run", {"steps": steps}, grants=["http:host=other.test"])
     assert answers[1]["error"] == "op.denied"
     assert names.asked == []
 
 
-async def test_an_answer_that_changes_is_asked_for_once_for_each_request(get, names, server):
+async def test_name_is_looked_up_once_per_request(get, names, server):
     answers = iter([["127.0.0.1"], ["8.8.8.8"], ["8.8.8.8"]])
     names.known[NAME] = lambda: next(answers)
     assert (await get(f"{GRANTED},network=loopback"))["status"] == 200
     assert names.asked == [NAME]
 
 
-async def test_a_name_that_flips_is_judged_by_what_it_is_now(open_host, names, server, monkeypatch):
-    monkeypatch.setattr(sideband_http._addresses._resolving, "_REMEMBERED_SECONDS", -1.0)
+async def test_changed_address_is_checked_again(open_host, names, server, monkeypatch):
+    monkeypatch.setattr(sideband_http._addresses._resolving, "_CACHE_SECONDS", -1.0)
     answers = iter([["127.0.0.1"], ["8.8.8.8"], ["127.0.0.1"]])
     names.known[NAME] = lambda: next(answers)
     url = f"http://{NAME}:{server.server_port}/echo"
@@ -273,8 +273,8 @@ async def test_a_name_that_flips_is_judged_by_what_it_is_now(open_host, names, s
     assert len(server.seen) == 1
 
 
-async def test_a_connection_that_is_open_serves_only_who_may_reach_its_peer(open_host, names, server, monkeypatch):
-    monkeypatch.setattr(sideband_http._addresses._resolving, "_REMEMBERED_SECONDS", -1.0)
+async def test_open_connection_is_used_only_for_its_peer(open_host, names, server, monkeypatch):
+    monkeypatch.setattr(sideband_http._addresses._resolving, "_CACHE_SECONDS", -1.0)
     names.known[NAME] = ["127.0.0.1"]
     url = f"http://{NAME}:{server.server_port}/echo"
     async with open_host() as host:
@@ -301,7 +301,7 @@ async def test_a_connection_that_is_open_serves_only_who_may_reach_its_peer(open
         "http://INTERNAL.test.:{}/",
     ],
 )
-async def test_a_redirect_is_resolved_and_judged_again(host, server, names, location):
+async def test_redirect_is_resolved_and_checked(host, server, names, location):
     names.known["start.test"] = ["127.0.0.1"]
     names.known["internal.test"] = names.known[NAME] = ["10.0.0.1"]
     url = f"http://start.test:{server.server_port}/redirect"
@@ -333,7 +333,7 @@ async def test_a_redirect_is_resolved_and_judged_again(host, server, names, loca
         "http://127.0.0.1#@x:{}",
     ],
 )
-async def test_a_redirect_that_can_be_read_in_two_ways_is_not_followed(host, server, names, location):
+async def test_ambiguous_redirect_is_not_followed(host, server, names, location):
     names.known["start.test"] = ["127.0.0.1"]
     url = f"http://start.test:{server.server_port}/redirect"
     grants = ["http:host=start.test,network=loopback", "http"]
@@ -342,7 +342,7 @@ async def test_a_redirect_that_can_be_read_in_two_ways_is_not_followed(host, ser
     assert len(server.seen) == 1
 
 
-async def test_a_redirect_is_sent_to_the_address_of_where_it_leads(host, server, names):
+async def test_redirect_connects_to_the_address_of_its_target(host, server, names):
     names.known["start.test"], names.known[NAME] = ["127.0.0.1"], ["127.0.0.9"]
     url = f"http://start.test:{server.server_port}/redirect"
     with pytest.raises(ConnectFailed) as caught:
@@ -351,20 +351,20 @@ async def test_a_redirect_is_sent_to_the_address_of_where_it_leads(host, server,
     assert len(server.seen) == 1
 
 
-async def test_the_next_address_is_tried_if_nobody_listens_at_the_first(get, names, server):
+async def test_next_address_is_tried_if_the_first_refuses_the_connection(get, names, server):
     names.known[NAME] = ["127.0.0.9", "127.0.0.8", "127.0.0.1"]
     assert (await get(f"{GRANTED},network=loopback"))["status"] == 200
     assert (await get(f"{GRANTED},network=loopback"))["status"] == 200
 
 
-async def test_no_more_than_eight_addresses_are_tried(get, names, server):
+async def test_at_most_eight_addresses_are_tried(get, names, server):
     names.known[NAME] = [*(f"127.0.0.{number}" for number in range(2, 10)), "127.0.0.1"]
     with pytest.raises(ConnectFailed):
         await get(f"{GRANTED},network=loopback")
     assert server.seen == []
 
 
-async def test_a_name_without_an_address_is_no_connection(get, names):
+async def test_name_without_an_address_is_a_connect_error(get, names):
     with pytest.raises(ConnectFailed, match="not known"):
         await get(GRANTED)
     names.known[NAME] = []
@@ -372,24 +372,24 @@ async def test_a_name_without_an_address_is_no_connection(get, names):
         await get(GRANTED)
 
 
-async def test_an_address_of_one_network_card_is_not_used(get, names):
+async def test_address_with_a_zone_is_not_used(get, names):
     names.known[NAME] = ["fe80::1%2"]
-    with pytest.raises(ConnectFailed, match="network card"):
+    with pytest.raises(ConnectFailed, match="network interface"):
         await get(None)
 
 
-def test_the_address_that_answered_is_asked_first_the_next_time(monkeypatch):
+def test_last_reached_address_is_tried_first(monkeypatch):
     connections = HttpConnections(Trust(), 10)
     peers = [Peer(NAME, ip_address("127.0.0.8")), Peer(NAME, ip_address("127.0.0.1"))]
     assert connections.in_order(peers) == peers
     connections.reached(peers[1])
     assert connections.in_order(peers) == peers[::-1]
-    monkeypatch.setattr(sideband_http._transport._connections, "_MOST_REACHED", 1)
+    monkeypatch.setattr(sideband_http._transport._connections, "_MAX_REACHED", 1)
     connections.reached(Peer("other.test", peers[0].address))
     assert connections.in_order(peers) == peers
 
 
-async def test_a_certificate_must_be_for_the_name(open_host, tls_server, server_context, *, authority, ca_file, names):
+async def test_certificate_must_match_the_name(open_host, tls_server, server_context, *, authority, ca_file, names):
     names.known[NAME] = names.known["other.test"] = ["127.0.0.1"]
     authority.issue_cert(NAME).configure_cert(server_context)
     async with open_host(ca_file=str(ca_file)) as host:
@@ -402,7 +402,7 @@ async def test_a_certificate_must_be_for_the_name(open_host, tls_server, server_
     assert [one["headers"]["host"] for one in tls_server.seen] == [f"{NAME}:{tls_server.server_port}"] * 2
 
 
-async def test_a_connection_of_http2_serves_no_other_name_of_its_certificate(
+async def test_http2_connection_is_not_shared_between_names_of_a_certificate(
     open_host, http2_server, server_context, *, authority, ca_file, names, monkeypatch
 ):
     names.known[NAME] = names.known["other.test"] = ["127.0.0.1"]
@@ -421,13 +421,13 @@ async def test_a_connection_of_http2_serves_no_other_name_of_its_certificate(
     assert len(opened) == 2
 
 
-async def test_who_can_not_prove_who_it_is_is_not_passed_over(host, tls_server, names):
+async def test_tls_error_does_not_try_the_next_address(host, tls_server, names):
     names.known[NAME] = ["127.0.0.1", "127.0.0.9"]
     with pytest.raises(TlsFailed):
         await host.op("http.get", {"url": tls_server.url("/echo").replace("127.0.0.1", NAME)})
 
 
-async def test_a_connection_that_leads_elsewhere_is_not_used(open_host, server, monkeypatch):
+async def test_connection_to_another_address_is_closed(open_host, server, monkeypatch):
     connect = anyio.connect_tcp
 
     async def connect_tcp(remote_host, *args, **kwargs):
@@ -435,12 +435,12 @@ async def test_a_connection_that_leads_elsewhere_is_not_used(open_host, server, 
 
     monkeypatch.setattr(anyio, "connect_tcp", connect_tcp)
     async with open_host(transport="httpx") as host:
-        with pytest.raises(ConnectFailed, match=r"leads to 127\.0\.0\.1 instead of 127\.0\.0\.9"):
+        with pytest.raises(ConnectFailed, match=r"127\.0\.0\.1 instead of 127\.0\.0\.9"):
             await host.op("http.get", {"url": f"http://127.0.0.9:{server.server_port}/echo"})
     assert server.seen == []
 
 
-async def test_sessions_and_downloads_are_judged_in_the_same_way(host, server, names):
+async def test_sessions_and_downloads_check_addresses_too(host, server, names):
     names.known[NAME] = ["127.0.0.1"]
     url = f"http://{NAME}:{server.server_port}/echo"
     steps = [("http.session_open", {}), ("http.session_request", {"session_id": "$session", "url": url})]

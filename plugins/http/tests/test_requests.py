@@ -12,7 +12,7 @@ def seen(answer):
     return answer["json"]
 
 
-async def test_a_get_answers_with_everything(host, server):
+async def test_response_has_all_fields(host, server):
     answer = await host.op("http.get", {"url": server.url("/echo?a=1")})
     assert answer["status"] == 200
     assert answer["ok"] is True
@@ -29,27 +29,27 @@ async def test_a_get_answers_with_everything(host, server):
 
 
 @pytest.mark.parametrize("verb", ["get", "post", "put", "patch", "delete", "options"])
-async def test_each_verb_sends_its_method(host, server, verb):
+async def test_each_op_sends_its_method(host, server, verb):
     assert seen(await host.op(f"http.{verb}", {"url": server.url("/echo")}))["method"] == verb.upper()
 
 
-async def test_head_has_headers_and_no_body(host, server):
+async def test_head_returns_headers_without_a_body(host, server):
     answer = await host.op("http.head", {"url": server.url("/bytes?count=1000"), "max_bytes": 10})
     assert answer["headers"]["content-length"] == "1000"
     assert answer["body"] == ""
 
 
-async def test_request_takes_any_method_in_any_case(host, server):
+async def test_request_accepts_any_method_in_any_case(host, server):
     answer = await host.op("http.request", {"url": server.url("/echo"), "method": "propfind"})
     assert seen(answer)["method"] == "PROPFIND"
 
 
-async def test_request_is_a_get_unless_told_otherwise(host, server):
+async def test_default_method_of_request_is_get(host, server):
     assert seen(await host.op("http.request", {"url": server.url("/echo")}))["method"] == "GET"
 
 
 @pytest.mark.parametrize("method", ["CONNECT", "TRACE", "GET /x", "GET\r\n", ""])
-async def test_a_method_that_can_not_be_sent_is_refused(host, server, method):
+async def test_unsupported_method_is_rejected(host, server, method):
     with pytest.raises(OpParamsInvalid):
         await host.op("http.request", {"url": server.url("/echo"), "method": method})
     assert server.seen == []
@@ -68,7 +68,7 @@ async def test_headers_are_sent(host, server):
 
 
 @pytest.mark.parametrize("headers", [{"Host": "evil.test"}, {"X": "a\r\nY: b"}, {"Content-Length": "0"}])
-async def test_a_header_that_may_not_be_set_stops_the_request(host, server, headers):
+async def test_reserved_or_invalid_header_is_rejected(host, server, headers):
     with pytest.raises(ValueError, match="header") as caught:
         await host.op("http.get", {"url": server.url("/echo"), "headers": headers})
     assert caught.value.code == "http.header"
@@ -91,31 +91,31 @@ async def test_cookies_are_sent(host, server):
         ({"body": "<a/>", "headers": {"Content-Type": "text/xml"}}, "text/xml", b"<a/>"),
     ],
 )
-async def test_each_kind_of_body_arrives(host, server, content, kind, sent):
+async def test_each_kind_of_body_is_sent(host, server, content, kind, sent):
     await host.op("http.post", {"url": server.url("/echo"), **content})
     assert server.seen[0]["headers"]["content-type"] == kind
     assert base64.b64decode(server.seen[0]["body"]) == sent
 
 
-async def test_two_bodies_are_refused(host, server):
+async def test_two_bodies_are_rejected(host, server):
     with pytest.raises(OpParamsInvalid, match="json and body"):
         await host.op("http.post", {"url": server.url("/echo"), "json": 1, "body": "x"})
 
 
 @pytest.mark.parametrize("data", [float("nan"), {"a": b"bytes"}, "\ud800"])
-async def test_what_is_no_json_is_refused(host, server, data):
+async def test_data_that_is_not_json_is_rejected(host, server, data):
     with pytest.raises(OpParamsInvalid):
         await host.op("http.post", {"url": server.url("/echo"), "json": data})
     assert server.seen == []
 
 
-async def test_a_misspelt_argument_is_refused(host, server):
+async def test_unknown_parameter_is_rejected(host, server):
     with pytest.raises(OpParamsInvalid, match="timout"):
         await host.op("http.get", {"url": server.url("/echo"), "timout": 1})
 
 
 @pytest.mark.parametrize("code", [204, 304, 404, 500])
-async def test_a_status_is_an_answer_and_no_error(host, server, code):
+async def test_status_is_returned_and_not_raised(host, server, code):
     answer = await host.op("http.get", {"url": server.url(f"/status?code={code}")})
     assert (answer["status"], answer["ok"]) == (code, code < 300)
 
@@ -127,7 +127,7 @@ async def test_text_is_decoded_with_its_charset(host, server):
     assert answer["body"] == "grüß"
 
 
-async def test_what_is_no_text_comes_as_bytes(host, server):
+async def test_binary_body_is_returned_as_bytes(host, server):
     body = base64.b64encode(b"\x89PNG\xff\xfe").decode()
     answer = await host.op("http.get", {"url": server.url("/raw"), "params": {"body": body}})
     assert (answer["body"], answer["bytes"], answer["body_length"]) == (None, b"\x89PNG\xff\xfe", 6)
@@ -136,26 +136,26 @@ async def test_what_is_no_text_comes_as_bytes(host, server):
 @pytest.mark.parametrize(
     "text", ["{broken", "NaN", '"\\ud800"', "[" * 100 + "]" * 100, "[" * 100_000, "1" * 5000], ids=range(6)
 )
-async def test_hostile_json_is_only_text(host, server, text):
+async def test_invalid_json_is_returned_as_text_only(host, server, text):
     server.given = text.encode()
     answer = await host.op("http.get", {"url": server.url("/given")})
     assert (answer["json"], answer["body"]) == (None, text)
 
 
-async def test_a_repeated_header_is_joined_and_cookies_stay_with_the_host(host, server):
+async def test_repeated_headers_are_joined_and_set_cookie_is_removed(host, server):
     answer = await host.op("http.get", {"url": server.url("/repeated")})
     assert answer["headers"]["x-many"] == "1, 2"
     assert "set-cookie" not in answer["headers"]
 
 
-async def test_compression_is_undone(host, server):
+async def test_body_is_decompressed(host, server):
     answer = await host.op("http.get", {"url": server.url("/gzip?count=1000")})
     assert answer["body"] == "\0" * 1000
     assert answer["content_encoding"] == "gzip"
     assert (await host.op("http.get", {"url": server.url("/deflate")}))["body"] == "deflated"
 
 
-async def test_three_requests_at_once_are_under_way_together(host, server):
+async def test_requests_are_concurrent(host, server):
     answers = []
 
     async def fetch():
@@ -167,13 +167,13 @@ async def test_three_requests_at_once_are_under_way_together(host, server):
     assert [answer["body"] for answer in answers] == ["together"] * 3
 
 
-async def test_connections_are_kept_and_cookies_are_not(host, server):
+async def test_cookies_are_not_kept_between_requests(host, server):
     await host.op("http.get", {"url": server.url("/setcookie?cookie=a%3D1")})
     await host.op("http.get", {"url": server.url("/echo")})
     assert "cookie" not in server.seen[1]["headers"]
 
 
-async def test_a_cancelled_request_ends_at_once_and_the_next_one_works(host, server):
+async def test_request_after_a_cancelled_one_succeeds(host, server):
     async with anyio.create_task_group() as group:
         group.start_soon(host.op, "http.get", {"url": server.url("/slow")})
         await anyio.to_thread.run_sync(server.arrived.wait)
@@ -181,19 +181,19 @@ async def test_a_cancelled_request_ends_at_once_and_the_next_one_works(host, ser
     assert (await host.op("http.get", {"url": server.url("/echo")}))["status"] == 200
 
 
-async def test_proxies_of_the_environment_are_not_used(host, server, monkeypatch):
+async def test_proxies_from_the_environment_are_ignored(host, server, monkeypatch):
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     assert (await host.op("http.get", {"url": server.url("/echo")}))["status"] == 200
 
 
-async def test_the_configured_user_agent_is_sent(open_host, server):
+async def test_configured_user_agent_is_sent(open_host, server):
     async with open_host(user_agent="team/1.0") as host:
         await host.op("http.get", {"url": server.url("/echo")})
     assert server.seen[0]["headers"]["user-agent"] == "team/1.0"
 
 
-async def test_no_more_connections_are_opened_than_configured(open_host, server):
+async def test_number_of_connections_is_limited(open_host, server):
     async with open_host(max_connections=1) as host, anyio.create_task_group() as group:
         group.start_soon(host.op, "http.get", {"url": server.url("/slow")})
         await anyio.to_thread.run_sync(server.arrived.wait)
@@ -216,19 +216,19 @@ async def test_no_more_connections_are_opened_than_configured(open_host, server)
         "http:file=x",
     ],
 )
-async def test_each_field_of_a_grant_is_compared(host, server, capability):
+async def test_each_field_of_a_grant_is_checked(host, server, capability):
     with pytest.raises(OpDenied):
         await host.op("http.get", {"url": server.url("/echo")}, grants=[capability])
     assert server.seen == []
 
 
-async def test_a_grant_that_covers_the_request_lets_it_through(host, server):
+async def test_request_with_a_covering_grant_is_sent(host, server):
     grant = f"http:scheme=http,host=127.0.0.1,port={server.server_port},method=GET,path=/echo"
     answer = await host.op("http.get", {"url": server.url("/x/../echo")}, grants=[grant])
     assert seen(answer)["path"] == "/echo"
 
 
-async def test_a_path_can_not_climb_out_of_its_grant(host, server):
+async def test_dot_segments_cannot_escape_the_granted_path(host, server):
     for path in ("/public/../private", "/public/%2e%2e/private"):
         with pytest.raises(OpDenied):
             await host.op("http.get", {"url": server.url(path)}, grants=["http:path=/public/*,network=loopback"])
@@ -239,19 +239,19 @@ async def test_a_path_can_not_climb_out_of_its_grant(host, server):
     assert server.seen == []
 
 
-async def test_a_bad_url_is_refused_with_a_typed_error(host):
+async def test_invalid_url_is_rejected(host):
     with pytest.raises(ValueError, match="scheme") as caught:
         await host.op("http.get", {"url": "file:///etc/passwd"})
     assert caught.value.code == "http.url"
 
 
-async def test_cancelled_is_not_swallowed(host, server):
+async def test_cancellation_is_not_swallowed(host, server):
     with anyio.move_on_after(0.2) as scope:
         await host.op("http.get", {"url": server.url("/slow")})
     assert scope.cancelled_caught
 
 
-async def test_levels_are_as_documented(host):
+async def test_ops_have_their_documented_levels(host):
     levels = {}
     for verb in ("get", "head", "options", "put", "delete", "post", "patch", "request", "download", "session_open"):
         bound = await host.broker.ops.get(f"http.{verb}")
@@ -273,7 +273,7 @@ async def test_levels_are_as_documented(host):
 @pytest.mark.parametrize(
     ("http2", "version"), [({}, "HTTP/2"), ({"http2": True}, "HTTP/2"), ({"http2": False}, "HTTP/1.1")]
 )
-async def test_http2_decides_what_is_spoken(open_host, http2_server, ca_file, http2, version):
+async def test_http2_parameter_selects_the_protocol(open_host, http2_server, ca_file, http2, version):
     async with open_host(ca_file=str(ca_file), transport="auto") as host:
         answer = await host.op("http.get", {"url": http2_server.url("/echo"), **http2})
         steps = [

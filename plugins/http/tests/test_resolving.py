@@ -1,4 +1,4 @@
-"""From names to addresses: what is remembered, and who waits for whom."""
+"""Name resolution: caching and limits on concurrent lookups."""
 
 import socket
 import threading
@@ -10,36 +10,36 @@ from sideband_http._addresses._resolving import NameUnresolved, SystemResolver
 
 pytestmark = pytest.mark.anyio
 
-MOST = sideband_http._addresses._resolving._MOST_LOOKUPS
-MOST_FOR_ONE = sideband_http._addresses._resolving._MOST_FOR_ONE
+MAX_LOOKUPS = sideband_http._addresses._resolving._MAX_LOOKUPS
+MAX_LOOKUPS_PER_DOMAIN = sideband_http._addresses._resolving._MAX_LOOKUPS_PER_DOMAIN
 
 
-def place(address):
+def address_info(address):
     return (socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 0))
 
 
 class System:
-    """A system's resolver that answers when it is let."""
+    """A system resolver that answers while ``released`` is set."""
 
     def __init__(self, *addresses):
-        self.places = [place(one) for one in addresses]
+        self.results = [address_info(one) for one in addresses]
         self.asked = []
         self.began = threading.Semaphore(0)
-        self.let = threading.Event()
-        self.let.set()
+        self.released = threading.Event()
+        self.released.set()
 
     def __call__(self, host):
         self.asked.append(host)
         self.began.release()
-        self.let.wait(20)
-        return self.places
+        self.released.wait(20)
+        return self.results
 
 
 @pytest.fixture
 def system():
     made = System("8.8.8.8", "1.1.1.1", "8.8.8.8")
     yield made
-    made.let.set()
+    made.released.set()
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def resolver(system):
     return SystemResolver(system)
 
 
-async def test_a_name_has_its_addresses_each_once_in_order(resolver):
+async def test_addresses_are_unique_and_in_order(resolver):
     assert [str(one) for one in await resolver.resolve("h.test", "me")] == ["8.8.8.8", "1.1.1.1"]
 
 
@@ -60,37 +60,37 @@ async def test_a_name_has_its_addresses_each_once_in_order(resolver):
         ("x.localhost", ["127.0.0.1", "::1"]),
     ],
 )
-async def test_nobody_is_asked_about_addresses_and_this_machine(resolver, system, host, addresses):
+async def test_addresses_and_localhost_are_not_looked_up(resolver, system, host, addresses):
     assert [str(one) for one in await resolver.resolve(host, "me")] == addresses
     assert system.asked == []
 
 
-async def test_an_answer_is_remembered_for_a_while(resolver, system, monkeypatch):
+async def test_result_is_cached_for_a_limited_time(resolver, system, monkeypatch):
     for _ in range(3):
         await resolver.resolve("h.test", "me")
     assert system.asked == ["h.test"]
-    monkeypatch.setattr(sideband_http._addresses._resolving, "_REMEMBERED_SECONDS", -1.0)
+    monkeypatch.setattr(sideband_http._addresses._resolving, "_CACHE_SECONDS", -1.0)
     await resolver.resolve("other.test", "me")
     await resolver.resolve("other.test", "me")
     assert system.asked == ["h.test", "other.test", "other.test"]
 
 
-async def test_what_is_remembered_has_a_limit(resolver, system, monkeypatch):
-    monkeypatch.setattr(sideband_http._addresses._resolving, "_MOST_REMEMBERED", 2)
+async def test_cache_size_is_limited(resolver, system, monkeypatch):
+    monkeypatch.setattr(sideband_http._addresses._resolving, "_MAX_CACHED", 2)
     for name in ("a.test", "b.test", "c.test", "c.test", "a.test"):
         await resolver.resolve(name, "me")
     assert system.asked == ["a.test", "b.test", "c.test", "a.test"]
 
 
-async def test_a_failure_is_not_remembered(resolver, system):
-    system.places = []
+async def test_failure_is_not_cached(resolver, system):
+    system.results = []
     for _ in range(2):
         with pytest.raises(NameUnresolved, match="no address"):
             await resolver.resolve("h.test", "me")
     assert system.asked == ["h.test"] * 2
 
 
-async def test_what_the_system_raises_is_said(resolver, system):
+async def test_error_of_the_system_is_reported(resolver, system):
     def fail(host):
         raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
 
@@ -98,16 +98,16 @@ async def test_what_the_system_raises_is_said(resolver, system):
         await SystemResolver(fail).resolve("h.test", "me")
 
 
-async def test_a_system_that_does_not_answer_is_not_waited_for(resolver, system, monkeypatch):
-    monkeypatch.setattr(sideband_http._addresses._resolving, "_SECONDS", 0.05)
-    system.let.clear()
-    with pytest.raises(NameUnresolved, match="no name server answered"):
+async def test_lookup_times_out(resolver, system, monkeypatch):
+    monkeypatch.setattr(sideband_http._addresses._resolving, "_LOOKUP_SECONDS", 0.05)
+    system.released.clear()
+    with pytest.raises(NameUnresolved, match="timed out"):
         await resolver.resolve("h.test", "me")
 
 
 async def hang(resolver, system, domain, count):
-    """Leave so many lookups behind that nobody waits for any more."""
-    system.let.clear()
+    """Start lookups and cancel them while their threads are blocked."""
+    system.released.clear()
     async with anyio.create_task_group() as tasks:
         for number in range(count):
             tasks.start_soon(resolver.resolve, f"h{number}.test", domain)
@@ -116,17 +116,17 @@ async def hang(resolver, system, domain, count):
         tasks.cancel_scope.cancel()
 
 
-async def test_one_who_leaves_lookups_behind_gets_no_more(resolver, system):
-    await hang(resolver, system, "greedy", MOST_FOR_ONE)
+async def test_abandoned_lookups_count_towards_the_limit_of_a_domain(resolver, system):
+    await hang(resolver, system, "greedy", MAX_LOOKUPS_PER_DOMAIN)
     with pytest.raises(NameUnresolved, match="too many"):
         await resolver.resolve("h.test", "greedy")
-    system.let.set()
+    system.released.set()
     assert await resolver.resolve("h.test", "another")
 
 
-async def test_a_place_is_free_once_the_system_has_answered(resolver, system):
-    await hang(resolver, system, "greedy", MOST_FOR_ONE)
-    system.let.set()
+async def test_slot_is_released_when_the_thread_ends(resolver, system):
+    await hang(resolver, system, "greedy", MAX_LOOKUPS_PER_DOMAIN)
+    system.released.set()
     with anyio.fail_after(10):
         while True:
             try:
@@ -137,23 +137,23 @@ async def test_a_place_is_free_once_the_system_has_answered(resolver, system):
                 break
 
 
-async def test_all_together_leave_no_more_behind_than_there_are_places(resolver, system):
-    for number in range(MOST // MOST_FOR_ONE):
-        await hang(resolver, system, f"greedy{number}", MOST_FOR_ONE)
+async def test_abandoned_lookups_count_towards_the_total_limit(resolver, system):
+    for number in range(MAX_LOOKUPS // MAX_LOOKUPS_PER_DOMAIN):
+        await hang(resolver, system, f"greedy{number}", MAX_LOOKUPS_PER_DOMAIN)
     with pytest.raises(NameUnresolved, match="too many"):
         await resolver.resolve("h.test", "another")
 
 
-async def test_a_lookup_that_is_cancelled_before_it_began_leaves_nothing(resolver, system):
-    for _ in range(2 * MOST_FOR_ONE):
+async def test_lookup_cancelled_before_its_thread_starts_releases_its_slot(resolver, system):
+    for _ in range(2 * MAX_LOOKUPS_PER_DOMAIN):
         with anyio.CancelScope() as scope:
             scope.cancel()
             await resolver.resolve("h.test", "me")
     assert await resolver.resolve("h.test", "me")
 
 
-def test_a_thread_that_begins_after_all_have_left_asks_nobody(system):
-    place = sideband_http._addresses._resolving._LookupPlaces().take("me")
-    place.leave_unless_used()
-    assert place.use(system, "h.test") == ()
+def test_thread_that_starts_after_its_slot_was_released_does_nothing(system):
+    slot = sideband_http._addresses._resolving._LookupSlots().acquire("me")
+    slot.release_unless_running()
+    assert slot.run(system, "h.test") == ()
     assert system.asked == []

@@ -1,4 +1,4 @@
-"""What a skill writes, from a real worker."""
+"""The skill API, called from a real worker."""
 
 from textwrap import dedent
 
@@ -54,7 +54,7 @@ def skill(tmp_path):
     return folder
 
 
-async def test_a_skill_uses_a_session_as_a_context_manager(tmp_path, skill, server):
+async def test_skill_uses_a_session_as_a_context_manager(tmp_path, skill, server):
     plugins = [
         Plugin(kind="store", name="sqlite", value=sideband_store_sqlite.plugin),
         Plugin(kind="loader", name="skills", value=sideband_skills.plugin),

@@ -32,25 +32,25 @@ async def test_sessions_do_not_share_cookies(host, server):
     assert "cookie" not in server.seen[1]["headers"]
 
 
-async def test_a_cookie_does_not_go_to_another_host(host, server):
+async def test_cookie_is_not_sent_to_another_host(host, server):
     elsewhere = server.url("/echo").replace("127.0.0.1", "localhost")
     await run(host, opening(), ask(server.url("/setcookie?cookie=a%3D1")), ask(elsewhere))
     assert "cookie" not in server.seen[1]["headers"]
 
 
-async def test_a_secure_cookie_does_not_go_over_http(host, server):
+async def test_secure_cookie_is_not_sent_over_http(host, server):
     await run(host, opening(), ask(server.url("/setcookie?cookie=a%3D1%3B+Secure")), ask(server.url("/echo")))
     assert "cookie" not in server.seen[1]["headers"]
 
 
-async def test_defaults_are_sent_and_a_request_can_override_them(host, server):
+async def test_request_can_override_the_defaults(host, server):
     defaults = opening(headers={"X-A": "1", "X-B": "1"}, cookies={"c": "1", "d": "1"})
     await run(host, defaults, ask(server.url("/echo"), headers={"x-b": "2"}, cookies={"d": "2"}))
     headers = server.seen[0]["headers"]
     assert (headers["x-a"], headers["x-b"], headers["cookie"]) == ("1", "2", "c=1; d=2")
 
 
-async def test_what_a_server_sets_replaces_what_the_session_began_with(host, server):
+async def test_server_cookie_replaces_an_initial_cookie(host, server):
     await run(
         host, opening(cookies={"a": "old"}), ask(server.url("/setcookie?cookie=a%3Dnew")), ask(server.url("/echo"))
     )
@@ -63,24 +63,24 @@ async def test_urls_are_relative_to_base_url(host, server):
     assert answers[1]["url"] == server.url("/api/v1/items?x=1")
 
 
-async def test_defaults_of_a_base_url_do_not_go_to_another_origin(host, server, other):
+async def test_defaults_are_not_sent_to_another_origin_than_base_url(host, server, other):
     defaults = opening(base_url=server.origin, headers={"X-A": "1"}, cookies={"c": "1"}, auth="bearer")
     await run(host, defaults, ask("/echo"), ask(other.url("/echo")))
     assert server.seen[0]["headers"]["authorization"] == "Bearer s3cr3t-token-value"
     assert not {"x-a", "cookie", "authorization"} & other.seen[0]["headers"].keys()
 
 
-async def test_auth_of_a_session_needs_an_origin(host):
+async def test_auth_of_a_session_requires_base_url(host):
     with pytest.raises(OpParamsInvalid, match="base_url"):
         await host.op("http.session_open", {"auth": "bearer"})
 
 
-async def test_a_relative_url_without_base_url_is_refused(host):
+async def test_relative_url_without_base_url_is_rejected(host):
     answers = await run(host, opening(), ask("/echo"))
     assert answers[1]["error"] == "http.url"
 
 
-async def test_each_request_of_a_session_needs_its_grant(host, server):
+async def test_each_request_of_a_session_requires_a_grant(host, server):
     grants = ["http:method=POST,network=loopback", "secrets"]
     answers = await run(
         host, opening(), ask(server.url("/echo")), ask(server.url("/echo"), method="post"), grants=grants
@@ -89,19 +89,19 @@ async def test_each_request_of_a_session_needs_its_grant(host, server):
     assert [one["method"] for one in server.seen] == ["POST"]
 
 
-async def test_no_credential_is_asked_for_where_a_session_may_not_go(host, server, credentials):
+async def test_credential_is_not_resolved_for_a_denied_request_of_a_session(host, server, credentials):
     grants = ["http:host=example.org", "secrets"]
     answers = await run(host, opening(), ask(server.url("/echo"), auth="bearer"), grants=grants)
     assert answers[1]["error"] == "op.denied"
     assert credentials.asked == []
 
 
-async def test_a_session_needs_some_grant(host):
+async def test_session_requires_some_grant(host):
     with pytest.raises(OpDenied):
         await host.op("http.session_open", {}, grants=["secrets"])
 
 
-async def test_all_arguments_of_a_request_reach_the_server(host, server):
+async def test_all_parameters_of_a_request_reach_the_server(host, server):
     params = {"params": {"q": 1}, "json": {"a": 1}, "headers": {"X-A": "1"}, "cookies": {"c": "1"}, "auth": "apikey"}
     await run(host, opening(), ask(server.url("/echo"), method="PUT", **params))
     seen = server.seen[0]
@@ -110,7 +110,7 @@ async def test_all_arguments_of_a_request_reach_the_server(host, server):
     assert seen["headers"]["content-type"] == "application/json"
 
 
-async def test_limits_of_a_request_hold_in_a_session(host, server):
+async def test_limits_of_a_request_apply_in_a_session(host, server):
     answers = await run(
         host,
         opening(),
@@ -127,12 +127,12 @@ async def test_limits_of_a_request_hold_in_a_session(host, server):
     ]
 
 
-async def test_the_timeout_of_the_session_holds(host, server):
+async def test_timeout_of_the_session_applies(host, server):
     answers = await run(host, opening(timeout=0.1), ask(server.url("/slow")))
     assert answers[1]["error"] == "http.timeout"
 
 
-async def test_a_closed_session_can_not_be_used(host, server):
+async def test_closed_session_cannot_be_used(host, server):
     answers = await run(
         host,
         opening(),
@@ -144,14 +144,14 @@ async def test_a_closed_session_can_not_be_used(host, server):
     assert [one["error"] for one in answers[2:]] == ["http.session", "http.session"]
 
 
-async def test_a_session_ends_with_its_call(host):
+async def test_session_ends_with_its_call(host):
     opened = await host.op("http.session_open", {})
     state = (await host.broker.ops.plugin("http")).state
     assert opened["session_id"] not in state.sessions.ids()
     assert len(state.sessions.ids()) == 0
 
 
-async def test_a_session_of_somebody_else_can_not_be_used(host, server):
+async def test_session_of_another_caller_cannot_be_used(host, server):
     async with anyio.create_task_group() as group:
         group.start_soon(run, host, opening(), ask(server.url("/slow")))
         await anyio.to_thread.run_sync(server.arrived.wait)
@@ -179,30 +179,30 @@ async def test_sessions_end_with_the_host(open_host):
         await session.connections.transport("http", http2=False)
 
 
-async def test_the_number_of_open_sessions_is_limited(open_host):
+async def test_number_of_open_sessions_is_limited(open_host):
     async with open_host(max_sessions=2) as host:
         answers = await run(host, opening(), opening(), opening())
     assert [one.get("error") for one in answers] == [None, None, "limit.http_sessions"]
 
 
-async def test_an_idempotent_request_is_repeated_until_it_works(host, server):
+async def test_idempotent_request_is_retried_until_it_succeeds(host, server):
     answers = await run(host, opening(retry=2, retry_delay=0), ask(server.url("/flaky?failures=2")))
     assert (answers[1]["status"], answers[1]["body"]) == (200, "at last")
     assert len(server.seen) == 3
 
 
-async def test_the_last_answer_counts_when_repeating_does_not_help(host, server):
+async def test_last_response_is_returned_if_retries_fail(host, server):
     answers = await run(host, opening(retry=1, retry_delay=0), ask(server.url("/flaky?failures=5")))
     assert answers[1]["status"] == 503
     assert len(server.seen) == 2
 
 
-async def test_without_retry_nothing_is_repeated(host, server):
+async def test_requests_are_not_retried_by_default(host, server):
     await run(host, opening(), ask(server.url("/flaky?failures=1")))
     assert len(server.seen) == 1
 
 
-async def test_an_unsafe_request_is_not_repeated(host, server):
+async def test_post_is_not_retried(host, server):
     session = opening(retry=3, retry_delay=0)
     answers = await run(
         host,
@@ -214,29 +214,29 @@ async def test_an_unsafe_request_is_not_repeated(host, server):
     assert len(server.seen) == 2
 
 
-async def test_a_broken_connection_is_repeated(host, server):
+async def test_request_is_retried_after_a_lost_connection(host, server):
     answers = await run(host, opening(retry=1, retry_delay=0), ask(server.url("/hangup?failures=1")))
     assert answers[1]["body"] == "at last"
 
 
-async def test_an_error_that_repeating_does_not_mend_is_not_repeated(host, server):
+async def test_permanent_error_is_not_retried(host, server):
     await run(host, opening(retry=3, retry_delay=0), ask(server.url("/bytes?count=10"), max_bytes=1))
     assert len(server.seen) == 1
 
 
-async def test_the_delay_before_repeating_is_kept(host, server):
+async def test_retry_delay_is_observed(host, server):
     started = anyio.current_time()
     await run(host, opening(retry=2, retry_delay=0.1), ask(server.url("/flaky?failures=2")))
     assert anyio.current_time() - started >= 0.3
 
 
-async def test_retry_after_is_obeyed(host, server):
+async def test_retry_after_is_observed(host, server):
     started = anyio.current_time()
     await run(host, opening(retry=1, retry_delay=0), ask(server.url("/flaky?failures=1&after=1&code=429")))
     assert anyio.current_time() - started >= 1
 
 
-async def test_a_server_that_asks_for_an_hour_is_not_waited_for(host, server):
+async def test_retry_after_of_an_hour_ends_retrying(host, server):
     answers = await run(host, opening(retry=1, retry_delay=0), ask(server.url("/flaky?failures=1&after=3600")))
     assert answers[1]["status"] == 503
     assert len(server.seen) == 1

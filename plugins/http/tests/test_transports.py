@@ -1,4 +1,4 @@
-"""What each transport has to hold to, whichever library is behind it."""
+"""The guarantees of every transport."""
 
 import asyncio
 import sys
@@ -22,7 +22,7 @@ BOTH = pytest.mark.parametrize(
 
 
 @BOTH
-async def test_a_get_is_sent_with_these_headers_and_no_others(host, raw_server):
+async def test_get_is_sent_with_exactly_these_headers(host, raw_server):
     raw_server.answers(LAST)
     await host.op("http.get", {"url": raw_server.url("/a?b=1"), "headers": {"X-Mine": "1"}, "auth": "bearer"})
     head = raw_server.requests[0][0].decode()
@@ -40,7 +40,7 @@ async def test_a_get_is_sent_with_these_headers_and_no_others(host, raw_server):
 
 @BOTH
 @pytest.mark.parametrize("body", [b"", b"short", b"long" * 1_000_000])
-async def test_a_body_is_sent_whole_and_framed_by_its_length(host, raw_server, body):
+async def test_body_is_sent_completely_with_its_length(host, raw_server, body):
     raw_server.answers(LAST)
     await host.op("http.post", {"url": raw_server.url(), "body": body})
     head, received = raw_server.requests[0]
@@ -50,7 +50,7 @@ async def test_a_body_is_sent_whole_and_framed_by_its_length(host, raw_server, b
 
 
 @BOTH
-async def test_several_requests_share_a_connection(host, raw_server):
+async def test_requests_share_a_connection(host, raw_server):
     connections = []
 
     def script(connection, _):
@@ -67,7 +67,7 @@ async def test_several_requests_share_a_connection(host, raw_server):
 
 @BOTH
 @pytest.mark.parametrize("op", ["http.get", "http.put", "http.delete", "http.post"])
-async def test_a_request_whose_connection_breaks_is_not_sent_again(host, raw_server, op):
+async def test_request_is_not_resent_after_a_lost_connection(host, raw_server, op):
     with pytest.raises(ProtocolFailed) as caught:
         await host.op(op, {"url": raw_server.url()})
     assert caught.value.retryable == (op != "http.post")
@@ -75,7 +75,7 @@ async def test_a_request_whose_connection_breaks_is_not_sent_again(host, raw_ser
 
 
 @BOTH
-async def test_a_kept_connection_that_breaks_is_not_tried_again(host, raw_server):
+async def test_request_on_a_kept_connection_is_not_resent(host, raw_server):
     raw_server.script = _answer_once(raw_server)
     await host.op("http.get", {"url": raw_server.url()})
     with pytest.raises(ProtocolFailed):
@@ -94,10 +94,10 @@ def _answer_once(raw_server):
 
 
 @BOTH
-async def test_the_environment_changes_nothing(host, raw_server, other, monkeypatch, tmp_path):
+async def test_environment_is_ignored(host, raw_server, other, monkeypatch, tmp_path):
     raw_server.answers(LAST)
     netrc = tmp_path / "netrc"
-    netrc.write_text("machine 127.0.0.1 login somebody password something\n")
+    netrc.write_text("machine 127.0.0.1 login user password something\n")
     monkeypatch.setenv("NETRC", str(netrc))
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, other.origin)
@@ -108,7 +108,7 @@ async def test_the_environment_changes_nothing(host, raw_server, other, monkeypa
 
 
 @BOTH
-async def test_cookies_of_one_request_are_not_kept_for_the_next(host, raw_server):
+async def test_cookies_are_not_kept_between_requests(host, raw_server):
     raw_server.answers(LAST.replace(b"\r\n", b"\r\nSet-Cookie: a=1\r\n", 1))
     for _ in range(2):
         await host.op("http.get", {"url": raw_server.url()})
@@ -116,7 +116,7 @@ async def test_cookies_of_one_request_are_not_kept_for_the_next(host, raw_server
 
 
 @BOTH
-async def test_a_server_that_reads_nothing_ends_the_request_in_time_and_leaves_no_task(host, anyio_backend):
+async def test_server_that_does_not_read_is_a_timeout_and_leaves_no_task(host, anyio_backend):
     await host.op("http.session_open", {})
     before = _tasks(anyio_backend)
     async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener:
@@ -139,21 +139,21 @@ async def options(*, http2):
     ("name", "http2", "fast"),
     [("auto", False, True), ("auto", True, False), ("aiohttp", True, True), ("httpx", False, False)],
 )
-async def test_the_transport_follows_the_configuration(name, http2, fast):
+async def test_configuration_selects_the_transport(name, http2, fast):
     made = transport_named(name)(await options(http2=http2))
     assert isinstance(made, AiohttpTransport) is fast
     await made.aclose()
 
 
 @pytest.mark.parametrize("anyio_backend", ["trio"])
-async def test_auto_is_httpx_where_there_is_no_asyncio():
+async def test_auto_selects_httpx_on_trio():
     made = transport_named("auto")(await options(http2=False))
     assert not isinstance(made, AiohttpTransport)
     await made.aclose()
 
 
 @pytest.mark.parametrize("anyio_backend", ["trio"])
-async def test_a_transport_that_does_not_fit_is_refused_at_the_first_request(open_host, server):
+async def test_aiohttp_on_trio_is_rejected_at_the_first_request(open_host, server):
     async with open_host(transport="aiohttp") as host:
         with pytest.raises(OpUnavailable, match="asyncio"):
             await host.op("http.get", {"url": server.url("/echo")})
@@ -161,7 +161,7 @@ async def test_a_transport_that_does_not_fit_is_refused_at_the_first_request(ope
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_a_transport_that_is_not_installed_is_refused(monkeypatch):
+async def test_missing_aiohttp_is_rejected(monkeypatch):
     monkeypatch.setitem(sys.modules, "aiohttp", None)
     with pytest.raises(TransportUnavailable, match="not installed") as caught:
         transport_named("aiohttp")

@@ -31,7 +31,7 @@ PORTS = {"http": 80, "https": 443}
         ("http://example.org/projects/a%2fb", "http://example.org/projects/a%2Fb"),
     ],
 )
-def test_a_url_has_one_normal_form(text, url):
+def test_url_is_normalised(text, url):
     assert parse_url(text).url == url
 
 
@@ -78,13 +78,13 @@ def test_a_url_has_one_normal_form(text, url):
         "http://example.org/" + "a" * 17_000,
     ],
 )
-def test_an_ambiguous_url_is_refused(text):
+def test_invalid_or_ambiguous_url_is_rejected(text):
     with pytest.raises(UrlInvalid) as caught:
         parse_url(text)
     assert caught.value.code == "http.url"
 
 
-def test_the_message_about_a_password_does_not_repeat_it():
+def test_error_does_not_contain_the_password():
     with pytest.raises(UrlInvalid) as caught:
         parse_url("http://user:hunter22@example.org/")
     assert "hunter22" not in str(caught.value)
@@ -94,11 +94,11 @@ def test_the_message_about_a_password_does_not_repeat_it():
     ("path", "readable"),
     [("/a%20b", "/a b"), ("/%C3%A4", "/ä"), ("/a%2Fb", "/a%2Fb"), ("/100%25", "/100%25"), ("/a%2Cb", "/a%2Cb")],
 )
-def test_a_scope_path_is_readable_but_never_ambiguous(path, readable):
+def test_readable_path_keeps_reserved_characters_encoded(path, readable):
     assert parse_url("http://example.org" + path).readable_path == readable
 
 
-def test_two_paths_that_are_sent_differently_have_different_scopes():
+def test_different_paths_have_different_readable_paths():
     assert parse_url("http://h/a%2Fb").readable_path != parse_url("http://h/a/b").readable_path
 
 
@@ -110,7 +110,7 @@ HOSTS = st.sampled_from(
 
 @st.composite
 def urls(draw):
-    """Texts that are nearly URLs, with something put in at each place."""
+    """Generate texts that are almost URLs, with insertions in every part."""
     scheme = draw(st.sampled_from(["http", "https", "HTTP", "httpS"]))
     host = draw(HOSTS | TRICKY | st.builds("{}{}".format, HOSTS, TRICKY) | st.builds("{}{}".format, TRICKY, HOSTS))
     port = draw(st.sampled_from(["", ":", ":80", ":443", ":08080", ":65535"]) | TRICKY)
@@ -119,7 +119,7 @@ def urls(draw):
 
 @given(st.text(max_size=60) | urls() | st.text(alphabet="./%2eEfF5cC;\\ab", max_size=40).map("http://h/{}".format))
 @settings(max_examples=200)
-def test_what_is_accepted_means_the_same_to_every_reader(text):
+def test_accepted_url_is_parsed_identically_by_other_libraries(text):
     try:
         target = parse_url(text)
     except UrlInvalid:
@@ -144,7 +144,7 @@ def test_what_is_accepted_means_the_same_to_every_reader(text):
 
 @given(urls())
 @settings(max_examples=200)
-def test_no_reader_takes_the_text_of_an_accepted_url_for_another_host(text):
+def test_accepted_url_has_the_same_host_in_other_libraries(text):
     try:
         target = parse_url(text)
     except UrlInvalid:
@@ -156,7 +156,7 @@ def test_no_reader_takes_the_text_of_an_accepted_url_for_another_host(text):
 
 
 @given(st.text(max_size=40))
-def test_a_reference_leads_to_a_normal_url_or_is_refused(reference):
+def test_reference_is_resolved_to_a_normalised_url_or_rejected(reference):
     base = parse_url("https://example.org/a/b?c")
     try:
         target = base.join(reference)
@@ -166,11 +166,11 @@ def test_a_reference_leads_to_a_normal_url_or_is_refused(reference):
 
 
 @pytest.mark.parametrize("reference", ["http:///evil.test/", "https:/x", "https:x", "HTTPS:", "a:b", "https:?x"])
-def test_a_reference_with_a_scheme_is_no_path_of_this_host(reference):
+def test_reference_with_a_scheme_is_not_resolved_as_a_path(reference):
     with pytest.raises(UrlInvalid):
         parse_url("https://example.org/a/b").join(reference)
 
 
-def test_params_join_the_query():
+def test_params_are_appended_to_the_query():
     target = parse_url("http://example.org/?a=1").with_params([("b", "x y"), ("b", "&")])
     assert target.request_path == "/?a=1&b=x+y&b=%26"

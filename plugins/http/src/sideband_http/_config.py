@@ -1,4 +1,4 @@
-"""What can be configured."""
+"""The configuration table ``[plugins.http]``."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def _check_proxy(text: str) -> str:
 
 def _check_bypass(text: str) -> str:
     if not text.isascii() or text.lower() != text or any(one.isspace() for one in text):
-        raise ValueError("write a host in lower case, `*.example.org`, a network as 10.0.0.0/8, or `*`")
+        raise ValueError("expected a lower-case host, `*.example.org`, a network such as 10.0.0.0/8, or `*`")
     return text
 
 
 def _check_origin(text: str) -> str:
     target = parse_url(text)
     if target.request_path != "/" or target.scheme != "https":
-        raise ValueError("write an origin as https://host or https://host:port")
+        raise ValueError("expected an origin such as https://host or https://host:port")
     return target.origin
 
 
@@ -42,10 +42,10 @@ class _HttpTable(BaseModel):
 
 
 class ProxyConfig(_HttpTable):
-    """The table ``[plugins.http.proxy]``; a text instead of it is for both."""
+    """The table ``[plugins.http.proxy]``. A string in its place applies to both schemes."""
 
-    http: ProxyUrl | None = Field(default=None, description="For http URLs; left out: none.")
-    https: ProxyUrl | None = Field(default=None, description="For https URLs; left out: none.")
+    http: ProxyUrl | None = Field(default=None, description="The proxy for http URLs. Unset: no proxy.")
+    https: ProxyUrl | None = Field(default=None, description="The proxy for https URLs. Unset: no proxy.")
 
     @model_validator(mode="before")
     @classmethod
@@ -56,11 +56,12 @@ class ProxyConfig(_HttpTable):
 class ClientCertificateConfig(_HttpTable):
     """A table ``[plugins.http.client_certificates."https://host"]``."""
 
-    certificate: Path = Field(description="A file in PEM form: the certificate, and those that lead to an authority.")
+    certificate: Path = Field(description="A PEM file with the certificate and its chain.")
     key: Path | None = Field(
-        default=None, description="A file in PEM form that only its owner can read; left out: `certificate` has it."
+        default=None,
+        description="A PEM file with the key, readable by its owner only. Unset: the key is in `certificate`.",
     )
-    password: str | None = Field(default=None, description="The secret that the key is encrypted with, by its name.")
+    password: str | None = Field(default=None, description="The name of the secret that decrypts the key.")
 
 
 class Config(_HttpTable):
@@ -69,56 +70,59 @@ class Config(_HttpTable):
     user_agent: str = Field(
         default=f"sideband/{__version__}",
         pattern=r"^[!-~]([ -~]*[!-~])?$",
-        description="What requests call themselves unless they set `user-agent`.",
+        description="The value of the `user-agent` header, unless the request sets it.",
     )
     ca_file: Path | None = Field(
-        default=None, description="Certificate authorities in PEM form that are trusted besides the public ones."
+        default=None, description="A PEM file of certificate authorities to trust in addition to the public ones."
     )
     client_certificates: dict[Origin, ClientCertificateConfig] = Field(
-        default={}, description="Who the host is to servers that ask, by their origin. Shown to nobody else."
+        default={}, description="Client certificates by origin. Each is sent only to its own origin."
     )
     proxy: ProxyConfig = Field(
-        default=ProxyConfig(), description="Where tunnels are asked for: http://host:port, or one for each scheme."
+        default=ProxyConfig(),
+        description="The proxy for tunnels: http://host:port, or a table with one for each scheme.",
     )
     no_proxy: tuple[BypassText, ...] = Field(
-        default=(), description="Hosts, `*.example.org`, networks (10.0.0.0/8) or `*` that need no proxy."
+        default=(), description="Hosts, `*.example.org`, networks (10.0.0.0/8) or `*` that bypass the proxy."
     )
     proxy_auth: str | None = Field(
-        default=None, description="The proxy's credential, by its name: a secret `user:password`, bound to the proxy."
+        default=None, description="The name of the secret with the credential `user:password`, bound to the proxy."
     )
     proxy_resolves: bool = Field(
         default=False,
-        description="Whether the proxy is given names. What they stand for is then not checked here: they count as "
-        "public, wherever the proxy connects to.",
+        description="Whether the proxy resolves names. Their addresses are then not checked: they count as public, "
+        "wherever the proxy connects.",
     )
     max_connections: int = Field(
-        default=100, ge=1, le=10_000, description="Connections open at once, shared and in each session."
+        default=100, ge=1, le=10_000, description="The maximum number of open connections, both shared and per session."
     )
     transport: TransportName = Field(
         default="auto",
-        description="What carries requests: `httpx`; `aiohttp`, which is faster, for HTTP/1.1 on asyncio; or `auto`: "
-        "aiohttp where it is installed and HTTP/2 can't be agreed on, else httpx. Proxies are for httpx in any case.",
+        description="The HTTP library: `httpx`; `aiohttp`, which is faster, for HTTP/1.1 on asyncio; or `auto`: "
+        "aiohttp if it is installed and HTTP/2 is not an option, else httpx. Proxies always use httpx.",
     )
-    max_sessions: int = Field(default=64, ge=1, le=10_000, description="Sessions that a skill may have open at once.")
+    max_sessions: int = Field(default=64, ge=1, le=10_000, description="The maximum number of open sessions per skill.")
 
     @model_validator(mode="before")
     @classmethod
     def _no_password(cls, given: Any) -> Any:
-        # Here, and not where the URL is read: the message about a field repeats its value.
+        # Checked before field validation, because pydantic's messages about a field repeat its value.
         proxy = given.get("proxy") if isinstance(given, Mapping) else None
         urls = proxy.values() if isinstance(proxy, Mapping) else [proxy]
         if any("@" in url for url in urls if isinstance(url, str)):
-            raise ValueError("`proxy` holds a user; store `user:password` as a secret, and name it in `proxy_auth`")
+            raise ValueError(
+                "`proxy` must not contain a user; store `user:password` as a secret and name it in `proxy_auth`"
+            )
         return given
 
     def proxy_rules(self) -> ProxyRules:
-        """Which proxy a request takes."""
+        """Return the rules that select a proxy."""
         given = {"http": self.proxy.http, "https": self.proxy.https}
         proxies = {scheme: proxy_from(url) for scheme, url in given.items() if url is not None}
         return ProxyRules(proxies, tuple(map(Bypass, self.no_proxy)), self.proxy_resolves)
 
     def certificates(self) -> dict[str, ClientCertificate]:
-        """What is shown to whom."""
+        """Return the client certificates by origin."""
         return {
             origin: ClientCertificate(one.certificate, one.key, one.password)
             for origin, one in self.client_certificates.items()

@@ -1,4 +1,4 @@
-"""What can go wrong with a request. An HTTP status is never an error: it is what the server answered.
+"""Errors of requests. An HTTP status is never an error but part of the response.
 
 HttpError(OpFailed)                           http.failed
 ├── UrlInvalid(ValueError)                    http.url
@@ -26,47 +26,47 @@ from sideband.ops import OpDenied, OpFailed
 
 
 def quoted(text: str) -> str:
-    """``text`` as it may stand in a message: on one line, without what can't be seen.
+    """Return ``text`` on one line, with non-printable characters escaped.
 
-    It is not cut here: the host cuts messages once secrets are out of them, and does not recognise half of one.
+    It is not truncated here: the host truncates messages after redaction, which can't recognise half of a secret.
     """
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text)
 
 
 class HttpError(OpFailed):
-    """A request that ended without a response."""
+    """A request failed without a response."""
 
     code = "http.failed"
 
 
 class UrlInvalid(HttpError, ValueError):
-    """A URL that is not strictly http or https, or that servers could read in two ways. Nothing was sent to it."""
+    """A URL is not http or https, is malformed, or is ambiguous. No request was sent to it."""
 
     code = "http.url"
 
     def __init__(self, url: str, problem: str) -> None:
         super().__init__(
-            f"`{quoted(url)}` can't be used as a URL: {problem}",
-            hint="write https://host/path; put a user's credential in `auth` and a query in `params`",
+            f"invalid URL `{quoted(url)}`: {problem}",
+            hint="use the form https://host/path; pass credentials in `auth` and query values in `params`",
         )
         self.problem = problem
 
 
 class AddressRefused(HttpError, ValueError):
-    """A host that is, or stands for, an address where no request may go, whatever is granted. Nothing was sent."""
+    """A host is, or resolves to, an address that no grant allows. No request was sent."""
 
     code = "http.address"
     nothing_happened = True
 
     def __init__(self, host: str, kind: str) -> None:
         super().__init__(
-            f"`{host}` stands for a {kind} address, where no server answers",
-            hint="use the address of the server itself; no grant opens these",
+            f"`{host}` resolves to a {kind} address, which is never allowed",
+            hint="use the address of the server; no grant allows these addresses",
         )
 
 
 class AddressDenied(OpDenied):
-    """A name that stands for an address of a class that is not granted. Nothing was sent, nobody was connected to."""
+    """A name resolves to an address of a class that is not granted. No connection was made."""
 
     code = "http.network"
     nothing_happened = True
@@ -74,23 +74,23 @@ class AddressDenied(OpDenied):
     def __init__(self, op: str, host: str, kind: str) -> None:
         super().__init__(
             op,
-            f"`{host}` stands for a {kind} address, and the grant does not reach those",
-            hint=f"if that is meant, grant `network={kind}` to a capability for this host: "
+            f"`{host}` resolves to a {kind} address, which the grant does not cover",
+            hint=f"if this is intended, add `network={kind}` to the capability for this host: "
             f"--grant 'http:host={host},network={kind}'",
         )
 
 
 class HeaderRefused(HttpError, ValueError):
-    """A header or cookie that a skill may not set, or that could not be sent as one. Nothing was sent."""
+    """A header or cookie is malformed, or a skill may not set it. No request was sent."""
 
     code = "http.header"
 
-    def __init__(self, name: str, problem: str, *, hint: str = "leave it out, or give it a value of one line") -> None:
-        super().__init__(f"the header `{quoted(name)}` {problem}", hint=hint)
+    def __init__(self, name: str, problem: str, *, hint: str = "remove it, or use a value on one line") -> None:
+        super().__init__(f"header `{quoted(name)}` {problem}", hint=hint)
 
 
 class ConnectFailed(HttpError, ConnectionError):
-    """There is no connection to the server. Nothing was sent."""
+    """The connection to the server failed. No request was sent."""
 
     code = "http.connect"
     retryable = True
@@ -98,174 +98,175 @@ class ConnectFailed(HttpError, ConnectionError):
 
     def __init__(self, origin: str, reason: str) -> None:
         super().__init__(
-            f"no connection to {origin}: {quoted(reason)}", hint="check the host and port, and that the server is up"
+            f"cannot connect to {origin}: {quoted(reason)}",
+            hint="check the host and port, and that the server is running",
         )
 
 
 class TlsFailed(HttpError, ConnectionError):
-    """The server could not prove who it is. Nothing was sent."""
+    """The TLS handshake failed. No request was sent."""
 
     code = "http.tls"
     nothing_happened = True
 
     def __init__(self, origin: str, reason: str) -> None:
         super().__init__(
-            f"no secure connection to {origin}: {quoted(reason)}",
-            hint="trust a private certificate authority with `ca_file` under [plugins.http]",
+            f"cannot establish a secure connection to {origin}: {quoted(reason)}",
+            hint="to trust a private certificate authority, set `ca_file` in [plugins.http]",
         )
 
 
 class ProxyFailed(HttpError, ConnectionError):
-    """The configured proxy does not pass the request on. Nothing was sent to the server."""
+    """The configured proxy refused or failed to open a tunnel. No request was sent to the server."""
 
     code = "http.proxy"
     nothing_happened = True
 
     def __init__(self, origin: str, reason: str) -> None:
         super().__init__(
-            f"no way to {origin} through the proxy: {quoted(reason)}",
-            hint="check `proxy`, `proxy_auth` and `no_proxy` under [plugins.http]",
+            f"cannot reach {origin} through the proxy: {quoted(reason)}",
+            hint="check `proxy`, `proxy_auth` and `no_proxy` in [plugins.http]",
         )
 
 
 class AuthoritiesInvalid(HttpError, ValueError):
-    """The configured certificate authorities can't be read. Nothing was sent."""
+    """The configured certificate authorities can't be loaded. No request was sent."""
 
     code = "http.ca_file"
     nothing_happened = True
 
     def __init__(self, path: str, problem: str) -> None:
         super().__init__(
-            f"the certificate authorities in {quoted(path)} can't be used: {quoted(problem)}",
-            hint="`ca_file` under [plugins.http] is a file with certificates in PEM form",
+            f"cannot load certificate authorities from {quoted(path)}: {quoted(problem)}",
+            hint="set `ca_file` in [plugins.http] to a PEM file with certificates",
         )
 
 
 class ClientCertificateInvalid(HttpError, ValueError):
-    """The certificate that is configured for an origin can't be used. Nothing was sent."""
+    """The client certificate configured for an origin can't be loaded. No request was sent."""
 
     code = "http.client_certificate"
     nothing_happened = True
 
     def __init__(self, origin: str, problem: str) -> None:
         super().__init__(
-            f"the certificate for {origin} can't be used: {quoted(problem)}",
-            hint="see [plugins.http.client_certificates]; only its owner may be able to read a key (chmod 600)",
+            f"cannot load the client certificate for {origin}: {quoted(problem)}",
+            hint="check [plugins.http.client_certificates]; a key must be readable by its owner only (chmod 600)",
         )
 
 
 class HttpTimeout(HttpError, TimeoutError):
-    """The whole response had not arrived in time. The server may have acted on the request."""
+    """The request timed out. The server may have processed it."""
 
     code = "http.timeout"
 
     def __init__(self, method: str, origin: str, seconds: float, *, retryable: bool) -> None:
         super().__init__(
-            f"{method} {origin} did not end within {seconds:g} s", hint="raise `timeout`", retryable=retryable
+            f"{method} {origin} timed out after {seconds:g} s", hint="increase `timeout`", retryable=retryable
         )
         self.seconds = seconds
 
 
 class ProtocolFailed(HttpError, ConnectionError):
-    """The connection broke, or what came was not HTTP. The server may have acted on the request."""
+    """The connection was lost, or the response was not valid HTTP. The server may have processed the request."""
 
     code = "http.protocol"
 
     def __init__(self, method: str, origin: str, reason: str, *, retryable: bool) -> None:
         super().__init__(
-            f"{method} {origin} broke off: {quoted(reason)}",
-            hint="ask again" if retryable else "look whether the server did it before you ask again",
+            f"{method} {origin} failed: {quoted(reason)}",
+            hint="try again" if retryable else "before you try again, check whether the request took effect",
             retryable=retryable,
         )
 
 
 class RedirectRefused(HttpError, RuntimeError):
-    """A redirect that is not followed."""
+    """A redirect was not followed."""
 
     code = "http.redirects"
 
     @classmethod
     def too_many(cls, allowed: int) -> RedirectRefused:
-        """The server redirected once more than allowed."""
+        """Return the error for too many redirects."""
         return cls(
-            f"the server redirected more than {allowed} times",
-            hint="raise `max_redirects`, or look at the answers with `follow_redirects` off",
+            f"more than {allowed} redirects",
+            hint="increase `max_redirects`, or inspect the responses with `follow_redirects=False`",
         )
 
     @classmethod
     def downgrade(cls, origin: str, target: str) -> RedirectRefused:
-        """From https to http, where anybody could read along."""
+        """Return the error for a redirect from https to unencrypted http."""
         return cls(
-            f"{origin} redirects to {target}, without encryption",
-            hint="ask that address yourself if this is meant",
+            f"{origin} redirects to {target}, which is not encrypted",
+            hint="if this is intended, request that URL directly",
             code="http.downgrade",
         )
 
     @classmethod
     def body(cls, origin: str, target: str) -> RedirectRefused:
-        """The body would have to be sent to somebody else."""
+        """Return the error for a redirect that would send the body to another origin."""
         return cls(
             f"{origin} redirects a request with a body to {target}",
-            hint="send it there yourself if this is meant",
+            hint="if this is intended, send the request there directly",
             code="http.redirect_body",
         )
 
 
 class ResponseTooLarge(HttpError, ValueError):
-    """The response is larger than asked for, as sent or once decompressed. What had come was dropped."""
+    """The response exceeds the limit, before or after decompression. It was discarded."""
 
     code = "http.too_large"
 
     def __init__(self, what: str, allowed: int) -> None:
         super().__init__(
-            f"{what} has more than {allowed:,} bytes",
-            hint="raise `max_bytes`, ask for less, or use http.download for a large body",
+            f"{what} exceeds {allowed:,} bytes",
+            hint="increase `max_bytes`, request less, or use http.download for a large body",
         )
 
 
 class ContentInvalid(HttpError, ValueError):
-    """The body is not compressed in the way that the server says."""
+    """The body does not match its ``Content-Encoding``."""
 
     code = "http.content"
 
     def __init__(self, encoding: str, problem: str) -> None:
         super().__init__(
-            f"the body can't be decoded as `{quoted(encoding)}`: {quoted(problem)}",
-            hint="the server is at fault, or what stands between; try again, or ask another one",
+            f"cannot decode the body as `{quoted(encoding)}`: {quoted(problem)}",
+            hint="the server or a proxy sent invalid data; try again, or use another server",
         )
 
 
 class SecretReturned(HttpError, PermissionError):
-    """A body that was to be kept holds a known secret: whoever reads it in parts would see what no answer shows."""
+    """A body to be saved contains a known secret, which can't be redacted when the file or blob is read in parts."""
 
     code = "http.secret"
 
     def __init__(self, origin: str) -> None:
         super().__init__(
-            f"what {origin} sent holds a secret, and was not kept",
-            hint="get it with an op that answers with the body, from which the secret is taken out",
+            f"the body from {origin} contains a secret and was not saved",
+            hint="use an op that returns the body, such as http.get, which redacts the secret",
         )
 
 
 class HttpSessionNotFound(HttpError, LookupError):
-    """There is no such session for this caller: closed, ended with its call, or somebody else's."""
+    """The session is unknown, closed, ended with its call, or belongs to another caller."""
 
     code = "http.session"
 
     def __init__(self) -> None:
         super().__init__(
-            "there is no open session with this id",
-            hint="open one with http.session_open in the same call; it ends with the call",
+            "unknown or closed session",
+            hint="open a session with http.session_open in the same call; it ends with the call",
         )
 
 
 class TransportUnavailable(HttpError, RuntimeError):
-    """The configuration names a transport that can't be had here. No request can be sent."""
+    """The configured transport is unavailable. No request can be sent."""
 
     code = "http.transport"
 
     def __init__(self, name: str, problem: str) -> None:
         super().__init__(
-            f"the transport `{name}` can't be had: {problem}",
-            hint='install sideband-http[fast] and use asyncio, or set transport = "auto" under [plugins.http]',
+            f"transport `{name}` is unavailable: {problem}",
+            hint='install sideband-http[fast] and use asyncio, or set transport = "auto" in [plugins.http]',
         )

@@ -1,4 +1,4 @@
-"""What the ops take and answer."""
+"""Parameters and results of the ops."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from typing_extensions import TypedDict
 
 MEBIBYTE = 1024 * 1024
-LONGEST_REQUEST = 600.0
-LONGEST_DOWNLOAD = 6 * 3600.0
+MAX_REQUEST_SECONDS = 600.0
+MAX_DOWNLOAD_SECONDS = 6 * 3600.0
 
 _METHOD = re.compile(r"[A-Z][A-Z-]{0,19}\Z")
 
 Scalar = str | bool | int | float
 Values = dict[str, Scalar | list[Scalar] | None]
-Seconds = Annotated[float, Field(gt=0, le=LONGEST_REQUEST, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(gt=0, le=MAX_REQUEST_SECONDS, allow_inf_nan=False)]
 MaxBytes = Annotated[int, Field(gt=0, le=64 * MEBIBYTE)]
 MaxRedirects = Annotated[int, Field(ge=0, le=30)]
 Text = Annotated[str, Field(max_length=16_384)]
@@ -26,7 +26,7 @@ Id = Annotated[str, Field(max_length=100)]
 def _method(text: str) -> str:
     method = text.upper()
     if not _METHOD.match(method) or method in {"CONNECT", "TRACE"}:
-        raise ValueError("not a method that can be sent")
+        raise ValueError("unsupported HTTP method")
     return method
 
 
@@ -44,161 +44,172 @@ class _Repeating(_HttpParams):
         default=0,
         ge=0,
         le=10,
-        description="How often it is repeated: if it reached nobody; or, with an idempotent method or an "
-        "`idempotency_key`, if it broke off, timed out or was answered with 429, 502, 503 or 504.",
+        description="The maximum number of retries. A request that did not reach a server is retried; one with an "
+        "idempotent method or an `idempotency_key` also after a lost connection, a timeout, or status 429, 502, 503 "
+        "or 504.",
     )
     retry_delay: float = Field(
         default=2.0,
         ge=0,
         le=60,
         allow_inf_nan=False,
-        description="Seconds before the first repetition, doubled each time, and up to a half more by chance. "
-        "A Retry-After of the server is obeyed, if there is time for it.",
+        description="The delay before the first retry in seconds. It doubles each time, with up to 50 % random "
+        "jitter. A Retry-After header is honoured if enough time remains.",
     )
 
 
 class Fetch(_HttpParams):
-    """What every request understands."""
+    """The parameters that all requests share."""
 
     params: Values = Field(
-        default={}, description="Pairs for the query; a list repeats its name, null leaves it out, true is `true`."
+        default={}, description="Query parameters. A list repeats its name, null omits it, true becomes `true`."
     )
-    headers: dict[str, str] = Field(default={}, description="Headers; those that frame a message can't be set.")
-    cookies: dict[str, str] = Field(default={}, description="Cookies for this origin only.")
+    headers: dict[str, str] = Field(default={}, description="Headers. Those that control message framing can't be set.")
+    cookies: dict[str, str] = Field(default={}, description="Cookies, sent to this origin only.")
     auth: str | None = Field(
         default=None,
         max_length=200,
-        description="Name of a stored credential; the host attaches it, bound to the origin.",
+        description="The name of a stored credential. The host attaches it if it is bound to the origin.",
     )
-    follow_redirects: bool = Field(default=True, description="Whether redirects are followed, each within the grant.")
-    max_redirects: MaxRedirects = Field(default=10, description="How many redirects are followed.")
+    follow_redirects: bool = Field(
+        default=True, description="Whether to follow redirects. Each is checked against the grant."
+    )
+    max_redirects: MaxRedirects = Field(default=10, description="The maximum number of redirects to follow.")
 
 
 class UrlParams(Fetch, _Repeating):
     """A request without a body."""
 
     url: Text = Field(description="An absolute http or https URL.")
-    timeout: Seconds = Field(default=30.0, description="Seconds for all of it: redirects, body, repetitions.")
-    max_bytes: MaxBytes = Field(default=10 * MEBIBYTE, description="The largest body accepted, decompressed.")
-    http2: bool = Field(default=True, description="Whether HTTP/2 may be agreed on with the server (https only).")
+    timeout: Seconds = Field(
+        default=30.0, description="The time limit in seconds, including redirects, the body and retries."
+    )
+    max_bytes: MaxBytes = Field(default=10 * MEBIBYTE, description="The maximum size of the decompressed body.")
+    http2: bool = Field(default=True, description="Whether HTTP/2 may be negotiated (https only).")
 
 
 class _Content(_HttpParams):
     json_data: Any = Field(default=None, alias="json", description="Data to send as JSON.")
-    data: Values = Field(default={}, description="Fields to send as a form.")
-    body: str | bytes | None = Field(default=None, description="Text (sent as UTF-8) or bytes to send as they are.")
-    body_blob: Digest | None = Field(default=None, description="A blob to send, by its SHA-256; never held in memory.")
+    data: Values = Field(default={}, description="Form fields to send.")
+    body: str | bytes | None = Field(default=None, description="Text (sent as UTF-8) or bytes to send unchanged.")
+    body_blob: Digest | None = Field(
+        default=None, description="The SHA-256 of a blob to send. It is streamed, not loaded into memory."
+    )
 
     @model_validator(mode="after")
     def _one_body(self) -> Self:
         given = [name for name in ("json", "data", "body", "body_blob") if self.has_content(name)]
         if len(given) > 1:
-            raise ValueError(f"{' and '.join(given)} are given, but a request has one body")
+            raise ValueError(f"conflicting bodies: {' and '.join(given)}; pass only one")
         return self
 
     def has_content(self, name: str) -> bool:
-        """Whether this one of the four was given. As JSON, ``None`` is ``null``."""
+        """Return whether this kind of body was given. For JSON, ``None`` counts as ``null``."""
         if name == "json":
             return "json_data" in self.model_fields_set
         return name in self.model_fields_set and getattr(self, name) is not None
 
 
 class BodyParams(UrlParams, _Content):
-    """A request that may have a body: one of ``json``, ``data``, ``body`` and ``body_blob``."""
+    """A request that may have a body: one of ``json``, ``data``, ``body`` or ``body_blob``."""
 
 
 class _Keyed(_HttpParams):
     idempotency_key: IdempotencyKey | None = Field(
         default=None,
-        description="Sent as `Idempotency-Key`, by which a server that knows it recognises a request it has had.",
+        description="The value of the `Idempotency-Key` header, by which a server recognises repeated requests.",
     )
 
 
 class SendParams(BodyParams, _Keyed):
-    """A request that is not the same if it is done twice, unless the server recognises it."""
+    """A request that is idempotent only with an idempotency key."""
 
 
 class RequestParams(SendParams):
     """A request with any method."""
 
-    method: Method = Field(default="GET", description="The method, in any case.")
+    method: Method = Field(default="GET", description="The method, case-insensitive.")
 
 
 class SessionOpenParams(_Repeating):
-    """What all requests of a session have in common."""
+    """The defaults of a session."""
 
     base_url: Text | None = Field(
-        default=None, description="What relative URLs are relative to; the defaults below are then for its origin only."
+        default=None, description="The base of relative URLs. If set, the defaults below apply to its origin only."
     )
-    headers: dict[str, str] = Field(default={}, description="Headers of each request, unless it has its own.")
-    cookies: dict[str, str] = Field(default={}, description="Cookies to begin with.")
-    auth: str | None = Field(default=None, max_length=200, description="Name of a stored credential; needs `base_url`.")
-    timeout: Seconds = Field(default=30.0, description="Seconds for one attempt, unless the request has its own.")
-    http2: bool = Field(default=True, description="Whether HTTP/2 may be agreed on with the server (https only).")
+    headers: dict[str, str] = Field(default={}, description="Default headers.")
+    cookies: dict[str, str] = Field(default={}, description="Initial cookies.")
+    auth: str | None = Field(
+        default=None, max_length=200, description="The name of a stored credential. Requires `base_url`."
+    )
+    timeout: Seconds = Field(default=30.0, description="The default time limit of an attempt in seconds.")
+    http2: bool = Field(default=True, description="Whether HTTP/2 may be negotiated (https only).")
 
     @model_validator(mode="after")
     def _auth_has_an_origin(self) -> Self:
         if self.auth is not None and self.base_url is None:
-            raise ValueError("auth of a session needs base_url: a credential belongs to an origin")
+            raise ValueError("auth requires base_url, because a credential is bound to an origin")
         return self
 
 
 class SessionRequestParams(Fetch, _Content, _Keyed):
     """A request in a session."""
 
-    session_id: Id = Field(description="What http.session_open answered.")
+    session_id: Id = Field(description="The id returned by http.session_open.")
     url: Text = Field(description="An absolute URL, or one relative to the session's `base_url`.")
-    method: Method = Field(default="GET", description="The method, in any case.")
-    timeout: Seconds | None = Field(default=None, description="Seconds for one attempt; the session's if not given.")
-    max_bytes: MaxBytes = Field(default=10 * MEBIBYTE, description="The largest body accepted, decompressed.")
+    method: Method = Field(default="GET", description="The method, case-insensitive.")
+    timeout: Seconds | None = Field(
+        default=None, description="The time limit of an attempt in seconds. Default: the session's."
+    )
+    max_bytes: MaxBytes = Field(default=10 * MEBIBYTE, description="The maximum size of the decompressed body.")
 
 
 class SessionCloseParams(_HttpParams):
-    """Which session to close."""
+    """The session to close."""
 
-    session_id: Id = Field(description="What http.session_open answered.")
+    session_id: Id = Field(description="The id returned by http.session_open.")
 
 
 class _LargeParams(Fetch):
     url: Text = Field(description="An absolute http or https URL.")
-    timeout: Annotated[float, Field(gt=0, le=LONGEST_DOWNLOAD, allow_inf_nan=False)] = Field(
-        default=600.0, description="Seconds for the whole download."
+    timeout: Annotated[float, Field(gt=0, le=MAX_DOWNLOAD_SECONDS, allow_inf_nan=False)] = Field(
+        default=600.0, description="The time limit of the download in seconds."
     )
     max_bytes: Annotated[int, Field(gt=0, le=64 * 1024 * MEBIBYTE)] = Field(
-        default=1024 * MEBIBYTE, description="The largest body accepted, decompressed."
+        default=1024 * MEBIBYTE, description="The maximum size of the decompressed body."
     )
-    http2: bool = Field(default=True, description="Whether HTTP/2 may be agreed on with the server (https only).")
+    http2: bool = Field(default=True, description="Whether HTTP/2 may be negotiated (https only).")
 
 
 class DownloadParams(_LargeParams):
-    """A GET request whose body becomes a file."""
+    """A GET request whose body is saved as a file."""
 
-    path: str = Field(max_length=1024, description="Where to write, relative to the host's folder for files.")
-    overwrite: bool = Field(default=False, description="Whether a file that is there may be replaced.")
+    path: str = Field(max_length=1024, description="The path of the file, relative to the host's folder for files.")
+    overwrite: bool = Field(default=False, description="Whether to replace an existing file.")
 
 
 class FetchBlobParams(_LargeParams):
-    """A GET request whose body becomes a blob."""
+    """A GET request whose body is saved as a blob."""
 
 
-# A field of that name hides the type from the annotations after it.
+# The field `bytes` shadows the type in the annotations after it.
 _Bytes = bytes
 
 
 class Redirect(TypedDict):
-    """One redirect that was followed."""
+    """A redirect that was followed."""
 
     status: int
     url: str
 
 
 class Response(TypedDict):
-    """What the server answered.
+    """The response of a server.
 
-    ``headers`` have lower-case names; those that came several times are joined with a comma. ``set-cookie`` is not
-    among them: cookies stay with the host, in the session. ``body`` is the text, or ``None`` if it is none; ``bytes``
-    then holds it. ``json`` is parsed if the content type says so and it is proper JSON, else ``None``; a JSON text of
-    more than 4 MiB is given as ``json`` only.
+    Names in ``headers`` are in lower case; repeated headers are joined with a comma. ``set-cookie`` is omitted, because
+    cookies stay in the session of the host. ``body`` is the decoded text; if the body is not text, it is ``None`` and
+    ``bytes`` is set. ``json`` is the parsed body if the content type is JSON and the body is valid, else ``None``. For
+    JSON of more than 4 MiB, only ``json`` is set.
     """
 
     status: int
@@ -222,13 +233,13 @@ class HttpSession(TypedDict):
 
 
 class HttpSessionClosed(TypedDict):
-    """A session that was open until now."""
+    """The result of closing a session."""
 
     closed: bool
 
 
 class Download(TypedDict):
-    """What became of a download. Only a 2xx answer becomes a file; ``path`` and ``sha256`` are else ``None``."""
+    """The result of a download. Unless the status is 2xx, no file is written; ``path`` and ``sha256`` are ``None``."""
 
     status: int
     ok: bool
@@ -242,7 +253,7 @@ class Download(TypedDict):
 
 
 class FetchedBlob(TypedDict):
-    """What became of a body that was to be a blob. Only a 2xx answer becomes one; ``sha256`` is else ``None``."""
+    """The result of fetching a blob. Unless the status is 2xx, no blob is stored and ``sha256`` is ``None``."""
 
     status: int
     ok: bool

@@ -15,8 +15,8 @@ from ._exchange._hops import exchange, time_limit
 from ._exchange._retry import RequestRetry, is_repeatable
 from ._exchange._sessions import OpenSession
 from ._models import (
-    LONGEST_DOWNLOAD,
-    LONGEST_REQUEST,
+    MAX_DOWNLOAD_SECONDS,
+    MAX_REQUEST_SECONDS,
     BodyParams,
     Download,
     DownloadParams,
@@ -36,7 +36,7 @@ from ._preview import preview_download, preview_fetch_blob, preview_request, pre
 from ._request._cookies import CookieJar
 from ._request._header_rules import check_cookies, check_headers
 from ._request._plan import RequestPlan, plan_of
-from ._response._answers import blob_answer, download_answer, response_answer
+from ._response._answers import blob_result, download_result, response_result
 from ._scope import HttpScope, scope_of
 from ._state import HttpState
 from ._transport._connections import HttpConnections
@@ -53,14 +53,14 @@ from ._undo import (
 )
 
 _RECORDED = ("url", "auth", "body_blob", "idempotency_key")
-# The op ends after its own `timeout`; these only have to be longer.
-_REQUEST_LIMIT = LONGEST_REQUEST + 5
-_SESSION_LIMIT = 6 * LONGEST_REQUEST
-_DOWNLOAD_LIMIT = LONGEST_DOWNLOAD + 5
+# Each op enforces its own `timeout`; these limits only have to be longer.
+_REQUEST_LIMIT = MAX_REQUEST_SECONDS + 5
+_SESSION_LIMIT = 6 * MAX_REQUEST_SECONDS
+_DOWNLOAD_LIMIT = MAX_DOWNLOAD_SECONDS + 5
 
 
 def _verb(method: str, params: type[UrlParams], doc: str, *, level: Level, idempotent: bool) -> OpSpec:
-    """The op of one method."""
+    """Return the op for a method."""
 
     async def handler(params: UrlParams, ctx: OpContext) -> Response:
         return await _request(params, method, ctx)
@@ -106,7 +106,7 @@ def _request_scope(params: RequestParams) -> HttpScope:
     undo=undo_request,
 )
 async def request(params: RequestParams, ctx: OpContext) -> Response:
-    """Send a request with any method, and read the answer. An HTTP error status is an answer, not an error."""
+    """Send a request with any method and return the response. An HTTP error status does not raise."""
     return await _request(params, params.method, ctx)
 
 
@@ -123,7 +123,7 @@ async def _request(params: UrlParams, method: str, ctx: OpContext) -> Response:
     await note_change(plan, ctx)
 
     async def attempt() -> Response:
-        return await _answer_to(plan, state.connections, ctx, params.max_bytes)
+        return await _fetch(plan, state.connections, ctx, params.max_bytes)
 
     retry = RequestRetry(times=params.retry, delay=params.retry_delay)
     with time_limit(plan):
@@ -131,18 +131,18 @@ async def _request(params: UrlParams, method: str, ctx: OpContext) -> Response:
         return await retry.run(attempt, repeatable=is_repeatable(method, params), until=until)
 
 
-async def _answer_to(
+async def _fetch(
     plan: RequestPlan, connections: HttpConnections, ctx: OpContext, max_bytes: int, jar: CookieJar | None = None
 ) -> Response:
     started = perf_counter()
     state: HttpState = ctx.state
     async with state.share(ctx.domain), exchange(plan, connections, ctx, jar) as arrival:
-        return await response_answer(arrival, max_bytes=max_bytes, started=started)
+        return await response_result(arrival, max_bytes=max_bytes, started=started)
 
 
 @op("http.session_open", requires="http", level=Level.SAFE, record=["base_url", "auth", "retry"])
 async def session_open(params: SessionOpenParams, ctx: OpContext) -> HttpSession:
-    """Open a session: cookies that stay in the host, defaults, and connections of its own. It ends with its call."""
+    """Open a session with its own cookies (which stay in the host), defaults and connections. It ends with its call."""
     state: HttpState = ctx.state
     session = OpenSession(
         domain=ctx.domain,
@@ -175,7 +175,7 @@ async def session_open(params: SessionOpenParams, ctx: OpContext) -> HttpSession
     undo=undo_request,
 )
 async def session_request(params: SessionRequestParams, ctx: OpContext) -> Response:
-    """Send a request with the defaults and cookies of a session, repeated as the session says."""
+    """Send a request with the defaults, cookies and retry policy of a session."""
     state: HttpState = ctx.state
     session = state.sessions.get(params.session_id, ctx.domain)
     plan = session.complete(
@@ -193,14 +193,14 @@ async def session_request(params: SessionRequestParams, ctx: OpContext) -> Respo
 
     async def attempt() -> Response:
         with time_limit(plan):
-            return await _answer_to(plan, session.connections, ctx, params.max_bytes, session.jar)
+            return await _fetch(plan, session.connections, ctx, params.max_bytes, session.jar)
 
     return await session.retry.run(attempt, repeatable=is_repeatable(plan.method, params), until=ctx.deadline)
 
 
 @op("http.session_close", requires="http", level=Level.SAFE)
 async def session_close(params: SessionCloseParams, ctx: OpContext) -> HttpSessionClosed:
-    """Close a session now instead of at the end of its call."""
+    """Close a session before the end of its call."""
     state: HttpState = ctx.state
     state.sessions.get(params.session_id, ctx.domain)
     await state.sessions.close(params.session_id)
@@ -223,7 +223,7 @@ def _download_scope(params: DownloadParams) -> HttpScope:
     undo=undo_download,
 )
 async def download(params: DownloadParams, ctx: OpContext) -> Download:
-    """Stream a body into a file of the host's folder for files. It is there whole or, if anything fails, not at all."""
+    """Stream a body to a file in the host's folder for files. If anything fails, no file is written."""
     path = normal_path(params.path)
     folder = download_folder(ctx)
     state: HttpState = ctx.state
@@ -236,13 +236,13 @@ async def download(params: DownloadParams, ctx: OpContext) -> Download:
             exchange(plan, state.connections, ctx) as arrival,
         ):
             if not arrival.response.is_success:
-                return download_answer(arrival, path=None, size=0, sha256=None, started=started)
+                return download_result(arrival, path=None, size=0, sha256=None, started=started)
             await save_body(arrival, file.write, params.max_bytes, path, ctx)
             sha256 = await file.complete()
-            answer = download_answer(arrival, path=path, size=file.size, sha256=sha256, started=started)
-            await note_download(folder, path, answer, ctx)
+            result = download_result(arrival, path=path, size=file.size, sha256=sha256, started=started)
+            await note_download(folder, path, result, ctx)
             await file.commit(overwrite=params.overwrite)
-            return answer
+            return result
 
 
 def _fetch_scope(params: FetchBlobParams) -> HttpScope:
@@ -262,7 +262,7 @@ def _fetch_scope(params: FetchBlobParams) -> HttpScope:
     undo=undo_fetch_blob,
 )
 async def fetch_blob(params: FetchBlobParams, ctx: OpContext) -> FetchedBlob:
-    """Stream a body into a blob, which other ops take by its digest. Needs `blobs:mode=write` too."""
+    """Stream a body to a blob, which other ops accept by its digest. Also needs `blobs:mode=write`."""
     ctx.require(BlobScope(mode="write"))
     state: HttpState = ctx.state
     plan = await _download_plan(params, ctx)
@@ -274,10 +274,10 @@ async def fetch_blob(params: FetchBlobParams, ctx: OpContext) -> FetchedBlob:
             exchange(plan, state.connections, ctx) as arrival,
         ):
             if not arrival.response.is_success:
-                return blob_answer(arrival, size=0, sha256=None, started=started)
+                return blob_result(arrival, size=0, sha256=None, started=started)
             await save_body(arrival, new.write, params.max_bytes, "blob", ctx)
             blob = await new.commit()
-            return blob_answer(arrival, size=blob.size, sha256=blob.sha256, started=started)
+            return blob_result(arrival, size=blob.size, sha256=blob.sha256, started=started)
 
 
 async def _download_plan(
@@ -299,11 +299,11 @@ OPS: tuple[OpSpec, ...] = (
     request,
     _verb("GET", UrlParams, "Fetch a URL.", level=Level.MONITORED, idempotent=True),
     _verb("HEAD", UrlParams, "Fetch the headers of a URL.", level=Level.MONITORED, idempotent=True),
-    _verb("OPTIONS", UrlParams, "Ask what a URL allows.", level=Level.MONITORED, idempotent=True),
-    _verb("POST", SendParams, "Send to a URL.", level=Level.RESTRICTED, idempotent=False),
-    _verb("PATCH", SendParams, "Change what is at a URL.", level=Level.RESTRICTED, idempotent=False),
-    _verb("PUT", BodyParams, "Replace what is at a URL.", level=Level.CONTROLLED, idempotent=True),
-    _verb("DELETE", BodyParams, "Delete what is at a URL.", level=Level.CONTROLLED, idempotent=True),
+    _verb("OPTIONS", UrlParams, "Request the options of a URL.", level=Level.MONITORED, idempotent=True),
+    _verb("POST", SendParams, "Post to a URL.", level=Level.RESTRICTED, idempotent=False),
+    _verb("PATCH", SendParams, "Modify the resource at a URL.", level=Level.RESTRICTED, idempotent=False),
+    _verb("PUT", BodyParams, "Replace the resource at a URL.", level=Level.CONTROLLED, idempotent=True),
+    _verb("DELETE", BodyParams, "Delete the resource at a URL.", level=Level.CONTROLLED, idempotent=True),
     session_open,
     session_request,
     session_close,

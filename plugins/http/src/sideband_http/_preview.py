@@ -1,4 +1,4 @@
-"""What the ops would do, in a sentence for people."""
+"""Previews of ops for users, in one sentence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KINDS = {
 
 
 async def preview_request(params: UrlParams, ctx: OpContext, *, method: str | None = None) -> str:
-    """What a request would do."""
+    """Return the preview of a request."""
     if method is None:
         method = params.method if isinstance(params, RequestParams) else "GET"
     url = target_of(parse_url(params.url), params, ctx).url
@@ -30,40 +30,41 @@ async def preview_request(params: UrlParams, ctx: OpContext, *, method: str | No
 
 
 async def preview_session_request(params: SessionRequestParams, ctx: OpContext) -> str:
-    """What a request in a session would do."""
+    """Return the preview of a request in a session."""
     state: HttpState = ctx.state
     try:
         session = state.sessions.get(params.session_id, ctx.domain)
     except HttpSessionNotFound:
-        return f"{params.method} {params.url}, in a session that is not open"
+        return f"{params.method} {params.url}, in an unknown or closed session"
     target = target_of(session.locate(params.url), params, ctx)
     plan = session.complete(RequestPlan(params.method, target, state.user_agent, auth=params.auth))
     return f"{params.method} {target.url}{await _with(params, plan.auth, ctx)}, in a session"
 
 
 async def _with(params: UrlParams | SessionRequestParams, auth: str | None, ctx: OpContext) -> str:
-    said = ""
+    text = ""
     if isinstance(params, BodyParams | SessionRequestParams):
         body, kind = await body_of(params, ctx)
         if body is not None:
             of = "a blob" if isinstance(body, BlobBody) else _KINDS.get(kind or "", "")
-            said = f" with {size_of(body):,} bytes" + (f" of {of}" if of else "")
-    return said if auth is None else f"{said}, credential `{auth}`"
+            text = f" with {size_of(body):,} bytes" + (f" of {of}" if of else "")
+    return text if auth is None else f"{text}, credential `{auth}`"
 
 
 async def preview_download(params: DownloadParams, ctx: OpContext) -> str:
-    """What `http.download` would do."""
+    """Return the preview of `http.download`."""
     path = normal_path(params.path)
     try:
-        there = (await download_folder(ctx).entry(path)).size
+        size = (await download_folder(ctx).entry(path)).size
     except FileMissing:
         return f"{_fetching(params, ctx)} into the new file `{path}`"
-    fate = "which it would replace" if params.overwrite else "which it would not replace: it would fail"
-    return f"{_fetching(params, ctx)} into the file `{path}`, where there are {there:,} bytes, {fate}"
+    if params.overwrite:
+        return f"{_fetching(params, ctx)}, replacing the file `{path}` ({size:,} bytes)"
+    return f"{_fetching(params, ctx)} would fail because the file `{path}` exists ({size:,} bytes)"
 
 
 async def preview_fetch_blob(params: FetchBlobParams, ctx: OpContext) -> str:
-    """What `http.fetch_blob` would do."""
+    """Return the preview of `http.fetch_blob`."""
     return f"{_fetching(params, ctx)} into a blob"
 
 

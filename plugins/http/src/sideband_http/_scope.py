@@ -1,4 +1,4 @@
-"""What capabilities of this family can limit."""
+"""The scope of an ``http`` capability."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from ._addresses._url import RequestTarget
 
 @attrs.frozen
 class HttpScope(Scope, family="http"):
-    """The fields of an ``http`` capability. All are of the normalised request, which is the one that is sent.
+    """The fields of an ``http`` capability. They refer to the normalised request, which is the one that is sent.
 
     Args:
         scheme: ``http`` or ``https``.
-        host: lower-case ASCII (international names as ``xn--…``), an IPv6 address without brackets.
-        port: always filled in: ``443`` for ``https`` without one.
-        method: upper-case.
-        path: without dot segments. Percent-encoding is undone except for characters that mean something in a URL.
-        file: where a download is written, relative to the folder for files; only ``http.download`` has it.
-        network: the class of the address that is connected to: ``public``, ``private``, ``link-local``, ``loopback``
-            or ``metadata``. A capability without it means ``public``, or, if all its hosts are written as addresses
-            (or ``localhost``), what these are. What a name resolves to is compared once it is resolved.
+        host: the host in lower-case ASCII (international names as ``xn--…``); an IPv6 address has no brackets.
+        port: the port, which is always set: ``443`` for an ``https`` URL without one.
+        method: the method in upper case.
+        path: the path without dot segments, percent-decoded except for characters with a special meaning.
+        file: the path of a download, relative to the folder for files; set for ``http.download`` only.
+        network: the class of the address: ``public``, ``private``, ``link-local``, ``loopback`` or ``metadata``. A
+            capability without it covers ``public``; if all its hosts are IP addresses or ``localhost``, it covers the
+            classes of these. The address of a name is compared after the lookup.
     """
 
     known_later: ClassVar[tuple[str, ...]] = ("network",)
@@ -40,7 +40,7 @@ class HttpScope(Scope, family="http"):
 
     @classmethod
     def complete(cls, fields: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
-        """The networks of a capability that names none. Whoever names an address means it; a name may lead anywhere."""
+        """Return the networks of a capability that does not set them: those of its addresses, or ``public``."""
         found = [network_of(host) for host in fields.get("host", ("*",))]
         known = tuple(sorted({one.value for one in found if one is not None}))
         return {"network": known if None not in found else (AddressClass.PUBLIC.value,)}
@@ -49,13 +49,13 @@ class HttpScope(Scope, family="http"):
 def scope_of(
     target: RequestTarget, method: str, *, file: str | None = None, network: AddressClass | None = None
 ) -> HttpScope:
-    """What a request needs to be granted.
+    """Return the scope that a request needs.
 
     Args:
-        target: where it goes.
-        method: upper-case.
-        file: where its answer is written.
-        network: what its host resolved to; only needed for names.
+        target: the target of the request.
+        method: the method in upper case.
+        file: the path of a download.
+        network: the class of the resolved address; required for names only.
     """
     network = network_of(target.host) if network is None else network
     return HttpScope(

@@ -1,4 +1,4 @@
-"""What skills get besides the generated functions: a session as a context manager. Standard library only."""
+"""Functions for skills beside the generated ones: a session as a context manager. Standard library only."""
 
 from typing import Any, Self
 
@@ -8,7 +8,7 @@ __all__ = ["session"]
 
 
 class session:  # noqa: N801  used like a function: `async with http.session(...) as api`
-    """A session: cookies, defaults and retries for several requests. Takes what ``http.session_open`` takes.
+    """A session: shared cookies, defaults and retries. Takes the parameters of ``http.session_open``.
 
     Example:
         async with http.session(base_url="https://api.example.org", auth="example", retry=3) as api:
@@ -29,7 +29,7 @@ class session:  # noqa: N801  used like a function: `async with http.session(...
         await dispatch("http.session_close", {"session_id": self._session_id})
 
     async def request(self, method: str, url: str, **options: Any) -> Any:
-        """Send a request in this session. Takes what ``http.session_request`` takes."""
+        """Send a request in this session. Takes the parameters of ``http.session_request``."""
         if self._session_id is None:
             raise RuntimeError("use it as `async with http.session(...) as api`")
         params = {"session_id": self._session_id, "method": method, "url": url, **options}
@@ -44,21 +44,21 @@ class session:  # noqa: N801  used like a function: `async with http.session(...
         return await self.request("HEAD", url, **options)
 
     async def options(self, url: str, **options: Any) -> Any:
-        """Ask what a URL allows."""
+        """Request the options of a URL."""
         return await self.request("OPTIONS", url, **options)
 
     async def post(self, url: str, **options: Any) -> Any:
-        """Send to a URL."""
+        """Post to a URL."""
         return await self.request("POST", url, **options)
 
     async def put(self, url: str, **options: Any) -> Any:
-        """Replace what is at a URL."""
+        """Replace the resource at a URL."""
         return await self.request("PUT", url, **options)
 
     async def patch(self, url: str, **options: Any) -> Any:
-        """Change what is at a URL."""
+        """Modify the resource at a URL."""
         return await self.request("PATCH", url, **options)
 
     async def delete(self, url: str, **options: Any) -> Any:
-        """Delete what is at a URL."""
+        """Delete the resource at a URL."""
         return await self.request("DELETE", url, **options)

@@ -1,4 +1,4 @@
-"""What the family keeps while the host lives."""
+"""The state of the plugin during the lifetime of the host."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ._transport._connections import HttpConnections
 
 @define
 class HttpState:
-    """The host's connections and sessions. Requests outside of sessions share connections, and nothing else.
+    """The connections and sessions of the host. Requests outside sessions share only the connections.
 
-    One trust domain gets at most half of the connections, so that no skill can keep all others waiting.
+    A trust domain may use at most half of the connections, so that a skill can't block all others.
     """
 
     connections: HttpConnections
@@ -24,12 +24,12 @@ class HttpState:
     _domains: WeakValueDictionary[str, anyio.CapacityLimiter] = field(init=False, factory=WeakValueDictionary)
 
     def share(self, domain: str) -> anyio.CapacityLimiter:
-        """What a request outside of sessions holds while it uses a connection."""
+        """Return the limiter that a request outside sessions holds while it uses a connection."""
         limit = max(1, self.connections.max_connections // 2)
         return self._domains.setdefault(domain, anyio.CapacityLimiter(limit))
 
     def new_connections(self) -> HttpConnections:
-        """Connections for a session: of its own, since one large pool is slower than many small ones."""
+        """Return new connections for a session. Many small pools are faster than a large one."""
         return self.connections.another()
 
     async def aclose(self) -> None:

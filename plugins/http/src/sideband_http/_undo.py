@@ -1,4 +1,4 @@
-"""What became of effects that nobody saw end, and what can be taken back of them."""
+"""Reconciliation of effects whose outcome is unknown, and undo."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ from ._request._plan import RequestPlan
 from ._response._arrival import reading
 from ._state import HttpState
 
-_READING = frozenset({"GET", "HEAD", "OPTIONS"})
-_NOTED = frozenset({"PUT", "DELETE"})
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_NOTED_METHODS = frozenset({"PUT", "DELETE"})
 _GONE = frozenset({404, 410})
-_ASKED_SECONDS = 20.0
-_LARGEST_COMPARED = 256 * 1024 * 1024
-_DIGESTED_AT_ONCE = 1024 * 1024
-_LARGEST_KEPT = 16 * 1024 * 1024
+_NOTHING_TO_UNDO = "the request only read data: nothing to undo"
+_RECONCILE_SECONDS = 20.0
+_MAX_COMPARED_BYTES = 256 * 1024 * 1024
+_MAX_HASHED_INLINE = 1024 * 1024
+_MAX_KEPT_BYTES = 16 * 1024 * 1024
 
 
 async def note_change(plan: RequestPlan, ctx: OpContext) -> None:
-    """Note what it takes to ask the server later whether it was done: for methods where asking tells."""
-    if plan.method in _NOTED:
+    """Note what reconciliation needs to ask the server for the outcome, for methods that allow this."""
+    if plan.method in _NOTED_METHODS:
         sha256 = None if plan.method == "DELETE" else await _digest(plan.content)
         note = {"method": plan.method, "url": plan.target.url, "auth": plan.auth, "sha256": sha256}
         await ctx.note({**note, "http2": plan.http2})
@@ -40,31 +41,31 @@ async def _digest(body: Body | None) -> str:
     if isinstance(body, BlobBody):
         return body.blob.sha256
     content = body or b""
-    if len(content) <= _DIGESTED_AT_ONCE:
+    if len(content) <= _MAX_HASHED_INLINE:
         return hashlib.sha256(content).hexdigest()
     return await anyio.to_thread.run_sync(lambda: hashlib.sha256(content).hexdigest())
 
 
-async def reconcile_reading(recorded: Recorded, ctx: OpContext) -> Reconciled | None:  # noqa: ARG001  as it is called
-    """Reading may be done again."""
+async def reconcile_reading(recorded: Recorded, ctx: OpContext) -> Reconciled | None:  # noqa: ARG001  required signature
+    """Report that a read may be repeated."""
     return Reconciled(happened=False, repeatable=True)
 
 
 async def reconcile_request(recorded: Recorded, ctx: OpContext) -> Reconciled | None:
-    """Ask the server, or count on it to recognise the key; ``None`` if neither tells.
+    """Ask the server for the outcome, or rely on the idempotency key. Return ``None`` if the outcome is unknown.
 
-    What was to be deleted and is gone has been deleted. What was to be replaced and reads like what was sent has been
-    replaced; if it reads otherwise, it may have been changed since, and nobody knows.
+    A DELETE happened if the resource no longer exists. A PUT happened if the resource has the content that was sent; if
+    the content differs, it may have changed since, so the outcome is unknown.
     """
-    if recorded.note.get("method") in _NOTED:
-        return await _asked(recorded.note, ctx)
-    if recorded.params.get("idempotency_key") is not None or recorded.params.get("method") in _READING:
+    if recorded.note.get("method") in _NOTED_METHODS:
+        return await _reconcile_change(recorded.note, ctx)
+    if recorded.params.get("idempotency_key") is not None or recorded.params.get("method") in _SAFE_METHODS:
         return Reconciled(happened=False, repeatable=True)
     return None
 
 
-async def _asked(note: Mapping[str, Any], ctx: OpContext) -> Reconciled | None:
-    status, sha256 = await _look(note, ctx)
+async def _reconcile_change(note: Mapping[str, Any], ctx: OpContext) -> Reconciled | None:
+    status, sha256 = await _current_content(note, ctx)
     if note["method"] == "DELETE":
         if status in _GONE:
             return Reconciled(happened=True)
@@ -74,15 +75,15 @@ async def _asked(note: Mapping[str, Any], ctx: OpContext) -> Reconciled | None:
     return Reconciled(happened=False) if status in _GONE else None
 
 
-async def _look(note: Mapping[str, Any], ctx: OpContext) -> tuple[int, str | None]:
-    """The status of what is there now, and its digest if it can be read."""
+async def _current_content(note: Mapping[str, Any], ctx: OpContext) -> tuple[int, str | None]:
+    """Return the status of the resource, and the digest of its content if it can be read."""
     state: HttpState = ctx.state
     plan = RequestPlan(
         method="GET",
         target=parse_url(note["url"]),
         user_agent=state.user_agent,
         auth=note["auth"],
-        timeout=_ASKED_SECONDS,
+        timeout=_RECONCILE_SECONDS,
         http2=note["http2"],
         follow_redirects=False,
     )
@@ -91,47 +92,47 @@ async def _look(note: Mapping[str, Any], ctx: OpContext) -> tuple[int, str | Non
         async with exchange(plan, state.connections, ctx) as arrival:
             if not arrival.response.is_success:
                 return arrival.response.status_code, None
-            async with reading(arrival, _LARGEST_COMPARED) as pieces:
+            async with reading(arrival, _MAX_COMPARED_BYTES) as pieces:
                 async for piece in pieces:
                     digest.update(piece)
             return arrival.response.status_code, digest.hexdigest()
 
 
-async def undo_reading(recorded: Recorded, ctx: OpContext) -> Undo:  # noqa: ARG001  as it is called
-    """There is nothing to take back."""
-    return Undo(remains=("it was only read: there is nothing to take back",))
+async def undo_reading(recorded: Recorded, ctx: OpContext) -> Undo:  # noqa: ARG001  required signature
+    """Report that a read needs no undo."""
+    return Undo(remains=(_NOTHING_TO_UNDO,))
 
 
-async def undo_request(recorded: Recorded, ctx: OpContext) -> Undo:  # noqa: ARG001  as it is called
-    """Say that nothing can be taken back."""
-    if recorded.params.get("method") in _READING:
-        return Undo(remains=("it was only read: there is nothing to take back",))
+async def undo_request(recorded: Recorded, ctx: OpContext) -> Undo:  # noqa: ARG001  required signature
+    """Report that a change on a server can't be undone."""
+    if recorded.params.get("method") in _SAFE_METHODS:
+        return Undo(remains=(_NOTHING_TO_UNDO,))
     method = recorded.note.get("method") or recorded.params.get("method") or recorded.op.partition(".")[2].upper()
     url = recorded.note.get("url") or recorded.params.get("url", "the server")
-    return Undo(remains=(f"what {method} {url} has changed there is the server's: nothing here can take it back",))
+    return Undo(remains=(f"cannot undo the changes of {method} {url} on the server",))
 
 
-async def note_download(folder: ConfinedFolder, path: str, answer: Download, ctx: OpContext) -> None:
-    """Note what will be there and what is there now, which is kept as a blob if it is not too large."""
+async def note_download(folder: ConfinedFolder, path: str, result: Download, ctx: OpContext) -> None:
+    """Note the result and the existing file, which is kept as a blob up to a size limit."""
     before: dict[str, Any] | None = None
     try:
         async with folder.reading(path) as reader:
             before = {"sha256": await reader.digest(), "size": reader.entry.size}
             before["permissions"] = reader.entry.permissions
-            before["kept"] = reader.entry.size <= _LARGEST_KEPT
+            before["kept"] = reader.entry.size <= _MAX_KEPT_BYTES
             if before["kept"]:
-                async with ctx.blobs.create(max_bytes=_LARGEST_KEPT) as new:
+                async with ctx.blobs.create(max_bytes=_MAX_KEPT_BYTES) as new:
                     while piece := await reader.read():
                         await new.write(piece)
                     before["sha256"] = (await new.commit()).sha256
     except FileMissing:
         pass
-    # The server's header is left out: a note is small.
-    await ctx.note({"path": path, "before": before, "answer": {**answer, "headers": {}}})
+    # Without the response headers, because notes must be small.
+    await ctx.note({"path": path, "before": before, "answer": {**result, "headers": {}}})
 
 
 async def reconcile_download(recorded: Recorded, ctx: OpContext) -> Reconciled | None:
-    """Look what is in the file."""
+    """Compare the file with the recorded digests."""
     if not recorded.note:
         return Reconciled(happened=False)
     before, answer = recorded.note["before"], recorded.note["answer"]
@@ -142,28 +143,28 @@ async def reconcile_download(recorded: Recorded, ctx: OpContext) -> Reconciled |
 
 
 async def undo_download(recorded: Recorded, ctx: OpContext) -> Undo:
-    """Put back the file that was there before, or remove the new one, unless it was changed since."""
+    """Restore the previous file, or remove the new one, unless it has changed since."""
     if not recorded.note:
         return Undo(remains=("no file was written",))
     path, before, after = recorded.note["path"], recorded.note["before"], recorded.note["answer"]["sha256"]
     now = await _digest_now(ctx, path)
     if now == (before and before["sha256"]):
-        return Undo(remains=(f"`{path}` is as it was before: there is nothing to take back",))
+        return Undo(remains=(f"`{path}` already has its previous content: nothing to undo",))
     if now != after:
-        return Undo(remains=(f"`{path}` was changed again since: taking the download back would undo that too",))
+        return Undo(remains=(f"`{path}` has changed since: undo would discard that change",))
     if before is None:
-        text = f"remove `{path}`, which was not there before"
+        text = f"remove `{path}`, which did not exist before"
         return Undo(steps=(UndoStep("files.restore", {"path": path, "expected": after}, text),))
     if not before["kept"]:
-        return Undo(remains=(f"what `{path}` was before was not kept: it had {before['size']:,} bytes",))
+        return Undo(remains=(f"the previous content of `{path}` was not kept: it had {before['size']:,} bytes",))
     params = {"path": path, "blob": before["sha256"], "expected": after, "permissions": before["permissions"]}
-    text = f"put back `{path}` ({before['size']:,} bytes) as it was"
+    text = f"restore the previous content of `{path}` ({before['size']:,} bytes)"
     return Undo(steps=(UndoStep("files.restore", params, text),))
 
 
-async def undo_fetch_blob(recorded: Recorded, ctx: OpContext) -> Undo:  # noqa: ARG001  as it is called
-    """Say what stays."""
-    return Undo(remains=("the blob stays, since others may use it by now: `blobs.delete` removes it",))
+async def undo_fetch_blob(recorded: Recorded, ctx: OpContext) -> Undo:  # noqa: ARG001  required signature
+    """Report that the blob is not removed."""
+    return Undo(remains=("the blob is kept, because it may be in use; `blobs.delete` removes it",))
 
 
 async def _digest_now(ctx: OpContext, path: str) -> str | None:

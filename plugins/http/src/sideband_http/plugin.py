@@ -1,4 +1,4 @@
-"""The op family `http`: registration, configuration and the connections of the host."""
+"""Plugin `http`: registration, configuration and the connections of the host."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Config", "lifespan", "sideband_ops"]
 
 @asynccontextmanager
 async def lifespan(ctx: PluginContext) -> AsyncIterator[HttpState]:
-    """Keep connections for as long as the host lives."""
+    """Hold the connections open for the lifetime of the host."""
     config: Config = ctx.config
     connections = HttpConnections(
         trust=Trust(config.ca_file, config.certificates(), ctx.credential),
@@ -40,7 +40,7 @@ async def lifespan(ctx: PluginContext) -> AsyncIterator[HttpState]:
 
 
 def sideband_ops() -> OpFamily:
-    """The ops of this family."""
+    """Return the op family."""
     return OpFamily(
         name="http",
         ops=OPS,

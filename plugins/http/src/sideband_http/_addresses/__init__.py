@@ -1,1 +1,1 @@
-"""Where a request goes: its URL, the addresses of its host, and what kind of place each address is."""
+"""URLs, name resolution and the classes of addresses."""

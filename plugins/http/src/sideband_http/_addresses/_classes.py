@@ -1,7 +1,7 @@
-"""What kind of place an address is: the table that decides where a request may go without being granted more.
+"""Classification of IP addresses, on which the default reach of a grant depends.
 
-The standard library's own answers differ between Python versions, and are not made for this question: what matters here
-is who answers at an address, and an address that holds another one is only as good as that.
+The properties in ``ipaddress`` differ between Python versions and answer another question. What matters here is which
+machine an address reaches, and an address that embeds another one must be classified at least as strictly.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Address = IPv4Address | IPv6Address
 
 
 class AddressClass(StrEnum):
-    """Who answers at an address. The order is from harmless to forbidden: the worst of several counts."""
+    """The network location of an address, ordered from harmless to forbidden. The last of several classes applies."""
 
     PUBLIC = "public"
     PRIVATE = "private"
@@ -29,20 +29,20 @@ class AddressClass(StrEnum):
 
 
 FORBIDDEN = frozenset({AddressClass.MULTICAST, AddressClass.RESERVED})
-"""No grant allows these: no server answers there."""
+"""Classes that no grant allows, because they contain no servers."""
 
-_ORDER = {one: place for place, one in enumerate(AddressClass)}
+_ORDER = {kind: index for index, kind in enumerate(AddressClass)}
 
 
 @frozen
 class Block:
-    """Addresses of one class.
+    """A block of addresses of one class.
 
     Args:
-        network: which.
-        kind: what they are.
-        what: for readers of the table.
-        source: where this is laid down.
+        network: the addresses.
+        kind: their class.
+        what: a description for readers of the table.
+        source: the defining document.
     """
 
     network: IPv4Network | IPv6Network
@@ -55,38 +55,40 @@ def _block(network: str, kind: AddressClass, what: str, source: str) -> Block:
     return Block(ip_network(network), kind, what, source)
 
 
-# What stands in no block is: for IPv4 public, for IPv6 public inside 2000::/3, else reserved (RFC 4291, section 2.4).
+# Other IPv4 addresses are public; other IPv6 addresses are reserved (RFC 4291, section 2.4).
 BLOCKS: tuple[Block, ...] = (
-    _block("0.0.0.0/8", AddressClass.RESERVED, "this network; 0.0.0.0 reaches the machine itself", "RFC 791, 1122"),
+    _block("0.0.0.0/8", AddressClass.RESERVED, "this network; 0.0.0.0 reaches the local machine", "RFC 791, 1122"),
     _block("10.0.0.0/8", AddressClass.PRIVATE, "private use", "RFC 1918"),
-    _block("100.64.0.0/10", AddressClass.PRIVATE, "shared behind a carrier's translation", "RFC 6598"),
-    _block("127.0.0.0/8", AddressClass.LOOPBACK, "the machine itself", "RFC 1122"),
-    _block("169.254.0.0/16", AddressClass.LINK_LOCAL, "the same link", "RFC 3927"),
+    _block("100.64.0.0/10", AddressClass.PRIVATE, "shared address space for carrier-grade NAT", "RFC 6598"),
+    _block("127.0.0.0/8", AddressClass.LOOPBACK, "loopback", "RFC 1122"),
+    _block("169.254.0.0/16", AddressClass.LINK_LOCAL, "link-local", "RFC 3927"),
     _block("172.16.0.0/12", AddressClass.PRIVATE, "private use", "RFC 1918"),
     _block("192.0.0.0/24", AddressClass.RESERVED, "protocol assignments", "RFC 6890"),
     _block("192.0.2.0/24", AddressClass.RESERVED, "documentation", "RFC 5737"),
-    _block("192.88.99.0/24", AddressClass.RESERVED, "6to4 relays, withdrawn", "RFC 7526"),
+    _block("192.88.99.0/24", AddressClass.RESERVED, "6to4 relay anycast, deprecated", "RFC 7526"),
     _block("192.168.0.0/16", AddressClass.PRIVATE, "private use", "RFC 1918"),
-    _block("198.18.0.0/15", AddressClass.RESERVED, "benchmarks of network devices", "RFC 2544"),
+    _block("198.18.0.0/15", AddressClass.RESERVED, "benchmarking of network devices", "RFC 2544"),
     _block("198.51.100.0/24", AddressClass.RESERVED, "documentation", "RFC 5737"),
     _block("203.0.113.0/24", AddressClass.RESERVED, "documentation", "RFC 5737"),
-    _block("224.0.0.0/4", AddressClass.MULTICAST, "groups", "RFC 5771"),
-    _block("240.0.0.0/4", AddressClass.RESERVED, "kept for later; the last one is broadcast", "RFC 1112, 919"),
+    _block("224.0.0.0/4", AddressClass.MULTICAST, "multicast", "RFC 5771"),
+    _block(
+        "240.0.0.0/4", AddressClass.RESERVED, "reserved for future use; the last address is broadcast", "RFC 1112, 919"
+    ),
     _block("2000::/3", AddressClass.PUBLIC, "global unicast", "RFC 4291"),
-    _block("::1/128", AddressClass.LOOPBACK, "the machine itself", "RFC 4291"),
-    _block("::ffff:0:0/96", AddressClass.PUBLIC, "IPv4, mapped: as what it holds", "RFC 4291"),
-    _block("64:ff9b::/96", AddressClass.PUBLIC, "IPv4, translated (NAT64): as what it holds", "RFC 6052"),
-    _block("64:ff9b:1::/48", AddressClass.PRIVATE, "IPv4, translated locally: as what it holds", "RFC 8215"),
-    _block("100::/64", AddressClass.RESERVED, "discarded", "RFC 6666"),
+    _block("::1/128", AddressClass.LOOPBACK, "loopback", "RFC 4291"),
+    _block("::ffff:0:0/96", AddressClass.PUBLIC, "IPv4-mapped: class of the embedded address", "RFC 4291"),
+    _block("64:ff9b::/96", AddressClass.PUBLIC, "NAT64: class of the embedded address", "RFC 6052"),
+    _block("64:ff9b:1::/48", AddressClass.PRIVATE, "local-use NAT64: class of the embedded address", "RFC 8215"),
+    _block("100::/64", AddressClass.RESERVED, "discard-only", "RFC 6666"),
     _block("2001::/23", AddressClass.RESERVED, "protocol assignments", "RFC 2928"),
-    _block("2001::/32", AddressClass.PUBLIC, "Teredo: as client and server in it", "RFC 4380"),
+    _block("2001::/32", AddressClass.PUBLIC, "Teredo: class of the embedded client and server", "RFC 4380"),
     _block("2001:db8::/32", AddressClass.RESERVED, "documentation", "RFC 3849"),
-    _block("2002::/16", AddressClass.PUBLIC, "6to4: as what it holds", "RFC 3056"),
+    _block("2002::/16", AddressClass.PUBLIC, "6to4: class of the embedded address", "RFC 3056"),
     _block("3fff::/20", AddressClass.RESERVED, "documentation", "RFC 9637"),
     _block("fc00::/7", AddressClass.PRIVATE, "unique local", "RFC 4193"),
-    _block("fe80::/10", AddressClass.LINK_LOCAL, "the same link", "RFC 4291"),
-    _block("fec0::/10", AddressClass.PRIVATE, "site-local, withdrawn", "RFC 3879"),
-    _block("ff00::/8", AddressClass.MULTICAST, "groups", "RFC 4291"),
+    _block("fe80::/10", AddressClass.LINK_LOCAL, "link-local", "RFC 4291"),
+    _block("fec0::/10", AddressClass.PRIVATE, "site-local, deprecated", "RFC 3879"),
+    _block("ff00::/8", AddressClass.MULTICAST, "multicast", "RFC 4291"),
 )
 
 METADATA: dict[Address, str] = {
@@ -104,7 +106,7 @@ METADATA: dict[Address, str] = {
     ip_address("fd20:ce::254"): "Google",
     ip_address("fe80::a9fe:a9fe"): "OpenStack",
 }
-"""Where clouds hand a machine its credentials."""
+"""Addresses of cloud metadata services, which hand out credentials to machines."""
 
 _NARROWEST_FIRST = sorted(BLOCKS, key=lambda block: -block.network.prefixlen)
 _MAPPED, _NAT64, _LOCAL_NAT64 = (IPv6Network(one) for one in ("::ffff:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48"))
@@ -115,7 +117,7 @@ _LOW = 0xFFFF_FFFF
 
 @lru_cache(maxsize=4_096)
 def classify(address: Address) -> AddressClass:
-    """What kind of place an address is.
+    """Return the class of an address, taking embedded IPv4 addresses into account.
 
     Example:
         >>> classify(ip_address("::ffff:127.0.0.1")).value
@@ -128,7 +130,7 @@ def classify(address: Address) -> AddressClass:
 
 
 def literal(host: str) -> Address | None:
-    """The address, if a host is written as one. Zones (``fe80::1%eth0``) are none: no grant could name them."""
+    """Return the address if a host is an IP address, else ``None``. Zone ids (``fe80::1%eth0``) are not accepted."""
     try:
         return None if "%" in host else ip_address(host)
     except ValueError:
@@ -136,12 +138,12 @@ def literal(host: str) -> Address | None:
 
 
 def is_this_machine(host: str) -> bool:
-    """Whether a name means the machine itself, which nobody needs to be asked about (RFC 6761)."""
+    """Return whether a name refers to the local machine, which needs no lookup (RFC 6761)."""
     return host == "localhost" or host.endswith(".localhost")
 
 
 def network_of(host: str) -> AddressClass | None:
-    """The class of a host that is written as an address, or of this machine; ``None`` for names."""
+    """Return the class of an IP address or of ``localhost``, or ``None`` for other names."""
     if is_this_machine(host):
         return AddressClass.LOOPBACK
     address = literal(host)
@@ -158,7 +160,7 @@ def _own_class(address: Address) -> AddressClass:
 
 
 def _embedded(address: IPv6Address) -> Iterator[IPv4Address]:
-    """The IPv4 addresses that something between here and there may take out of this one."""
+    """Yield the IPv4 addresses that a translator on the path may extract from this one."""
     number = int(address)
     if address in _MAPPED or address in _NAT64:
         yield IPv4Address(number & _LOW)
@@ -174,11 +176,11 @@ def _embedded(address: IPv6Address) -> Iterator[IPv4Address]:
 
 
 def _translated_locally(number: int) -> Iterator[IPv4Address]:
-    """At each place where RFC 6052 may put it, by the length of a prefix that only the network's operator knows.
+    """Yield the embedded address for each prefix length of RFC 6052, since only the network operator knows the prefix.
 
-    Bits 64 to 71 are left out, and what follows the address is zero; where it isn't, the address does not stand there.
+    Bits 64 to 71 are skipped. The bits after the address must be zero; otherwise that prefix length does not apply.
     """
     without_gap = number >> 64 << 56 | number & (1 << 56) - 1
-    places = (without_gap >> behind for behind in (40, 32, 24) if without_gap & (1 << behind) - 1 == 0)
-    found = {one & _LOW for one in (number, *places)}
+    candidates = (without_gap >> suffix for suffix in (40, 32, 24) if without_gap & (1 << suffix) - 1 == 0)
+    found = {one & _LOW for one in (number, *candidates)}
     yield from map(IPv4Address, found - {0} or found)

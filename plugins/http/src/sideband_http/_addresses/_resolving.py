@@ -1,4 +1,4 @@
-"""From a name to addresses, once for a request: what is checked is what is connected to."""
+"""Name resolution, once per request, so that the checked address is the one that is connected to."""
 
 from __future__ import annotations
 
@@ -16,123 +16,123 @@ from ._classes import Address, is_this_machine, literal
 
 Lookup = Callable[[str], Sequence[Any]]
 
-_SECONDS = 10.0
-_REMEMBERED_SECONDS = 10.0
-_MOST_REMEMBERED = 1_024
-# Nobody can stop a thread that waits for a name server. So many may wait, in all and for one domain.
-_MOST_LOOKUPS = 64
-_MOST_FOR_ONE = 16
-_THIS_MACHINE = (ip_address("127.0.0.1"), ip_address("::1"))
+_LOOKUP_SECONDS = 10.0
+_CACHE_SECONDS = 10.0
+_MAX_CACHED = 1_024
+# A thread that waits for a name server can't be stopped, so the number of waiting threads is limited.
+_MAX_LOOKUPS = 64
+_MAX_LOOKUPS_PER_DOMAIN = 16
+_LOOPBACK = (ip_address("127.0.0.1"), ip_address("::1"))
 
 
 class NameUnresolved(Exception):
-    """A name has no address that can be used, or nobody said which in time."""
+    """A name has no usable address, or the lookup timed out."""
 
 
 class AddressResolver(Protocol):
-    """Tells the addresses of names."""
+    """Resolves host names."""
 
     async def resolve(self, host: str, domain: str) -> tuple[Address, ...]:
-        """The addresses of a host, the preferred ones first; at least one.
+        """Return the addresses of a host, the preferred ones first, at least one.
 
         Args:
             host: a name, or an address as text.
-            domain: who asks. Nobody can take up all lookups.
+            domain: the trust domain of the caller, which limits its concurrent lookups.
 
         Raises:
-            NameUnresolved: there are none.
+            NameUnresolved: if the name has no usable address.
         """
 
 
 def system_lookup(host: str) -> Sequence[Any]:
-    """What the system says about a name. Blocks."""
+    """Resolve a name with the system's resolver. Blocks."""
     return socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
 
 
 @frozen
-class _Remembered:
+class _CachedAddresses:
     addresses: tuple[Address, ...]
     until: float
 
 
 @define
 class SystemResolver:
-    """The system's resolver: hosts file, search domains, DNS. An answer holds for ten seconds.
+    """The system's resolver: hosts file, search domains and DNS. Results are cached for ten seconds.
 
     Args:
-        lookup: asks the system; blocks.
+        lookup: the blocking lookup function.
     """
 
     lookup: Lookup = system_lookup
-    _answers: dict[str, _Remembered] = field(factory=dict, init=False)
-    _places: _LookupPlaces = field(init=False)
+    _cache: dict[str, _CachedAddresses] = field(factory=dict, init=False)
+    _slots: _LookupSlots = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._places = _LookupPlaces()
+        self._slots = _LookupSlots()
 
     async def resolve(self, host: str, domain: str) -> tuple[Address, ...]:
-        """See ``AddressResolver``. Nobody is asked about addresses and ``localhost``."""
+        """See ``AddressResolver``. Addresses and ``localhost`` need no lookup."""
         if (address := literal(host)) is not None:
             return (address,)
         if is_this_machine(host):
-            return _THIS_MACHINE
-        remembered = self._answers.get(host)
-        if remembered is None or remembered.until <= anyio.current_time():
-            addresses = await self._ask(host, domain)
-            remembered = _Remembered(addresses, anyio.current_time() + _REMEMBERED_SECONDS)
-            self._remember(host, remembered)
-        return remembered.addresses
+            return _LOOPBACK
+        cached = self._cache.get(host)
+        if cached is None or cached.until <= anyio.current_time():
+            addresses = await self._look_up(host, domain)
+            cached = _CachedAddresses(addresses, anyio.current_time() + _CACHE_SECONDS)
+            self._store(host, cached)
+        return cached.addresses
 
-    async def _ask(self, host: str, domain: str) -> tuple[Address, ...]:
-        place = self._places.take(domain)
+    async def _look_up(self, host: str, domain: str) -> tuple[Address, ...]:
+        slot = self._slots.acquire(domain)
         try:
-            with anyio.move_on_after(_SECONDS):
-                # Its own limiter: the usual one would count a place as free as soon as nobody waits for the thread.
+            with anyio.move_on_after(_LOOKUP_SECONDS):
+                # A limiter of its own: the default one releases an abandoned thread's slot while the thread still runs.
                 found = await anyio.to_thread.run_sync(
-                    place.use, self.lookup, host, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1)
+                    slot.run, self.lookup, host, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1)
                 )
                 return _addresses(found)
         except (OSError, UnicodeError) as error:
             raise NameUnresolved(str(error)) from None
         finally:
-            place.leave_unless_used()
-        raise NameUnresolved(f"no name server answered within {_SECONDS:g} s")
+            slot.release_unless_running()
+        raise NameUnresolved(f"name resolution timed out after {_LOOKUP_SECONDS:g} s")
 
-    def _remember(self, host: str, answer: _Remembered) -> None:
-        self._answers.pop(host, None)
-        if len(self._answers) >= _MOST_REMEMBERED:
-            self._answers.pop(next(iter(self._answers)))
-        self._answers[host] = answer
+    def _store(self, host: str, cached: _CachedAddresses) -> None:
+        self._cache.pop(host, None)
+        if len(self._cache) >= _MAX_CACHED:
+            self._cache.pop(next(iter(self._cache)))
+        self._cache[host] = cached
 
 
 def _addresses(found: Iterable[Any]) -> tuple[Address, ...]:
     addresses: dict[Address, None] = {}
-    for *_, place in found:
-        text = str(place[0])
+    for *_, socket_address in found:
+        text = str(socket_address[0])
         address = literal(text)
-        if address is None or (len(place) == 4 and place[3]):
-            raise NameUnresolved(f"it stands for {text}, which is an address of one network card only")
+        if address is None or (len(socket_address) == 4 and socket_address[3]):
+            raise NameUnresolved(f"the name resolves to {text}, which is specific to a network interface")
         addresses[address] = None
     if not addresses:
-        raise NameUnresolved("it has no address")
+        raise NameUnresolved("the name has no address")
     return tuple(addresses)
 
 
-class _LookupPlaces:
-    """Who waits for a lookup. A place is taken until the thread has ended, which nobody can hasten."""
+class _LookupSlots:
+    """The slots for concurrent lookups. A slot is held until its thread ends."""
 
     def __init__(self) -> None:
         self._taken: Counter[str] = Counter()
         self._lock = threading.Lock()
 
-    def take(self, domain: str) -> _LookupPlace:
+    def acquire(self, domain: str) -> _LookupSlot:
         with self._lock:
-            if self._taken.total() >= _MOST_LOOKUPS or self._taken[domain] >= _MOST_FOR_ONE:
-                raise NameUnresolved("too many names are being looked up")
+            if self._taken.total() >= _MAX_LOOKUPS or self._taken[domain] >= _MAX_LOOKUPS_PER_DOMAIN:
+                raise NameUnresolved("too many concurrent lookups")
             self._taken[domain] += 1
-        return _LookupPlace(self, domain)
+        return _LookupSlot(self, domain)
 
-    def free(self, domain: str) -> None:
+    def release(self, domain: str) -> None:
         with self._lock:
             self._taken[domain] -= 1
             if not self._taken[domain]:
@@ -140,25 +140,25 @@ class _LookupPlaces:
 
 
 @define
-class _LookupPlace:
-    _places: _LookupPlaces
+class _LookupSlot:
+    _slots: _LookupSlots
     _domain: str
-    _state: str = field(default="taken", init=False)
+    _state: str = field(default="acquired", init=False)
     _lock: threading.Lock = field(factory=threading.Lock, init=False)
 
-    def use(self, lookup: Lookup, host: str) -> Sequence[Any]:
+    def run(self, lookup: Lookup, host: str) -> Sequence[Any]:
         with self._lock:
-            if self._state == "left":
+            if self._state == "released":
                 return ()
-            self._state = "used"
+            self._state = "running"
         try:
             return lookup(host)
         finally:
-            self._places.free(self._domain)
+            self._slots.release(self._domain)
 
-    def leave_unless_used(self) -> None:
+    def release_unless_running(self) -> None:
         with self._lock:
-            if self._state == "used":
+            if self._state == "running":
                 return
-            self._state = "left"
-        self._places.free(self._domain)
+            self._state = "released"
+        self._slots.release(self._domain)

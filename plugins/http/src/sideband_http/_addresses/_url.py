@@ -1,4 +1,4 @@
-"""A strict reading of URLs. What is checked against the grant is, byte for byte, what is sent."""
+"""Strict URL parsing. The URL that is checked against the grant is, byte for byte, the one that is sent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from attrs import evolve, frozen
 
 from .._errors import UrlInvalid
 
-_LONGEST = 16_384
+_MAX_LENGTH = 16_384
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 _URL = re.compile(
@@ -32,20 +32,20 @@ _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 _RESERVED = frozenset(":/?#[]@!$&'()*+,;=%\\")
 _PATH_SAFE = "/%:@!$&'()*+,;=~"
 _QUERY_SAFE = _PATH_SAFE + "?"
-# Servers decode once, proxies before them perhaps once more. What is still changing after this is made to deceive.
-_MOST_DECODINGS = 4
+# Servers decode once, and proxies before them perhaps once more. A path that still changes after this is an attack.
+_MAX_DECODINGS = 4
 
 
 @frozen
 class RequestTarget:
-    """Where a request goes, in the one form that is both checked and sent.
+    """The target of a request, in the normalised form that is both checked and sent.
 
     Args:
         scheme: ``http`` or ``https``.
-        host: lower-case ASCII; an IPv6 address without brackets.
-        port: from 1 to 65535.
-        path: begins with ``/``, percent-encoded, without dot segments.
-        query: percent-encoded, without ``?``.
+        host: the host in lower-case ASCII; an IPv6 address has no brackets.
+        port: the port, from 1 to 65535.
+        path: the path, percent-encoded, with a leading ``/`` and without dot segments.
+        query: the query, percent-encoded, without ``?``.
     """
 
     scheme: str
@@ -56,40 +56,40 @@ class RequestTarget:
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port, the port left out if it is the scheme's own: ``https://api.github.com``."""
+        """The scheme, host and port, such as ``https://api.github.com``. The scheme's default port is omitted."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         port = "" if self.port == _DEFAULT_PORTS[self.scheme] else f":{self.port}"
         return f"{self.scheme}://{host}{port}"
 
     @property
     def request_path(self) -> str:
-        """Path and query, as they stand in a request."""
+        """The path and query, as sent in the request line."""
         return f"{self.path}?{self.query}" if self.query else self.path
 
     @property
     def url(self) -> str:
-        """The whole URL."""
+        """The full URL."""
         return self.origin + self.request_path
 
     @property
     def readable_path(self) -> str:
-        """The path with its percent-encoding undone, except for what would then mean something else."""
+        """The path with percent-encoding decoded, except for characters with a special meaning."""
         return _ESCAPES.sub(lambda run: _readable(run.group()), self.path)
 
     def with_params(self, pairs: Iterable[tuple[str, str]]) -> RequestTarget:
-        """The same, with pairs added to its query."""
+        """Return the target with pairs added to its query."""
         added = urlencode(list(pairs))
         return evolve(self, query="&".join(part for part in (self.query, added) if part))
 
     def join(self, reference: str) -> RequestTarget:
-        """Where a relative reference leads from here.
+        """Resolve a reference relative to this target.
 
         Raises:
-            UrlInvalid: it leads nowhere that a request may go.
+            UrlInvalid: if the result is not a valid URL.
         """
         _check_characters(reference)
         if _SCHEME.match(reference):
-            # The standard library takes `http:///x` for a path of this host.
+            # The standard library would resolve `http:///x` to a path on this host.
             return parse_url(reference)
         try:
             joined = urljoin(self.url, reference)
@@ -99,11 +99,11 @@ class RequestTarget:
 
 
 def parse_url(text: str) -> RequestTarget:
-    """Read an absolute URL and bring it into its one normal form.
+    """Parse and normalise an absolute URL.
 
     Raises:
-        UrlInvalid: it is not http or https, holds a user name, control characters, white space or backslashes, has no
-            proper host or port, or its path hides dot segments from a reader who decodes less than the server.
+        UrlInvalid: if the scheme is not http or https; if the URL contains a user name, control characters, whitespace
+            or backslashes; if the host or port is invalid; or if the path hides dot segments behind percent-encoding.
 
     Example:
         >>> parse_url("HTTPS://API.GitHub.com:443/a/../repos?q=1#top").url
@@ -112,19 +112,19 @@ def parse_url(text: str) -> RequestTarget:
     _check_characters(text)
     match = _URL.match(text)
     if match is None:
-        raise UrlInvalid(text, "it is not of the form https://host/path")
+        raise UrlInvalid(text, "expected the form https://host/path")
     scheme = match["scheme"].lower()
     if scheme not in _DEFAULT_PORTS:
-        raise UrlInvalid(text, f"its scheme is `{scheme}`, not http or https")
+        raise UrlInvalid(text, f"unsupported scheme `{scheme}`; expected http or https")
     if "@" in match["authority"]:
-        # The text is not repeated: what stands there is often a password.
-        raise UrlInvalid(f"{scheme}://…", "it holds a user name or password")
+        # Not repeated in the message, because it often contains a password.
+        raise UrlInvalid(f"{scheme}://…", "must not contain a user name or password")
     authority = _AUTHORITY.match(match["authority"])
     if authority is None:
-        raise UrlInvalid(text, "its host or port is malformed")
+        raise UrlInvalid(text, "invalid host or port")
     port = int(authority["port"]) if authority["port"] else _DEFAULT_PORTS[scheme]
     if not 0 < port < 65_536:
-        raise UrlInvalid(text, f"there is no port {port}")
+        raise UrlInvalid(text, f"port must be between 1 and 65535, got {port}")
     return RequestTarget(
         scheme=scheme,
         host=_normal_host(authority["host"], text),
@@ -135,10 +135,10 @@ def parse_url(text: str) -> RequestTarget:
 
 
 def _check_characters(text: str) -> None:
-    if len(text) > _LONGEST:
-        raise UrlInvalid(text, f"it is longer than {_LONGEST:,} characters")
+    if len(text) > _MAX_LENGTH:
+        raise UrlInvalid(text, f"exceeds {_MAX_LENGTH:,} characters")
     if _FORBIDDEN.search(text):
-        raise UrlInvalid(text, "it holds white space, a control character, a backslash or half a character")
+        raise UrlInvalid(text, "contains whitespace, a control character, a backslash or an unpaired surrogate")
 
 
 def _normal_host(host: str, url: str) -> str:
@@ -146,17 +146,17 @@ def _normal_host(host: str, url: str) -> str:
         try:
             return str(IPv6Address(host[1:-1]))
         except AddressValueError:
-            raise UrlInvalid(url, f"`{host}` is no IPv6 address") from None
+            raise UrlInvalid(url, f"invalid IPv6 address `{host}`") from None
     name = _ascii_host(host, url).lower().removesuffix(".")
     labels = name.split(".")
     if len(name) > 253 or not all(_LABEL.match(label) for label in labels):
-        raise UrlInvalid(url, f"`{host}` is no host name")
+        raise UrlInvalid(url, f"invalid host name `{host}`")
     if _NUMBER.match(labels[-1]):
-        # The system's resolver reads `127.1` and `2130706433` as addresses too, which no grant would recognise.
+        # The system's resolver also accepts `127.1` and `2130706433` as addresses, which no grant would recognise.
         try:
             return str(IPv4Address(name))
         except AddressValueError:
-            raise UrlInvalid(url, f"`{host}` is no IPv4 address of four decimal numbers") from None
+            raise UrlInvalid(url, f"invalid IPv4 address `{host}`; expected four decimal numbers") from None
     return name
 
 
@@ -168,22 +168,22 @@ def _ascii_host(host: str, url: str) -> str:
     try:
         return idna.encode(host, uts46=True).decode("ascii")
     except (idna.IDNAError, UnicodeError) as error:
-        raise UrlInvalid(url, f"its host is no international name: {error}") from None
+        raise UrlInvalid(url, f"invalid internationalised host name: {error}") from None
 
 
 def _normal_path(path: str, url: str) -> str:
     if _STRAY_PERCENT.search(path):
-        raise UrlInvalid(url, "its path has a `%` that encodes nothing; write `%25`")
+        raise UrlInvalid(url, "the path contains a stray `%`; write `%25`")
     encoded = _ESCAPE.sub(_normal_escape, quote(path, safe=_PATH_SAFE))
     if _CONTROL_ESCAPE.search(encoded):
-        raise UrlInvalid(url, "its path encodes a control character")
+        raise UrlInvalid(url, "the path contains an encoded control character")
     try:
         unquote_to_bytes(encoded).decode()
     except UnicodeDecodeError:
-        raise UrlInvalid(url, "its path is not percent-encoded UTF-8") from None
+        raise UrlInvalid(url, "the path is not valid percent-encoded UTF-8") from None
     plain = _without_dot_segments(encoded)
     if _hides_dot_segments(plain):
-        raise UrlInvalid(url, "its path hides `.` or `..` from whoever decodes it only once")
+        raise UrlInvalid(url, "the path hides `.` or `..` behind repeated percent-encoding")
     return plain
 
 
@@ -206,8 +206,8 @@ def _without_dot_segments(path: str) -> str:
 
 
 def _hides_dot_segments(path: str) -> bool:
-    for _ in range(_MOST_DECODINGS):
-        # Some servers cut parameters off a segment before they resolve it: `..;x` is `..` to them.
+    for _ in range(_MAX_DECODINGS):
+        # Some servers strip the parameters of a segment before resolving it, so that `..;x` becomes `..`.
         if any(segment.partition(";")[0] in {".", ".."} for segment in _SEPARATOR.split(path)):
             return True
         decoded = unquote(path)

@@ -1,1 +1,1 @@
-"""From a request to its response: the check of its addresses, redirects, retries, sessions and downloads."""
+"""From a request to its response: address checks, redirects, retries, sessions and downloads."""

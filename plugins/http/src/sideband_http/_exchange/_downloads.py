@@ -1,4 +1,4 @@
-"""Bodies too large for an answer: streamed into a file or a blob, which is there whole or not at all."""
+"""Streaming a body to a file or a blob, which is either complete or does not exist."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ _FILES = "files"
 
 
 def download_folder(ctx: OpContext) -> ConfinedFolder:
-    """Where downloads go."""
+    """Return the folder for downloads."""
     return ConfinedFolder(Path(ctx.home) / _FILES)
 
 
 async def save_body(
     arrival: Arrival, write: Callable[[bytes], Awaitable[None]], max_bytes: int, what: str, ctx: OpContext
 ) -> None:
-    """Write a body piece by piece, and report its progress.
+    """Write a body in pieces and report progress.
 
     Raises:
-        SecretReturned: it holds a secret that the host knows.
-        ResponseTooLarge: it is larger than ``max_bytes``.
-        ContentInvalid: it is not compressed as it says.
+        SecretReturned: if the body contains a known secret.
+        ResponseTooLarge: if the body exceeds ``max_bytes``.
+        ContentInvalid: if the body does not match its ``Content-Encoding``.
     """
     announced = arrival.response.headers.get("content-length", "")
     total = float(announced) if announced.isdecimal() else None
-    came = told = 0
+    received = reported = 0
     search = BodySearch(ctx, None)
-    with _not_kept(arrival):
+    with _secret_returned(arrival):
         async with reading(arrival, max_bytes) as pieces:
             async for piece in pieces:
                 await search.feed(piece)
                 await write(piece)
-                came += len(piece)
-                if came - told >= MEBIBYTE:
-                    told = came
-                    await ctx.progress(current=float(told), total=total, message=what)
+                received += len(piece)
+                if received - reported >= MEBIBYTE:
+                    reported = received
+                    await ctx.progress(current=float(reported), total=total, message=what)
             await search.end()
 
 
 @contextmanager
-def _not_kept(arrival: Arrival) -> Iterator[None]:
-    """What is kept can be read in parts, and half a secret is not recognised any more."""
+def _secret_returned(arrival: Arrival) -> Iterator[None]:
+    """Convert ``EgressRefused`` to ``SecretReturned``."""
     try:
         yield
     except EgressRefused:

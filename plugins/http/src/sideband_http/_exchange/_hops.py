@@ -1,4 +1,4 @@
-"""One request until its answer begins: rights, credential, cookies and redirects."""
+"""Sending a request: the check of the grant, credential, cookies and redirects, until the response begins."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from ._sending import send
 if TYPE_CHECKING:
     import httpx
 
-_LARGEST_HEADERS = 65_536
-# What is left of a redirect's body is read up to here, so that its connection can be used again.
-_DRAINED = 16_384
+_MAX_HEADER_BYTES = 65_536
+# The body of a redirect is read up to this size, so that the connection can be reused.
+_MAX_DRAINED_BYTES = 16_384
 
 
 @contextmanager
 def time_limit(plan: RequestPlan) -> Iterator[None]:
-    """Cancel what is inside after the plan's timeout.
+    """Cancel the block after the timeout of the plan.
 
     Raises:
-        HttpTimeout: it was cancelled.
+        HttpTimeout: if the block was cancelled.
     """
     with anyio.move_on_after(plan.timeout) as scope:
         yield
@@ -48,11 +48,11 @@ def time_limit(plan: RequestPlan) -> Iterator[None]:
 async def exchange(
     plan: RequestPlan, connections: HttpConnections, ctx: OpContext, jar: CookieJar | None = None
 ) -> AsyncIterator[Arrival]:
-    """Send a request, follow its redirects, and hand out the answer with its body still to come.
+    """Send a request, follow redirects, and yield the response before its body is read.
 
     Raises:
-        OpDenied: the grant does not allow it, or where a redirect leads; nothing was sent there.
-        HttpError: there is no answer.
+        OpDenied: if the grant does not allow the request or the target of a redirect; no request was sent there.
+        HttpError: if no response arrives.
     """
     jar = CookieJar() if jar is None else jar
     redirects: list[Redirect] = []
@@ -86,9 +86,9 @@ async def exchange(
 
 @contextmanager
 def _after(redirects: Sequence[Redirect]) -> Iterator[None]:
-    """What fails here and says that nothing happened means its own hop: an earlier one was answered.
+    """Set ``nothing_happened`` of errors for the whole chain of redirects.
 
-    What is refused is refused before anything is sent.
+    An error sets it for its own hop, but after a redirect an earlier hop was answered. A denied hop was never sent.
     """
     try:
         yield
@@ -98,8 +98,8 @@ def _after(redirects: Sequence[Redirect]) -> Iterator[None]:
 
 
 def _following(plan: RequestPlan, hop: Hop, response: httpx.Response, followed: int) -> Hop | None:
-    if sum(len(name) + len(value) for name, value in response.headers.raw) > _LARGEST_HEADERS:
-        raise ResponseTooLarge("the header of the response", _LARGEST_HEADERS)
+    if sum(len(name) + len(value) for name, value in response.headers.raw) > _MAX_HEADER_BYTES:
+        raise ResponseTooLarge("the response header", _MAX_HEADER_BYTES)
     if not plan.follow_redirects:
         return None
     following = next_hop(hop, response.status_code, response.headers.get("location"))
@@ -110,6 +110,6 @@ def _following(plan: RequestPlan, hop: Hop, response: httpx.Response, followed: 
 
 async def _drain(response: httpx.Response) -> None:
     length = response.headers.get("content-length", "")
-    if length.isdecimal() and int(length) < _DRAINED:
+    if length.isdecimal() and int(length) < _MAX_DRAINED_BYTES:
         async for _ in response.aiter_raw():
             pass

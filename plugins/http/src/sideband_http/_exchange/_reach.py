@@ -1,4 +1,4 @@
-"""Who a request may be sent to: what its host resolves to, checked against the grant before anything is connected."""
+"""Resolution of a request's host, and the check of its addresses against the grant before connecting."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from .._scope import scope_of
 from .._transport._connections import HttpConnections
 from .._transport._interface import Peer
 
-# More would only be tried if all of these did not answer.
-_MOST_PEERS = 8
+# Further addresses would be tried only if all of these failed.
+_MAX_PEERS = 8
 
 
 async def peers_of(
     target: RequestTarget, method: str, ctx: OpContext, connections: HttpConnections, *, file: str | None = None
 ) -> tuple[Peer, ...]:
-    """The addresses that a request may be sent to, the preferred one first.
+    """Return the peers that a request may be sent to, the preferred one first.
 
-    If one of a name's addresses is not granted, none is used: which of them gets the request is up to whoever answers
-    for the name, and would change from one request to the next.
+    If one of a name's addresses is not granted, the request is refused: the owner of the name decides which address
+    comes first, and may change it between requests.
 
     Raises:
-        OpDenied: the grant does not allow the request. If that is clear from its URL, the name is not even looked up.
-        EgressRefused: its URL holds a secret.
-        AddressRefused: it is an address where nobody may go.
-        ConnectFailed: the name stands for no address.
+        OpDenied: if the grant does not allow the request. If the URL alone decides that, the name is not resolved.
+        EgressRefused: if the URL contains a secret.
+        AddressRefused: if an address is of a class that is never allowed.
+        ConnectFailed: if the name can't be resolved.
     """
     known = network_of(target.host)
     _require_by_name(target, method, ctx, file, known)
     check_url(target, method, ctx)
     if known is None and (proxy := connections.proxies.for_name(target)) is not None:
-        # Where it leads is only known to the proxy, whom the configuration trusts with that.
+        # Only the proxy knows the address; the configuration trusts it.
         ctx.require(scope_of(target, method, file=file, network=AddressClass.PUBLIC))
         return (Peer(target.host, None, proxy),)
     try:
@@ -52,13 +52,13 @@ async def peers_of(
         except OpDenied:
             raise AddressDenied(ctx.op, target.host, kind) from None
     rules = connections.proxies
-    return tuple(Peer(target.host, one, rules.for_address(target, one)) for one in addresses[:_MOST_PEERS])
+    return tuple(Peer(target.host, one, rules.for_address(target, one)) for one in addresses[:_MAX_PEERS])
 
 
 def _require_by_name(
     target: RequestTarget, method: str, ctx: OpContext, file: str | None, known: AddressClass | None
 ) -> None:
-    """Check all that is known before a name is looked up, since a lookup tells the name to strangers."""
+    """Check everything that is known before the lookup, because a lookup discloses the name to name servers."""
     denied: OpDenied | None = None
     for kind in AddressClass if known is None else (known,):
         try:

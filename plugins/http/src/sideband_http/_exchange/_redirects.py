@@ -1,4 +1,4 @@
-"""Where a redirect leads, and what of a request may go on to there."""
+"""Redirects: the next request, and which parts of the previous one it keeps."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from .._errors import RedirectRefused
 from .._request._plan import Hop
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_ABOUT_THE_BODY = ("content-type", "content-encoding", "content-language", "content-location")
+_BODY_HEADERS = ("content-type", "content-encoding", "content-language", "content-location")
 
 
 def next_hop(hop: Hop, status: int, location: str | None) -> Hop | None:
-    """Where a response leads, or ``None`` if it is the answer.
+    """Return the hop that a response redirects to, or ``None`` if it is not a redirect.
 
-    The method changes as it does in browsers. Nothing that the skill or a credential put in goes to another origin.
+    The method changes as in browsers. Headers, cookies and the credential are not sent to another origin.
 
     Raises:
-        UrlInvalid: it leads nowhere that a request may go.
-        RedirectRefused: it leads out of encryption, or a body would go to another origin.
+        UrlInvalid: if the location is not a valid URL.
+        RedirectRefused: if the redirect leads from https to http, or would send a body to another origin.
     """
     if status not in _REDIRECTS or location is None:
         return None
@@ -27,7 +27,7 @@ def next_hop(hop: Hop, status: int, location: str | None) -> Hop | None:
         raise RedirectRefused.downgrade(hop.target.origin, target.origin)
     following = evolve(hop, target=target)
     if (status == 303 and hop.method not in {"GET", "HEAD"}) or (status in {301, 302} and hop.method == "POST"):
-        headers = {name: value for name, value in hop.headers.items() if name not in _ABOUT_THE_BODY}
+        headers = {name: value for name, value in hop.headers.items() if name not in _BODY_HEADERS}
         following = evolve(following, method="GET", content=None, headers=headers)
     if target.origin == hop.target.origin:
         return following

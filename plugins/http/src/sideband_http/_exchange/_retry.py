@@ -1,4 +1,4 @@
-"""When a request is repeated, and after how long."""
+"""Retries of requests."""
 
 from __future__ import annotations
 
@@ -17,75 +17,75 @@ from .._models import Response, SessionRequestParams, UrlParams
 from .._request._plan import IDEMPOTENT
 
 _BUSY = frozenset({429, 502, 503, 504})
-_LONGEST_DELAY = 120.0
+_MAX_DELAY = 120.0
 
 
 def is_repeatable(method: str, params: UrlParams | SessionRequestParams) -> bool:
-    """Whether doing it twice is the same as once, by its method or since the server recognises it."""
+    """Return whether a request is idempotent, by its method or by its idempotency key."""
     return method in IDEMPOTENT or getattr(params, "idempotency_key", None) is not None
 
 
 @frozen
 class RequestRetry:
-    """How requests are repeated.
+    """A retry policy.
 
     Args:
-        times: how often at most, after the first attempt.
-        delay: seconds before the first repetition; doubled each time, and up to a half more by chance, so that many
-            who were turned away together do not come back together.
+        times: the maximum number of retries after the first attempt.
+        delay: the delay before the first retry, in seconds. It doubles each time, with up to 50 % random jitter, so
+            that clients rejected together do not retry together.
     """
 
     times: int = 0
     delay: float = 2.0
 
     async def run(self, attempt: Callable[[], Awaitable[Response]], *, repeatable: bool, until: float) -> Response:
-        """Make attempts until one is final, and return or raise what that one gave.
+        """Make attempts until one is final, and return its response or raise its error.
 
-        A request that reached nobody is repeated in any case. A server that asks for more than two minutes, or for
-        more time than there is, is not waited for: its answer is returned.
+        A request that did not reach a server is always retried. If a server requests a delay of more than two minutes,
+        or more than the remaining time, its response is returned.
 
         Args:
-            attempt: makes one.
-            repeatable: whether doing it twice is the same as once.
-            until: when no attempt begins any more, as ``anyio.current_time()``.
+            attempt: the function that makes an attempt.
+            repeatable: whether the request is idempotent.
+            until: the time after which no attempt begins, on the clock of ``anyio.current_time()``.
         """
         reached = False
         for attempted in range(self.times):
-            delay = min(self.delay * 2**attempted, _LONGEST_DELAY) * random.uniform(1, 1.5)  # noqa: S311  no secret
+            delay = min(self.delay * 2**attempted, _MAX_DELAY) * random.uniform(1, 1.5)  # noqa: S311  not cryptographic
             try:
-                with _after(reached), _judged(repeatable):
-                    answer = await attempt()
+                with _after(reached), _set_retryable(repeatable):
+                    response = await attempt()
             except HttpError as error:
                 if not error.retryable or not _has_time(delay, until):
                     raise
                 reached = reached or not error.nothing_happened
             else:
                 reached = True
-                if not repeatable or answer["status"] not in _BUSY:
-                    return answer
-                asked = retry_after(answer["headers"].get("retry-after", ""), now=datetime.now(UTC))
-                delay = max(delay, asked)
-                if asked > _LONGEST_DELAY or not _has_time(delay, until):
-                    return answer
+                if not repeatable or response["status"] not in _BUSY:
+                    return response
+                requested = retry_after(response["headers"].get("retry-after", ""), now=datetime.now(UTC))
+                delay = max(delay, requested)
+                if requested > _MAX_DELAY or not _has_time(delay, until):
+                    return response
             await anyio.sleep(delay)
-        with _after(reached), _judged(repeatable):
+        with _after(reached), _set_retryable(repeatable):
             return await attempt()
 
 
 @contextmanager
-def _judged(repeatable: bool) -> Iterator[None]:
-    """Say of errors whether the whole request may be made again: the transport only knows one hop of it."""
+def _set_retryable(repeatable: bool) -> Iterator[None]:
+    """Set ``retryable`` of errors for the whole request. The transport sets it for one hop only."""
     try:
         yield
     except HttpError as error:
-        broke_off = isinstance(error, HttpTimeout | ProtocolFailed)
-        error.retryable = (error.retryable or broke_off) if repeatable else error.retryable and error.nothing_happened
+        interrupted = isinstance(error, HttpTimeout | ProtocolFailed)
+        error.retryable = (error.retryable or interrupted) if repeatable else error.retryable and error.nothing_happened
         raise
 
 
 @contextmanager
 def _after(reached: bool) -> Iterator[None]:
-    """What fails here and says that nothing happened means its own attempt: an earlier one may have been acted on."""
+    """Set ``nothing_happened`` of errors for all attempts. Errors set it for their own attempt only."""
     try:
         yield
     except OpError as error:
@@ -98,7 +98,7 @@ def _has_time(delay: float, until: float) -> bool:
 
 
 def retry_after(value: str, *, now: datetime) -> float:
-    """The seconds that a ``Retry-After`` header asks for; 0 if it can't be understood."""
+    """Return the delay in a ``Retry-After`` header in seconds, or 0 if the value is invalid."""
     if value.isdecimal():
         return float(value[:9])
     try:

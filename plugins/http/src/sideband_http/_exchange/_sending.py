@@ -1,4 +1,4 @@
-"""Sending one request to the first of its addresses that can be connected to."""
+"""Sending a request to the first of its addresses that accepts a connection."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ from .._transport._interface import Peer
 if TYPE_CHECKING:
     import httpx
 
-# Seconds until the next address of a name is tried, where there is one.
-_NEXT_PEER = 3.0
+# The connect timeout for each address of a name except the last.
+_NEXT_PEER_SECONDS = 3.0
 
 
 async def send(
     request: httpx.Request, hop: Hop, plan: RequestPlan, connections: HttpConnections, peers: Sequence[Peer]
 ) -> httpx.Response:
-    """Send to the first peer that can be connected to. Nothing has been sent to those before it."""
+    """Send the request to the first peer that accepts a connection. The peers before it have received nothing."""
     import httpx  # noqa: PLC0415  slow to import; only requests need it
 
     *others, last = connections.in_order(peers)
     for peer in others:
-        request.extensions["timeout"] = httpx.Timeout(plan.timeout, connect=min(_NEXT_PEER, plan.timeout)).as_dict()
+        request.extensions["timeout"] = httpx.Timeout(
+            plan.timeout, connect=min(_NEXT_PEER_SECONDS, plan.timeout)
+        ).as_dict()
         try:
             return await _send_to(peer, request, hop, plan, connections)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError) as error:

@@ -1,4 +1,4 @@
-"""Sessions: what several requests of one call share. Each belongs to the domain that opened it."""
+"""Sessions, which several requests of a call share. Each belongs to the trust domain that opened it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ._retry import RequestRetry
 
 @define(eq=False)
 class OpenSession:
-    """An open session: its defaults, its cookies and its connections.
+    """An open session with its defaults, cookies and connections.
 
     Args:
-        domain: who may use it.
-        base: what relative URLs are relative to, and whose origin the defaults are for; ``None`` for any.
-        timeout: seconds for one attempt.
+        domain: the trust domain that may use it.
+        base: the base of relative URLs. If set, the defaults apply to its origin only.
+        timeout: the time limit of an attempt, in seconds.
     """
 
     domain: str
@@ -38,15 +38,15 @@ class OpenSession:
     jar: CookieJar = field(factory=CookieJar, init=False, repr=False)
 
     def locate(self, url: str) -> RequestTarget:
-        """Where a URL leads in this session.
+        """Return the target of a URL in this session.
 
         Raises:
-            UrlInvalid: nowhere that a request may go, or it is relative and there is no ``base_url``.
+            UrlInvalid: if the URL is invalid, or is relative and the session has no ``base_url``.
         """
         return parse_url(url) if self.base is None else self.base.join(url)
 
     def complete(self, plan: RequestPlan) -> RequestPlan:
-        """Add the session's defaults to a request of its own origin; what the request itself says wins."""
+        """Add the session's defaults to a request for its origin. Values of the request take precedence."""
         if self.base is not None and plan.target.origin != self.base.origin:
             return plan
         own = {name.lower() for name in plan.headers}
@@ -61,20 +61,20 @@ class OpenSession:
 
 @define
 class HttpSessions:
-    """All open sessions of the host, under ids that can't be guessed."""
+    """The open sessions of the host, by unguessable ids."""
 
     limit: int
     _open: dict[str, OpenSession] = field(factory=dict, init=False, repr=False)
 
     def ids(self) -> tuple[str, ...]:
-        """The ids of those that are open."""
+        """Return the ids of the open sessions."""
         return tuple(self._open)
 
     def add(self, session: OpenSession) -> str:
-        """Keep a session, and return its id.
+        """Add a session and return its id.
 
         Raises:
-            LimitExceeded: its domain has too many open.
+            LimitExceeded: if its domain has too many open sessions.
         """
         if sum(other.domain == session.domain for other in self._open.values()) >= self.limit:
             raise LimitExceeded("http_sessions", self.limit, retryable=True)
@@ -83,10 +83,10 @@ class HttpSessions:
         return session_id
 
     def get(self, session_id: str, domain: str) -> OpenSession:
-        """The session, if it is open and belongs to ``domain``.
+        """Return the session if it is open and belongs to ``domain``.
 
         Raises:
-            HttpSessionNotFound: it is not. Whether it is somebody else's is not told.
+            HttpSessionNotFound: otherwise. The error does not reveal whether the session exists.
         """
         session = self._open.get(session_id)
         if session is None or session.domain != domain:
@@ -94,13 +94,13 @@ class HttpSessions:
         return session
 
     async def close(self, session_id: str) -> None:
-        """Close a session, if it is still open."""
+        """Close a session if it is still open."""
         session = self._open.pop(session_id, None)
         if session is not None:
             await session.connections.aclose()
 
     async def aclose(self) -> None:
-        """Close all."""
+        """Close all sessions."""
         while self._open:
             _, session = self._open.popitem()
             await session.connections.aclose()

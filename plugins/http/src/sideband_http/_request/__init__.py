@@ -1,1 +1,1 @@
-"""What is sent: the plan of a request, its headers, cookies and body, and the search for secrets in them."""
+"""Requests: the plan, headers, cookies and body, and the search for secrets in them."""

@@ -1,4 +1,4 @@
-"""What a request may carry: bytes at hand, or a blob that is read while it is sent."""
+"""Request bodies: bytes in memory, or a blob that is streamed."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class BlobBody:
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Its pieces.
+        """Open the blob and yield an iterator of its pieces.
 
         Raises:
-            BlobMissing: it is gone.
-            BlobDamaged: at the end: it has another digest.
+            BlobMissing: if the blob no longer exists.
+            BlobDamaged: at the end, if the digest does not match.
         """
         async with self.store.open(self.blob.sha256) as reader:
             yield reader
@@ -32,7 +32,7 @@ Body = bytes | BlobBody
 
 
 def size_of(body: Body | None) -> int:
-    """How many bytes are sent."""
+    """Return the size of a body in bytes."""
     if body is None:
         return 0
     return len(body) if isinstance(body, bytes) else body.blob.size

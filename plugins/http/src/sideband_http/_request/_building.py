@@ -1,4 +1,4 @@
-"""From a plan to the request that is handed to a transport."""
+"""Conversion of a plan to the request for a transport."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 async def first_hop(plan: RequestPlan, ctx: OpContext) -> Hop:
-    """The request before any redirect, with its headers checked and its credential resolved.
+    """Return the first hop, with checked headers and the resolved credential.
 
     Raises:
-        HeaderRefused: a header or cookie may not be set, or is set by the credential too.
+        HeaderRefused: if a header or cookie is not allowed, or the credential sets it too.
     """
     target = plan.target
     headers = check_headers(plan.headers)
@@ -29,17 +29,17 @@ async def first_hop(plan: RequestPlan, ctx: OpContext) -> Hop:
     credential = await credential_headers(plan.auth, target, ctx) if plan.auth is not None else {}
     headers = check_headers(headers, attached=credential)
     if cookies and "cookie" in credential:
-        raise HeaderRefused("Cookie", "is set by the credential", hint="leave out either `cookies` or `auth`")
+        raise HeaderRefused("Cookie", "is set by the credential", hint="remove either `cookies` or `auth`")
     if plan.content_type is not None:
         headers.setdefault("content-type", plan.content_type)
     return Hop(plan.method, target, headers, cookies, credential, plan.content)
 
 
 def build_request(hop: Hop, user_agent: str, jar: CookieJar) -> httpx.Request:
-    """The request in the form that transports take.
+    """Return the request for a transport.
 
     Raises:
-        UrlInvalid: the client would send another URL than the one that was checked.
+        UrlInvalid: if httpx would send a different URL from the checked one.
     """
     import httpx  # noqa: PLC0415  slow to import; only requests need it
 
@@ -50,7 +50,7 @@ def build_request(hop: Hop, user_agent: str, jar: CookieJar) -> httpx.Request:
         request.stream = stream_of(hop.content)
         request.headers["content-length"] = str(size_of(hop.content))
     if request.url.raw_path != hop.target.request_path.encode() or request.url.raw_host != hop.target.host.encode():
-        raise UrlInvalid(hop.target.url, "the client would send another one than was checked")
+        raise UrlInvalid(hop.target.url, "the client would send a different URL")
     attached = parse_cookie_header(hop.credential.get("cookie", ""))
     cookies = {**hop.cookies, **jar.cookies_for(request), **attached}
     if cookies:

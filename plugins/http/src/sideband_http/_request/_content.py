@@ -1,4 +1,4 @@
-"""From parameters to what is sent: query pairs and the body."""
+"""Conversion of parameters to the query and the body."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from ._bodies import BlobBody, Body
 
 
 def target_of(target: RequestTarget, params: Fetch, ctx: OpContext) -> RequestTarget:
-    """Where a request goes, with the pairs for its query.
+    """Return the target with the query parameters added.
 
     Raises:
-        OpParamsInvalid: one of them holds half a character.
+        OpParamsInvalid: if a parameter contains an unpaired surrogate.
     """
     return target.with_params(pairs_of(params.params, ctx.op))
 
 
 def pairs_of(values: Mapping[str, Any], op: str) -> list[tuple[str, str]]:
-    """Names and values as text: a list repeats its name, ``None`` is left out.
+    """Return names and values as text. A list repeats its name, ``None`` is omitted.
 
     Raises:
-        OpParamsInvalid: a text holds half a character.
+        OpParamsInvalid: if a text contains an unpaired surrogate.
     """
     pairs = list(_pairs(values))
     try:
         for name, value in pairs:
             (name + value).encode()
     except UnicodeEncodeError:
-        raise OpParamsInvalid(op, "a name or value is not Unicode text") from None
+        raise OpParamsInvalid(op, "a name or value contains an unpaired surrogate") from None
     return pairs
 
 
@@ -53,12 +53,12 @@ def _text(value: Scalar) -> str:
 
 
 async def body_of(params: BodyParams | SessionRequestParams, ctx: OpContext) -> tuple[Body | None, str | None]:
-    """The body and its content type, or twice ``None``.
+    """Return the body and its content type, or ``None`` for both.
 
     Raises:
-        OpParamsInvalid: it can't be written as what it is meant to be.
-        OpDenied: it is a blob, and the grant does not allow to read those.
-        BlobMissing: there is no such blob.
+        OpParamsInvalid: if the body can't be encoded.
+        OpDenied: if the body is a blob and the grant does not allow reading blobs.
+        BlobMissing: if the blob does not exist.
     """
     if params.has_content("json"):
         return _json(params.json_data, ctx.op), "application/json"
@@ -73,7 +73,7 @@ async def body_of(params: BodyParams | SessionRequestParams, ctx: OpContext) -> 
     try:
         return params.body.encode(), "text/plain; charset=utf-8"
     except UnicodeEncodeError:
-        raise OpParamsInvalid(ctx.op, "body: not Unicode text; pass bytes") from None
+        raise OpParamsInvalid(ctx.op, "body: contains an unpaired surrogate; pass bytes") from None
 
 
 async def _blob(sha256: str, ctx: OpContext) -> BlobBody:

@@ -1,4 +1,4 @@
-"""Cookies that servers set. They stay in the host, and go back to where they came from only."""
+"""Cookies set by servers. They stay in the host and are sent only to the host that set them."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import httpx
 
-_MOST = 300
-_MOST_AT_ONCE = 100
-_LARGEST = 4_096
-_LARGEST_TOGETHER = 32_768
-# Longer ones are ignored (RFC 6265bis); the standard library fails at numbers of thousands of digits.
-_LONGEST_ATTRIBUTE = 1_024
+_MAX_COOKIES = 300
+_MAX_PER_RESPONSE = 100
+_MAX_COOKIE_BYTES = 4_096
+_MAX_JAR_BYTES = 32_768
+# Longer attributes are ignored (RFC 6265bis). The standard library fails on numbers with thousands of digits.
+_MAX_ATTRIBUTE_BYTES = 1_024
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _VALUE = re.compile(r"[ -:<-~]*\Z")
 
 
 class CookieJar:
-    """The cookies of one session, or of the redirects of one request.
+    """The cookies of a session, or of the redirects of a request.
 
-    A cookie belongs to the host that set it, even if it says that it is for all of ``example.org``: whose names end in
-    the same way is not known here, and with some endings (``github.io``) they belong to strangers.
+    A cookie is sent only to the host that set it, even if its ``Domain`` is ``example.org``: without a public suffix
+    list, subdomains that belong to different owners (as in ``github.io``) can't be recognised.
     """
 
     def __init__(self) -> None:
         self._cookies: httpx.Cookies | None = None
 
     def learn(self, response: httpx.Response) -> None:
-        """Keep what a response sets. A jar that is full keeps what it has."""
+        """Store the cookies that a response sets. A full jar keeps its existing cookies."""
         if "set-cookie" not in response.headers:
             return
         import httpx  # noqa: PLC0415  slow to import; only requests need it
 
         if self._cookies is None:
             self._cookies = httpx.Cookies()
-            # Otherwise it would send them to all hosts whose names end in that one's.
+            # The default policy would send them to subdomains too.
             strict = DefaultCookiePolicy.DomainStrictNonDomain
             self._cookies.jar.set_policy(DefaultCookiePolicy(strict_ns_domain=strict))
-        for line in response.headers.get_list("set-cookie")[:_MOST_AT_ONCE]:
+        for line in response.headers.get_list("set-cookie")[:_MAX_PER_RESPONSE]:
             own = _for_host(line, response.request.url.host)
             if own is not None and self._has_room(own, self._cookies):
                 self._cookies.extract_cookies(
@@ -52,10 +52,10 @@ class CookieJar:
         name, _, value = line.partition(";")[0].partition("=")
         others = [one for one in cookies.jar if one.name != name.strip()]
         size = sum(len(one.name) + len(one.value or "") for one in others) + len(name) + len(value)
-        return len(others) < _MOST and size <= _LARGEST_TOGETHER
+        return len(others) < _MAX_COOKIES and size <= _MAX_JAR_BYTES
 
     def cookies_for(self, request: httpx.Request) -> dict[str, str]:
-        """The cookies that belong to a request, by domain, path, age and ``Secure``."""
+        """Return the cookies for a request, selected by domain, path, age and ``Secure``."""
         if self._cookies is None:
             return {}
         import httpx  # noqa: PLC0415  slow to import; only requests need it
@@ -66,25 +66,28 @@ class CookieJar:
 
 
 def cookie_header(cookies: Mapping[str, str]) -> str:
-    """The value of a ``Cookie`` header."""
+    """Return the value of a ``Cookie`` header."""
     return "; ".join(f"{name}={value}" for name, value in cookies.items())
 
 
 def parse_cookie_header(value: str) -> dict[str, str]:
-    """The cookies of a ``Cookie`` header that was built here or by a cookie jar."""
+    """Parse a ``Cookie`` header that was built here or by a cookie jar."""
     pairs = (part.partition("=") for part in value.split("; ") if part)
     return {name: content for name, _, content in pairs}
 
 
 def _for_host(line: str, host: str) -> str | None:
-    """What a ``Set-Cookie`` means for the one host that sent it; ``None`` if it can't set that, or not send it back."""
+    """Restrict a ``Set-Cookie`` line to the host that sent it.
+
+    Return ``None`` if the host may not set the cookie, or the cookie could not be sent back.
+    """
     pair, *attributes = line.split(";")
     name, _, value = pair.partition("=")
-    if not _NAME.match(name.strip()) or not _VALUE.match(value.strip()) or len(pair) > _LARGEST:
+    if not _NAME.match(name.strip()) or not _VALUE.match(value.strip()) or len(pair) > _MAX_COOKIE_BYTES:
         return None
     kept = [pair]
     for attribute in attributes:
-        if len(attribute) > _LONGEST_ATTRIBUTE:
+        if len(attribute) > _MAX_ATTRIBUTE_BYTES:
             continue
         key, _, domain = attribute.partition("=")
         if key.strip().lower() != "domain":

@@ -1,4 +1,7 @@
-"""No known secret leaves for where it is not bound, and none in a URL: those end up in logs and histories."""
+"""The search for secrets in requests.
+
+A known secret is sent only to the origins it is bound to, and never in a URL, because URLs end up in logs.
+"""
 
 from __future__ import annotations
 
@@ -13,31 +16,31 @@ from sideband.ops import EgressRefused, OpContext
 from .._addresses._url import RequestTarget
 from ._bodies import BlobBody, Body
 
-# Searching this much takes less time than handing it to a thread.
-_SEARCHED_AT_ONCE = 262_144
-# The longest secret has 64 KiB, and three times that percent-encoded.
+# Up to this size, a search takes less time than starting a thread.
+_MAX_SEARCHED_INLINE = 262_144
+# The longest secret has 64 KiB, or three times that if percent-encoded.
 _OVERLAP = 262_144
 
 
 def check_url(target: RequestTarget, method: str, ctx: OpContext) -> None:
-    """Check what is told to name servers, proxies and everybody who sees the URL.
+    """Check the request line, which name servers, proxies and logs may see.
 
     Raises:
-        EgressRefused: it holds a secret, as it stands or once decoded.
+        EgressRefused: if it contains a secret, literally or percent-encoded.
     """
     url = target.url
     ctx.check_egress(None, {"request line": "\n".join({method, url, unquote(url), unquote_plus(url)})})
 
 
 def check_headers_leaving(headers: Mapping[str, str], target: RequestTarget, ctx: OpContext) -> None:
-    """Check headers and cookies. The credential that was resolved for this origin is bound to it, and passes.
+    """Check headers and cookies. The credential is bound to this origin, so it passes.
 
     Raises:
-        EgressRefused: one holds a secret that is not bound to the origin.
+        EgressRefused: if one contains a secret that is not bound to the origin.
     """
     lines = {f"header `{name}`": f"{name}: {value}" for name, value in headers.items()}
     try:
-        # One search for all of them, since each takes longer the more secrets there are.
+        # One search for all headers: the cost of each search grows with the number of secrets.
         ctx.check_egress(target.origin, {"headers": "\n".join(lines.values())})
     except EgressRefused:
         ctx.check_egress(target.origin, lines)
@@ -47,7 +50,7 @@ async def check_body(content: Body | None, target: RequestTarget, ctx: OpContext
     """Check a body.
 
     Raises:
-        EgressRefused: it holds a secret that is not bound to the origin.
+        EgressRefused: if the body contains a secret that is not bound to the origin.
     """
     if isinstance(content, BlobBody):
         async with content.reading() as pieces:
@@ -57,15 +60,15 @@ async def check_body(content: Body | None, target: RequestTarget, ctx: OpContext
 
 
 async def check_stream(pieces: AsyncIterable[bytes], target: RequestTarget, ctx: OpContext) -> None:
-    """Check a body that is too large to be held. To be done before it is sent, so that no half of a secret is.
+    """Check a body that is too large for memory. Call it before sending, so that not even part of a secret is sent.
 
     Args:
-        pieces: all of it. What is sent afterwards must be the same.
-        target: where it is about to go.
-        ctx: who sends it.
+        pieces: the complete body. The same bytes must be sent afterwards.
+        target: the target of the request.
+        ctx: the context of the op.
 
     Raises:
-        EgressRefused: it holds a secret that is not bound to the origin.
+        EgressRefused: if the body contains a secret that is not bound to the origin.
     """
     search = BodySearch(ctx, target.origin)
     async for piece in pieces:
@@ -75,11 +78,11 @@ async def check_stream(pieces: AsyncIterable[bytes], target: RequestTarget, ctx:
 
 @define
 class BodySearch:
-    """Searches a body that comes in pieces for secrets that must not get to an audience.
+    """Searches a body that arrives in pieces for secrets not bound to an audience.
 
     Args:
-        ctx: who knows the secrets.
-        audience: the origin that gets the body; ``None`` for a place that is for no secret at all.
+        ctx: the context of the op.
+        audience: the origin that receives the body, or ``None`` if no secret is allowed.
     """
 
     _ctx: OpContext
@@ -87,10 +90,10 @@ class BodySearch:
     _window: bytearray = field(factory=bytearray, init=False)
 
     async def feed(self, piece: bytes) -> None:
-        """Take a piece.
+        """Add a piece.
 
         Raises:
-            EgressRefused: what came so far holds a secret.
+            EgressRefused: if the body so far contains a secret.
         """
         self._window += piece
         if len(self._window) >= 4 * _OVERLAP:
@@ -98,10 +101,10 @@ class BodySearch:
             del self._window[:-_OVERLAP]
 
     async def end(self) -> None:
-        """Search what is left: nothing comes any more.
+        """Search the rest after the last piece.
 
         Raises:
-            EgressRefused: it holds a secret.
+            EgressRefused: if it contains a secret.
         """
         await self._search()
 
@@ -111,7 +114,7 @@ class BodySearch:
 
 async def _search(content: bytes, audience: str | None, ctx: OpContext) -> None:
     search = partial(ctx.check_egress, audience, {"body": content})
-    if len(content) <= _SEARCHED_AT_ONCE:
+    if len(content) <= _MAX_SEARCHED_INLINE:
         search()
     else:
         await anyio.to_thread.run_sync(search)

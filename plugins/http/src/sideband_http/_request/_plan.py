@@ -1,4 +1,4 @@
-"""A request as it was asked for, and each one that is sent for it."""
+"""The plan of a request, and the hops that are sent for it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE"})
 
 @frozen
 class RequestPlan:
-    """A request as asked for. The arguments are those of the ops, in the form that is sent.
+    """A request before redirects. The arguments are the parameters of the ops, converted.
 
     Args:
-        content_type: of the body, unless the skill's headers name one.
-        file: where a download is written, for the grant.
+        content_type: the content type of the body, unless the headers set one.
+        file: the path of a download, for the check of the grant.
     """
 
     method: str
@@ -42,11 +42,11 @@ class RequestPlan:
 
 @frozen
 class Hop:
-    """One request of a chain of redirects.
+    """A single request in a chain of redirects.
 
     Args:
-        headers: what the skill set, lower-case.
-        cookies: what the skill set. Those of servers are in the jar.
+        headers: the headers from the skill, with lower-case names.
+        cookies: the cookies from the skill. Those from servers are in the jar.
         credential: the headers of the credential.
         content: the body.
     """
@@ -70,24 +70,24 @@ async def plan_of(
     locate: Callable[[str], RequestTarget] = parse_url,
     file: str | None = None,
 ) -> RequestPlan:
-    """The request that parameters describe.
+    """Return the plan for the parameters of an op.
 
     Args:
-        params: of the op.
-        ctx: of the op.
-        method: upper-case.
-        user_agent: as configured.
-        seconds: for all of it, or for one attempt in a session.
-        http2: whether HTTP/2 may be agreed on.
-        locate: reads the URL.
-        file: where a download is written.
+        params: the parameters of the op.
+        ctx: the context of the op.
+        method: the method in upper case.
+        user_agent: the configured user agent.
+        seconds: the time limit of the request, or of an attempt in a session.
+        http2: whether HTTP/2 may be negotiated.
+        locate: the function that parses the URL.
+        file: the path of a download.
 
     Raises:
-        OpParamsInvalid: something can't be written as what it is meant to be.
-        OpDenied: the body is a blob, and the grant does not allow to read those.
-        BlobMissing: there is no such blob.
-        UrlInvalid: no request may go there.
-        HeaderRefused: the idempotency key is given twice.
+        OpParamsInvalid: if a parameter can't be encoded.
+        OpDenied: if the body is a blob and the grant does not allow reading blobs.
+        BlobMissing: if the blob does not exist.
+        UrlInvalid: if the URL is invalid.
+        HeaderRefused: if the idempotency key is duplicated.
     """
     content: Body | None = None
     content_type: str | None = None

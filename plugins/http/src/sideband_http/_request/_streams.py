@@ -1,6 +1,6 @@
-"""Bodies in the form that httpx's interface takes. Nothing of them is left open once they are closed.
+"""Bodies as httpx streams. Closing a stream releases all of its resources.
 
-Imports httpx, which is slow; so it is itself imported with the first request only.
+Importing httpx is slow, so this module is imported with the first request.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from sideband.blobs import BlobDamaged
 
 from ._bodies import BlobBody, Body
 
-_PIECE = 65_536
+_PIECE_BYTES = 65_536
 
 
 def stream_of(body: Body) -> httpx.AsyncByteStream:
-    """A stream that can be read again from its beginning, for another address of the same server."""
+    """Return a stream that can be restarted, to send the body to another address of the same server."""
     return BytesStream(body) if isinstance(body, bytes) else _BlobStream(body)
 
 
 class BytesStream(httpx.AsyncByteStream):
-    """Bytes at hand, in pieces, between which others get their turn."""
+    """Bytes in memory, split into pieces so that other tasks can run between them."""
 
     def __init__(self, content: bytes) -> None:
         self.content = content
@@ -31,14 +31,14 @@ class BytesStream(httpx.AsyncByteStream):
 
 
 class _Pieces(AsyncIterator[bytes]):
-    # No generator: a client that gives up leaves those half-way, to be ended whenever.
+    # Not a generator: an abandoned generator would be finalised at an arbitrary time.
     def __init__(self, content: bytes) -> None:
         self._rest = memoryview(content)
 
     async def __anext__(self) -> bytes:
         if not self._rest:
             raise StopAsyncIteration
-        piece, self._rest = self._rest[:_PIECE], self._rest[_PIECE:]
+        piece, self._rest = self._rest[:_PIECE_BYTES], self._rest[_PIECE_BYTES:]
         return bytes(piece)
 
 
@@ -57,7 +57,7 @@ class _BlobStream(httpx.AsyncByteStream):
 
 
 async def _whole(body: BlobBody) -> AsyncGenerator[bytes, None]:
-    """The pieces of a blob. The last one only comes once the digest was found right: nobody gets another one whole."""
+    """Yield the pieces of a blob. The last one follows the check of the digest, so a damaged blob is never complete."""
     held = b""
     size = 0
     async with body.reading() as pieces:

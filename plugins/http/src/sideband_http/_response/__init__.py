@@ -1,1 +1,1 @@
-"""What comes back: framing, decompression, and the result of the op."""
+"""Responses: framing, decompression and the results of ops."""

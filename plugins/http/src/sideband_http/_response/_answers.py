@@ -1,4 +1,4 @@
-"""From what a server sent to plain data. Nothing that comes from there can raise here."""
+"""Conversion of responses to plain data. Invalid data from a server never raises here."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from ._arrival import Arrival, reading
 if TYPE_CHECKING:
     import httpx
 
-# A JSON text is handed out as data and as text, unless that would double something large.
-_LARGEST_JSON_TWICE = 4 * 1024 * 1024
-# Readers of the answer (the wire to a worker) take 64 levels, of which the answer itself is some.
-_DEEPEST_JSON = 48
-# What a server may name. Not Python's own codecs: `punycode` takes the square of the length, `unicode_escape` and
-# `utf-7` make half characters, and all three hide text from whoever looks at the bytes.
+# JSON is returned both as data and as text, unless it is larger than this.
+_MAX_JSON_AND_TEXT = 4 * 1024 * 1024
+# The wire protocol of workers allows 64 levels of nesting, some of which the response itself uses.
+_MAX_JSON_DEPTH = 48
+# The charsets that a server may use. Python's own codecs are excluded: `punycode` takes quadratic time,
+# `unicode_escape` and `utf-7` produce unpaired surrogates, and all three hide text from a search of the bytes.
 _CHARSETS = frozenset(
     ["utf-8", "utf-8-sig", "ascii", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be", "koi8-r"]
     + ["koi8-u", "shift_jis", "cp932", "euc_jp", "iso2022_jp", "euc_kr", "cp949", "gb2312", "gbk", "gb18030", "big5"]
     + ["tis-620", "mac-roman", *(f"iso8859-{number}" for number in range(1, 17)), "cp866", "cp874"]
     + [f"cp125{number}" for number in range(9)]
 )
-# Python remembers each name that it was asked for, for good. A server could say another one each time.
+# Python caches every codec name permanently, and a server could send a new one each time.
 _KNOWN_NAMES = frozenset(
     {normalize_encoding(name).lower() for name in _CHARSETS} | aliases.keys() | set(aliases.values())
 )
 _COOKIES = frozenset({"set-cookie", "set-cookie2"})
 
 
-async def response_answer(arrival: Arrival, *, max_bytes: int, started: float) -> Response:
-    """Read the body and build the answer.
+async def response_result(arrival: Arrival, *, max_bytes: int, started: float) -> Response:
+    """Read the body and return the result of a request.
 
     Raises:
-        ResponseTooLarge: the body is larger than ``max_bytes``.
-        ContentInvalid: it is not compressed as it says.
+        ResponseTooLarge: if the body exceeds ``max_bytes``.
+        ContentInvalid: if the body does not match its ``Content-Encoding``.
     """
     async with reading(arrival, max_bytes) as pieces:
         content = b"".join([piece async for piece in pieces])
@@ -48,13 +48,13 @@ async def response_answer(arrival: Arrival, *, max_bytes: int, started: float) -
     kind, charset = _content_type(response.headers.get("content-type", ""))
     text = _text(content, charset)
     data = _json(text) if text and _is_json(kind) else None
-    told_twice = data is not None and len(content) > _LARGEST_JSON_TWICE
+    omit_text = data is not None and len(content) > _MAX_JSON_AND_TEXT
     return Response(
         status=response.status_code,
         ok=response.is_success,
         url=arrival.target.url,
         headers=_headers(response),
-        body=None if told_twice else text,
+        body=None if omit_text else text,
         bytes=content if text is None else None,
         json=data,
         body_length=len(content),
@@ -65,8 +65,8 @@ async def response_answer(arrival: Arrival, *, max_bytes: int, started: float) -
     )
 
 
-def blob_answer(arrival: Arrival, *, size: int, sha256: str | None, started: float) -> FetchedBlob:
-    """The answer of a fetched blob."""
+def blob_result(arrival: Arrival, *, size: int, sha256: str | None, started: float) -> FetchedBlob:
+    """Return the result of fetching a blob."""
     return FetchedBlob(
         status=arrival.response.status_code,
         ok=arrival.response.is_success,
@@ -79,13 +79,13 @@ def blob_answer(arrival: Arrival, *, size: int, sha256: str | None, started: flo
     )
 
 
-def download_answer(arrival: Arrival, *, path: str | None, size: int, sha256: str | None, started: float) -> Download:
-    """The answer of a download."""
-    return Download(path=path, **blob_answer(arrival, size=size, sha256=sha256, started=started))
+def download_result(arrival: Arrival, *, path: str | None, size: int, sha256: str | None, started: float) -> Download:
+    """Return the result of a download."""
+    return Download(path=path, **blob_result(arrival, size=size, sha256=sha256, started=started))
 
 
 def _headers(response: httpx.Response) -> dict[str, str]:
-    """The headers that a skill may see, with lower-case names; repeated ones joined with a comma."""
+    """Return the headers that a skill may see, with lower-case names. Repeated headers are joined with a comma."""
     headers: dict[str, str] = {}
     for raw_name, raw_value in response.headers.raw:
         name = raw_name.decode("ascii", "replace").lower()
@@ -114,7 +114,7 @@ def _text(content: bytes, charset: str) -> str | None:
             return None
         return content.decode(name)
     except (UnicodeError, LookupError, ValueError):
-        # An unknown charset, or one that lies: the bytes are handed out as they are.
+        # Unknown or wrong charset: the result contains the bytes instead.
         return None
 
 
@@ -126,7 +126,7 @@ def _json(text: str) -> Any:
     try:
         data = json.loads(text.removeprefix("\ufeff"), parse_constant=_refuse_constant)
         if "\\u" in text:
-            # Half a character, which JSON can escape, could not be passed on.
+            # JSON can escape unpaired surrogates, which can't be encoded.
             json.dumps(data, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         return None
@@ -134,14 +134,14 @@ def _json(text: str) -> Any:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
+    raise ValueError(f"{name} is not valid JSON")
 
 
 def _is_shallow(data: Any, text: str) -> bool:
-    if text.count("[") + text.count("{") <= _DEEPEST_JSON:
+    if text.count("[") + text.count("{") <= _MAX_JSON_DEPTH:
         return True
     level = [data]
-    for _ in range(_DEEPEST_JSON):
+    for _ in range(_MAX_JSON_DEPTH):
         level = [child for item in level for child in _children(item)]
         if not level:
             return True

@@ -1,4 +1,4 @@
-"""A response whose header has arrived, and the reading of its body."""
+"""A response whose headers have arrived, and reading its body."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @frozen
 class Arrival:
-    """A response whose body has not been read."""
+    """A response before its body is read."""
 
     response: httpx.Response
     method: str
@@ -30,11 +30,11 @@ class Arrival:
 
 @asynccontextmanager
 async def reading(arrival: Arrival, max_bytes: int) -> AsyncIterator[AsyncIterator[bytes]]:
-    """The body without its compression, in pieces.
+    """Open the body and yield an iterator of its decompressed pieces.
 
     Raises:
-        ResponseTooLarge: it is, or is announced to be, larger than ``max_bytes``.
-        ContentInvalid: it is not compressed as it says.
+        ResponseTooLarge: if the body, or its Content-Length, exceeds ``max_bytes``.
+        ContentInvalid: if the body does not match its ``Content-Encoding``.
     """
     response = arrival.response
     announced = response.headers.get("content-length", "")
@@ -49,10 +49,10 @@ async def reading(arrival: Arrival, max_bytes: int) -> AsyncIterator[AsyncIterat
 
 
 async def _unwind(chunks: AsyncIterator[bytes]) -> None:
-    """End an iteration that may have been left half-way.
+    """Finish an iteration that may be incomplete.
 
-    The client's own generators are nested, and closing the outer one leaves the inner ones to the garbage collector,
-    which ends them at another time, in another task. A read that is cancelled ends them all, here.
+    The client's generators are nested. Closing the outer one would leave the inner ones to the garbage collector, which
+    finalises them later, in another task. A cancelled read ends all of them here.
     """
     with anyio.CancelScope(shield=True) as scope:
         scope.cancel()

@@ -1,1 +1,1 @@
-"""How it is sent: connections, TLS, proxies, and the libraries behind them. Nothing else opens a connection."""
+"""Connections, TLS, proxies and the HTTP libraries. No other module opens a connection."""

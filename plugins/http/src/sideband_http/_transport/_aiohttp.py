@@ -1,9 +1,9 @@
-"""A transport on aiohttp: HTTP/1.1 on asyncio, several times as fast as httpx's own, behind the same interface.
+"""A transport based on aiohttp, for HTTP/1.1 on asyncio. It is several times as fast as the default of httpx.
 
-aiohttp is kept from all that it would do by itself: it follows no redirects, keeps no cookies, reads no environment,
-decompresses nothing, repeats nothing, and adds no header but those that frame the message.
+The automatic features of aiohttp are disabled: redirects, cookies, settings from the environment, decompression,
+retries, and default headers other than those for framing.
 
-Imports aiohttp, which is optional, and is itself only imported once it was chosen.
+aiohttp is optional, so this module is imported only if it is chosen.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from yarl import URL
 from .._request._streams import BytesStream
 from ._interface import TransportOptions, peer_of
 
-_KEPT_ALIVE_SECONDS = 15.0
-_LONGEST_LINE = 16_384
-_LARGEST_FIELD = 32_768
-_MOST_HEADERS = 256
-_READ_AT_ONCE = 65_536
-_SENT_AT_ONCE = 65_536
-# What aiohttp would add to a request on its own.
-_NOT_ADDED = ("accept", "accept-encoding", "content-type", "user-agent")
-# What each error of aiohttp is in httpx: the first that fits.
+_KEEPALIVE_SECONDS = 15.0
+_MAX_LINE_BYTES = 16_384
+_MAX_FIELD_BYTES = 32_768
+_MAX_HEADERS = 256
+_READ_BYTES = 65_536
+_MAX_UNSTREAMED_BYTES = 65_536
+# The headers that aiohttp would add by default.
+_SKIPPED_HEADERS = ("accept", "accept-encoding", "content-type", "user-agent")
+# The httpx error for each aiohttp error. The first match applies.
 _ERRORS: tuple[tuple[type[Exception], type[httpx.TransportError]], ...] = (
     (aiohttp.ConnectionTimeoutError, httpx.ConnectTimeout),
     (aiohttp.ServerTimeoutError, httpx.ReadTimeout),
@@ -46,13 +46,13 @@ _ERRORS: tuple[tuple[type[Exception], type[httpx.TransportError]], ...] = (
 
 
 class AiohttpTransport(httpx.AsyncBaseTransport):
-    """Serves httpx's interface with aiohttp. HTTP/2 is not agreed on, whatever the options allow."""
+    """Implements the httpx interface with aiohttp. It never negotiates HTTP/2."""
 
     def __init__(self, options: TransportOptions) -> None:
         connector = aiohttp.TCPConnector(
             ssl=options.tls,
             limit=options.max_connections,
-            keepalive_timeout=_KEPT_ALIVE_SECONDS,
+            keepalive_timeout=_KEEPALIVE_SECONDS,
             use_dns_cache=False,
         )
         self._session = aiohttp.ClientSession(
@@ -61,20 +61,20 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
             trust_env=False,
             auto_decompress=False,
             requote_redirect_url=False,
-            skip_auto_headers=_NOT_ADDED,
-            max_line_size=_LONGEST_LINE,
-            max_field_size=_LARGEST_FIELD,
-            max_headers=_MOST_HEADERS,
-            read_bufsize=_READ_AT_ONCE,
-            middlewares=(_once,),
+            skip_auto_headers=_SKIPPED_HEADERS,
+            max_line_size=_MAX_LINE_BYTES,
+            max_field_size=_MAX_FIELD_BYTES,
+            max_headers=_MAX_HEADERS,
+            read_bufsize=_READ_BYTES,
+            middlewares=(_without_retry,),
         )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request, and hand out the response with its body still to come."""
+        """Send a request and return the response before its body is read."""
         upload = _upload_of(request)
         peer = peer_of(request)
         try:
-            with _translated(upload):
+            with _as_httpx(upload):
                 response = await self._session.request(
                     request.method,
                     _url(request, str(peer.address)),
@@ -104,8 +104,8 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
         await self._session.close()
 
 
-async def _once(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-    """Keep aiohttp from sending a request again when its connection broke: what is sent is on record, once."""
+async def _without_retry(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    """Prevent aiohttp from resending a request after a lost connection: each request is recorded and sent once."""
     try:
         return await send(request)
     except aiohttp.ClientConnectorError:
@@ -119,7 +119,7 @@ def _url(request: httpx.Request, host: str) -> URL:
     port = request.url.port or {"http": 80, "https": 443}[request.url.scheme]
     url = URL(f"{request.url.scheme}://{authority}:{port}{request.url.raw_path.decode('ascii')}", encoded=True)
     if url.raw_path_qs.encode() != request.url.raw_path:
-        raise httpx.UnsupportedProtocol("the client would send another URL")
+        raise httpx.UnsupportedProtocol("the client would send a different URL")
     return url
 
 
@@ -133,8 +133,8 @@ def _timeout(seconds: dict[str, float | None]) -> aiohttp.ClientTimeout:
 
 
 @contextmanager
-def _translated(upload: _Upload | bytes | None) -> Iterator[None]:
-    """Turn what aiohttp raises into what httpx would raise; an error of the upload comes through as it was."""
+def _as_httpx(upload: _Upload | bytes | None) -> Iterator[None]:
+    """Convert aiohttp errors to httpx errors. An error of the upload is raised unchanged."""
     try:
         yield
     except httpx.TransportError:
@@ -142,22 +142,22 @@ def _translated(upload: _Upload | bytes | None) -> Iterator[None]:
     except Exception as error:
         if isinstance(upload, _Upload) and upload.error is not None:
             raise upload.error from None
-        for kind, translation in _ERRORS:
+        for kind, converted in _ERRORS:
             if isinstance(error, kind):
-                raise translation(_reason(error)) from error
+                raise converted(_reason(error)) from error
         raise
 
 
 def _reason(error: Exception) -> str:
     if isinstance(error, aiohttp.ClientResponseError):
-        # Its text repeats the URL.
+        # The text of the exception contains the URL.
         return error.message.partition("\n")[0]
     return str(error) or type(error).__name__
 
 
 def _upload_of(request: httpx.Request) -> _Upload | bytes | None:
     stream = request.stream
-    if isinstance(stream, BytesStream) and len(stream.content) <= _SENT_AT_ONCE:
+    if isinstance(stream, BytesStream) and len(stream.content) <= _MAX_UNSTREAMED_BYTES:
         return stream.content or None
     if isinstance(stream, httpx.ByteStream):
         return None
@@ -166,7 +166,7 @@ def _upload_of(request: httpx.Request) -> _Upload | bytes | None:
 
 
 class _Upload(aiohttp.Payload):
-    """A body that is sent piece by piece. aiohttp does that in a task, which does not outlive the request."""
+    """A body that is streamed. aiohttp sends it in a task, which ``aclose`` waits for."""
 
     def __init__(self, stream: httpx.AsyncByteStream) -> None:
         super().__init__(stream)
@@ -174,7 +174,7 @@ class _Upload(aiohttp.Payload):
         self._ended: anyio.Event | None = None
 
     def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:  # noqa: ARG002  aiohttp's signature
-        raise TypeError("a body that is streamed is not at hand as text")
+        raise TypeError("a streamed body is not available as text")
 
     async def write(self, writer: AbstractStreamWriter) -> None:
         self._ended = anyio.Event()
@@ -188,7 +188,7 @@ class _Upload(aiohttp.Payload):
             self._ended.set()
 
     async def aclose(self) -> None:
-        """Wait until nothing reads the stream any more, and close it. The connection is closed by then, or done."""
+        """Wait for the sending task to end, then close the stream. The request must have ended before."""
         if self._ended is not None:
             with anyio.CancelScope(shield=True):
                 await self._ended.wait()
@@ -196,14 +196,14 @@ class _Upload(aiohttp.Payload):
 
 
 class _AiohttpBody(httpx.AsyncByteStream):
-    """The body of a response, as it comes."""
+    """The body of a response, streamed."""
 
     def __init__(self, response: aiohttp.ClientResponse, upload: _Upload | bytes | None) -> None:
         self._response = response
         self._upload = upload
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        with _translated(self._upload):
+        with _as_httpx(self._upload):
             async for piece in self._response.content.iter_any():
                 yield piece
 

@@ -1,4 +1,4 @@
-"""Which transport carries the requests."""
+"""The choice of the transport."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ TransportName = Literal["auto", "httpx", "aiohttp"]
 
 
 def transport_named(name: TransportName) -> HttpTransportFactory:
-    """The transport that the configuration names.
+    """Return the factory of the configured transport.
 
-    ``auto`` is aiohttp where it can be had and HTTP/2 can't be agreed on, which for ``http:`` is always so; else httpx.
+    ``auto`` selects aiohttp if it is available and HTTP/2 is not an option, as always for ``http:`` URLs; else httpx.
 
     Raises:
-        TransportUnavailable: it names aiohttp, and that is not installed, or this is not asyncio.
+        TransportUnavailable: if aiohttp is configured but not installed, or the backend is not asyncio.
     """
     if name == "httpx":
         return httpx_transport
@@ -34,14 +34,14 @@ def transport_named(name: TransportName) -> HttpTransportFactory:
 
 
 def httpx_transport(options: TransportOptions) -> httpx.AsyncBaseTransport:
-    """The transport that comes with httpx, for asyncio and trio."""
+    """Return the httpx transport, for asyncio and trio."""
     from ._pinned import PinnedTransport  # noqa: PLC0415  it imports httpx
 
     return PinnedTransport(options)
 
 
 def aiohttp_transport(options: TransportOptions) -> httpx.AsyncBaseTransport:
-    """The transport on aiohttp, for asyncio, with HTTP/1.1 alone."""
+    """Return the aiohttp transport, for asyncio and HTTP/1.1 only."""
     from ._aiohttp import AiohttpTransport  # noqa: PLC0415  slow to import, and optional
 
     return AiohttpTransport(options)
@@ -55,5 +55,5 @@ def _unavailable() -> str | None:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return "it works on asyncio only"
-    return None if find_spec("aiohttp") else "it is not installed"
+        return "it requires asyncio"
+    return None if find_spec("aiohttp") else "aiohttp is not installed"

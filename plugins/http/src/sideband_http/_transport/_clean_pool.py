@@ -1,7 +1,7 @@
-"""A pool that does not use a connection again on which more came than the answer.
+"""A connection pool that does not reuse a connection with surplus data after a response.
 
-httpcore keeps what follows an answer, and reads it as the answer to the next request on that connection: whoever gets a
-server to send a few bytes too many would answer the requests of others.
+httpcore keeps the surplus and parses it as the response to the next request on that connection. An attacker who makes a
+server send a few extra bytes could forge the responses to other requests.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import httpcore
 
 
 class CleanPool(httpcore.AsyncConnectionPool):
-    """As httpcore's, with clean connections."""
+    """The pool of httpcore, but with clean connections."""
 
     def create_connection(self, origin: httpcore.Origin) -> httpcore.AsyncConnectionInterface:
-        """A connection that counts as expired once something lies in it that nobody asked for."""
+        """Return a connection that counts as expired once it has surplus data."""
         return _CleanConnection(super().create_connection(origin))
 
 
@@ -47,12 +47,12 @@ class _CleanConnection(httpcore.AsyncConnectionInterface):
 
 
 def _has_surplus(connection: httpcore.AsyncConnectionInterface) -> bool:
-    # Nothing public tells. Without these attributes, in another version of httpcore, no connection is used again.
-    spoken = getattr(connection, "_connection", None)
-    if isinstance(spoken, httpcore.AsyncHTTP2Connection):
+    # httpcore has no public API for this. If another version lacks these attributes, connections are not reused.
+    inner = getattr(connection, "_connection", None)
+    if isinstance(inner, httpcore.AsyncHTTP2Connection):
         return False
     try:
-        surplus, _ = spoken._h11_state.trailing_data  # type: ignore[union-attr]  # noqa: SLF001
+        surplus, _ = inner._h11_state.trailing_data  # type: ignore[union-attr]  # noqa: SLF001
     except AttributeError:
         return True
     return bool(surplus)

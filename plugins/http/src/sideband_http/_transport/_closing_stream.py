@@ -1,6 +1,6 @@
-"""A connection that is closed if it does not become a secure one, also when the wait for that is cancelled.
+"""A connection that is closed if its TLS handshake fails or is cancelled.
 
-httpcore closes it on errors only: each request that was cancelled during a handshake would leave a socket behind.
+httpcore closes it only on errors, so each request cancelled during the handshake would leak a socket.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ import httpcore
 
 
 class ClosingStream(httpcore.AsyncNetworkStream):
-    """Another stream, closed if its handshake fails."""
+    """A wrapper that closes a stream if its TLS handshake fails or is cancelled."""
 
     def __init__(self, stream: httpcore.AsyncNetworkStream) -> None:
         self._stream = stream
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109  httpcore's signature
-        """The next bytes."""
+        """Read the next bytes."""
         return await self._stream.read(max_bytes, timeout)
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109  httpcore's signature
-        """Send."""
+        """Send bytes."""
         await self._stream.write(buffer, timeout)
 
     async def aclose(self) -> None:
-        """Close it."""
+        """Close the stream."""
         await self._stream.aclose()
 
     async def start_tls(
@@ -36,7 +36,7 @@ class ClosingStream(httpcore.AsyncNetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,  # noqa: ASYNC109  httpcore's signature
     ) -> httpcore.AsyncNetworkStream:
-        """Become a secure connection, or be closed."""
+        """Start TLS, or close the stream."""
         try:
             return await self._stream.start_tls(ssl_context, server_hostname, timeout)
         except BaseException:
@@ -45,5 +45,5 @@ class ClosingStream(httpcore.AsyncNetworkStream):
             raise
 
     def get_extra_info(self, info: str) -> Any:
-        """What is known about it."""
+        """Return information about the stream."""
         return self._stream.get_extra_info(info)

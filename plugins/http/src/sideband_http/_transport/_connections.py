@@ -1,4 +1,4 @@
-"""The connections of the host and of each session: which transport a request takes."""
+"""The connections of the host and of each session, by transport."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from ._tunnels import Tunnels
 
 _CLOSE_SECONDS = 5.0
-_MOST_REACHED = 1_024
+_MAX_REACHED = 1_024
 _TransportKey = tuple[str, bool, str | None, bool]
 
 
-def _trusts_nobody() -> ssl.SSLContext:
+def _empty_context() -> ssl.SSLContext:
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 @define
 class HttpConnections:
-    """The open connections of the host, or of one session. Keeps neither cookies nor credentials."""
+    """The open connections of the host or of a session. They hold neither cookies nor credentials."""
 
     trust: Trust
     max_connections: int
@@ -48,19 +48,19 @@ class HttpConnections:
     async def transport(
         self, scheme: str, *, http2: bool, origin: str | None = None, proxied: bool = False
     ) -> httpx.AsyncBaseTransport:
-        """The transport for requests.
+        """Return the transport for requests.
 
         Args:
-            scheme: of their URLs.
-            http2: whether HTTP/2 may be agreed on.
-            origin: where they go. One that the host shows a certificate to has a transport of its own.
-            proxied: whether they take a proxy, which is for httpx's own transport to do.
+            scheme: the scheme of their URLs.
+            http2: whether HTTP/2 may be negotiated.
+            origin: their origin. An origin with a client certificate has its own transport.
+            proxied: whether they use a proxy, which only the httpx transport supports.
         """
-        shown = origin if origin in self.trust.certificates else None
-        key = (scheme, http2 and scheme == "https", shown, proxied)
-        tls = await self.trust.context(http2=key[1], origin=shown) if scheme == "https" else _trusts_nobody()
+        certified = origin if origin in self.trust.certificates else None
+        key = (scheme, http2 and scheme == "https", certified, proxied)
+        tls = await self.trust.context(http2=key[1], origin=certified) if scheme == "https" else _empty_context()
         if self._closed:
-            raise HttpError("the connections were closed while a request was about to start", hint="the host is ending")
+            raise HttpError("the connections are closed", hint="the host is shutting down")
         if key not in self._transports:
             factory = httpx_transport if proxied else self.factory
             options = TransportOptions(tls, key[1], self.max_connections, self._tunnels() if proxied else None)
@@ -73,22 +73,22 @@ class HttpConnections:
         return Tunnels(self.trust, self.resolver, self.trust.unlock, self.proxy_auth)
 
     def another(self) -> Self:
-        """Connections with the same settings, and none of these open."""
+        """Return new connections with the same settings."""
         return evolve(self)
 
     def in_order(self, peers: Sequence[Peer]) -> list[Peer]:
-        """The peers of one name, first the one that answered last time: there may still be a connection to it."""
+        """Return the peers of a name, starting with the last one that was reached, which may still be connected."""
         return sorted(peers, key=lambda peer: self._reached.get(peer.name) != peer.address)
 
     def reached(self, peer: Peer) -> None:
-        """Remember who answered."""
+        """Remember the peer that was reached."""
         if self._reached.get(peer.name) != peer.address:
-            if len(self._reached) >= _MOST_REACHED:
+            if len(self._reached) >= _MAX_REACHED:
                 self._reached.clear()
             self._reached[peer.name] = peer.address
 
     async def aclose(self) -> None:
-        """Close all. A server that does not let go is given five seconds."""
+        """Close all connections within five seconds."""
         self._closed = True
         with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
             while self._transports:

@@ -1,4 +1,4 @@
-"""From the errors of httpx's interface to those of this family."""
+"""Conversion of httpx errors to the errors of this family."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .._request._plan import IDEMPOTENT
 
 @contextmanager
 def translated(method: str, target: RequestTarget, seconds: float) -> Iterator[None]:
-    """Turn what the transport raises into errors of this family."""
+    """Convert httpx errors to the errors of this family."""
     import httpx  # noqa: PLC0415  slow to import; only requests need it
 
     retryable = method in IDEMPOTENT
@@ -36,7 +36,7 @@ def translated(method: str, target: RequestTarget, seconds: float) -> Iterator[N
 
 
 def is_about_tls(error: BaseException) -> bool:
-    """Whether a connection failed since the server could not prove who it is."""
+    """Return whether TLS caused a connection error."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLError):

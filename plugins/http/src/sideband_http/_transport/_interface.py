@@ -1,4 +1,4 @@
-"""What a transport is: whatever serves httpx's interface, and connects where it is told to and nowhere else."""
+"""The interface of transports: that of httpx, connecting only to the given peer."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _PEER = "sideband_peer"
 
 @frozen
 class Peer:
-    """Who a request goes to. It stands in the request's extensions, where each transport must look for it.
+    """The peer of a request. It is stored in the extensions of the request, where each transport must look it up.
 
     Args:
-        name: the host of the URL. It is who the certificate must be for, and what is told to the server.
-        address: what to connect to: the only one that was checked against the grant. ``None`` where the proxy alone
-            can resolve names.
-        proxy: who to ask for a tunnel there; ``None``: nobody.
+        name: the host in the URL, used for the certificate and the ``Host`` header.
+        address: the address to connect to, which was checked against the grant. ``None`` if the proxy resolves the
+            name.
+        proxy: the proxy that opens a tunnel to the address, or ``None`` for a direct connection.
     """
 
     name: str
@@ -34,12 +34,12 @@ class Peer:
     proxy: RequestTarget | None = None
 
     def attach(self, request: httpx.Request) -> None:
-        """Make a request go here."""
+        """Set this peer as the destination of a request."""
         request.extensions = {**request.extensions, _PEER: self}
 
 
 def peer_of(request: httpx.Request) -> Peer:
-    """Who a request goes to. A request without a peer was not checked: that it is sent is a defect."""
+    """Return the peer of a request. A request without a peer was not checked, which is a bug."""
     peer = request.extensions[_PEER]
     assert isinstance(peer, Peer)  # noqa: S101
     return peer
@@ -47,13 +47,13 @@ def peer_of(request: httpx.Request) -> Peer:
 
 @frozen
 class TransportOptions:
-    """What a transport must hold to.
+    """The options of a transport.
 
     Args:
-        tls: decides which servers are trusted; for ``http`` it trusts nobody and is not used.
-        http2: whether HTTP/2 may be agreed on.
-        max_connections: how many may be open at once; further requests wait.
-        tunnels: opens those of peers with a proxy. A transport that is given ``None`` gets no such peers.
+        tls: the TLS context; empty and unused for ``http``.
+        http2: whether HTTP/2 may be negotiated.
+        max_connections: the maximum number of open connections. Further requests wait.
+        tunnels: opens tunnels for peers with a proxy; ``None`` if the transport gets no such peers.
     """
 
     tls: ssl.SSLContext
@@ -63,11 +63,11 @@ class TransportOptions:
 
 
 class HttpTransportFactory(Protocol):
-    """Makes transports. Another one replaces httpx's own without any other change."""
+    """A factory of transports, which can replace the default one."""
 
     def __call__(self, options: TransportOptions) -> httpx.AsyncBaseTransport:
-        """A transport that follows no redirects, keeps no cookies and reads no environment.
+        """Return a transport that does not follow redirects, keep cookies or read the environment.
 
-        It connects to ``peer_of(request)`` and nowhere else: it looks no name up, and uses a connection again only for
-        a request to an equal peer (and port and scheme). Name and certificate are those of ``peer.name``.
+        It must connect only to ``peer_of(request)``: it must not resolve names, and may reuse a connection only for the
+        same peer, port and scheme. It must use ``peer.name`` for the certificate and the ``Host`` header.
         """

@@ -1,7 +1,7 @@
-"""The transport that comes with httpx, made to connect to the one address that was checked.
+"""The httpx transport, changed to connect only to the checked address.
 
-httpx looks names up itself, and its pool hands out connections by name. Here a connection belongs to a name *and* an
-address, so that a request never travels on one that leads elsewhere than its own check said.
+httpx resolves names itself, and its pool shares connections by name. Here a connection belongs to a name *and* an
+address, so that a request is never sent to an address other than its checked one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ._closing_stream import ClosingStream
 from ._interface import Peer, TransportOptions, peer_of
 from ._tunnels import Tunnels
 
-_KEPT_ALIVE_SECONDS = 15.0
+_KEEPALIVE_SECONDS = 15.0
 _HTTP2 = frozenset({"h2", "hpack", "hyperframe"})
 
 
@@ -36,16 +36,16 @@ class PinnedTransport(httpx.AsyncBaseTransport):
             http2=options.http2,
             max_connections=options.max_connections,
             max_keepalive_connections=options.max_connections,
-            keepalive_expiry=_KEPT_ALIVE_SECONDS,
+            keepalive_expiry=_KEEPALIVE_SECONDS,
             network_backend=_PinnedBackend(options.tunnels),
         )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send the headers and the body, and wait for the headers of the answer."""
+        """Send a request and return the response before its body is read."""
         peer = peer_of(request)
         url = httpcore.URL(
             scheme=request.url.raw_scheme,
-            host=_place(peer),
+            host=_pool_host(peer),
             port=request.url.port or {"http": 80, "https": 443}[request.url.scheme],
             target=request.url.raw_path,
         )
@@ -77,13 +77,13 @@ class PinnedTransport(httpx.AsyncBaseTransport):
         await self._pool.aclose()
 
 
-def _place(peer: Peer) -> bytes:
-    """What the pool takes for a host. No part has a space, so that different peers have different places."""
+def _pool_host(peer: Peer) -> bytes:
+    """Return the host name for the pool. No part contains a space, so different peers have different names."""
     return f"{peer.address or ''} {peer.name} {peer.proxy.origin if peer.proxy else ''}".encode("ascii")
 
 
 class _PinnedBackend(httpcore.AsyncNetworkBackend):
-    """Opens connections to places."""
+    """Opens connections to the hosts of ``_pool_host``."""
 
     def __init__(self, tunnels: Tunnels | None) -> None:
         self._network = httpcore.AnyIOBackend()
@@ -97,7 +97,7 @@ class _PinnedBackend(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        """Connect to the address of a place, or have a proxy do it."""
+        """Connect to the address in a pool host, directly or through its proxy."""
         address, name, proxy = host.split(" ")
         if proxy:
             return await self._tunnel(proxy, address or name, port, timeout)
@@ -105,20 +105,20 @@ class _PinnedBackend(httpcore.AsyncNetworkBackend):
         reached = stream.get_extra_info("server_addr")
         if ip_address(reached[0]) != ip_address(address):
             await stream.aclose()
-            raise httpcore.ConnectError(f"the connection leads to {reached[0]} instead of {address}")
+            raise httpcore.ConnectError(f"connected to {reached[0]} instead of {address}")
         return ClosingStream(stream)
 
     async def _tunnel(self, proxy: str, host: str, port: int, seconds: float | None) -> httpcore.AsyncNetworkStream:
-        assert self._tunnels is not None  # noqa: S101  the seam says so
+        assert self._tunnels is not None  # noqa: S101  see TransportOptions
         authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         try:
             with anyio.fail_after(seconds):
                 return ClosingStream(await self._tunnels.open(self._network, parse_url(proxy), authority))
         except TimeoutError:
-            raise httpcore.ConnectTimeout(f"{proxy} did not answer in time") from None
+            raise httpcore.ConnectTimeout(f"{proxy} timed out") from None
 
     async def sleep(self, seconds: float) -> None:
-        """Wait."""
+        """Sleep."""
         await self._network.sleep(seconds)
 
 
@@ -139,11 +139,11 @@ class _PinnedBody(httpx.AsyncByteStream):
 
 @contextmanager
 def _as_httpx() -> Iterator[None]:
-    """Raise the errors of the pool as those of httpx's interface, which have the same names."""
+    """Convert httpcore errors to the httpx errors of the same names."""
     try:
         yield
     except OpError:
-        # from the body that is sent
+        # raised by the request body
         raise
     except Exception as error:
         for kind in type(error).__mro__:
@@ -151,6 +151,6 @@ def _as_httpx() -> Iterator[None]:
             if library == "httpcore" and hasattr(httpx, kind.__name__):
                 raise getattr(httpx, kind.__name__)(str(error)) from error
             if library in _HTTP2 or kind is ValueError:
-                # what httpcore lets through: frames out of order, a status that is no number
+                # httpcore does not convert these, such as for frames out of order or an invalid status
                 raise httpx.RemoteProtocolError(str(error)) from error
         raise

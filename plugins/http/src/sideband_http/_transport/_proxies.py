@@ -1,8 +1,8 @@
-"""Proxies: who passes requests on, and which. What the environment says about them is not read.
+"""Rules that select a proxy. They come from the configuration only, not from the environment.
 
-Whatever the scheme, a proxy is asked for a tunnel (``CONNECT``) to the address that was checked. So it learns no path,
-header or body, changes none, and connects to nothing that the grant does not allow. Only where the configuration says
-that the proxy resolves names it is given the name, and trusted with where that leads.
+For both schemes, a proxy is asked for a tunnel (``CONNECT``) to the checked address. So it can't see or change the
+path, headers or body, and it connects only to what the grant allows. If the configuration says that the proxy resolves
+names, it receives the name instead and is trusted with its address.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from attrs import define, field, frozen
 from .._addresses._classes import Address, AddressClass, classify
 from .._addresses._url import RequestTarget, parse_url
 
-# To a proxy these are its own machine and its own link, which nobody meant.
+# For a proxy these addresses are its own machine and link, which is never intended.
 _NEVER_PROXIED = frozenset({AddressClass.LOOPBACK, AddressClass.LINK_LOCAL, AddressClass.METADATA})
 
 
 def proxy_from(text: str) -> RequestTarget:
-    """The proxy of a configuration.
+    """Parse the address of a proxy.
 
     Raises:
-        ValueError: it is not ``http://host:port`` or ``https://host:port``.
+        ValueError: if it does not have the form ``http://host:port`` or ``https://host:port``.
     """
     proxy = parse_url(text)
     if proxy.request_path != "/":
-        raise ValueError("a proxy is written as http://host:port")
+        raise ValueError("expected the form http://host:port")
     return proxy
 
 
 @frozen
 class Bypass:
-    """Who is connected to without a proxy: a host, ``*.example.org`` for all below a name, a network, or ``*``."""
+    """A rule for direct connections: a host, ``*.example.org`` for all subdomains, a network, or ``*``."""
 
     text: str
     _network: IPv4Network | IPv6Network | None = field(init=False)
@@ -42,7 +42,7 @@ class Bypass:
         object.__setattr__(self, "_network", _network(self.text))
 
     def covers(self, host: str, address: Address | None) -> bool:
-        """Whether it means this host, or the address that it stands for."""
+        """Return whether the rule matches the host or its address."""
         if self._network is not None:
             return address is not None and address in self._network
         if self.text == "*":
@@ -59,12 +59,12 @@ def _network(text: str) -> IPv4Network | IPv6Network | None:
 
 @define
 class ProxyRules:
-    """Which proxy a request takes.
+    """The rules that select a proxy.
 
     Args:
-        proxies: by scheme of the request.
-        bypasses: who is connected to without.
-        resolves: whether the proxy is given names instead of addresses.
+        proxies: the proxies by scheme of the request.
+        bypasses: the rules for direct connections.
+        resolves: whether the proxy resolves names.
     """
 
     proxies: Mapping[str, RequestTarget] = field(factory=dict)
@@ -72,11 +72,11 @@ class ProxyRules:
     resolves: bool = False
 
     def for_name(self, target: RequestTarget) -> RequestTarget | None:
-        """The proxy that is to resolve the host of a request itself; ``None``: it is resolved here."""
+        """Return the proxy that resolves the host itself, or ``None`` if it is resolved here."""
         return self._unless_bypassed(target, None) if self.resolves else None
 
     def for_address(self, target: RequestTarget, address: Address) -> RequestTarget | None:
-        """The proxy for a request to a host that was resolved; ``None``: it is connected to."""
+        """Return the proxy for a resolved host, or ``None`` for a direct connection."""
         return None if classify(address) in _NEVER_PROXIED else self._unless_bypassed(target, address)
 
     def _unless_bypassed(self, target: RequestTarget, address: Address | None) -> RequestTarget | None:

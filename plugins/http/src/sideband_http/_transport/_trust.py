@@ -1,4 +1,4 @@
-"""Which servers are trusted, and who the host is to those that ask."""
+"""TLS: trusted certificate authorities and client certificates."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from sideband.ops import Credential
 from .._errors import AuthoritiesInvalid, ClientCertificateInvalid
 
 Unlock = Callable[[str, str], Awaitable[Credential]]
-"""Resolves a handle for an origin."""
+"""A function that resolves a secret handle for an origin."""
 
 _CertificateKey = tuple[bool, str | None]
 
 
 @frozen
 class ClientCertificate:
-    """What the host shows to one origin.
+    """The client certificate for an origin.
 
     Args:
-        certificate: a file in PEM form, with the certificates that lead to an authority.
-        key: a file in PEM form; ``None`` if the key stands in ``certificate``.
-        password: the handle of what the key is encrypted with.
+        certificate: a PEM file with the certificate and its chain.
+        key: a PEM file; ``None`` if the key is in ``certificate``.
+        password: the handle of the secret that decrypts the key.
     """
 
     certificate: Path
@@ -37,18 +37,18 @@ class ClientCertificate:
 
 
 async def no_secrets(handle: str, origin: str) -> Credential:
-    """Resolves nothing."""
-    raise ClientCertificateInvalid(origin, f"there is nobody who knows the secret `{handle}`")
+    """Raise for every handle."""
+    raise ClientCertificateInvalid(origin, f"no secret store to resolve `{handle}`")
 
 
 @define
 class Trust:
-    """The certificate authorities that are trusted. Loading them takes 20 ms, so they are shared, and loaded late.
+    """The TLS contexts. Loading one takes 20 ms, so they are shared and loaded on first use.
 
     Args:
-        ca_file: authorities besides the public ones.
-        certificates: by origin. None is ever shown to another one.
-        unlock: resolves the handles of passwords.
+        ca_file: a PEM file of authorities to trust in addition to the public ones.
+        certificates: the client certificates by origin. Each is sent only to its own origin.
+        unlock: resolves the handles of key passwords.
     """
 
     ca_file: Path | None = None
@@ -58,15 +58,15 @@ class Trust:
     _lock: anyio.Lock = field(factory=anyio.Lock, init=False)
 
     async def context(self, *, http2: bool, origin: str | None = None) -> ssl.SSLContext:
-        """The context for connections; one for each choice of protocols, since clients write that choice into it.
+        """Return the context for connections. Each protocol choice has its own, because clients store it there.
 
         Args:
-            http2: whether HTTP/2 may be agreed on.
-            origin: who is connected to, if that is one with a certificate.
+            http2: whether HTTP/2 may be negotiated.
+            origin: the origin, if it has a client certificate.
 
         Raises:
-            AuthoritiesInvalid: the configured authorities can't be read.
-            ClientCertificateInvalid: its certificate can't be used.
+            AuthoritiesInvalid: if the configured authorities can't be loaded.
+            ClientCertificateInvalid: if the client certificate can't be loaded.
         """
         key = (http2, origin)
         async with self._lock:
@@ -86,25 +86,25 @@ class Trust:
         if self.ca_file is not None:
             try:
                 context.load_verify_locations(cafile=self.ca_file)
-            except OSError as error:  # what ssl raises is one, too
-                problem = "there is no certificate in it" if isinstance(error, ssl.SSLError) else error.strerror
+            except OSError as error:  # SSLError is a subclass
+                problem = "the file contains no certificate" if isinstance(error, ssl.SSLError) else error.strerror
                 raise AuthoritiesInvalid(str(self.ca_file), problem or type(error).__name__) from None
         if origin is not None and own is not None:
-            _show(context, origin, own, password)
+            _load_certificate(context, origin, own, password)
         return context
 
 
-def _show(context: ssl.SSLContext, origin: str, own: ClientCertificate, password: str | None) -> None:
+def _load_certificate(context: ssl.SSLContext, origin: str, own: ClientCertificate, password: str | None) -> None:
     key = own.certificate if own.key is None else own.key
     try:
         _status_of_file(origin, own.certificate)
         _check_private(origin, key)
-        # Without a function the library would ask at the terminal for a key that is encrypted.
+        # Without a function, OpenSSL would prompt on the terminal for the password of an encrypted key.
         context.load_cert_chain(own.certificate, own.key, password=lambda: password or "")
     except (ssl.SSLError, ValueError) as error:
         if isinstance(error, ClientCertificateInvalid):
             raise
-        problem = "certificate and key do not fit together, or the password is wrong"
+        problem = "the certificate and key do not match, or the password is wrong"
         raise ClientCertificateInvalid(origin, f"{key}: {problem}") from None
     except OSError as error:
         raise ClientCertificateInvalid(origin, f"{error.filename}: {error.strerror}") from None
@@ -113,9 +113,9 @@ def _show(context: ssl.SSLContext, origin: str, own: ClientCertificate, password
 def _check_private(origin: str, key: Path) -> None:
     found = _status_of_file(origin, key)
     if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise ClientCertificateInvalid(origin, f"{key} can be read or changed by others")
+        raise ClientCertificateInvalid(origin, f"{key} is accessible to other users")
     if found.st_uid not in {os.geteuid(), 0}:
-        raise ClientCertificateInvalid(origin, f"{key} belongs to somebody else")
+        raise ClientCertificateInvalid(origin, f"{key} belongs to another user")
 
 
 def _status_of_file(origin: str, path: Path) -> os.stat_result:
@@ -125,6 +125,6 @@ def _status_of_file(origin: str, path: Path) -> os.stat_result:
     finally:
         os.close(descriptor)
     if not stat.S_ISREG(found.st_mode):
-        # Whoever reads a pipe may wait for ever.
-        raise ClientCertificateInvalid(origin, f"{path} is no file")
+        # Reading a pipe may block forever.
+        raise ClientCertificateInvalid(origin, f"{path} is not a regular file")
     return found

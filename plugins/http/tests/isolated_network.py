@@ -1,7 +1,7 @@
-"""A small internet, for test_strangers.py: a name server whose answers change, and a server at public addresses.
+"""A simulated internet: a name server whose answers change, and a web server at public and private addresses.
 
-Runs in namespaces in which 93.184.216.34 is an address of the loopback interface, so that what is public and what is
-not can be told apart by who answers, with nothing replaced in the host.
+Runs in namespaces in which 93.184.216.34 is an address of the loopback interface. So tests can observe which address
+a request reaches, without patching the host.
 """
 
 import ctypes
@@ -63,12 +63,12 @@ def raise_interface():
         fcntl.ioctl(one, 0x8914, struct.pack("16sh22x", b"lo", 0x41))
         for number, address in enumerate([PUBLIC, PRIVATE]):
             name = f"lo:{number}".encode()
-            place = struct.pack("HH4s8x", socket.AF_INET, 0, socket.inet_aton(address))
-            fcntl.ioctl(one, 0x8916, struct.pack("16s16s8x", name, place))
+            packed = struct.pack("HH4s8x", socket.AF_INET, 0, socket.inet_aton(address))
+            fcntl.ioctl(one, 0x8916, struct.pack("16s16s8x", name, packed))
 
 
 class NameServer(socketserver.BaseRequestHandler):
-    """Answers each question for a name with its next answer."""
+    """Answers successive queries for a name with successive answers."""
 
     asked: ClassVar = []
     lock = threading.Lock()
@@ -84,7 +84,7 @@ class NameServer(socketserver.BaseRequestHandler):
         found = [one for one in self.next(name, kind) if one[0] in {kind, CNAME}]
         if name == "silent.test":
             return
-        # What follows an alias is said of the name that it stands for.
+        # Records after a CNAME belong to its target.
         aliases = [value for what, value in found if what == CNAME]
         records = [self.record(aliases if what != CNAME else [], what, value) for what, value in found]
         status = 0x8180 if name in ANSWERS else 0x8183
@@ -112,7 +112,7 @@ def encoded(name):
 
 
 class Web(BaseHTTPRequestHandler):
-    """Says at which address it was reached."""
+    """Returns the address at which it was reached."""
 
     seen: ClassVar = []
 
@@ -141,7 +141,7 @@ def serve():
 
 
 async def ask(host, url, grants, **params):
-    """Who answered, or what was refused; and who was reached and asked for it."""
+    """Return the response or the error code, the addresses reached and the names looked up."""
     reached, asked = len(Web.seen), len(NameServer.asked)
     try:
         answer = (await host.op("http.get", {"url": url, **params}, grants=grants))["body"]
@@ -159,7 +159,7 @@ async def main(home):
         Plugin(kind="store", name="sqlite", value=sideband_store_sqlite.plugin),
         Plugin(kind="op", name="http", value=sideband_http.plugin),
     ]
-    sideband_http._addresses._resolving._REMEMBERED_SECONDS = -1.0
+    sideband_http._addresses._resolving._CACHE_SECONDS = -1.0
     results = {}
     async with Host(home=home, plugins=plugins, autoload=False) as host:
         for name in sorted(ANSWERS):

@@ -22,10 +22,10 @@ NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
         ("Thu, 99999999999999999999 Jan 2026 12:00:30 GMT", 0),
     ],
 )
-def test_retry_after_is_read(value, seconds):
+def test_retry_after_is_parsed(value, seconds):
     assert retry_after(value, now=NOW) == seconds
 
 
 @given(st.text(max_size=40))
-def test_whatever_a_server_sends_the_delay_is_a_number(value):
+def test_any_retry_after_gives_a_non_negative_delay(value):
     assert retry_after(value, now=NOW) >= 0
