@@ -352,5 +352,5 @@ REFUSED = (
 )
 """What tells that nobody listens, or that the server is on this machine, where waiting for it is of little use."""
 
-CERTIFICATE = ("certificate", "no secure connection")
+CERTIFICATE = ("certificate", "secure connection")
 """What tells that the server could not prove who it is, which waiting does not change."""
