@@ -13,7 +13,7 @@ ifneq ($(shell test -w "$$HOME" && echo writable),writable)
 export UV_CACHE_DIR ?= $(CURDIR)/$(VENV)/cache
 endif
 
-.PHONY: run test lint types unit storm bench services requirements clean
+.PHONY: run test lint types unit check storm bench services requirements clean
 
 run: $(VENV)/run.stamp
 	$(BIN)/sideband demo
@@ -29,6 +29,15 @@ types: $(VENV)/test.stamp
 
 unit: $(VENV)/test.stamp services
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+
+# Check one package: `make check PACKAGE=plugins/http`.
+check: $(VENV)/test.stamp services
+	@test -f "$(PACKAGE)/pyproject.toml" || { echo "usage: make check PACKAGE=plugins/http" >&2; exit 2; }
+	$(BIN)/ruff check $(PACKAGE)
+	$(BIN)/ruff format --check $(PACKAGE)
+	$(BIN)/python tests/check_types.py $(PACKAGE)
+	$(BIN)/python tests/test_language.py $(PACKAGE)
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(PACKAGE)
 
 # Kill more hosts than `make test` does, at different moments in each run.
 storm: $(VENV)/test.stamp

@@ -116,9 +116,15 @@ def test_checker_accepts_ordinary_english(text, tmp_path):
     assert problems(path) == []
 
 
+def main(names):
+    """Print the problems of files and folders, and return how many there are."""
+    roots = map(Path, names)
+    paths = [path for root in roots for path in (sorted(root.rglob("*")) if root.is_dir() else [root])]
+    checked = [path for path in paths if path.suffix in CHECKED and not str(path).startswith(UNCHECKED)]
+    found = [f"{path}:{problem}" for path in checked for problem in problems(path)]
+    print(*found, sep="\n", end="\n" if found else "")
+    return len(found)
+
+
 if __name__ == "__main__":
-    for name in sys.argv[1:]:
-        for path in sorted(Path(name).rglob("*")) if Path(name).is_dir() else [Path(name)]:
-            if path.suffix in CHECKED and not str(path).startswith(UNCHECKED):
-                for problem in problems(path):
-                    print(f"{path}:{problem}")
+    sys.exit(min(main(sys.argv[1:]), 1))
