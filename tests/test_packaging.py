@@ -60,12 +60,19 @@ def index(wheels, tmp_path_factory):
 
 
 def install(index, folder, *wheels):
-    """Install wheels and their dependencies in a new environment, and return its interpreter."""
-    uv("venv", "--quiet", "--python", sys.executable, folder)
+    """Return the interpreter of an environment that holds these wheels, their dependencies, and nothing else."""
     python = folder / "bin" / "python"
+    if not python.exists():
+        uv("venv", "--quiet", "--python", sys.executable, folder)
     pins = ROOT / "requirements" / "run.txt"
-    uv("pip", "install", "--quiet", "--python", python, "--find-links", index, "--constraint", pins, *wheels)
+    uv("pip", "install", "--quiet", "--exact", "--python", python, "--find-links", index, "--constraint", pins, *wheels)
     return python
+
+
+@pytest.fixture(scope="session")
+def environment(tmp_path_factory):
+    """The folder of an environment that the tests reuse, so that dependencies are compiled only once."""
+    return tmp_path_factory.mktemp("environment") / "venv"
 
 
 def run(python, code, home):
@@ -76,8 +83,8 @@ def run(python, code, home):
 
 
 @pytest.mark.parametrize("folder", [folder for folder in FOLDERS if folder != "."])
-def test_wheel_can_be_installed_and_imported_alone(folder, wheels, index, tmp_path):
-    python = install(index, tmp_path / "venv", wheels[folder])
+def test_wheel_can_be_installed_and_imported_alone(folder, wheels, index, environment, tmp_path):
+    python = install(index, environment, wheels[folder])
     with zipfile.ZipFile(wheels[folder]) as archive:
         files = archive.namelist()
     tops = sorted({name.partition("/")[0] for name in files if name.endswith("/__init__.py") and name.count("/") == 1})
