@@ -80,7 +80,7 @@ async def test_usage_is_read_from_first_and_last_event(host, server, listen, say
     assert (used.input, used.output, used.cache_read, used.cache_write, used.reasoning) == (3, 90, 40, 8, 70)
 
 
-@pytest.mark.parametrize("count", [None, -1, "3", True, 1.5])
+@pytest.mark.parametrize("count", [None, -1, "3", True, 1.5, 10**15 + 1])
 async def test_invalid_token_counts_are_ignored(host, server, listen, say, count):
     server.reply(say.start({"input_tokens": 7}), *say.text(0, "x"), *say.end(input_tokens=count))
     assert (await listen(host))[1].usage.input == 7

@@ -39,7 +39,13 @@ async def test_usage_is_split_into_input_cache_output_and_reasoning(client, serv
 
 @pytest.mark.parametrize(
     "usage",
-    [{"prompt_tokens": -1, "completion_tokens": "7"}, {"prompt_tokens": True, "prompt_tokens_details": 3}, [], "x"],
+    [
+        {"prompt_tokens": -1, "completion_tokens": "7"},
+        {"prompt_tokens": 10**15 + 1},
+        {"prompt_tokens": True, "prompt_tokens_details": 3},
+        [],
+        "x",
+    ],
 )
 async def test_invalid_usage_is_ignored(client, server, make, usage):
     server.reply(make.events(make.chunk(content="x"), make.chunk(finish="stop"), {"choices": [], "usage": usage}))

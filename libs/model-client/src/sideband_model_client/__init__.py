@@ -12,6 +12,7 @@ from ._requests import ServiceRequest
 from ._service import KeyForm, ModelService
 from ._strict_json import compact, parse_json, parse_object, whole_characters
 from ._text_pieces import TextPieces
+from ._token_counts import token_count
 from ._version import __version__
 
 __all__ = [
@@ -38,5 +39,6 @@ __all__ = [
     "read_events",
     "refused",
     "refused_inside",
+    "token_count",
     "whole_characters",
 ]

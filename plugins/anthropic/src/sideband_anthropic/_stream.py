@@ -18,6 +18,7 @@ from sideband_model_client import (
     parse_object,
     read_events,
     refused_inside,
+    token_count,
     whole_characters,
 )
 
@@ -190,8 +191,8 @@ class MessagesReader:
         details = _table(usage, "output_tokens_details")
         counts = {name: usage.get(theirs) for name, theirs in _USAGE.items()}
         counts["reasoning"] = details.get("thinking_tokens")
-        for name, count in counts.items():
-            if isinstance(count, int) and not isinstance(count, bool) and count >= 0:
+        for name, value in counts.items():
+            if (count := token_count(value)) is not None:
                 self._usage[name] = count
 
     def _used(self) -> Usage:

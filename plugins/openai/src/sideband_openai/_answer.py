@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 from sideband.messages import Message, ToolCallPart, Usage
 from sideband.providers import ModelRequest
-from sideband_model_client import ServerSentEvent, parse_json, parse_object, whole_characters
+from sideband_model_client import ServerSentEvent, parse_json, parse_object, token_count, whole_characters
 
 _MAX_CHARACTERS = 16 << 20
 _MAX_NAME_LENGTH = 256
@@ -109,16 +109,16 @@ def usage_of(*, read: object, cached: object, stored: object, written: object, t
         written: all output tokens.
         thought: the output tokens used for reasoning.
     """
-    total = _count(read)
-    from_cache = min(_count(cached), total)
-    to_cache = min(_count(stored), total - from_cache)
-    output = _count(written)
+    total = token_count(read) or 0
+    from_cache = min(token_count(cached) or 0, total)
+    to_cache = min(token_count(stored) or 0, total - from_cache)
+    output = token_count(written) or 0
     return Usage(
         input=total - from_cache - to_cache,
         cache_read=from_cache,
         cache_write=to_cache,
         output=output,
-        reasoning=min(_count(thought), output),
+        reasoning=min(token_count(thought) or 0, output),
     )
 
 
@@ -143,7 +143,3 @@ def event_data(event: ServerSentEvent) -> dict[str, Any]:
 def offered(request: ModelRequest) -> frozenset[str]:
     """Return the names of the tools that the model may call."""
     return frozenset() if request.tool_choice == "none" else frozenset(one.name for one in request.tools)
-
-
-def _count(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 53 else 0
