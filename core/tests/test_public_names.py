@@ -1,14 +1,14 @@
-"""What `import sideband` offers, and what it says of names that are elsewhere."""
+"""Public names of `sideband`, and the error for names of other packages."""
 
 import pytest
 
 
 @pytest.mark.parametrize("name", ["Agent", "Budget", "RunResult"])
-def test_names_of_the_agent_are_refused_with_the_import_to_use(name):
+def test_agent_names_are_rejected_with_the_correct_import(name):
     with pytest.raises(ImportError, match=rf"from sideband_agent import {name}`"):
         exec(f"from sideband import {name}", {})
 
 
-def test_an_unknown_name_is_refused_as_python_does():
+def test_unknown_name_raises_the_usual_import_error():
     with pytest.raises(ImportError, match="cannot import name 'Agnet'"):
         exec("from sideband import Agnet", {})

@@ -1,4 +1,4 @@
-"""Blobs are there whole or not at all, under the digest of their content, and for their owner only."""
+"""Blobs are stored atomically, under the digest of their content, and are readable by their owner only."""
 
 import hashlib
 import os
@@ -14,7 +14,7 @@ from sideband.ops import OpFailed
 
 pytestmark = pytest.mark.anyio
 
-WORDS = b"some words, kept by what they say"
+WORDS = b"the content of a blob"
 DIGEST = hashlib.sha256(WORDS).hexdigest()
 
 
@@ -32,19 +32,19 @@ def files(store):
     return [path for path in store.folder.rglob("*") if path.is_file()]
 
 
-async def test_what_is_put_is_found_by_its_digest_and_read_whole(store):
+async def test_stored_blob_is_found_by_its_digest(store):
     assert await store.put(WORDS) == Blob(DIGEST, len(WORDS))
     assert await store.find(DIGEST) == Blob(DIGEST, len(WORDS))
     assert await store.read(DIGEST, max_bytes=1_000) == WORDS
 
 
-async def test_what_is_put_twice_is_there_once(store):
+async def test_equal_content_is_stored_once(store):
     await store.put(WORDS)
     await store.put(WORDS)
     assert await store.list() == (Blob(DIGEST, len(WORDS)),)
 
 
-async def test_what_is_written_in_pieces_is_one_blob_and_comes_in_pieces(store):
+async def test_content_is_written_and_read_in_chunks(store):
     pieces = [bytes([number]) * 700_000 for number in range(5)]
     async with store.create(max_bytes=10_000_000) as new:
         for piece in pieces:
@@ -58,7 +58,7 @@ async def test_what_is_written_in_pieces_is_one_blob_and_comes_in_pieces(store):
     assert b"".join(read) == b"".join(pieces)
 
 
-async def test_who_stops_reading_early_leaves_nothing_open(store):
+async def test_reader_that_stops_early_leaves_no_file_open(store):
     blob = await store.put(b"x" * 3_000_000)
     async with store.open(blob.sha256) as reader:
         async for piece in reader:
@@ -66,13 +66,13 @@ async def test_who_stops_reading_early_leaves_nothing_open(store):
             break
 
 
-async def test_without_a_commit_nothing_is_left(store):
+async def test_uncommitted_blob_is_removed(store):
     async with store.create(max_bytes=100) as new:
         await new.write(WORDS)
     assert files(store) == []
 
 
-async def test_what_is_larger_than_it_may_be_is_refused_and_nothing_is_left(store):
+async def test_too_large_blob_is_rejected_and_removed(store):
     with pytest.raises(BlobTooLarge) as caught:
         async with store.create(max_bytes=8) as new:
             await new.write(WORDS)
@@ -82,7 +82,7 @@ async def test_what_is_larger_than_it_may_be_is_refused_and_nothing_is_left(stor
     assert files(store) == []
 
 
-async def test_what_may_not_be_read_whole_is_not_read(store):
+async def test_read_of_a_too_large_blob_is_rejected(store):
     await store.put(WORDS)
     with pytest.raises(BlobTooLarge):
         await store.read(DIGEST, max_bytes=len(WORDS) - 1)
@@ -91,7 +91,7 @@ async def test_what_may_not_be_read_whole_is_not_read(store):
 @pytest.mark.parametrize(
     "name", ["0" * 64, "", "../../etc/passwd", DIGEST.upper(), DIGEST + "\n", "g" * 64, "/" + DIGEST[1:]]
 )
-async def test_a_name_that_nothing_has_is_missing(store, name):
+async def test_unknown_or_invalid_digest_is_missing(store, name):
     await store.put(WORDS)
     with pytest.raises(BlobMissing) as caught:
         await store.read(name, max_bytes=100)
@@ -101,7 +101,7 @@ async def test_a_name_that_nothing_has_is_missing(store, name):
     assert not await store.delete(name)
 
 
-async def test_what_was_changed_on_disk_is_not_handed_out_and_putting_it_again_mends_it(store):
+async def test_damaged_blob_is_rejected_and_repaired_by_put(store):
     await store.put(WORDS)
     store.path(DIGEST).write_bytes(WORDS[::-1])
     with pytest.raises(BlobDamaged) as caught:
@@ -112,7 +112,7 @@ async def test_what_was_changed_on_disk_is_not_handed_out_and_putting_it_again_m
     assert await store.read(DIGEST, max_bytes=100) == WORDS
 
 
-async def test_a_link_in_the_place_of_a_blob_is_not_followed(store, tmp_path):
+async def test_symlink_in_place_of_a_blob_is_not_followed(store, tmp_path):
     await store.put(WORDS)
     (tmp_path / "elsewhere").write_bytes(WORDS)
     store.path(DIGEST).unlink()
@@ -121,7 +121,7 @@ async def test_a_link_in_the_place_of_a_blob_is_not_followed(store, tmp_path):
         await store.read(DIGEST, max_bytes=100)
 
 
-async def test_a_pipe_in_the_place_of_a_blob_holds_nobody_up(store):
+async def test_pipe_in_place_of_a_blob_does_not_block(store):
     await store.put(WORDS)
     store.path(DIGEST).unlink()
     os.mkfifo(store.path(DIGEST))
@@ -129,26 +129,26 @@ async def test_a_pipe_in_the_place_of_a_blob_holds_nobody_up(store):
         await store.read(DIGEST, max_bytes=100)
 
 
-async def test_deleting_tells_whether_it_was_there(store):
+async def test_delete_returns_whether_the_blob_existed(store):
     await store.put(WORDS)
     assert await store.delete(DIGEST)
     assert not await store.delete(DIGEST)
     assert await store.list() == ()
 
 
-async def test_the_list_is_sorted_and_bounded(store):
+async def test_list_is_sorted_and_limited(store):
     blobs = sorted([await store.put(bytes([number])) for number in range(20)], key=lambda blob: blob.sha256)
     assert await store.list() == tuple(blobs)
     assert await store.list(limit=3) == tuple(blobs[:3])
 
 
-async def test_nobody_else_can_read_them(store):
+async def test_blobs_are_accessible_to_their_owner_only(store):
     await store.put(WORDS)
     assert stat.S_IMODE(store.path(DIGEST).stat().st_mode) == 0o600
     assert {stat.S_IMODE(path.stat().st_mode) for path in (store.folder, store.path(DIGEST).parent)} == {0o700}
 
 
-async def test_a_folder_that_can_not_be_made_is_a_typed_error(tmp_path):
+async def test_uncreatable_folder_is_a_typed_error(tmp_path):
     (tmp_path / "blobs").write_text("a file")
     with pytest.raises(BlobStorage) as caught:
         await BlobStore(tmp_path / "blobs").put(WORDS)
@@ -175,7 +175,7 @@ anyio.run(main)
 """
 
 
-async def test_a_full_disk_is_a_typed_error_and_nothing_is_left(store):
+async def test_full_disk_is_a_typed_error(store):
     done = await anyio.run_process([sys.executable, "-c", FULL_DISK, str(store.folder)])
     assert done.stdout == b"blob.storage\n"
     assert files(store) == []
@@ -196,13 +196,13 @@ anyio.run(main)
 """
 
 
-async def test_what_a_killed_host_was_writing_is_no_blob_and_goes_after_a_day(store):
+async def test_partial_blob_of_a_killed_host_is_removed_after_a_day(store):
     done = await anyio.run_process([sys.executable, "-c", KILLED, str(store.folder)], check=False)
     assert done.returncode == -signal.SIGKILL
-    (left,) = files(store)
+    (partial,) = files(store)
     assert await store.list() == ()
     await store.put(WORDS)
-    assert left.exists()
-    os.utime(left, (time.time() - 100_000, time.time() - 100_000))
+    assert partial.exists()
+    os.utime(partial, (time.time() - 100_000, time.time() - 100_000))
     await BlobStore(store.folder).put(WORDS)
-    assert not left.exists()
+    assert not partial.exists()

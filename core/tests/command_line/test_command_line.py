@@ -1,4 +1,4 @@
-"""From words to a command, and from whatever ends it to an exit code and a message."""
+"""Finding and running commands, and the exit codes and messages of their errors."""
 
 import itertools
 import json
@@ -37,7 +37,7 @@ GREET = """
         parser.add_argument("--json", action="store_true")
 
     def sideband_commands():
-        return Command("{name}", "Greet somebody.", configure, run)
+        return Command("{name}", "Print a greeting.", configure, run)
 """
 
 
@@ -51,7 +51,7 @@ def home(tmp_path, monkeypatch):
 
 @pytest.fixture
 def command(tmp_path, monkeypatch):
-    """Write a distribution with one command."""
+    """Return a function that writes a distribution with one command."""
 
     def make(name, source=GREET, distribution="", requires=""):
         number = next(_numbers)
@@ -69,19 +69,19 @@ def command(tmp_path, monkeypatch):
     return make
 
 
-def test_a_command_runs_and_returns_its_exit_code(command, capsys):
+def test_command_runs_and_returns_its_exit_code(command, capsys):
     command("greet")
     assert main(["greet", "Ada"]) == 0
     assert capsys.readouterr().out == "hello Ada\n"
 
 
-def test_an_error_is_told_with_its_code_and_hint_and_its_exit_code_is_returned(command, capsys):
+def test_error_is_printed_with_code_and_hint(command, capsys):
     command("greet")
     assert main(["greet", "refuse"]) == 3
     assert capsys.readouterr() == ("", "error: no greeting [greet.refused]\nhint: ask again\n")
 
 
-def test_no_line_of_what_a_skill_says_begins_like_one_of_the_host(command, capsys):
+def test_text_of_an_error_cannot_imitate_messages_of_the_host(command, capsys):
     command("greet")
     assert main(["greet", "pretend"]) == 3
     lines = capsys.readouterr().err.splitlines()
@@ -95,7 +95,7 @@ def test_no_line_of_what_a_skill_says_begins_like_one_of_the_host(command, capsy
     ]
 
 
-def test_with_json_an_error_is_data_on_standard_output(command, capsys):
+def test_json_error_is_printed_to_stdout(command, capsys):
     command("greet")
     assert main(["greet", "refuse", "--json"]) == 3
     out, err = capsys.readouterr()
@@ -105,7 +105,7 @@ def test_with_json_an_error_is_data_on_standard_output(command, capsys):
 
 
 @pytest.mark.parametrize("words", [["greet"], ["greet", "Ada", "--loud"]])
-def test_wrong_arguments_are_a_usage_error(command, capsys, words):
+def test_invalid_arguments_are_a_usage_error(command, capsys, words):
     command("greet")
     assert main(words) == 2
     err = capsys.readouterr().err
@@ -113,50 +113,50 @@ def test_wrong_arguments_are_a_usage_error(command, capsys, words):
     assert "sideband greet --help" in err
 
 
-def test_an_unknown_command_names_the_closest(command, capsys):
+def test_unknown_command_suggests_the_closest(command, capsys):
     command("greet")
     assert main(["gret"]) == 2
     assert "did you mean `greet`" in capsys.readouterr().err
 
 
-def test_an_interrupted_command_says_so(command, capsys):
+def test_interrupted_command_exits_with_130(command, capsys):
     command("greet")
     assert main(["greet", "interrupt"]) == 130
     assert capsys.readouterr().err.startswith("error: interrupted")
 
 
 @pytest.mark.parametrize("words", [[], ["--help"], ["-h"], ["help"]])
-def test_help_lists_the_commands_with_what_they_do(command, capsys, words):
+def test_help_lists_commands_with_summaries(command, capsys, words):
     command("greet")
     assert main(words) == 0
     assert "greet" in (out := capsys.readouterr().out)
-    assert "Greet somebody." in out
+    assert "Print a greeting." in out
 
 
-def test_help_lists_a_command_that_can_not_be_used_with_the_reason(command, capsys):
+def test_help_lists_unusable_commands_with_the_reason(command, capsys):
     command("broken", "1 / 0")
     command("greet")
     assert main(["--help"]) == 0
     out = capsys.readouterr().out
     assert "ZeroDivisionError" in out
-    assert "Greet somebody." in out
+    assert "Print a greeting." in out
 
 
 @pytest.mark.parametrize(
-    ("source", "told"),
+    ("source", "problem"),
     [
-        ("1 / 0", "ZeroDivisionError"),
-        ("sideband_commands = lambda: None", "does not return the `Command` of that name"),
-        (GREET.replace("{name}", "other"), "does not return the `Command` of that name"),
+        pytest.param("1 / 0", "ZeroDivisionError", id="import"),
+        pytest.param("sideband_commands = lambda: None", "must return a `Command`", id="type"),
+        pytest.param(GREET.replace("{name}", "other"), "must return a `Command` of that name", id="name"),
     ],
 )
-def test_a_command_that_can_not_be_used_is_a_plugin_error(command, capsys, source, told):
+def test_unusable_command_is_a_plugin_error(command, capsys, source, problem):
     command("broken", source)
     assert main(["broken"]) == 5
-    assert told in capsys.readouterr().err
+    assert problem in capsys.readouterr().err
 
 
-def test_a_command_for_another_core_is_not_imported(command, capsys):
+def test_command_for_another_core_is_not_imported(command, capsys):
     command("greet", "1 / 0", requires="Requires-Dist: sideband-core>=99\n")
     assert main(["greet", "Ada"]) == 5
     err = capsys.readouterr().err
@@ -164,7 +164,7 @@ def test_a_command_for_another_core_is_not_imported(command, capsys):
     assert "99" in err
 
 
-def test_two_distributions_with_one_command_are_both_named(command, capsys):
+def test_conflicting_distributions_are_both_named(command, capsys):
     command("greet", distribution="first")
     command("greet", distribution="second")
     assert main(["greet", "Ada"]) == 5
@@ -174,27 +174,27 @@ def test_two_distributions_with_one_command_are_both_named(command, capsys):
     assert "second" in err
 
 
-def test_the_users_file_can_deny_a_command(command, capsys, home):
+def test_user_file_can_deny_a_command(command, capsys, home):
     command("greet", "1 / 0")
     (home / "sideband.toml").write_text('[policy.deny]\n"command.greet" = "not in this house"\n')
     assert main(["greet", "Ada"]) == 3
     assert "not in this house" in capsys.readouterr().err
 
 
-def test_a_variable_can_say_which_commands_may_load(command, capsys, monkeypatch):
+def test_variable_can_restrict_commands(command, capsys, monkeypatch):
     command("greet", "1 / 0")
     monkeypatch.setenv("SIDEBAND_POLICY__ONLY", '["op.http"]')
     assert main(["greet", "Ada"]) == 3
     assert "ZeroDivisionError" not in capsys.readouterr().err
 
 
-def test_without_any_command_it_says_what_to_install(capsys, monkeypatch):
+def test_missing_commands_name_the_package_to_install(capsys, monkeypatch):
     monkeypatch.setattr("sideband.command_line._run.discover", lambda home, policy: ())
     assert main(["greet"]) == 2
     assert "sideband-cli" in capsys.readouterr().err
 
 
-def test_a_reader_that_has_had_enough_is_no_error(tmp_path):
+def test_closed_pipe_is_not_an_error(tmp_path):
     code = (
         "import sys\n"
         "from sideband.command_line import _run as command_line\n"
@@ -212,7 +212,7 @@ def test_a_reader_that_has_had_enough_is_no_error(tmp_path):
     assert (process.returncode, err) == (0, "")
 
 
-def test_a_trusted_project_file_can_deny_a_command(command, capsys, home, tmp_path, monkeypatch):
+def test_trusted_project_file_can_deny_a_command(command, capsys, home, tmp_path, monkeypatch):
     command("greet", "1 / 0")
     project = tmp_path / "project"
     project.mkdir()
@@ -226,13 +226,13 @@ def test_a_trusted_project_file_can_deny_a_command(command, capsys, home, tmp_pa
     assert "not in this project" in capsys.readouterr().err
 
 
-def test_a_variable_of_a_section_that_is_not_there_is_noticed(home):
+def test_variable_of_an_unknown_section_causes_a_notice(home):
     loaded = load_settings(home, environment={"SIDEBAND_POLCY__TIMEOUT": "3", "SIDEBAND_POLICY_TIMEOUT": "3"})
     assert "did you mean `policy`" in loaded.notices[0]
     assert "two underscores" in loaded.notices[1]
 
 
-def test_the_version_is_told_without_importing_what_takes_longer_than_that():
+def test_version_is_printed_without_slow_imports():
     code = (
         "import sys; before = set(sys.modules); from sideband.__main__ import main; main(['--version']); "
         "print(sorted(name for name in set(sys.modules) - before if not name.startswith('sideband')))"

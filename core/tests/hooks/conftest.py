@@ -19,7 +19,7 @@ def reports() -> list[HookReport]:
 @pytest.fixture
 def make_hooks(reports) -> Callable[..., HookRegistry]:
     def make(*guards: Any, normal: Iterable[Any] = (), observers: Iterable[Any] = (), **settings: Any) -> HookRegistry:
-        """Register plugins, each ``(name, function)``, named like its hook; phases by how they are given."""
+        """Return a registry with plugins, each ``(name, function)``; the function has the name of its hook."""
         hooks = HookRegistry(report=reports.append, **settings)
         for phase, plugins in ((Phase.GUARD, guards), (Phase.NORMAL, normal), (Phase.OBSERVER, observers)):
             for name, function in plugins:
@@ -33,7 +33,7 @@ def make_hooks(reports) -> Callable[..., HookRegistry]:
 @pytest.fixture
 def answering() -> Callable[..., Any]:
     def make(hook: str, answer: Any, seen: list[Any] | None = None) -> Any:
-        """An implementation of ``hook`` that returns ``answer``, or calls it with the event."""
+        """Return an implementation of ``hook`` that returns ``answer``, or the result of calling it with the event."""
 
         async def implementation(event):
             if seen is not None:
@@ -49,7 +49,7 @@ def answering() -> Callable[..., Any]:
 @pytest.fixture
 def failing() -> Callable[..., Any]:
     def make(hook: str, error: BaseException | None = None) -> Any:
-        """An implementation of ``hook`` that raises."""
+        """Return an implementation of ``hook`` that raises."""
 
         def implementation(event):
             raise error or ValueError("boom")

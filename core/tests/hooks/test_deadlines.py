@@ -43,7 +43,7 @@ def outcomes(reports):
     return [(report.plugin, report.outcome) for report in reports]
 
 
-async def test_a_decision_that_hangs_is_denied_and_blamed_on_who_hangs(make_hooks, answering, hanging, reports):
+async def test_hanging_implementation_denies_and_is_named(make_hooks, answering, hanging, reports):
     hooks = make_hooks(
         ("a", answering("tool_call", Allow())),
         ("b", hanging("tool_call")),
@@ -54,11 +54,11 @@ async def test_a_decision_that_hangs_is_denied_and_blamed_on_who_hangs(make_hook
     assert decision.verdict is Verdict.DENY
     assert decision.plugin == "b"
     assert decision.error.code == "hook.timeout"
-    assert "plugin `b` was running when the 0.02 s of `tool_call` were over" in decision.reason
+    assert "plugin `b` exceeded the deadline of `tool_call` (0.02 s)" in decision.reason
     assert outcomes(reports) == [("b", HookOutcome.TIMEOUT), ("c", HookOutcome.NOT_REACHED)]
 
 
-async def test_the_deadline_is_shared_by_all_implementations(make_hooks, reports):
+async def test_deadline_is_shared_by_all_implementations(make_hooks, reports):
     async def tool_call(event):
         await anyio.sleep(0.04)
 
@@ -71,7 +71,7 @@ async def test_the_deadline_is_shared_by_all_implementations(make_hooks, reports
     assert reports[0].plugin not in "ah"
 
 
-async def test_an_update_that_hangs_keeps_what_was_changed_before(make_hooks, answering, hanging, reports):
+async def test_hanging_update_keeps_earlier_changes(make_hooks, answering, hanging, reports):
     hooks = make_hooks(
         normal=[("a", answering("input", Transform("changed"))), ("b", hanging("input"))], deadlines={"input": 0.02}
     )
@@ -79,7 +79,7 @@ async def test_an_update_that_hangs_keeps_what_was_changed_before(make_hooks, an
     assert outcomes(reports) == [("b", HookOutcome.TIMEOUT)]
 
 
-async def test_a_guard_that_hangs_withholds_the_result(make_hooks, answering, hanging):
+async def test_hanging_guard_withholds_the_result(make_hooks, answering, hanging):
     hooks = make_hooks(
         ("a", hanging("tool_result")),
         normal=[("b", answering("tool_result", Patch(content="b")))],
@@ -90,7 +90,7 @@ async def test_a_guard_that_hangs_withholds_the_result(make_hooks, answering, ha
     assert "the text" not in result.content
 
 
-async def test_a_plugin_that_hangs_does_not_withhold_the_result(make_hooks, answering, hanging):
+async def test_hanging_plugin_does_not_withhold_the_result(make_hooks, answering, hanging):
     hooks = make_hooks(
         ("a", answering("tool_result", Patch(note="checked"))),
         normal=[("b", hanging("tool_result"))],
@@ -101,7 +101,7 @@ async def test_a_plugin_that_hangs_does_not_withhold_the_result(make_hooks, answ
     assert len(result.notes) == 1
 
 
-async def test_collecting_first_and_observing_go_on_without_who_hangs(make_hooks, answering, hanging, reports):
+async def test_collect_first_and_observe_survive_a_hanging_plugin(make_hooks, answering, hanging, reports):
     section = Section("one", "text")
     hooks = make_hooks(
         normal=[("a", answering("sections", [section])), ("b", hanging("sections"))],
@@ -126,7 +126,7 @@ async def test_collecting_first_and_observing_go_on_without_who_hangs(make_hooks
     ]
 
 
-async def test_code_that_never_awaits_is_blamed_when_it_comes_back(make_hooks, answering, reports):
+async def test_blocking_code_times_out_when_it_returns(make_hooks, answering, reports):
     def tool_call(event):
         time.sleep(0.03)
         return Allow("too late")
@@ -140,7 +140,7 @@ async def test_code_that_never_awaits_is_blamed_when_it_comes_back(make_hooks, a
     assert outcomes(reports) == [("a", HookOutcome.TIMEOUT), ("b", HookOutcome.NOT_REACHED)]
 
 
-async def test_nobody_is_told_after_code_that_never_awaits_overran_the_deadline(make_hooks, answering, reports):
+async def test_blocking_code_that_exceeds_the_deadline_ends_the_dispatch(make_hooks, answering, reports):
     def settled(event):
         time.sleep(0.03)
 
@@ -152,7 +152,7 @@ async def test_nobody_is_told_after_code_that_never_awaits_overran_the_deadline(
 
 
 @pytest.mark.parametrize("how", ["returns", "raises"])
-async def test_an_implementation_can_not_hide_that_the_deadline_passed(make_hooks, reports, how):
+async def test_swallowed_cancellation_is_still_a_timeout(make_hooks, reports, how):
     async def tool_call(event):
         try:
             await sleep_forever()
@@ -168,7 +168,7 @@ async def test_an_implementation_can_not_hide_that_the_deadline_passed(make_hook
     assert outcomes(reports) == [("a", HookOutcome.TIMEOUT)]
 
 
-async def test_a_cancellation_from_outside_passes_through_and_blames_nobody(make_hooks, reports):
+async def test_outer_cancellation_propagates_without_reports(make_hooks, reports):
     scope = CancelScope()
     reached = []
 
@@ -185,7 +185,7 @@ async def test_a_cancellation_from_outside_passes_through_and_blames_nobody(make
     assert reports == []
 
 
-async def test_a_deadline_from_outside_is_not_taken_for_the_hooks_own(make_hooks, hanging, reports):
+async def test_outer_deadline_is_not_a_hook_timeout(make_hooks, hanging, reports):
     hooks = make_hooks(("a", hanging("tool_call")))
     with anyio.move_on_after(0.02) as scope:
         await hooks.decide(CALL)
@@ -193,7 +193,7 @@ async def test_a_deadline_from_outside_is_not_taken_for_the_hooks_own(make_hooks
     assert reports == []
 
 
-async def test_only_exceptions_are_caught(make_hooks, failing, reports):
+async def test_base_exceptions_propagate(make_hooks, failing, reports):
     for error in (KeyboardInterrupt(), SystemExit(3)):
         hooks = make_hooks(normal=[("a", failing("settled", error))])
         with pytest.raises(type(error)):
@@ -201,7 +201,7 @@ async def test_only_exceptions_are_caught(make_hooks, failing, reports):
     assert reports == []
 
 
-async def test_a_plugin_may_raise_a_group_of_exceptions(make_hooks, reports):
+async def test_exception_group_is_a_failure_of_the_plugin(make_hooks, reports):
     async def context(event):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(fail)
@@ -214,7 +214,7 @@ async def test_a_plugin_may_raise_a_group_of_exceptions(make_hooks, reports):
     assert outcomes(reports) == [("a", HookOutcome.FAILED)]
 
 
-async def test_registration_during_a_dispatch_does_not_disturb_it(make_hooks, answering):
+async def test_registration_does_not_affect_a_running_dispatch(make_hooks, answering):
     from types import SimpleNamespace
 
     from sideband.hooks import hookimpl
@@ -226,7 +226,7 @@ async def test_registration_during_a_dispatch_does_not_disturb_it(make_hooks, an
         hooks.register("c", SimpleNamespace(tool_call=hookimpl(lambda event: Deny("new"))))
 
     hooks.register("a", SimpleNamespace(tool_call=hookimpl(tool_call)))
-    hooks.register("b", SimpleNamespace(tool_call=hookimpl(answering("tool_call", Allow("still asked")))))
+    hooks.register("b", SimpleNamespace(tool_call=hookimpl(answering("tool_call", Allow("still called")))))
     decision = await hooks.decide(CALL)
     assert decision.allowed
     assert [note.plugin for note in decision.notes] == ["b"]

@@ -26,7 +26,7 @@ OP_CALL = OpCall("e1", "http.get", {"url": "a"}, Level.MONITORED, Origin())
 
 
 @pytest.mark.anyio
-async def test_it_is_allowed_with_the_notes_of_those_who_have_some(make_hooks, answering):
+async def test_allow_collects_notes(make_hooks, answering):
     hooks = make_hooks(
         ("a", answering("tool_call", Allow("seen before"))),
         ("b", answering("tool_call", None)),
@@ -38,22 +38,22 @@ async def test_it_is_allowed_with_the_notes_of_those_who_have_some(make_hooks, a
 
 
 @pytest.mark.anyio
-async def test_the_first_denial_wins_and_nobody_further_is_asked(make_hooks, answering):
+async def test_first_deny_wins_and_ends_the_dispatch(make_hooks, answering):
     seen = []
     hooks = make_hooks(
         ("a", answering("op_call", Ask("May I?"))),
-        ("b", answering("op_call", Deny("not there", halt=True))),
+        ("b", answering("op_call", Deny("not allowed", halt=True))),
         ("c", answering("op_call", Deny("too late"), seen)),
     )
     decision = await hooks.decide(OP_CALL)
-    assert (decision.verdict, decision.plugin, decision.reason) == (Verdict.DENY, "b", "not there")
+    assert (decision.verdict, decision.plugin, decision.reason) == (Verdict.DENY, "b", "not allowed")
     assert decision.halt
     assert decision.questions == ()
     assert seen == []
 
 
 @pytest.mark.anyio
-async def test_a_question_is_stronger_than_all_permissions(make_hooks, answering):
+async def test_ask_takes_precedence_over_allow(make_hooks, answering):
     hooks = make_hooks(
         ("a", answering("tool_call", Allow("fine"))),
         ("b", answering("tool_call", Ask("Sure?"))),
@@ -70,7 +70,7 @@ async def test_a_question_is_stronger_than_all_permissions(make_hooks, answering
 
 
 @pytest.mark.anyio
-async def test_those_who_come_later_see_replaced_arguments(make_hooks, answering):
+async def test_later_implementations_see_replaced_arguments(make_hooks, answering):
     seen = []
     hooks = make_hooks(
         ("a", answering("op_call", Replace({"url": "b"}))),
@@ -84,7 +84,7 @@ async def test_those_who_come_later_see_replaced_arguments(make_hooks, answering
 
 
 @pytest.mark.anyio
-async def test_those_who_came_earlier_are_asked_again_about_replaced_arguments(make_hooks, answering):
+async def test_earlier_implementations_are_called_again_with_replaced_arguments(make_hooks, answering):
     hooks = make_hooks(
         ("a", answering("op_call", lambda event: Deny("not b") if event.params["url"] == "b" else Allow("fine"))),
         ("b", answering("op_call", Replace({"url": "b"}))),
@@ -95,7 +95,7 @@ async def test_those_who_came_earlier_are_asked_again_about_replaced_arguments(m
 
 
 @pytest.mark.anyio
-async def test_the_answers_to_earlier_arguments_are_void(make_hooks, answering):
+async def test_answers_to_replaced_arguments_are_discarded(make_hooks, answering):
     hooks = make_hooks(
         ("a", answering("op_call", lambda event: Ask("Is a fine?") if event.params["url"] == "a" else None)),
         ("b", answering("op_call", lambda event: Allow("a is fine") if event.params["url"] == "a" else None)),
@@ -107,7 +107,7 @@ async def test_the_answers_to_earlier_arguments_are_void(make_hooks, answering):
 
 
 @pytest.mark.anyio
-async def test_replacing_with_the_same_arguments_changes_nothing(make_hooks, answering):
+async def test_replace_with_equal_arguments_is_an_allow(make_hooks, answering):
     seen = []
     hooks = make_hooks(
         ("a", answering("op_call", None, seen)),
@@ -119,7 +119,7 @@ async def test_replacing_with_the_same_arguments_changes_nothing(make_hooks, ans
 
 
 @pytest.mark.anyio
-async def test_true_and_one_are_different_arguments(make_hooks, answering):
+async def test_replacing_1_by_true_counts_as_a_change(make_hooks, answering):
     hooks = make_hooks(("a", answering("op_call", Replace({"url": True, "list": [1.0]}))))
     event = OpCall("e1", "http.get", {"url": 1, "list": [1]}, Level.SAFE, Origin())
     decision = await hooks.decide(event)
@@ -128,7 +128,7 @@ async def test_true_and_one_are_different_arguments(make_hooks, answering):
 
 
 @pytest.mark.anyio
-async def test_whoever_replaced_the_arguments_is_not_asked_about_its_own(make_hooks, answering):
+async def test_replacing_plugin_is_not_called_with_its_own_arguments(make_hooks, answering):
     hooks = make_hooks(("a", answering("op_call", lambda event: Replace({"url": event.params["url"] + "!"}))))
     decision = await hooks.decide(OP_CALL)
     assert decision.allowed
@@ -136,7 +136,7 @@ async def test_whoever_replaced_the_arguments_is_not_asked_about_its_own(make_ho
 
 
 @pytest.mark.anyio
-async def test_guards_that_never_agree_are_denied_soon(make_hooks, answering):
+async def test_endless_replacements_are_denied(make_hooks, answering):
     seen = []
     hooks = make_hooks(
         ("a", answering("op_call", Replace({"url": "a"}), seen)),
@@ -145,11 +145,11 @@ async def test_guards_that_never_agree_are_denied_soon(make_hooks, answering):
     decision = await hooks.decide(OP_CALL)
     assert len(seen) < 20
     assert decision.verdict is Verdict.DENY
-    assert "`a`, `b` don't agree on the arguments" in decision.reason
+    assert "`a`, `b` keep replacing" in decision.reason
 
 
 @pytest.mark.anyio
-async def test_replaced_arguments_are_validated_and_seen_as_the_validation_returns_them(make_hooks, answering):
+async def test_replaced_arguments_are_validated_and_converted(make_hooks, answering):
     seen = []
     hooks = make_hooks(
         ("a", answering("op_call", Replace({"limit": "10"}))),
@@ -161,22 +161,22 @@ async def test_replaced_arguments_are_validated_and_seen_as_the_validation_retur
 
 
 @pytest.mark.anyio
-async def test_invalid_arguments_are_a_failure_of_the_one_who_wanted_them(make_hooks, answering, reports):
+async def test_invalid_replacement_is_a_failure_of_its_plugin(make_hooks, answering, reports):
     def validate(arguments):
-        raise ValueError("no such parameter: depth")
+        raise ValueError("unknown parameter: depth")
 
     hooks = make_hooks(("a", answering("op_call", Replace({"depth": 1}))))
     decision = await hooks.decide(OP_CALL, validate=validate)
     assert decision.verdict is Verdict.DENY
     assert decision.plugin == "a"
-    assert "no such parameter: depth" in decision.reason
+    assert "unknown parameter: depth" in decision.reason
     assert [report.plugin for report in reports] == ["a"]
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("event", [CALL, OP_CALL], ids=["tool_call", "op_call"])
 @pytest.mark.parametrize("phase", Phase)
-async def test_one_that_fails_denies_and_the_message_says_how_to_disable_it(failing, reports, event, phase):
+async def test_failing_implementation_denies_with_a_remedy(failing, reports, event, phase):
     from types import SimpleNamespace
 
     hooks = HookRegistry(report=reports.append)
@@ -186,14 +186,14 @@ async def test_one_that_fails_denies_and_the_message_says_how_to_disable_it(fail
     assert decision.plugin == "guard-x"
     assert "plugin `guard-x` failed" in decision.reason
     assert "ValueError: boom" in decision.reason
-    assert "name `guard-x` under `[policy] deny`" in decision.reason
+    assert "add `guard-x` to `[policy] deny`" in decision.reason
     assert decision.error.code == "hook.failed"
     assert [report.plugin for report in reports] == ["guard-x"]
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("answer", [True, False, "deny", {"block": True}, Cancel("no"), Deny])
-async def test_an_answer_of_another_type_denies(make_hooks, answering, answer):
+async def test_answer_of_a_wrong_type_denies(make_hooks, answering, answer):
     def implementation(event):
         return answer
 
@@ -204,7 +204,7 @@ async def test_an_answer_of_another_type_denies(make_hooks, answering, answer):
 
 
 @pytest.mark.anyio
-async def test_a_plain_function_that_returns_an_awaitable_is_awaited(make_hooks):
+async def test_awaitable_returned_by_a_plain_function_is_awaited(make_hooks):
     async def later():
         return Deny("after all")
 
@@ -216,7 +216,7 @@ async def test_a_plain_function_that_returns_an_awaitable_is_awaited(make_hooks)
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("event", [SessionBeforeSwitch("new"), SessionBeforeFork("s1", "e1")])
-async def test_a_session_change_can_be_cancelled(make_hooks, answering, event):
+async def test_session_change_can_be_cancelled(make_hooks, answering, event):
     decision = await make_hooks(normal=[("a", answering(event.hook, Cancel("not saved")))]).decide(event)
     assert (decision.verdict, decision.plugin, decision.reason) == (Verdict.DENY, "a", "not saved")
     assert decision.arguments is None
@@ -224,7 +224,7 @@ async def test_a_session_change_can_be_cancelled(make_hooks, answering, event):
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("event", [SessionBeforeSwitch("new"), SessionBeforeFork("s1", "e1")])
-async def test_a_plugin_that_fails_does_not_keep_a_session_from_changing(
+async def test_failing_plugin_does_not_prevent_a_session_change(
     make_hooks, answering, failing, reports, event
 ):
     hooks = make_hooks(normal=[("a", failing(event.hook)), ("b", answering(event.hook, Allow()))])
@@ -241,8 +241,8 @@ GUARDS = st.lists(st.lists(ANSWERS, min_size=4, max_size=4), min_size=1, max_siz
 
 @settings(deadline=None)
 @given(GUARDS)
-def test_whatever_is_allowed_was_allowed_by_everybody_with_the_final_arguments(rules):
-    """A guard is a table from the argument, 0 to 3, to its answer."""
+def test_allowed_arguments_were_seen_by_every_guard(rules):
+    """Each guard is a table from the argument, 0 to 3, to its answer."""
     hooks = HookRegistry(report=lambda report: None)
     last: dict[int, tuple[int, object]] = {}
 
@@ -264,7 +264,7 @@ def test_whatever_is_allowed_was_allowed_by_everybody_with_the_final_arguments(r
     final = decision.arguments["n"]
     if decision.verdict is Verdict.DENY:
         refused = any(isinstance(answer, Deny | str) for _, answer in last.values())
-        assert refused or "don't agree" in decision.reason
+        assert refused or "keep replacing" in decision.reason
         return
     assert len(last) == len(rules)
     for seen, answer in last.values():
@@ -276,7 +276,7 @@ def test_whatever_is_allowed_was_allowed_by_everybody_with_the_final_arguments(r
 
 
 @pytest.mark.anyio
-async def test_what_was_said_is_kept_in_the_order_in_which_it_was_said(make_hooks, answering):
+async def test_answers_are_kept_in_chronological_order(make_hooks, answering):
     hooks = make_hooks(
         ("a", answering("tool_call", Ask("Sure?"))),
         ("b", answering("tool_call", None)),
@@ -292,7 +292,7 @@ async def test_what_was_said_is_kept_in_the_order_in_which_it_was_said(make_hook
 
 
 @pytest.mark.anyio
-async def test_what_was_said_of_arguments_that_were_replaced_is_not_kept(make_hooks, answering):
+async def test_answers_to_replaced_arguments_are_not_kept(make_hooks, answering):
     hooks = make_hooks(
         ("a", answering("tool_call", lambda event: Ask(f"List {event.arguments['path']}?"))),
         ("b", answering("tool_call", Replace({"path": "b"}))),

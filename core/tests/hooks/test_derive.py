@@ -1,4 +1,4 @@
-"""Hooks of an agent: the same plugins, guards of its own, and contexts that know it."""
+"""Registries derived for agents: shared plugins, separate guards, and the agent's contexts."""
 
 from types import SimpleNamespace
 
@@ -30,7 +30,7 @@ def agents(context):
     return f"agent of {context}"
 
 
-async def test_a_guard_is_made_anew_and_counts_for_its_agent_only():
+async def test_each_agent_has_its_own_guard_instance():
     hooks = registry()
     one, two = hooks.derive(agents), hooks.derive(agents)
     await one.decide(CALL)
@@ -39,22 +39,21 @@ async def test_a_guard_is_made_anew_and_counts_for_its_agent_only():
     assert (await hooks.decide(CALL)).reason.startswith("1 ")
 
 
-async def test_implementations_get_the_agents_context():
+async def test_implementations_receive_the_agents_context():
     assert (await registry().derive(agents).decide(CALL)).reason == "1 by agent of host"
 
 
-async def test_what_is_no_guard_is_shared():
-    heard = []
-    plugin = SimpleNamespace(save_point=hookimpl(lambda event: heard.append(event.entry)))
-    plugin.save_point.__name__ = "save_point"
+async def test_hook_plugins_are_shared_between_agents():
+    seen = []
+    plugin = SimpleNamespace(save_point=hookimpl(lambda event: seen.append(event.entry)))
     hooks = registry()
-    hooks.register("ears", SimpleNamespace(save_point=plugin.save_point))
+    hooks.register("observer", plugin)
     await hooks.derive(agents).observe(SavePoint("s1", "e1"))
     await hooks.observe(SavePoint("s1", "e2"))
-    assert heard == ["e1", "e2"]
+    assert seen == ["e1", "e2"]
 
 
-async def test_a_guard_that_can_not_be_made_denies():
+async def test_guard_whose_factory_raises_denies():
     def broken():
         raise RuntimeError("no memory")
 
@@ -65,7 +64,7 @@ async def test_a_guard_that_can_not_be_made_denies():
     assert "no memory" in decision.reason
 
 
-async def test_a_plugin_that_breaks_off_breaks_off_for_agents_too():
+async def test_broken_plugin_is_broken_for_agents_too():
     hooks = registry(report=lambda report: None)
     derived = hooks.derive(agents)
     hooks.break_off("counting", "its lifespan ended")
@@ -74,14 +73,14 @@ async def test_a_plugin_that_breaks_off_breaks_off_for_agents_too():
     assert "its lifespan ended" in (await later.decide(CALL)).reason
 
 
-async def test_a_plugin_that_is_taken_away_is_gone_for_agents_too():
+async def test_unregistered_plugin_is_unregistered_for_agents_too():
     hooks = registry()
     derived = hooks.derive(agents)
     hooks.unregister("counting")
     assert (await derived.decide(CALL)).verdict is Verdict.ALLOW
 
 
-async def test_the_order_is_the_hosts():
+async def test_agents_use_the_hosts_order():
     hooks = HookRegistry(order={"tool_call": ["b", "a"]})
     for name in ("a", "b"):
         hooks.register(name, Counting())

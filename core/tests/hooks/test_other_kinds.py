@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 COMPACTION = Compaction("s1", "e5", [{"role": "user", "content": "hi"}])
 
 
-async def test_the_first_answer_counts_and_names_its_plugin(make_hooks, answering):
+async def test_first_answer_wins_and_names_its_plugin(make_hooks, answering):
     seen = []
     hooks = make_hooks(
         normal=[
@@ -37,12 +37,12 @@ async def test_the_first_answer_counts_and_names_its_plugin(make_hooks, answerin
     assert seen == []
 
 
-async def test_a_compaction_can_be_cancelled(make_hooks, answering):
+async def test_compaction_can_be_cancelled(make_hooks, answering):
     hooks = make_hooks(normal=[("a", answering("compaction", Cancel("busy")))])
     assert await hooks.first(COMPACTION) == Cancel("busy", plugin="a")
 
 
-async def test_after_a_failure_the_next_one_is_asked_and_then_the_default_applies(
+async def test_failure_falls_through_to_the_next_plugin_then_the_default(
     make_hooks, answering, failing, reports
 ):
     hooks = make_hooks(normal=[("a", failing("compaction")), ("b", answering("compaction", Compacted("short")))])
@@ -52,7 +52,7 @@ async def test_after_a_failure_the_next_one_is_asked_and_then_the_default_applie
     assert [report.plugin for report in reports] == ["a", "a", "b"]
 
 
-async def test_all_items_are_collected_in_order_with_their_plugins(make_hooks, answering):
+async def test_collect_returns_items_in_order_with_their_plugins(make_hooks, answering):
     one, two, three = (Section(name, "text") for name in ("one", "two", "three"))
     hooks = make_hooks(
         normal=[("b", answering("sections", [two, three])), ("a", answering("sections", (one,)))],
@@ -61,7 +61,7 @@ async def test_all_items_are_collected_in_order_with_their_plugins(make_hooks, a
     assert await hooks.collect(Sections()) == (Collected("a", one), Collected("b", two), Collected("b", three))
 
 
-async def test_collecting_skips_who_fails_and_takes_none_of_its_items(make_hooks, answering, failing, reports):
+async def test_collect_skips_all_items_of_a_failing_plugin(make_hooks, answering, failing, reports):
     hooks = make_hooks(
         normal=[
             ("a", failing("ephemeral")),
@@ -75,15 +75,15 @@ async def test_collecting_skips_who_fails_and_takes_none_of_its_items(make_hooks
     assert "returned str, but may return list of dict" in str(reports[1].error)
 
 
-async def test_a_pattern_that_is_none_is_a_failure_of_its_plugin(make_hooks, answering, reports):
+async def test_invalid_pattern_is_a_failure_of_its_plugin(make_hooks, answering, reports):
     hooks = make_hooks(normal=[("a", answering("redactors", lambda event: [Redactor("x", "(")]))])
     assert await hooks.collect(Redactors()) == ()
-    assert "no regular expression" in str(reports[0].error)
+    assert "not a valid regular expression" in str(reports[0].error)
     with pytest.raises(TypeError):
         Route(1, [])
 
 
-async def test_everybody_is_told_in_order_whatever_the_others_do(make_hooks, answering, failing, reports):
+async def test_observe_calls_all_plugins_in_order_despite_failures(make_hooks, answering, failing, reports):
     seen = []
     hooks = make_hooks(
         ("g", answering("effect", None, seen)),
@@ -96,7 +96,7 @@ async def test_everybody_is_told_in_order_whatever_the_others_do(make_hooks, ans
     assert [report.plugin for report in reports] == ["b"]
 
 
-async def test_with_tracing_every_call_is_reported(make_hooks, answering, failing, reports):
+async def test_tracing_reports_every_call(make_hooks, answering, failing, reports):
     hooks = make_hooks(
         normal=[
             ("a", answering("compaction", None)),
@@ -114,7 +114,7 @@ async def test_with_tracing_every_call_is_reported(make_hooks, answering, failin
     assert all(report.ms >= 0 for report in reports)
 
 
-async def test_a_receiver_of_reports_that_fails_breaks_nothing(caplog, answering, failing):
+async def test_failing_report_receiver_does_not_break_the_dispatch(caplog, answering, failing):
     from types import SimpleNamespace
 
     def receiver(report):
@@ -129,7 +129,7 @@ async def test_a_receiver_of_reports_that_fails_breaks_nothing(caplog, answering
     assert "the receiver of hook reports failed" in caplog.text
 
 
-async def test_failures_are_logged_if_nobody_takes_reports(caplog, failing):
+async def test_failures_are_logged_by_default(caplog, failing):
     from types import SimpleNamespace
 
     hooks = HookRegistry()

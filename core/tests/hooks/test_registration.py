@@ -30,16 +30,16 @@ def problems_of(implementation) -> tuple[str, ...]:
     return caught.value.problems
 
 
-def test_an_unknown_hook_is_named_with_the_closest_one():
+def test_unknown_hook_suggests_the_closest_name():
     @hookimpl
     def tool_cal(event): ...
 
     assert problems_of(SimpleNamespace(tool_cal=tool_cal)) == (
-        "there is no hook `tool_cal` (did you mean `tool_call`?)",
+        "unknown hook `tool_cal` (did you mean `tool_call`?)",
     )
 
 
-def test_an_unknown_argument_is_named_with_the_closest_one():
+def test_unknown_parameter_suggests_the_closest_name():
     @hookimpl
     def tool_call(evnt, ctx): ...
 
@@ -51,7 +51,7 @@ def test_an_unknown_argument_is_named_with_the_closest_one():
     "function",
     [lambda: None, lambda ctx: None, lambda ctx, event: None, lambda event, ctx, more=1: None, lambda *event: None],
 )
-def test_other_signatures_are_refused(function):
+def test_other_signatures_are_rejected(function):
     if function.__code__.co_flags & 0x04:
         problems = problems_of(SimpleNamespace(tool_call=hookimpl(lambda *args: None)))
     else:
@@ -59,29 +59,29 @@ def test_other_signatures_are_refused(function):
     assert "but must take (event) or (event, ctx)" in problems[0]
 
 
-def test_a_keyword_only_argument_is_refused():
+def test_keyword_only_parameter_is_rejected():
     @hookimpl
     def tool_call(event, *, ctx): ...
 
     assert problems_of(SimpleNamespace(tool_call=tool_call)) == (
-        "`tool_call` takes `ctx` by keyword only, but gets it by position",
+        "`tool_call` takes `ctx` as a keyword-only argument, but it is passed by position",
     )
 
 
-def test_the_event_of_another_hook_is_noticed_in_the_annotation():
+def test_annotation_with_the_event_of_another_hook_is_rejected():
     @hookimpl
     def tool_call(event: OpCall): ...
 
     @hookimpl
-    def op_call(event: "sideband.hooks.ToolCall"): ...  # noqa: F821  as a string annotation may be
+    def op_call(event: "sideband.hooks.ToolCall"): ...  # noqa: F821  string annotations are not evaluated
 
     assert problems_of(SimpleNamespace(tool_call=tool_call, op_call=op_call)) == (
-        "`op_call` is annotated with ToolCall, but gets OpCall",
-        "`tool_call` is annotated with OpCall, but gets ToolCall",
+        "`op_call` is annotated with ToolCall, but receives OpCall",
+        "`tool_call` is annotated with OpCall, but receives ToolCall",
     )
 
 
-def test_everything_that_is_wrong_is_listed_at_once():
+def test_all_problems_are_reported_together():
     class Broken:
         @hookimpl
         def tool_call(self, call): ...
@@ -101,16 +101,16 @@ def test_everything_that_is_wrong_is_listed_at_once():
     assert {problem.split("`")[1] for problem in problems} == {"tool_call", "op_cal", "tool_result"}
 
 
-def test_a_function_named_like_a_hook_without_the_mark_is_an_error():
+def test_unmarked_function_with_the_name_of_a_hook_is_rejected():
     class Guard:
         def tool_call(self, event):
             return Deny("never")
 
     [problem] = problems_of(Guard())
-    assert "`tool_call` is named like a hook, but is not marked" in problem
+    assert "`tool_call` has the name of a hook, but is not marked" in problem
 
 
-def test_a_mark_that_the_static_method_hides_is_an_error():
+def test_mark_hidden_by_staticmethod_is_rejected():
     class Guard:
         @hookimpl
         @staticmethod
@@ -120,7 +120,7 @@ def test_a_mark_that_the_static_method_hides_is_an_error():
     assert "is not marked" in problem
 
 
-def test_a_function_that_a_module_only_imported_is_no_implementation():
+def test_imported_function_is_not_an_implementation():
     module = types.ModuleType("plugin_module")
 
     def settled(event): ...
@@ -137,23 +137,23 @@ def test_a_function_that_a_module_only_imported_is_no_implementation():
     assert not hooks.has("context")
 
 
-def test_another_pluggy_marker_is_an_error():
+def test_pluggy_marker_of_another_origin_is_rejected():
     @pluggy.HookimplMarker("sideband")(tryfirst=True)
     def tool_call(event): ...
 
     [problem] = problems_of(SimpleNamespace(tool_call=tool_call))
-    assert "another decorator" in problem
+    assert "does not use sideband's decorator" in problem
 
 
-def test_a_marked_object_that_is_no_function_is_an_error():
+def test_marked_object_must_be_a_function():
     @functools.lru_cache
     def tool_call(event): ...
 
     [problem] = problems_of(SimpleNamespace(tool_call=hookimpl(tool_call)))
-    assert "no plain function" in problem
+    assert "`tool_call` must be a function" in problem
 
 
-def test_a_class_is_refused():
+def test_class_is_rejected():
     class Guard:
         @hookimpl
         def tool_call(self, event): ...
@@ -161,11 +161,11 @@ def test_a_class_is_refused():
     assert problems_of(Guard) == ("`Guard` is a class; register an instance of it",)
 
 
-def test_a_plugin_without_implementations_is_refused():
-    assert problems_of(SimpleNamespace(helper=len)) == ("it has no function marked with @hookimpl",)
+def test_plugin_without_implementations_is_rejected():
+    assert problems_of(SimpleNamespace(helper=len)) == ("no function is marked with @hookimpl",)
 
 
-def test_a_property_is_not_run_by_registration():
+def test_registration_does_not_run_properties():
     class Guard:
         @property
         def op_call(self):
@@ -177,11 +177,11 @@ def test_a_property_is_not_run_by_registration():
     HookRegistry().register("guard", Guard())
 
 
-def test_a_name_is_registered_once():
+def test_duplicate_name_is_rejected():
     plugin = SimpleNamespace(settled=hookimpl(lambda event: None))
     hooks = HookRegistry()
     hooks.register("one", plugin)
-    with pytest.raises(HookInvalid, match="registered already"):
+    with pytest.raises(HookInvalid, match="already registered"):
         hooks.register("one", plugin)
     assert hooks.plugins == ("one",)
 
@@ -205,7 +205,7 @@ async def test_equal_objects_are_different_plugins():
 
 
 @pytest.mark.anyio
-async def test_modules_methods_static_and_class_methods_all_work(reports):
+async def test_modules_methods_staticmethods_and_classmethods_are_supported(reports):
     module = types.ModuleType("a_module")
     module.tool_call = hookimpl(lambda event: Deny("module"))
 
@@ -232,7 +232,7 @@ async def test_modules_methods_static_and_class_methods_all_work(reports):
 
 
 @pytest.mark.anyio
-async def test_a_context_factory_gets_the_event():
+async def test_context_factory_receives_the_event():
     seen = []
 
     @hookimpl
@@ -246,7 +246,7 @@ async def test_a_context_factory_gets_the_event():
 
 
 @pytest.mark.anyio
-async def test_a_context_factory_that_fails_is_a_failure_of_the_guard(reports):
+async def test_failing_context_factory_is_a_failure_of_the_guard(reports):
     def factory(event):
         raise RuntimeError("no context")
 
@@ -258,7 +258,7 @@ async def test_a_context_factory_that_fails_is_a_failure_of_the_guard(reports):
 
 
 @pytest.mark.anyio
-async def test_an_unregistered_plugin_is_not_asked():
+async def test_unregistered_plugin_is_not_called():
     hooks = HookRegistry()
     hooks.register("guard", SimpleNamespace(tool_call=hookimpl(lambda event: Deny("no"))))
     hooks.unregister("guard")
@@ -269,11 +269,11 @@ async def test_an_unregistered_plugin_is_not_asked():
 
 
 @pytest.mark.anyio
-async def test_a_guard_that_is_broken_off_denies_without_being_called(reports):
-    asked = []
+async def test_broken_guard_denies_without_being_called(reports):
+    called = []
     hooks = HookRegistry(report=reports.append)
     hooks.register(
-        "guard", SimpleNamespace(tool_call=hookimpl(lambda event, ctx: asked.append(ctx))), phase=Phase.GUARD
+        "guard", SimpleNamespace(tool_call=hookimpl(lambda event, ctx: called.append(ctx))), phase=Phase.GUARD
     )
     hooks.break_off("guard", "its lifespan ended")
     for other in ("other", "another"):
@@ -281,15 +281,15 @@ async def test_a_guard_that_is_broken_off_denies_without_being_called(reports):
         assert (decision.verdict.value, decision.plugin) == ("deny", "guard")
         assert "plugin `guard` failed in `tool_call`: its lifespan ended" in decision.reason
         hooks.register(other, SimpleNamespace(tool_call=hookimpl(lambda event: None)))
-    assert asked == []
+    assert called == []
     assert [report.plugin for report in reports] == ["guard", "guard"]
 
 
 @pytest.mark.anyio
-async def test_a_plugin_that_was_broken_off_can_be_taken_away_and_come_back():
+async def test_broken_plugin_can_be_registered_again():
     plugin = SimpleNamespace(tool_call=hookimpl(lambda event: None))
     hooks = HookRegistry()
-    hooks.break_off("guard", "not there yet")
+    hooks.break_off("guard", "not registered yet")
     hooks.register("guard", plugin)
     hooks.break_off("guard", "its lifespan ended")
     hooks.unregister("guard")
@@ -298,8 +298,8 @@ async def test_a_plugin_that_was_broken_off_can_be_taken_away_and_come_back():
     assert (await hooks.decide(CALL)).allowed
 
 
-def test_unregistering_what_is_not_there_is_harmless():
-    HookRegistry().unregister("nobody")
+def test_unregistering_an_unknown_plugin_does_nothing():
+    HookRegistry().unregister("unknown")
 
 
 @pytest.mark.parametrize(
@@ -311,14 +311,14 @@ def test_unregistering_what_is_not_there_is_harmless():
         lambda: HookRegistry(deadlines={"op_cal": 1}),
     ],
 )
-def test_an_unknown_hook_is_an_error_wherever_it_is_named(use):
+def test_unknown_hook_is_rejected_everywhere(use):
     with pytest.raises(HookNotFound, match="did you mean `op_call`"):
         use()
 
 
-def test_a_cycle_leaves_nothing_of_the_plugin_behind():
-    def plugin(**wishes):
-        return SimpleNamespace(tool_call=hookimpl(**wishes)(lambda event: None), settled=hookimpl(lambda event: None))
+def test_cycle_registers_nothing_of_the_plugin():
+    def plugin(**order):
+        return SimpleNamespace(tool_call=hookimpl(**order)(lambda event: None), settled=hookimpl(lambda event: None))
 
     hooks = HookRegistry()
     hooks.register("a", plugin(after="b"))
@@ -334,12 +334,12 @@ def test_a_cycle_leaves_nothing_of_the_plugin_behind():
 
 
 @pytest.mark.parametrize("bad", [1, [1], ("a", ""), ""])
-def test_wishes_are_names_of_plugins(bad):
+def test_constraints_must_be_plugin_names(bad):
     with pytest.raises(TypeError):
         hookimpl(before=bad)
 
 
-def test_a_guard_is_registered_with_its_phase():
+def test_guard_is_registered_with_its_phase():
     hooks = HookRegistry()
     hooks.register("z", SimpleNamespace(tool_call=hookimpl(lambda event: None)), phase=Phase.GUARD)
     hooks.register("a", SimpleNamespace(tool_call=hookimpl(lambda event: None)))

@@ -125,12 +125,12 @@ def dispatch(hooks: HookRegistry, event: Event):
     return getattr(hooks, HOOK_SPECS[event.hook].kind.value)(event)
 
 
-def test_the_table_holds_exactly_the_documented_hooks_with_their_kinds():
+def test_specs_match_the_documented_hooks_and_kinds():
     expected = {name: kind for kind, names in DOCUMENTED.items() for name in names.split()}
     assert {name: spec.kind for name, spec in HOOK_SPECS.items()} == expected
 
 
-def test_the_failure_policies_are_the_documented_ones():
+def test_failure_policies_match_the_documentation():
     special = {
         "tool_call": Failure.DENY,
         "op_call": Failure.DENY,
@@ -141,12 +141,12 @@ def test_the_failure_policies_are_the_documented_ones():
         "session_before_fork": Failure.REPORT,
     }
     for name, spec in HOOK_SPECS.items():
-        usual = Failure.REPORT if spec.kind is Kind.OBSERVE else Failure.SKIP
-        assert spec.on_failure is special.get(name, usual), name
+        default = Failure.REPORT if spec.kind is Kind.OBSERVE else Failure.SKIP
+        assert spec.on_failure is special.get(name, default), name
 
 
 @pytest.mark.parametrize("spec", HOOK_SPECS.values(), ids=str)
-def test_a_spec_is_named_after_its_event_and_of_the_kind_of_its_event(spec):
+def test_spec_matches_its_event(spec):
     assert spec.event.hook == spec.name
     assert issubclass(spec.event, BASES[spec.kind])
     assert spec.deadline > 0
@@ -158,11 +158,11 @@ def test_every_field_of_an_event_is_documented(spec):
         assert f"{field.name}: " in (spec.event.__doc__ or ""), field.name
 
 
-def test_there_is_a_sample_of_every_event():
+def test_every_event_has_a_sample():
     assert {event.hook for event in SAMPLES} == set(HOOK_SPECS)
 
 
-def test_everything_public_is_there_and_documented():
+def test_public_names_are_sorted_and_documented():
     assert public.__all__ == sorted(public.__all__, key=lambda name: (not name.isupper(), name[0].islower(), name))
     for name in public.__all__:
         value = getattr(public, name)
@@ -171,7 +171,7 @@ def test_everything_public_is_there_and_documented():
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("spec", HOOK_SPECS.values(), ids=str)
-async def test_the_example_of_a_hook_runs_and_works_as_a_plugin(spec, reports):
+async def test_example_of_each_hook_works_as_a_plugin(spec, reports):
     names: dict = {}
     example = doctest.DocTestParser().get_doctest(spec.doc, names, spec.name, None, None)
     runner = doctest.DocTestRunner()
@@ -192,7 +192,7 @@ async def test_the_example_of_a_hook_runs_and_works_as_a_plugin(spec, reports):
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("event", SAMPLES, ids=lambda event: event.hook)
-async def test_without_implementations_every_event_has_its_neutral_outcome(event, reports):
+async def test_event_without_implementations_has_a_neutral_outcome(event, reports):
     outcome = await dispatch(HookRegistry(report=reports.append), event)
     match HOOK_SPECS[event.hook].kind:
         case Kind.UPDATE:
@@ -209,7 +209,7 @@ async def test_without_implementations_every_event_has_its_neutral_outcome(event
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("event", SAMPLES, ids=lambda event: event.hook)
-async def test_an_answer_of_a_type_that_the_hook_does_not_know_is_a_failure_of_its_plugin(event, reports, make_hooks):
+async def test_answer_of_an_unknown_type_is_a_failure_of_its_plugin(event, reports, make_hooks):
     class Stray:
         pass
 
@@ -225,7 +225,7 @@ async def test_an_answer_of_a_type_that_the_hook_does_not_know_is_a_failure_of_i
     assert "returned Stray, but may return" in report.error.message
 
 
-def test_a_payload_can_not_be_changed_in_place():
+def test_payload_is_immutable():
     event = ToolCall("c1", "notes.list", {"path": "a", "tags": ["x"], "deep": {"k": 1}})
     for change in (
         lambda: event.arguments.__setitem__("path", "b"),
@@ -234,20 +234,20 @@ def test_a_payload_can_not_be_changed_in_place():
         lambda: event.arguments["tags"].append("y"),
         event.arguments["deep"].clear,
     ):
-        with pytest.raises(TypeError, match="can't be changed in place"):
+        with pytest.raises(TypeError, match="immutable"):
             change()
     with pytest.raises(attrs.exceptions.FrozenInstanceError):
         event.tool = "other"
 
 
-def test_a_payload_is_a_copy_of_what_the_caller_gave():
+def test_payload_is_a_copy():
     arguments = {"tags": ["x"]}
     event = ToolCall("c1", "notes.list", arguments)
     arguments["tags"].append("y")
     assert event.arguments == {"tags": ["x"]}
 
 
-def test_a_payload_serialises_copies_and_compares_like_plain_data():
+def test_payload_serialises_copies_and_compares_like_plain_data():
     import copy
     import json
     import pickle

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 RESULT = ToolResult("c1", "notes.read", {"path": "a"}, "the text")
 
 
-async def test_each_sees_what_the_one_before_has_left(make_hooks, answering):
+async def test_each_implementation_sees_earlier_changes(make_hooks, answering):
     hooks = make_hooks(
         normal=[
             ("a", answering("input", lambda event: Transform(event.text + "1"))),
@@ -31,7 +31,7 @@ async def test_each_sees_what_the_one_before_has_left(make_hooks, answering):
     assert await hooks.update(Input("0", source="api")) == Input("012", source="api")
 
 
-async def test_the_first_that_handles_an_input_ends_it(make_hooks, answering):
+async def test_first_handled_ends_the_dispatch(make_hooks, answering):
     seen = []
     hooks = make_hooks(
         normal=[
@@ -44,7 +44,7 @@ async def test_the_first_that_handles_an_input_ends_it(make_hooks, answering):
     assert seen == []
 
 
-async def test_a_failing_implementation_is_skipped_and_reported(make_hooks, answering, failing, reports):
+async def test_failing_implementation_is_skipped_and_reported(make_hooks, answering, failing, reports):
     hooks = make_hooks(
         normal=[("a", failing("input")), ("b", answering("input", lambda event: Transform(event.text + "!")))]
     )
@@ -56,7 +56,7 @@ async def test_a_failing_implementation_is_skipped_and_reported(make_hooks, answ
     assert isinstance(report.error.__cause__, ValueError)
 
 
-async def test_the_system_prompt_is_replaced(make_hooks, answering):
+async def test_system_prompt_is_replaced(make_hooks, answering):
     hooks = make_hooks(
         normal=[("a", answering("before_agent_start", lambda event: event.system_prompt + " Be brief."))]
     )
@@ -64,11 +64,11 @@ async def test_the_system_prompt_is_replaced(make_hooks, answering):
     assert event == BeforeAgentStart("hi", "You help. Be brief.")
 
 
-async def test_the_messages_are_replaced_and_stay_frozen(make_hooks, answering):
+async def test_replaced_messages_are_frozen(make_hooks, answering):
     hooks = make_hooks(normal=[("a", answering("context", [{"role": "user"}]))])
     event = await hooks.update(Context([]))
     assert event.messages == [{"role": "user"}]
-    with pytest.raises(TypeError, match="can't be changed in place"):
+    with pytest.raises(TypeError, match="immutable"):
         event.messages.append({})
 
 
@@ -83,7 +83,7 @@ async def test_requests_and_responses_are_replaced(make_hooks, answering):
     assert (await hooks.update(AfterProviderResponse("large", {}))).response == {"ok": True}
 
 
-async def test_patches_of_a_result_add_up_field_by_field(make_hooks, answering):
+async def test_patches_are_merged_by_field(make_hooks, answering):
     hooks = make_hooks(
         normal=[
             ("a", answering("tool_result", Patch(content="shorter", note="cut"))),
@@ -102,14 +102,14 @@ async def test_patches_of_a_result_add_up_field_by_field(make_hooks, answering):
     )
 
 
-async def test_none_is_a_content_and_leaving_it_out_is_not(make_hooks, answering):
+async def test_patch_distinguishes_none_from_omitted_content(make_hooks, answering):
     hooks = make_hooks(normal=[("a", answering("tool_result", Patch(content=None)))])
     assert (await hooks.update(RESULT)).content is None
     hooks = make_hooks(normal=[("a", answering("tool_result", Patch()))])
     assert (await hooks.update(RESULT)).content == "the text"
 
 
-async def test_a_guard_that_fails_withholds_the_result(make_hooks, answering, failing, reports):
+async def test_failing_guard_withholds_the_result(make_hooks, answering, failing, reports):
     seen = []
     hooks = make_hooks(
         ("a", answering("tool_result", Patch(note="the text has a secret"))),
@@ -126,25 +126,25 @@ async def test_a_guard_that_fails_withholds_the_result(make_hooks, answering, fa
     assert [report.plugin for report in reports] == ["b"]
 
 
-async def test_a_guard_that_returns_the_wrong_type_withholds_the_result(make_hooks, answering):
+async def test_guard_with_a_wrong_result_type_withholds_the_result(make_hooks, answering):
     hooks = make_hooks(("a", answering("tool_result", {"content": "safe"})))
     assert (await hooks.update(RESULT)).withheld_by == "a"
 
 
-async def test_another_plugin_that_fails_on_a_result_is_skipped(make_hooks, failing, reports):
+async def test_failing_plugin_other_than_a_guard_is_skipped(make_hooks, failing, reports):
     hooks = make_hooks(normal=[("a", failing("tool_result"))], observers=[("b", failing("tool_result"))])
     assert await hooks.update(RESULT) is RESULT
     assert [report.plugin for report in reports] == ["a", "b"]
 
 
 @pytest.mark.parametrize("answer", [lambda: Patch(is_error="no"), lambda: Patch(terminate=1), lambda: Patch(note=None)])
-async def test_a_patch_with_a_wrong_field_is_a_failure_of_its_plugin(make_hooks, answering, reports, answer):
+async def test_invalid_patch_is_a_failure_of_its_plugin(make_hooks, answering, reports, answer):
     hooks = make_hooks(normal=[("a", answering("tool_result", lambda event: answer()))])
     assert await hooks.update(RESULT) is RESULT
     assert [report.plugin for report in reports] == ["a"]
 
 
-async def test_a_string_is_no_list_of_messages(make_hooks, answering, reports):
+async def test_string_instead_of_messages_is_a_failure(make_hooks, answering, reports):
     hooks = make_hooks(normal=[("a", answering("context", "hello"))])
     assert await hooks.update(Context([])) == Context([])
     assert "may return list, tuple" in str(reports[0].error)

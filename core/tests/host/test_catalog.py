@@ -1,4 +1,4 @@
-"""Skills of all loaders, by the names that people and models write; nothing wins or vanishes silently."""
+"""The skill catalog: lookup by name, and reports about skills that are missing or in conflict."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -49,7 +49,7 @@ class Plugins:
         return SimpleNamespace(contribution=(self.loaders[name],))
 
 
-async def test_a_tool_is_found_by_both_of_its_names_and_loaded_once():
+async def test_tool_is_found_by_both_names_and_loaded_once():
     loader = Loader(skill("my_notes"))
     catalog = SkillCatalog(Plugins(one=loader), ())
     for name in ("my_notes.run", "my_notes__run"):
@@ -58,33 +58,33 @@ async def test_a_tool_is_found_by_both_of_its_names_and_loaded_once():
     assert loader.loads == 1
 
 
-async def test_an_unknown_tool_names_the_closest_and_why_others_are_missing():
-    broken = SkillProblem("elsewhere", "skill.x", "its SKILL.md is torn", fatal=True)
+async def test_unknown_tool_suggests_the_closest_and_reports_broken_skills():
+    broken = SkillProblem("elsewhere", "skill.x", "its SKILL.md is damaged", fatal=True)
     warning = SkillProblem("elsewhere", "skill.y", "only a warning")
     catalog = SkillCatalog(Plugins(one=Loader(skill("notes"), problems=[broken, warning])), ())
     with pytest.raises(ToolNotFound, match=r"did you mean `notes\.run`") as caught:
         await catalog.tool("notse.run")
-    assert "its SKILL.md is torn" in caught.value.message
+    assert "its SKILL.md is damaged" in caught.value.message
     assert "only a warning" not in caught.value.message
 
 
-async def test_two_skills_of_one_name_are_both_left_out_with_the_places_of_both():
+async def test_skills_with_the_same_name_are_both_omitted():
     catalog = SkillCatalog(Plugins(one=Loader(skill("notes", "here")), two=Loader(skill("notes", "there"))), ())
     loaded = await catalog.all()
     assert loaded.skills == ()
     assert [(one.code, one.fatal, one.reason) for one in loaded.problems] == [
-        ("skill.conflict", True, "the skill `notes` is in here and there")
+        ("skill.conflict", True, "several skills have the name `notes`: here and there")
     ]
 
 
-async def test_a_loader_that_can_not_be_used_is_a_problem_and_the_others_load():
+async def test_unusable_loader_is_reported_and_others_load():
     class Broken(PluginError, SidebandError):
         def __init__(self):
-            SidebandError.__init__(self, "it does not import", hint="mend it", code="plugin.import")
+            SidebandError.__init__(self, "it does not import", hint="repair it", code="plugin.import")
 
     catalog = SkillCatalog(Plugins(broken=Broken(), good=Loader(skill("notes"))), ())
     loaded = await catalog.all()
     assert [one.key for one in loaded.skills] == ["notes"]
     assert loaded.problems == (
-        SkillProblem("loader broken", "plugin.import", "it does not import", "mend it", fatal=True),
+        SkillProblem("loader broken", "plugin.import", "it does not import", "repair it", fatal=True),
     )

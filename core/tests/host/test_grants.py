@@ -1,4 +1,4 @@
-"""What a person granted is remembered for exactly the version of the skill that asked."""
+"""Stored grants apply only to the exact content of the skill that requested them."""
 
 import pytest
 from sideband import ConfigurationError
@@ -11,18 +11,18 @@ def grants(tmp_path):
     return RememberedGrants(tmp_path)
 
 
-def test_nobody_has_anything_before_it_was_granted(grants):
+def test_skill_has_no_grant_at_first(grants):
     assert grants.get("digest").texts() == ()
 
 
-def test_a_grant_is_for_its_digest_and_stays(grants, tmp_path):
+def test_grant_is_stored_by_digest(grants, tmp_path):
     grants.remember("one", "stars", Grant.parse(["http:host=example.org"]))
     again = RememberedGrants(tmp_path)
     assert again.get("one").texts() == ("http:host=example.org",)
     assert again.get("two").texts() == ()
 
 
-def test_a_second_grant_adds_to_the_first_and_leaves_others_alone(grants):
+def test_second_grant_is_added_to_the_first(grants):
     grants.remember("one", "stars", Grant.parse(["http"]))
     grants.remember("two", "notes", Grant.parse(["sql"]))
     grants.remember("one", "stars", Grant.parse(["sql"]))
@@ -30,21 +30,21 @@ def test_a_second_grant_adds_to_the_first_and_leaves_others_alone(grants):
     assert grants.get("two").texts() == ("sql",)
 
 
-def test_only_its_owner_can_read_it(grants, tmp_path):
+def test_file_is_readable_by_its_owner_only(grants, tmp_path):
     grants.remember("one", "stars", Grant.parse(["http"]))
     assert (tmp_path / "grants.toml").stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize("content", [b"skills = = 3", b"\xff\xfe"])
-def test_a_damaged_file_is_named_and_nothing_is_granted(grants, tmp_path, content):
+@pytest.mark.parametrize("content", [b"skills = = 3", b"\xff\xfe"], ids=["invalid", "binary"])
+def test_damaged_file_is_reported_and_grants_nothing(grants, tmp_path, content):
     (tmp_path / "grants.toml").write_bytes(content)
-    with pytest.raises(ConfigurationError, match="not TOML") as caught:
+    with pytest.raises(ConfigurationError, match="invalid TOML") as caught:
         grants.get("one")
     assert caught.value.source.endswith("grants.toml")
     assert caught.value.hint
 
 
-def test_a_grant_that_is_taken_back_meanwhile_is_not_held_any_more(tmp_path):
+def test_revoked_grant_takes_effect_at_once(tmp_path):
     remembered = RememberedGrants(tmp_path)
     remembered.remember("digest", "skill", Grant.parse(["http:host=example.org"]))
     assert remembered.get("digest")
@@ -52,7 +52,7 @@ def test_a_grant_that_is_taken_back_meanwhile_is_not_held_any_more(tmp_path):
     assert not remembered.get("digest")
 
 
-def test_a_grant_that_somebody_else_narrows_meanwhile_is_held_as_narrow_as_that(tmp_path):
+def test_grant_narrowed_by_another_process_takes_effect_at_once(tmp_path):
     remembered, other = RememberedGrants(tmp_path), RememberedGrants(tmp_path)
     other.remember("digest", "skill", Grant.parse(["http"]))
     assert str(remembered.get("digest")) == "http"

@@ -1,4 +1,4 @@
-"""The strongest tier that is proved is taken, and nothing runs below the required one."""
+"""The sandbox with the strongest tier is chosen, and nothing runs below the required tier."""
 
 from types import SimpleNamespace
 
@@ -31,7 +31,7 @@ class Sandbox:
     name = "only"
 
     def __init__(self, tier, *hints, gives=None):
-        self.proved = Probe(tier, ("it could not",), (), hints)
+        self.result = Probe(tier, ("it could not",), (), hints)
         self.gives = tier if gives is None else gives
         self.probed = 0
         self.launched = []
@@ -40,7 +40,7 @@ class Sandbox:
 
     async def probe(self, folders):
         self.probed += 1
-        return self.proved
+        return self.result
 
     async def launch(self, request):
         self.on_launch()
@@ -51,14 +51,14 @@ class Sandbox:
         self.closed = True
 
 
-class CommandingSandbox(Sandbox):
-    """One that isolates commands too."""
+class ProgrammableSandbox(Sandbox):
+    """A sandbox that supports programs too."""
 
     launch_program = Sandbox.launch
 
 
 class Plugins:
-    """Sandbox plugins by name; an error in place of one that does not load."""
+    """Sandbox plugins by name, with an error instead of a plugin that fails to load."""
 
     def __init__(self, **found):
         self.found = found
@@ -74,7 +74,7 @@ class Plugins:
 
 
 @pytest.mark.parametrize("order", [("weak", "strong"), ("strong", "weak")])
-async def test_the_strongest_of_all_is_taken(order):
+async def test_strongest_sandbox_is_chosen(order):
     made = {"weak": Sandbox(Isolation.NO_NAMESPACES), "strong": Sandbox(Isolation.FULL)}
     chosen = ChosenSandbox(Plugins(**{name: made[name] for name in order}), Isolation.FULL)
     process = await chosen.launch("request")
@@ -82,7 +82,7 @@ async def test_the_strongest_of_all_is_taken(order):
     assert (await chosen.probe()).isolation is Isolation.FULL
 
 
-async def test_each_that_was_tried_is_closed():
+async def test_close_closes_all_probed_sandboxes():
     made = {"weak": Sandbox(Isolation.NO_NAMESPACES), "strong": Sandbox(Isolation.FULL)}
     chosen = ChosenSandbox(Plugins(**made), Isolation.FULL)
     await chosen.probe()
@@ -90,7 +90,7 @@ async def test_each_that_was_tried_is_closed():
     assert all(sandbox.closed for sandbox in made.values())
 
 
-async def test_it_is_found_out_once():
+async def test_sandboxes_are_probed_once():
     sandbox = Sandbox(Isolation.FULL)
     chosen = ChosenSandbox(Plugins(only=sandbox), Isolation.FULL)
     for _ in range(3):
@@ -98,7 +98,7 @@ async def test_it_is_found_out_once():
     assert sandbox.probed == 1
 
 
-async def test_below_the_required_tier_nothing_starts_and_the_remedy_is_told():
+async def test_insufficient_tier_starts_no_worker_and_names_the_remedy():
     sandbox = Sandbox(Isolation.NO_NAMESPACES, "allow user namespaces")
     chosen = ChosenSandbox(Plugins(only=sandbox), Isolation.FULL)
     for ask in (chosen.require(), chosen.launch("request")):
@@ -109,7 +109,7 @@ async def test_below_the_required_tier_nothing_starts_and_the_remedy_is_told():
     assert sandbox.launched == []
 
 
-async def test_a_worker_that_comes_without_the_required_tier_is_ended():
+async def test_worker_started_without_the_required_tier_is_closed():
     sandbox = Sandbox(Isolation.FULL, "allow user namespaces", gives=Isolation.NO_NAMESPACES)
     chosen = ChosenSandbox(Plugins(only=sandbox), Isolation.FULL)
     with pytest.raises(IsolationUnavailable) as caught:
@@ -119,7 +119,7 @@ async def test_a_worker_that_comes_without_the_required_tier_is_ended():
     assert sandbox.launched[0].closed
 
 
-async def test_it_is_ended_also_when_nobody_waits_for_it_any_more():
+async def test_insufficient_worker_is_closed_despite_cancellation():
     sandbox = Sandbox(Isolation.FULL, gives=Isolation.NONE)
     chosen = ChosenSandbox(Plugins(only=sandbox), Isolation.FULL)
     with anyio.CancelScope() as scope:
@@ -129,20 +129,20 @@ async def test_it_is_ended_also_when_nobody_waits_for_it_any_more():
     assert sandbox.launched[0].closed
 
 
-async def test_a_worker_that_comes_with_less_than_was_proved_and_enough_is_taken():
+async def test_worker_weaker_than_the_probe_but_sufficient_is_accepted():
     sandbox = Sandbox(Isolation.FULL, gives=Isolation.NO_NAMESPACES)
     chosen = ChosenSandbox(Plugins(only=sandbox), Isolation.NONE)
     assert (await chosen.launch("request")).isolation is Isolation.NO_NAMESPACES
 
 
-async def test_the_remedy_leaves_each_call_its_own_worker():
+async def test_remedy_keeps_one_worker_per_call():
     chosen = ChosenSandbox(Plugins(), Isolation.FULL, alone=True)
     with pytest.raises(IsolationUnavailable, match="`full,call` is required") as caught:
         await chosen.require()
     assert "--isolation none,call" in caught.value.hint
 
 
-async def test_a_sandbox_that_does_not_load_is_a_reason_and_no_failure():
+async def test_sandbox_that_does_not_load_is_reported_in_hints():
     class Broken(PluginError, SidebandError):
         def __init__(self):
             SidebandError.__init__(self, "the sandbox is broken")
@@ -156,40 +156,40 @@ async def test_a_sandbox_that_does_not_load_is_a_reason_and_no_failure():
     ("system", "remedy"),
     [("linux", "install `sideband-sandbox`"), ("darwin", "install `sideband-seatbelt`"), ("plan9", "")],
 )
-async def test_where_no_sandbox_fits_the_system_the_package_that_does_is_named(monkeypatch, system, remedy):
+async def test_unsupported_system_names_the_package_to_install(monkeypatch, system, remedy):
     monkeypatch.setattr("sys.platform", system)
     chosen = ChosenSandbox(Plugins(foreign=Sandbox(Isolation.NONE)), Isolation.FULL)
     with pytest.raises(IsolationUnavailable) as caught:
         await chosen.require()
-    said = "no installed sandbox fits this system"
-    assert caught.value.hint.split("; ")[0] == (f"{said}: {remedy}" if remedy else said)
+    hint = caught.value.hint.split("; ")[0]
+    assert hint.endswith(f": {remedy}") if remedy else "install" not in hint.replace("installed", "")
 
 
-async def test_commands_run_where_workers_do():
-    sandbox = CommandingSandbox(Isolation.FULL)
+async def test_programs_use_the_sandbox_of_workers():
+    sandbox = ProgrammableSandbox(Isolation.FULL)
     chosen = ChosenSandbox(Plugins(only=sandbox), Isolation.FULL)
     assert await chosen.launch_program("request") in sandbox.launched
 
 
-async def test_below_the_required_tier_no_command_starts():
-    sandbox = CommandingSandbox(Isolation.NO_NAMESPACES)
+async def test_insufficient_tier_starts_no_program():
+    sandbox = ProgrammableSandbox(Isolation.NO_NAMESPACES)
     chosen = ChosenSandbox(Plugins(only=sandbox), Isolation.FULL)
     with pytest.raises(IsolationUnavailable):
         await chosen.launch_program("request")
     assert sandbox.launched == []
 
 
-async def test_a_sandbox_for_workers_only_gets_no_command():
+async def test_sandbox_without_program_support_starts_no_program():
     sandbox = Sandbox(Isolation.FULL)
     chosen = ChosenSandbox(Plugins(only=sandbox), Isolation.FULL)
     with pytest.raises(IsolationUnavailable) as caught:
         await chosen.launch_program("request")
-    assert "isolates workers only" in caught.value.hint
+    assert "supports workers only" in caught.value.hint
     assert sandbox.launched == []
 
 
-async def test_a_command_that_comes_without_the_required_tier_is_ended():
-    sandbox = CommandingSandbox(Isolation.FULL, gives=Isolation.NO_NAMESPACES)
+async def test_program_started_without_the_required_tier_is_closed():
+    sandbox = ProgrammableSandbox(Isolation.FULL, gives=Isolation.NO_NAMESPACES)
     chosen = ChosenSandbox(Plugins(only=sandbox), Isolation.FULL)
     with pytest.raises(IsolationUnavailable):
         await chosen.launch_program("request")

@@ -1,4 +1,4 @@
-"""What workers tried is recorded one after the other, and never lost silently."""
+"""Rejected requests of workers are recorded sequentially, and never dropped silently."""
 
 import pytest
 from sideband.calls._worker_reports import WorkerReports
@@ -14,7 +14,7 @@ def anyio_backend(request):
 
 
 class Broker:
-    """Records in memory; the ledger is closed for what is called so."""
+    """A broker that records in memory, and raises ``LedgerClosed`` for the message ``closed``."""
 
     def __init__(self):
         self.recorded = []
@@ -29,7 +29,7 @@ def report(message, **details):
     return WorkerReport("worker.protocol", message, domain="d", pid=1, **details)
 
 
-async def test_leaving_records_what_is_still_queued():
+async def test_exit_records_queued_reports():
     broker = Broker()
     async with WorkerReports(broker) as reports:
         reports.take(report("first", call="c", op="http.get"))
@@ -40,7 +40,7 @@ async def test_leaving_records_what_is_still_queued():
     ]
 
 
-async def test_a_report_that_can_not_be_recorded_is_logged_and_the_next_one_is_recorded(caplog):
+async def test_unrecordable_report_is_logged_and_the_next_is_recorded(caplog):
     broker = Broker()
     async with WorkerReports(broker) as reports:
         reports.take(report("closed"))
@@ -49,7 +49,7 @@ async def test_a_report_that_can_not_be_recorded_is_logged_and_the_next_one_is_r
     assert "could not be recorded" in caplog.text
 
 
-async def test_the_surplus_of_a_worker_that_causes_too_much_is_counted_in_the_log(caplog):
+async def test_dropped_reports_are_counted_in_the_log(caplog):
     broker = Broker()
     async with WorkerReports(broker) as reports:
         for number in range(1_005):
@@ -58,7 +58,7 @@ async def test_the_surplus_of_a_worker_that_causes_too_much_is_counted_in_the_lo
     assert "5 reports" in caplog.text
 
 
-async def test_what_comes_after_the_end_is_no_error():
+async def test_report_after_exit_is_ignored():
     async with WorkerReports(Broker()) as reports:
         pass
     reports.take(report("late"))

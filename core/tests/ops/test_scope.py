@@ -1,4 +1,4 @@
-"""What a family says about its fields: what they mean when left out, and which are known only while an op runs."""
+"""Scopes: values of omitted fields, and fields that are known only while an op runs."""
 
 from attrs import frozen
 from sideband.ops import Capability, Grant, Scope
@@ -19,21 +19,21 @@ def fitted(text):
     return str(Capability.parse(text).fit(RoadScope))
 
 
-def test_a_family_completes_a_capability_from_the_fields_that_it_has():
+def test_family_derives_omitted_fields_from_given_ones():
     assert fitted("road:to=farm") == "road:surface=gravel,to=farm"
     assert fitted("road:to=town") == "road:surface=paved,to=town"
     assert fitted("road") == "road:surface=paved"
 
 
-def test_a_field_that_is_written_stays_as_it_is():
+def test_given_field_is_not_overridden():
     assert fitted("road:to=farm,surface=paved") == "road:surface=paved,to=farm"
 
 
-def test_completing_twice_is_the_same_as_once():
+def test_fit_is_idempotent():
     assert fitted(fitted("road:to=farm")) == fitted("road:to=farm")
 
 
-def test_the_values_that_it_completes_from_are_decoded_and_keep_their_star():
+def test_complete_receives_decoded_values_with_their_star():
     seen = []
 
     @frozen
@@ -49,7 +49,7 @@ def test_the_values_that_it_completes_from_are_decoded_and_keep_their_star():
     assert seen == [{"to": ("a,b", "town*")}]
 
 
-def test_a_field_that_is_known_later_is_compared_then():
+def test_known_later_field_is_checked_when_it_is_known():
     grant = Grant.of([Capability.parse("road:to=farm,surface=gravel")])
     assert grant.match("road", {"to": "farm"}, known_later=["surface"])
     assert not grant.match("road", {"to": "farm"})

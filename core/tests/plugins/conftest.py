@@ -1,4 +1,4 @@
-"""Real distributions, written into a folder that is on ``sys.path``."""
+"""Distributions, written into a folder on ``sys.path``."""
 
 import hashlib
 import itertools
@@ -41,7 +41,7 @@ def home(tmp_path: Path) -> Path:
 
 
 class Site:
-    """A folder for distributions. Its modules have names that no other test uses."""
+    """A folder for distributions, whose modules have unique names."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -66,12 +66,12 @@ class Site:
         direct_url: str = "",
         folder: Path | None = None,
     ) -> Path:
-        """Write the metadata of a distribution, as an installer would, and return its folder."""
+        """Write the metadata of an installed distribution and return the path of its ``.dist-info``."""
         site = folder or self.folder
         info = site / f"{name.replace('-', '_')}-{version}.dist-info"
         info.mkdir(parents=True)
-        needs = "".join(f"Requires-Dist: {line}\n" for line in requires)
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needs}")
+        requirements = "".join(f"Requires-Dist: {line}\n" for line in requires)
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{requirements}")
         (info / "INSTALLER").write_text("by-hand\n")
         sections = (
             f"[{group}]\n" + "".join(f"{n} = {v}\n" for n, v in names.items()) for group, names in entry_points.items()
@@ -88,7 +88,7 @@ class Site:
         return info
 
     def plugin(self, kind: str, name: str, source: str, *, distribution: str = "", **details) -> str:
-        """Write a distribution with one plugin in one module; returns the module's name."""
+        """Write a distribution with one plugin in one module, and return the name of the module."""
         module = self.module(source, folder=details.get("folder"))
         self.distribution(
             distribution or f"test-{name}", {f"sideband.v1.{kind}": {name: module}}, modules=[module], **details
@@ -96,7 +96,7 @@ class Site:
         return module
 
     def echo(self, name: str, *, extra: str = "", **details) -> str:
-        """Write a distribution with an op family that has one op, ``NAME.say``."""
+        """Write a distribution with an op family of one op, ``NAME.say``, and return the name of the module."""
         return self.plugin("op", name, dedent(ECHO).replace("{name}", name) + dedent(extra), **details)
 
 

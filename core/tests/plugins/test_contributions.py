@@ -42,31 +42,31 @@ def offering(**functions):
     return SimpleNamespace(**{name: (lambda result=result: result) for name, result in functions.items()})
 
 
-async def test_a_missing_registration_function_names_the_closest(home):
+async def test_missing_registration_function_suggests_the_closest(home):
     assert "no `sideband_ops` (did you mean `sideband_op`?)" in await problem(home, "op", offering(sideband_op=None))
 
 
-async def test_a_registration_function_that_is_none_is_told(home):
-    assert "`sideband_ops` is a str ('x'), not a function" in await problem(
+async def test_registration_function_must_be_callable(home):
+    assert "`sideband_ops` must be a function, got a str ('x')" in await problem(
         home, "op", SimpleNamespace(sideband_ops="x")
     )
 
 
-async def test_an_async_registration_function_is_told(home):
+async def test_async_registration_function_is_rejected(home):
     async def sideband_ops():
         raise AssertionError("called")
 
     assert "`async def`" in await problem(home, "op", SimpleNamespace(sideband_ops=sideband_ops))
 
 
-async def test_a_registration_function_that_raises_is_told(home):
+async def test_exception_of_a_registration_function_is_reported(home):
     def sideband_ops():
         raise SystemExit("bye")
 
     assert "SystemExit: 'bye'" in await problem(home, "op", SimpleNamespace(sideband_ops=sideband_ops))
 
 
-async def test_an_attribute_that_raises_when_read_is_told(home):
+async def test_exception_of_a_property_is_reported(home):
     class Trap:
         @property
         def sideband_ops(self):
@@ -76,31 +76,31 @@ async def test_an_attribute_that_raises_when_read_is_told(home):
 
 
 @pytest.mark.parametrize(
-    ("returned", "told"),
+    ("returned", "expected"),
     [
-        (None, "returned None, not an OpFamily"),
-        ([say], "returned a list, not an OpFamily"),
-        (OpFamily, "returned the class `OpFamily`"),
-        (OpFamily(name="other", ops=(say_elsewhere,)), "called `other`, but its entry point `tidal`"),
+        (None, "must return an OpFamily, got None"),
+        ([say], "must return an OpFamily, got a list"),
+        (OpFamily, "got the class `OpFamily`"),
+        (OpFamily(name="other", ops=(say_elsewhere,)), "named `other`, but its entry point `tidal`"),
         (OpFamily(name="tidal", ops=(say_elsewhere,)), "`other.say` is outside its namespace `tidal.`"),
-        (OpFamily(name="tidal", ops=(say, say)), "two ops `tidal.say`"),
+        (OpFamily(name="tidal", ops=(say, say)), "duplicate op `tidal.say`"),
         (OpFamily(name="tidal", ops=(say.handler,)), "decorate the handler with `@op`"),
-        (OpFamily(name="tidal", ops=()), "not a tuple of at least one"),
-        (OpFamily(name="tidal", ops=[say]), "not a tuple of at least one"),
-        (OpFamily(name="tidal", ops=(say,), scope=Params), "`scope` is the class `Params`, not a subclass of Scope"),
-        (OpFamily(name="tidal", ops=(say,), credentials=object()), "has no `resolve`"),
+        (OpFamily(name="tidal", ops=()), "must be a non-empty tuple, got a tuple"),
+        (OpFamily(name="tidal", ops=[say]), "must be a non-empty tuple, got a list"),
+        (OpFamily(name="tidal", ops=(say,), scope=Params), "must be a subclass of Scope, got the class `Params`"),
+        (OpFamily(name="tidal", ops=(say,), credentials=object()), "no method `resolve`"),
     ],
 )
-async def test_an_op_family_that_can_not_be_used_is_told(home, returned, told):
-    assert told in await problem(home, "op", offering(sideband_ops=returned))
+async def test_invalid_op_family_is_rejected(home, returned, expected):
+    assert expected in await problem(home, "op", offering(sideband_ops=returned))
 
 
-async def test_a_sdk_that_is_no_file_is_told(home, tmp_path):
-    family = OpFamily(name="tidal", ops=(say,), sdk=tmp_path / "none.py")
-    assert "which is no file" in await problem(home, "op", offering(sideband_ops=family))
+async def test_missing_sdk_file_is_rejected(home, tmp_path):
+    family = OpFamily(name="tidal", ops=(say,), sdk=tmp_path / "missing.py")
+    assert "`sdk` must be a file" in await problem(home, "op", offering(sideband_ops=family))
 
 
-async def test_a_good_family_is_the_contribution(home):
+async def test_valid_family_is_the_contribution(home):
     class TidalScope(Scope):
         place: str | None = None
 
@@ -112,38 +112,33 @@ _PROVIDER = SimpleNamespace(name="x", models=print, stream=print)
 
 
 @pytest.mark.parametrize(
-    ("kind", "function", "returned", "told"),
+    ("kind", "function", "returned", "expected"),
     [
-        ("loader", "sideband_loaders", None, "returned None, not a list"),
+        ("loader", "sideband_loaders", None, "must return a list, got None"),
         ("loader", "sideband_loaders", [], "an empty list"),
         ("loader", "sideband_loaders", [SimpleNamespace(load=print)], "which has no `name`"),
         ("loader", "sideband_loaders", [SimpleNamespace(name="tidal")], "which has no `load`"),
         ("sandbox", "sideband_sandboxes", [SimpleNamespace(name="x", probe=print)], "which has no `launch`"),
-        (
-            "provider",
-            "sideband_providers",
-            [_PROVIDER] * 2,
-            "two things called `x`",
-        ),
-        ("tool", "sideband_tools", "tools", "returned a str ('tools'), not a list"),
+        ("provider", "sideband_providers", [_PROVIDER] * 2, "two objects with the name `x`"),
+        ("tool", "sideband_tools", "tools", "must return a list, got a str ('tools')"),
         ("tool", "sideband_tools", [SimpleNamespace(name="tidal")], "decorate the function with `@tool`"),
-        ("tool", "sideband_tools", [Tool("other", "", {}, dict, print)], "neither `tidal` nor `tidal.*`"),
-        ("tool", "sideband_tools", [Tool("tidal", "", {}, dict, print)] * 2, "two tools `tidal`"),
-        ("store", "sideband_stores", [object()], "not a StoreSpec"),
-        ("store", "sideband_stores", [StoreSpec("other", print)], "called `other`, but its entry point `tidal`"),
-        ("command", "sideband_commands", [], "returned a list ([]), not a Command"),
-        ("command", "sideband_commands", Command("other", "", print, print), "called `other`"),
-        ("guard", "sideband_guards", [object()], "a guard is a class"),
-        ("guard", "sideband_guards", [int, str], "an entry point of its own"),
-        ("hook", "unread", None, "no function marked with @hookimpl"),
+        ("tool", "sideband_tools", [Tool("other", "", {}, dict, print)], "must be named `tidal` or `tidal.*`"),
+        ("tool", "sideband_tools", [Tool("tidal", "", {}, dict, print)] * 2, "duplicate tool `tidal`"),
+        ("store", "sideband_stores", [object()], "must return a StoreSpec"),
+        ("store", "sideband_stores", [StoreSpec("other", print)], "named `other`, but its entry point `tidal`"),
+        ("command", "sideband_commands", [], "must return a Command, got a list ([])"),
+        ("command", "sideband_commands", Command("other", "", print, print), "named `other`"),
+        ("guard", "sideband_guards", [object()], "must return a class"),
+        ("guard", "sideband_guards", [int, str], "give each its own entry point"),
+        ("hook", "unused", None, "no function is marked with @hookimpl"),
     ],
 )
-async def test_what_a_plugin_of_another_kind_returns_is_checked(home, kind, function, returned, told):
-    assert told in await problem(home, kind, offering(**{function: returned}))
+async def test_invalid_contribution_of_other_kinds_is_rejected(home, kind, function, returned, expected):
+    assert expected in await problem(home, kind, offering(**{function: returned}))
 
 
-async def test_a_hook_plugin_that_is_a_class_is_told(home):
-    assert "the class `Params`; name an instance" in await problem(home, "hook", Params)
+async def test_hook_plugin_must_not_be_a_class(home):
+    assert "the class `Params`; use an instance" in await problem(home, "hook", Params)
 
 
 @pytest.mark.parametrize(
@@ -156,16 +151,16 @@ async def test_a_hook_plugin_that_is_a_class_is_told(home):
         ("store", "sideband_stores", StoreSpec("tidal", print)),
     ],
 )
-async def test_what_a_plugin_returns_is_its_contribution(home, kind, function, item):
+async def test_returned_items_are_the_contribution(home, kind, function, item):
     assert await load(home, kind, offering(**{function: [item]})) == (item,)
 
 
-async def test_a_command_is_its_contribution(home):
+async def test_command_is_the_contribution(home):
     command = Command("tidal", "", print, print)
     assert await load(home, "command", offering(sideband_commands=command)) is command
 
 
-async def test_a_lifespan_that_was_not_decorated_is_told(home):
+async def test_undecorated_lifespan_is_rejected(home):
     async def lifespan(ctx):
         yield
 

@@ -23,7 +23,7 @@ def record(plugins, name, distribution=None):
 
 
 @pytest.mark.parametrize("pattern", ["op.tidal", "tidal", "test-tidal", "op.tid*", "test-*"])
-async def test_a_denied_plugin_is_not_imported(site, home, pattern):
+async def test_denied_plugin_is_not_imported(site, home, pattern):
     module = site.plugin("op", "tidal", "raise RuntimeError('imported')")
     async with PluginHost(PluginPolicy(deny={pattern: "too wet"}), home=home) as plugins:
         with pytest.raises(PluginDenied, match="too wet") as caught:
@@ -34,14 +34,14 @@ async def test_a_denied_plugin_is_not_imported(site, home, pattern):
     assert module not in sys.modules
 
 
-async def test_a_denied_hook_is_not_imported_at_start(site, home):
+async def test_denied_hook_is_not_imported_at_startup(site, home):
     module = site.plugin("hook", "surf", "raise RuntimeError('imported')")
     async with PluginHost(PluginPolicy(deny={"surf": "too wild"}), home=home) as plugins:
         assert record(plugins, "surf").reason == "too wild"
     assert module not in sys.modules
 
 
-async def test_with_a_list_of_what_may_load_nothing_else_does(site, home):
+async def test_plugins_outside_policy_only_are_denied(site, home):
     site.echo("tidal")
     module = site.echo("other")
     async with PluginHost(PluginPolicy(only=frozenset({"op.tidal"})), home=home) as plugins:
@@ -51,10 +51,10 @@ async def test_with_a_list_of_what_may_load_nothing_else_does(site, home):
     assert module not in sys.modules
 
 
-async def test_a_plugin_for_another_core_is_not_imported(site, home):
+async def test_plugin_for_another_core_is_not_imported(site, home):
     module = site.plugin("hook", "surf", "raise RuntimeError('imported')", requires=["sideband-core>=99"])
     async with PluginHost(home=home) as plugins:
-        with pytest.raises(PluginIncompatible, match=r"requires sideband-core>=99, and this is sideband-core 0\."):
+        with pytest.raises(PluginIncompatible, match=r"requires sideband-core>=99, but sideband-core 0\."):
             await plugins.load("hook", "surf")
         assert record(plugins, "surf").decided_by == "metadata"
     assert module not in sys.modules
@@ -63,7 +63,7 @@ async def test_a_plugin_for_another_core_is_not_imported(site, home):
 @pytest.mark.parametrize(
     ("group", "name", "reason"),
     [
-        ("sideband.v2.op", "tidal", "version 2 of the plugin API, and this core has version 1"),
+        ("sideband.v2.op", "tidal", "version 2 of the plugin API, but this core has version 1"),
         ("sideband.op", "tidal", "no version of the plugin API"),
         ("sideband.v1.opp", "tidal", r"did you mean `sideband\.v1\.op`"),
         ("sideband.v1.op", "Tidal", "lower-case words"),
@@ -72,7 +72,7 @@ async def test_a_plugin_for_another_core_is_not_imported(site, home):
         ("sideband.v1.hook", "surf\x1b[2J", "lower-case words"),
     ],
 )
-async def test_what_does_not_fit_is_known_from_its_group_and_name(site, home, group, name, reason):
+async def test_incompatible_group_or_name_is_detected_from_metadata(site, home, group, name, reason):
     module = site.module("raise RuntimeError('imported')")
     site.distribution("test-tidal", {group: {name: module}})
     async with PluginHost(home=home) as plugins:
@@ -83,7 +83,7 @@ async def test_what_does_not_fit_is_known_from_its_group_and_name(site, home, gr
     assert module not in sys.modules
 
 
-async def test_two_distributions_with_one_name_are_both_refused(site, home):
+async def test_plugins_of_the_same_name_are_both_refused(site, home):
     modules = [site.plugin("op", "tidal", "", distribution=name) for name in ("test-one", "test-two")]
     async with PluginHost(home=home) as plugins:
         assert {one.state for one in plugins.why("tidal")} == {State.FAILED}
@@ -95,7 +95,7 @@ async def test_two_distributions_with_one_name_are_both_refused(site, home):
     assert not set(modules) & set(sys.modules)
 
 
-async def test_a_line_of_the_policy_resolves_a_conflict(site, home):
+async def test_policy_resolves_a_conflict(site, home):
     site.echo("tidal", distribution="test-one")
     site.echo("tidal", distribution="test-two")
     policy = PluginPolicy(conflicts={"op.tidal": "test-two"})
@@ -106,7 +106,7 @@ async def test_a_line_of_the_policy_resolves_a_conflict(site, home):
         assert "test-two, which was chosen" in record(plugins, "tidal", "test-one").reason
 
 
-async def test_choosing_a_distribution_that_is_not_there_resolves_nothing(site, home):
+async def test_choosing_a_missing_distribution_does_not_resolve_a_conflict(site, home):
     site.echo("tidal", distribution="test-one")
     site.echo("tidal", distribution="test-two")
     async with PluginHost(PluginPolicy(conflicts={"op.tidal": "test-three"}), home=home) as plugins:
@@ -122,7 +122,7 @@ async def test_denying_all_but_one_resolves_a_conflict(site, home):
         assert (await plugins.load("op", "tidal")).record.distribution == "test-two"
 
 
-async def test_a_plugin_does_not_take_the_place_of_one_that_no_longer_fits(site, home):
+async def test_plugin_does_not_replace_an_incompatible_one(site, home):
     site.echo("tidal", distribution="test-one", requires=["sideband-core<0.1"])
     site.echo("tidal", distribution="test-two")
     async with PluginHost(home=home) as plugins:
@@ -131,7 +131,7 @@ async def test_a_plugin_does_not_take_the_place_of_one_that_no_longer_fits(site,
         assert record(plugins, "tidal", "test-one").state is State.INCOMPATIBLE
 
 
-async def test_one_distribution_with_one_name_twice_is_a_conflict(site, home):
+async def test_duplicate_name_in_one_distribution_is_a_conflict(site, home):
     site.distribution("test-tidal", {"sideband.v1.op": {"tidal": "one"}})
     entry_points = site.folder / "test_tidal-1.0.dist-info" / "entry_points.txt"
     entry_points.write_text("[sideband.v1.op]\ntidal = one\ntidal = two\n")
@@ -140,14 +140,14 @@ async def test_one_distribution_with_one_name_twice_is_a_conflict(site, home):
             await plugins.load("op", "tidal")
 
 
-async def test_an_inline_plugin_does_not_silently_replace_an_installed_one(site, home):
+async def test_inline_plugin_conflicts_with_an_installed_one(site, home):
     site.echo("tidal")
     async with PluginHost(home=home, inline=[Plugin("op", "tidal", object())]) as plugins:
         with pytest.raises(PluginConflict, match="inline"):
             await plugins.load("op", "tidal")
 
 
-async def test_the_same_name_in_two_kinds_is_no_conflict(site, home):
+async def test_same_name_in_two_kinds_is_not_a_conflict(site, home):
     site.echo("tidal")
     site.plugin("skill", "tidal", "", distribution="test-skill")
     async with PluginHost(home=home) as plugins:
@@ -155,7 +155,7 @@ async def test_the_same_name_in_two_kinds_is_no_conflict(site, home):
         assert plugins.why("tidal", kind="skill")[0].distribution == "test-skill"
 
 
-async def test_an_unknown_name_names_the_closest(site, home):
+async def test_unknown_name_suggests_the_closest(site, home):
     site.echo("tidal")
     async with PluginHost(home=home) as plugins:
         with pytest.raises(PluginNotFound, match="did you mean `tidal`"):
@@ -164,13 +164,13 @@ async def test_an_unknown_name_names_the_closest(site, home):
             plugins.why("tydal")
 
 
-async def test_without_autoload_only_inline_plugins_are_there(site, home):
+async def test_only_inline_plugins_are_loaded_without_autoload(site, home):
     site.echo("tidal")
     async with PluginHost(home=home, autoload=False, inline=[Plugin("hook", "surf", object())]) as plugins:
         assert [one.label for one in plugins.records] == ["hook.surf"]
 
 
-async def test_records_are_sorted_and_are_data(site, home):
+async def test_records_are_sorted_and_serialisable(site, home):
     site.echo("tidal")
     site.echo("ebb")
     async with PluginHost(home=home) as plugins:
@@ -180,7 +180,7 @@ async def test_records_are_sorted_and_are_data(site, home):
     assert (data["state"], data["installer"], data["hashed"]) == ("found", "by-hand", True)
 
 
-async def test_the_trail_tells_each_step(site, home):
+async def test_trail_contains_each_state(site, home):
     site.echo("tidal")
     async with PluginHost(home=home) as plugins:
         await plugins.load("op", "tidal")

@@ -22,7 +22,7 @@ HOOK = """
 """
 
 
-async def test_hooks_and_guards_are_there_when_the_host_is_entered(site, home):
+async def test_hooks_and_guards_are_loaded_when_the_host_is_entered(site, home):
     module = site.module(GUARD)
     site.distribution("test-wall", {"sideband.v1.guard": {"wall": f"{module}:Wall"}})
     site.plugin("hook", "surf", HOOK)
@@ -31,7 +31,7 @@ async def test_hooks_and_guards_are_there_when_the_host_is_entered(site, home):
         assert [(one.plugin, one.phase) for one in order] == [("wall", Phase.GUARD), ("surf", Phase.NORMAL)]
 
 
-async def test_a_guard_decides_with_its_context(site, home):
+async def test_guard_receives_its_context(site, home):
     site.plugin("guard", "wall", GUARD + "\n    def sideband_guards():\n        return [Wall]\n")
     async with PluginHost(PluginPolicy(only=frozenset({"wall"})), home=home) as plugins:
         event = OpCall("e1", "http.get", {}, Level.MONITORED, Origin(), ())
@@ -39,7 +39,7 @@ async def test_a_guard_decides_with_its_context(site, home):
     assert decision.reason == "wall says no to http.get"
 
 
-async def test_the_order_in_the_policy_is_the_order_of_the_hooks(site, home):
+async def test_policy_order_is_the_order_of_hooks(site, home):
     site.plugin("hook", "a", HOOK)
     site.plugin("hook", "b", HOOK)
     policy = PluginPolicy(order={"op_call": ("b", "a")}, only=frozenset({"a", "b"}))
@@ -48,32 +48,32 @@ async def test_the_order_in_the_policy_is_the_order_of_the_hooks(site, home):
 
 
 @pytest.mark.parametrize(
-    ("source", "told"),
+    ("source", "problem"),
     [
         (HOOK.replace("def op_call", "def op_cal"), "op_call"),
         (HOOK.replace("(event)", "(event, request)"), "request"),
-        ("", "no function marked"),
+        ("", "no function is marked"),
     ],
-    ids=["unknown hook", "wrong argument", "nothing"],
+    ids=["unknown hook", "wrong parameter", "empty module"],
 )
-async def test_hook_implementations_that_can_not_be_used_are_told(site, home, source, told):
+async def test_invalid_hook_implementations_fail_the_plugin(site, home, source, problem):
     site.plugin("hook", "surf", source)
     site.plugin("hook", "good", HOOK)
     async with PluginHost(home=home) as plugins:
-        with pytest.raises(PluginInvalid, match=told):
+        with pytest.raises(PluginInvalid, match=problem):
             await plugins.load("hook", "surf")
         assert plugins.why("surf")[0].state is State.FAILED
         assert plugins.why("good")[0].state is State.ACTIVE
 
 
-async def test_a_guard_that_can_not_be_made_is_told(site, home):
+async def test_exception_of_a_guards_constructor_is_reported(site, home):
     module = site.module("class Wall:\n    def __init__(self):\n        raise ValueError('boom')")
     site.distribution("test-wall", {"sideband.v1.guard": {"wall": f"{module}:Wall"}})
     async with PluginHost(home=home) as plugins:
         assert "`Wall()` raised ValueError: boom" in plugins.why("wall")[0].reason
 
 
-async def test_a_plugin_whose_hooks_can_not_be_used_has_left_its_lifespan(site, home, tmp_path):
+async def test_plugin_with_invalid_hooks_exits_its_lifespan(site, home, tmp_path):
     steps = tmp_path / "steps"
     site.plugin(
         "hook",
@@ -86,9 +86,9 @@ async def test_a_plugin_whose_hooks_can_not_be_used_has_left_its_lifespan(site, 
         async def lifespan(ctx):
             Path({str(steps)!r}).write_text("entered")
             yield
-            Path({str(steps)!r}).write_text("left")
+            Path({str(steps)!r}).write_text("exited")
         """,
     )
     async with PluginHost(home=home) as plugins:
         assert plugins.why("surf")[0].state is State.FAILED
-        assert steps.read_text() == "left"
+        assert steps.read_text() == "exited"

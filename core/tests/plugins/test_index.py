@@ -11,12 +11,12 @@ import pytest
 from sideband.plugins import find_entry_points
 from sideband.plugins._metadata import index_file
 
-PRELOADED = (importlib_metadata, packaging.requirements)  # these tests leave nothing else on the path
+PRELOADED = (importlib_metadata, packaging.requirements)  # can't be imported later, because tests replace `sys.path`
 
 
 @pytest.fixture
 def alone(site, monkeypatch):
-    """The site is the whole path, so that nobody else's installations change the key."""
+    """Make the site the only entry of the path, so that no other installation changes the key."""
     site.distribution("test-tidal", {"sideband.v1.op": {"tidal": "first"}})
     monkeypatch.setattr(sys, "path", [str(site.folder)])
     settle(site)
@@ -24,12 +24,12 @@ def alone(site, monkeypatch):
 
 
 def settle(site, age=3600):
-    """Let the folder look as if it had been changed ``age`` seconds ago."""
+    """Set the mtime of the folder to ``age`` seconds ago."""
     moment = int(time.time()) - age
     os.utime(site.folder, (moment, moment))
 
 
-def kept(home):
+def index(home):
     return Path(index_file(home))
 
 
@@ -37,36 +37,36 @@ def values(home):
     return [found.value for found in find_entry_points("op", home=home)]
 
 
-def change_unseen(site):
-    """Change an entry point without changing its folder: who still sees the old one, saw the index."""
+def change_without_mtime(site):
+    """Change an entry point but not the mtime of its folder, so that only readers of the index get the old value."""
     (site.folder / "test_tidal-1.0.dist-info" / "entry_points.txt").write_text("[sideband.v1.op]\ntidal = second\n")
 
 
-def test_what_was_found_is_kept(alone, home):
+def test_index_is_used_on_the_second_read(alone, home):
     assert values(home) == ["first"]
-    change_unseen(alone)
+    change_without_mtime(alone)
     assert values(home) == ["first"]
 
 
-def test_without_a_home_nothing_is_kept(alone, home):
+def test_nothing_is_cached_without_a_home(alone, home):
     assert values(None) == ["first"]
-    change_unseen(alone)
+    change_without_mtime(alone)
     assert values(None) == ["second"]
 
 
-def test_all_fields_survive_being_kept(alone, home):
+def test_index_round_trips_all_fields(alone, home):
     assert find_entry_points(home=home) == find_entry_points(home=home)
     assert isinstance(find_entry_points(home=home)[0].requires, tuple)
 
 
-def test_a_folder_that_changed_makes_the_index_untrue(alone, home):
+def test_changed_folder_invalidates_the_index(alone, home):
     values(home)
-    change_unseen(alone)
+    change_without_mtime(alone)
     settle(alone, age=1800)
     assert values(home) == ["second"]
 
 
-def test_what_was_installed_within_one_tick_of_the_clock_is_seen(alone, home):
+def test_installation_with_an_unchanged_mtime_is_found_without_the_index(alone, home):
     values(home)
     before = alone.folder.stat()
     alone.distribution("test-ebb", {"sideband.v1.op": {"ebb": "third"}})
@@ -74,25 +74,25 @@ def test_what_was_installed_within_one_tick_of_the_clock_is_seen(alone, home):
     assert values(None) == ["third", "first"]
 
 
-def test_another_path_makes_the_index_untrue(alone, home, tmp_path, monkeypatch):
+def test_changed_path_invalidates_the_index(alone, home, tmp_path, monkeypatch):
     values(home)
-    change_unseen(alone)
+    change_without_mtime(alone)
     monkeypatch.setattr(sys, "path", [str(alone.folder), str(tmp_path / "more")])
     assert values(home) == ["second"]
 
 
-def test_a_folder_of_the_path_that_appears_makes_the_index_untrue(alone, home, tmp_path, monkeypatch):
+def test_new_folder_on_the_path_invalidates_the_index(alone, home, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [str(alone.folder), str(tmp_path / "more")])
     values(home)
-    change_unseen(alone)
+    change_without_mtime(alone)
     (tmp_path / "more").mkdir()
     assert values(home) == ["second"]
 
 
-def test_a_folder_that_changed_just_now_is_not_kept(alone, home):
+def test_recently_changed_folder_is_not_cached(alone, home):
     settle(alone, age=0)
     values(home)
-    change_unseen(alone)
+    change_without_mtime(alone)
     assert values(home) == ["second"]
 
 
@@ -105,51 +105,51 @@ def test_a_folder_that_changed_just_now_is_not_kept(alone, home):
         lambda _: b"\x00" * 4096,
         lambda _: b"[" * 200_000,
     ],
-    ids=["empty", "torn", "changed", "zeros", "nested"],
+    ids=["empty", "truncated", "changed", "zeros", "nested"],
 )
-def test_a_damaged_index_counts_as_missing_and_is_replaced(alone, home, damage):
+def test_damaged_index_is_ignored_and_replaced(alone, home, damage):
     values(home)
-    kept(home).write_bytes(damage(kept(home).read_bytes()))
-    change_unseen(alone)
+    index(home).write_bytes(damage(index(home).read_bytes()))
+    change_without_mtime(alone)
     assert values(home) == ["second"]
     assert values(home) == ["second"]
 
 
 @pytest.mark.parametrize("content", [{"entry_points": [["too", "few"]], "problems": []}, {}, {"entry_points": 3}])
-def test_an_index_with_other_fields_counts_as_missing(alone, home, content):
+def test_index_with_other_fields_is_ignored(alone, home, content):
     values(home)
-    body = json.loads(kept(home).read_bytes().partition(b"\n")[2])
+    body = json.loads(index(home).read_bytes().partition(b"\n")[2])
     body["content"] = content
     text = json.dumps(body).encode()
-    kept(home).write_bytes(b"%08x\n%s" % (crc32(text), text))
+    index(home).write_bytes(b"%08x\n%s" % (crc32(text), text))
     assert values(home) == ["first"]
 
 
-def test_an_index_that_others_could_have_written_is_not_believed(alone, home):
+def test_index_writable_by_others_is_ignored(alone, home):
     values(home)
-    kept(home).chmod(0o666)
-    change_unseen(alone)
+    index(home).chmod(0o666)
+    change_without_mtime(alone)
     assert values(home) == ["second"]
 
 
-def test_the_index_is_for_its_owner_only(alone, home):
+def test_index_is_accessible_to_its_owner_only(alone, home):
     values(home)
-    assert kept(home).stat().st_mode & 0o777 == 0o600
+    assert index(home).stat().st_mode & 0o777 == 0o600
 
 
-def test_nothing_but_the_index_is_left_behind(alone, home):
+def test_no_temporary_file_is_left(alone, home):
     values(home)
-    assert list((home / "cache").iterdir()) == [kept(home)]
+    assert list((home / "cache").iterdir()) == [index(home)]
 
 
-def test_a_home_that_can_not_be_written_costs_only_time(alone, tmp_path):
+def test_unwritable_home_is_not_an_error(alone, tmp_path):
     occupied = tmp_path / "a-file"
     occupied.write_text("")
     assert values(occupied) == ["first"]
     assert values(occupied) == ["first"]
 
 
-def test_a_folder_in_the_place_of_the_index_costs_only_time(alone, home):
-    kept(home).mkdir(parents=True)
+def test_folder_in_place_of_the_index_is_not_an_error(alone, home):
+    index(home).mkdir(parents=True)
     assert values(home) == ["first"]
-    assert list((home / "cache").iterdir()) == [kept(home)]
+    assert list((home / "cache").iterdir()) == [index(home)]

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 
 
 def provider(name, lifespan=None, **attributes):
-    """An inline plugin of the simplest kind."""
+    """Return an inline provider plugin."""
     value = SimpleNamespace(
         sideband_providers=lambda: [SimpleNamespace(name=name, models=print, stream=print)], **attributes
     )
@@ -30,8 +30,8 @@ def recorded(steps, name, *, fail_at=None):
             raise RuntimeError("boom")
         steps.append(f"enter {name}")
         yield f"state of {name}"
-        steps.append(f"leave {name}")
-        if fail_at == "leave":
+        steps.append(f"exit {name}")
+        if fail_at == "exit":
             raise RuntimeError("boom")
 
     return lifespan
@@ -47,25 +47,25 @@ def host(home, *inline, **settings):
     return PluginHost(home=home, inline=inline, autoload=False, **settings)
 
 
-async def test_a_lifespan_is_entered_at_first_use_and_left_with_the_host(home):
+async def test_lifespan_is_entered_on_first_use_and_exited_with_the_host(home):
     steps = []
     async with host(home, provider("a", recorded(steps, "a"))) as plugins:
         assert steps == []
         loaded = await plugins.load("provider", "a")
         assert steps == ["enter a"]
         assert loaded.state == loaded.context.state == "state of a"
-    assert steps == ["enter a", "leave a"]
+    assert steps == ["enter a", "exit a"]
 
 
-async def test_lifespans_are_left_in_reverse_order(home):
+async def test_lifespans_are_exited_in_reverse_order(home):
     steps = []
     async with host(home, *(provider(name, recorded(steps, name)) for name in "abc")) as plugins:
         for name in "bca":
             await plugins.load("provider", name)
-    assert steps == ["enter b", "enter c", "enter a", "leave a", "leave c", "leave b"]
+    assert steps == ["enter b", "enter c", "enter a", "exit a", "exit c", "exit b"]
 
 
-async def test_fifty_who_load_at_once_enter_it_once(home):
+async def test_concurrent_loads_enter_the_lifespan_once(home):
     steps = []
 
     @asynccontextmanager
@@ -73,15 +73,15 @@ async def test_fifty_who_load_at_once_enter_it_once(home):
         steps.append("enter")
         await anyio.wait_all_tasks_blocked()
         yield
-        steps.append("leave")
+        steps.append("exit")
 
     async with host(home, provider("a", lifespan)) as plugins, anyio.create_task_group() as tasks:
         for _ in range(50):
             tasks.start_soon(plugins.load, "provider", "a")
-    assert steps == ["enter", "leave"]
+    assert steps == ["enter", "exit"]
 
 
-async def test_it_is_entered_and_left_in_one_task_whoever_asks(home):
+async def test_lifespan_is_entered_and_exited_in_the_same_task(home):
     tasks = []
 
     @asynccontextmanager
@@ -97,13 +97,13 @@ async def test_it_is_entered_and_left_in_one_task_whoever_asks(home):
         async with anyio.create_task_group() as group:
             group.start_soon(plugins.load, "provider", "a")
         await plugins.load("provider", "b")
-    a, b, b_again, a_again = tasks
-    assert a == a_again
-    assert b == b_again
-    assert a != b
+    a_enter, b_enter, b_exit, a_exit = tasks
+    assert a_enter == a_exit
+    assert b_enter == b_exit
+    assert a_enter != b_enter
 
 
-async def test_one_that_raises_when_entered_fails_with_its_reason(home):
+async def test_exception_on_enter_fails_the_plugin(home):
     async with host(home, provider("a", recorded([], "a", fail_at="enter")), provider("b")) as plugins:
         for _ in range(2):
             with pytest.raises(LifespanFailed, match="raised RuntimeError: boom") as caught:
@@ -113,7 +113,7 @@ async def test_one_that_raises_when_entered_fails_with_its_reason(home):
         assert await plugins.load("provider", "b")
 
 
-async def test_one_that_exits_when_entered_does_not_end_the_host(home):
+async def test_system_exit_on_enter_does_not_end_the_host(home):
     @asynccontextmanager
     async def lifespan(ctx):
         raise SystemExit(1)
@@ -124,8 +124,8 @@ async def test_one_that_exits_when_entered_does_not_end_the_host(home):
             await plugins.load("provider", "a")
 
 
-async def test_one_that_hangs_when_entered_has_a_deadline(home):
-    left = []
+async def test_hanging_enter_times_out(home):
+    exited = []
 
     @asynccontextmanager
     async def lifespan(ctx):
@@ -133,26 +133,26 @@ async def test_one_that_hangs_when_entered_has_a_deadline(home):
             await anyio.sleep_forever()
             yield
         finally:
-            left.append(True)
+            exited.append(True)
 
     async with host(home, provider("a", lifespan), lifespan_seconds=0.05) as plugins:
         with pytest.raises(LifespanFailed, match=r"did not yield within 0\.05 s"):
             await plugins.load("provider", "a")
-    assert left
+    assert exited
 
 
-async def test_one_that_raises_when_left_does_not_keep_the_others_from_leaving(home):
+async def test_exception_on_exit_does_not_prevent_other_exits(home):
     steps = []
-    inline = [provider("a", recorded(steps, "a")), provider("b", recorded(steps, "b", fail_at="leave"))]
+    inline = [provider("a", recorded(steps, "a")), provider("b", recorded(steps, "b", fail_at="exit"))]
     async with host(home, *inline) as plugins:
         await plugins.load("provider", "a")
         await plugins.load("provider", "b")
-    assert steps[-2:] == ["leave b", "leave a"]
-    assert "raised at its end RuntimeError: boom" in plugins.problems[0]
+    assert steps[-2:] == ["exit b", "exit a"]
+    assert "raised on exit: RuntimeError: boom" in plugins.problems[0]
     assert plugins.why("b")[0].state is State.FAILED
 
 
-async def test_one_that_hangs_when_left_is_cancelled_and_the_others_are_left(home):
+async def test_hanging_exit_is_cancelled_and_others_are_exited(home):
     steps = []
 
     @asynccontextmanager
@@ -167,11 +167,11 @@ async def test_one_that_hangs_when_left_is_cancelled_and_the_others_are_left(hom
     async with host(home, *inline, lifespan_seconds=0.05) as plugins:
         await plugins.load("provider", "a")
         await plugins.load("provider", "b")
-    assert sorted(steps[1:]) == ["cancelled", "leave a"]
+    assert sorted(steps[1:]) == ["cancelled", "exit a"]
     assert "did not end within 0.05 s" in plugins.problems[0]
 
 
-async def test_cancelling_the_host_still_leaves_in_order_and_lets_each_finish(home):
+async def test_cancelled_host_exits_lifespans_in_order(home):
     steps = []
 
     def slow(name):
@@ -193,7 +193,7 @@ async def test_cancelling_the_host_still_leaves_in_order_and_lets_each_finish(ho
     assert steps == ["b", "a"]
 
 
-async def test_an_error_of_the_body_leaves_lifespans_and_comes_out_as_it_is(home):
+async def test_exception_of_the_body_propagates_after_lifespans_are_exited(home):
     steps = []
 
     async def body():
@@ -203,10 +203,10 @@ async def test_an_error_of_the_body_leaves_lifespans_and_comes_out_as_it_is(home
 
     with pytest.raises(KeyError, match="mine"):
         await body()
-    assert steps == ["enter a", "leave a"]
+    assert steps == ["enter a", "exit a"]
 
 
-async def test_one_that_ends_by_itself_fails_its_plugin_and_nobody_else(home):
+async def test_lifespan_that_ends_early_fails_only_its_plugin(home):
     crash = anyio.Event()
 
     async def background():
@@ -231,7 +231,7 @@ async def test_one_that_ends_by_itself_fails_its_plugin_and_nobody_else(home):
         assert (await plugins.load("provider", "b")).record.state is State.ACTIVE
 
 
-async def test_a_plugin_whose_lifespan_ended_fails_each_call_so_that_a_guard_denies(home):
+async def test_hooks_of_a_plugin_whose_lifespan_ended_deny(home):
     end = anyio.Event()
 
     @asynccontextmanager
@@ -260,28 +260,28 @@ async def test_a_plugin_whose_lifespan_ended_fails_each_call_so_that_a_guard_den
         assert not (await plugins.hooks.decide(event)).allowed
 
 
-async def test_plugins_of_one_module_and_name_share_one_lifespan(home):
+async def test_plugins_of_one_module_and_name_share_a_lifespan(home):
     steps = []
     value = provider("a", recorded(steps, "a"), sideband_tools=lambda: [Tool("a", "", {}, dict, print)]).value
     async with host(home, Plugin("provider", "a", value), Plugin("tool", "a", value)) as plugins:
         first = await plugins.load("provider", "a")
         second = await plugins.load("tool", "a")
         assert first.context is second.context
-    assert steps == ["enter a", "leave a"]
+    assert steps == ["enter a", "exit a"]
 
 
-async def test_a_lifespan_that_is_no_context_manager_fails(home):
+async def test_lifespan_must_be_an_async_context_manager(home):
     async with host(home, provider("a", repr)) as plugins:
         with pytest.raises(LifespanFailed, match="asynchronous context manager"):
             await plugins.load("provider", "a")
 
 
-async def test_without_a_broker_a_lifespan_can_cause_no_effect(home):
+async def test_lifespan_without_a_broker_cannot_cause_effects(home):
     @asynccontextmanager
     async def lifespan(ctx):
-        for wish in (ctx.dispatch("http.get", {}), ctx.credential("github", "https://api.github.com")):
-            with pytest.raises(PluginError, match="without a broker"):
-                await wish
+        for request in (ctx.dispatch("http.get", {}), ctx.credential("github", "https://api.github.com")):
+            with pytest.raises(PluginError, match="no broker"):
+                await request
         assert (ctx.plugin, ctx.home, ctx.state) == ("a", home, None)
         yield
 
@@ -289,7 +289,7 @@ async def test_without_a_broker_a_lifespan_can_cause_no_effect(home):
         await plugins.load("provider", "a")
 
 
-async def test_the_context_comes_from_whoever_embeds_the_host(home):
+async def test_context_factory_creates_the_context(home):
     made = []
 
     def factory(record, config):
@@ -302,7 +302,7 @@ async def test_the_context_comes_from_whoever_embeds_the_host(home):
 
 
 def chain(error):
-    """The error with what it is said to have come from, up to the first that comes twice."""
+    """Return the chain of ``__context__`` of an error, up to the first error that occurs twice."""
     errors = []
     while error is not None:
         errors.append(error)
@@ -313,8 +313,8 @@ def chain(error):
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_a_host_that_is_cancelled_again_while_it_closes_leaves_no_circle_of_errors(home):
-    # Python's exit stacks follow the chain to its end: in a circle they would do so forever, deaf to ctrl-C.
+async def test_second_cancellation_during_close_creates_no_context_cycle(home):
+    # `AsyncExitStack` follows the chain of contexts to its end; a cycle is an infinite loop that ignores Ctrl-C.
     async def use():
         async with host(home):
             try:

@@ -31,7 +31,7 @@ print(*sys.modules)
 
 @pytest.fixture
 def listed(site, home, tmp_path):
-    """Lists the plugins in a fresh interpreter, on a path where nothing changes while the tests run."""
+    """Return a function that lists the plugins in a new interpreter, on a path with old mtimes."""
     source = tmp_path / "source"
     source.mkdir()
     (source / "sideband").symlink_to(Path(sideband.__file__).parent)
@@ -46,7 +46,7 @@ def listed(site, home, tmp_path):
     return run
 
 
-def test_a_list_from_the_index_imports_nothing_heavy_and_no_plugin(site, listed):
+def test_listing_from_the_index_imports_no_slow_module_and_no_plugin(site, listed):
     module = site.plugin("op", "tidal", "raise SystemExit('imported')", requires=["sideband-core>=0.1,<1"])
     site.plugin("op", "later", "", requires=["sideband-core>=99"])
     fresh, _ = listed(libraries=str(Path(importlib_metadata.__file__).parents[1]))

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def failure(home, kind="op", name="tidal", *, inline=(), **settings) -> PluginError:
-    """The error of a plugin that is expected to fail; it must not take the host or its neighbour down."""
+    """Load a plugin that must fail, and return its error. The host and another plugin must not be affected."""
     async with PluginHost(home=home, inline=inline, **settings) as plugins:
         with pytest.raises(PluginError) as caught:
             await plugins.load(kind, name)
@@ -36,7 +36,7 @@ async def failure(home, kind="op", name="tidal", *, inline=(), **settings) -> Pl
     return caught.value
 
 
-async def test_an_op_plugin_is_imported_when_it_is_first_used(site, home):
+async def test_op_plugin_is_imported_on_first_use(site, home):
     module = site.echo("tidal")
     async with PluginHost(home=home) as plugins:
         assert "tidal" in plugins.names("op")
@@ -47,7 +47,7 @@ async def test_an_op_plugin_is_imported_when_it_is_first_used(site, home):
     assert loaded.record.state is State.ACTIVE
 
 
-async def test_an_object_in_a_module_can_be_named(site, home):
+async def test_entry_point_may_name_a_nested_object(site, home):
     module = site.module(
         """
         from types import SimpleNamespace
@@ -67,12 +67,12 @@ async def test_an_object_in_a_module_can_be_named(site, home):
         ("import no_such_module_anywhere", "ModuleNotFoundError: No module named 'no_such_module_anywhere'"),
         ("raise ValueError('boom')", "ValueError: boom"),
         ("def broken(:", "SyntaxError"),
-        ("raise SystemExit(3)", "tried to end the program"),
+        ("raise SystemExit(3)", "tried to exit the program"),
         ("raise KeyboardInterrupt", "KeyboardInterrupt"),
         ("import asyncio; raise asyncio.CancelledError", "CancelledError"),
     ],
 )
-async def test_whatever_an_import_raises_is_told_and_stays_with_the_plugin(site, home, source, problem):
+async def test_exception_of_an_import_fails_only_the_plugin(site, home, source, problem):
     site.echo("neighbour")
     site.plugin("op", "tidal", source)
     error = await failure(home)
@@ -82,14 +82,14 @@ async def test_whatever_an_import_raises_is_told_and_stays_with_the_plugin(site,
     assert error.__cause__ is not None
 
 
-async def test_an_entry_point_that_names_nothing_is_told(site, home):
+async def test_entry_point_with_a_missing_object_is_reported(site, home):
     site.echo("neighbour")
     module = site.module()
     site.distribution("test-tidal", {"sideband.v1.op": {"tidal": f"{module}:missing"}})
     assert "missing" in (await failure(home)).message
 
 
-async def test_an_import_that_hangs_has_a_deadline(site, home):
+async def test_hanging_import_times_out(site, home):
     site.echo("neighbour")
     site.plugin("op", "tidal", "import sideband_test_gate; sideband_test_gate.gate.wait()")
     sys.modules["sideband_test_gate"] = gate = SimpleNamespace(gate=threading.Event())
@@ -98,10 +98,10 @@ async def test_an_import_that_hangs_has_a_deadline(site, home):
     finally:
         gate.gate.set()
         del sys.modules["sideband_test_gate"]
-    assert "did not end within 1 s" in error.message
+    assert "timed out after 1 s" in error.message
 
 
-async def test_a_plugin_that_breaks_at_start_leaves_the_others_working(site, home):
+async def test_plugin_that_fails_at_startup_does_not_affect_others(site, home):
     site.plugin("hook", "surf", "raise ValueError('boom')")
     site.plugin("guard", "wall", "raise SystemExit")
     site.echo("neighbour")
@@ -118,7 +118,7 @@ async def test_a_plugin_that_breaks_at_start_leaves_the_others_working(site, hom
     ],
     ids=["failed", "incompatible"],
 )
-async def test_a_strict_host_does_not_start_with_a_plugin_that_can_not_be_used(site, home, kind, source, details):
+async def test_strict_host_rejects_unusable_plugins(site, home, kind, source, details):
     site.plugin(kind, "surf", source, **details)
     policy = PluginPolicy(strict=True, only=frozenset({"surf"}))
     with pytest.raises(StrictPluginError, match="surf"):
@@ -126,13 +126,13 @@ async def test_a_strict_host_does_not_start_with_a_plugin_that_can_not_be_used(s
             pass
 
 
-async def test_a_strict_host_starts_with_plugins_that_are_denied(site, home):
+async def test_strict_host_accepts_denied_plugins(site, home):
     site.plugin("hook", "surf", "raise ValueError('boom')")
     async with PluginHost(PluginPolicy(strict=True, only=frozenset()), home=home) as plugins:
         assert plugins.records
 
 
-async def test_a_strict_host_that_does_not_start_leaves_what_it_entered(home):
+async def test_strict_host_that_fails_to_start_exits_its_lifespans(home):
     from contextlib import asynccontextmanager
 
     steps = []
@@ -141,73 +141,73 @@ async def test_a_strict_host_that_does_not_start_leaves_what_it_entered(home):
     async def lifespan(ctx):
         steps.append("enter")
         yield
-        steps.append("leave")
+        steps.append("exit")
 
     inline = [Plugin("hook", "surf", SimpleNamespace(lifespan=lifespan)), Plugin("hook", "wave", SimpleNamespace)]
     with pytest.raises(StrictPluginError):
         async with PluginHost(PluginPolicy(strict=True), home=home, inline=inline, autoload=False):
             pass
-    assert steps == ["enter", "leave"]
+    assert steps == ["enter", "exit"]
 
 
-async def test_a_plugin_for_another_event_loop_does_not_load(site, home, anyio_backend_name):
+async def test_plugin_for_another_event_loop_is_incompatible(site, home, anyio_backend_name):
     other = {"asyncio": "trio", "trio": "asyncio"}[anyio_backend_name]
     site.echo("neighbour", extra=f"backends = [{anyio_backend_name!r}]")
     site.echo("tidal", extra=f"backends = ({other!r},)")
     error = await failure(home)
     assert isinstance(error, PluginIncompatible)
-    assert f"it runs on {other}, and the host runs on {anyio_backend_name}" in error.message
+    assert f"it supports {other}, but the host runs on {anyio_backend_name}" in error.message
 
 
 @pytest.mark.parametrize("backends", ["'trio'", "3", "('curio',)"])
-async def test_backends_that_name_no_event_loop_are_told(site, home, backends):
+async def test_invalid_backends_are_rejected(site, home, backends):
     site.echo("neighbour")
     site.echo("tidal", extra=f"backends = {backends}")
     assert isinstance(await failure(home), PluginInvalid)
 
 
-async def test_many_who_ask_at_once_get_the_same_plugin_imported_once(site, home):
+async def test_concurrent_loads_import_the_plugin_once(site, home):
     sys.modules["sideband_test_counter"] = counter = SimpleNamespace(imports=0)
     site.echo("tidal", extra="import sideband_test_counter; sideband_test_counter.imports += 1")
     loaded = []
 
-    async def ask(plugins):
+    async def load(plugins):
         loaded.append(await plugins.load("op", "tidal"))
 
     async with PluginHost(home=home) as plugins, anyio.create_task_group() as tasks:
         for _ in range(50):
-            tasks.start_soon(ask, plugins)
+            tasks.start_soon(load, plugins)
     del sys.modules["sideband_test_counter"]
     assert counter.imports == 1
     assert len({id(one) for one in loaded}) == 1
 
 
-async def test_who_asked_first_and_gave_up_does_not_take_the_answer_from_the_others(site, home):
+async def test_cancelling_the_first_caller_does_not_cancel_the_load(site, home):
     sys.modules["sideband_test_gate"] = gate = SimpleNamespace(begun=threading.Event(), gate=threading.Event())
     site.echo("tidal", extra="import sideband_test_gate as g; g.begun.set(); g.gate.wait(10)")
     loaded = []
 
-    async def ask(plugins):
+    async def load(plugins):
         loaded.append(await plugins.load("op", "tidal"))
 
     async with PluginHost(home=home) as plugins:
         async with anyio.create_task_group() as first:
-            first.start_soon(ask, plugins)
+            first.start_soon(load, plugins)
             await anyio.to_thread.run_sync(gate.begun.wait)
             first.cancel_scope.cancel()
         async with anyio.create_task_group() as second:
-            second.start_soon(ask, plugins)
+            second.start_soon(load, plugins)
             gate.gate.set()
     del sys.modules["sideband_test_gate"]
     assert len(loaded) == 1
 
 
-async def test_leaving_the_host_does_not_wait_for_an_import(site, home):
+async def test_exit_of_the_host_does_not_wait_for_an_import(site, home):
     sys.modules["sideband_test_gate"] = gate = SimpleNamespace(begun=threading.Event(), gate=threading.Event())
     site.echo("tidal", extra="import sideband_test_gate as g; g.begun.set(); g.gate.wait(10)")
     errors = []
 
-    async def ask(plugins):
+    async def load(plugins):
         try:
             await plugins.load("op", "tidal")
         except PluginHostClosed as error:
@@ -215,21 +215,21 @@ async def test_leaving_the_host_does_not_wait_for_an_import(site, home):
 
     async with anyio.create_task_group() as tasks:
         async with PluginHost(home=home) as plugins:
-            tasks.start_soon(ask, plugins)
+            tasks.start_soon(load, plugins)
             await anyio.to_thread.run_sync(gate.begun.wait)
         gate.gate.set()
     del sys.modules["sideband_test_gate"]
     assert len(errors) == 1
 
 
-async def test_examining_a_plugin_does_not_activate_it(site, home):
+async def test_load_without_activate_does_not_activate(site, home):
     site.echo("tidal", extra="async def lifespan(ctx): raise RuntimeError('entered')")
     async with PluginHost(home=home) as plugins:
         examined = await plugins.load("op", "tidal", activate=False)
         assert examined.record.state is State.VALIDATED
 
 
-async def test_a_host_that_is_not_entered_loads_nothing(home):
+async def test_host_that_is_not_entered_rejects_load(home):
     inline = [
         Plugin(
             "provider",
@@ -246,13 +246,13 @@ async def test_a_host_that_is_not_entered_loads_nothing(home):
         await plugins.load("provider", "tidal")
 
 
-async def test_what_the_body_raises_comes_out_as_it_is(home):
+async def test_exception_of_the_body_is_not_wrapped(home):
     with pytest.raises(KeyError, match="mine"):
         async with PluginHost(home=home, autoload=False):
             raise KeyError("mine")
 
 
-async def test_two_hosts_share_nothing(site, home):
+async def test_hosts_share_no_state(site, home):
     site.echo("tidal")
     async with PluginHost(home=home) as one, PluginHost(PluginPolicy(deny={"tidal": "no"}), home=home) as other:
         await one.load("op", "tidal")

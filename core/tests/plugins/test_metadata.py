@@ -8,7 +8,7 @@ def of(site, *distributions):
     return [one for one in found if not distributions or one.distribution in distributions]
 
 
-def test_an_entry_point_is_found_with_all_that_its_metadata_says(site):
+def test_entry_point_contains_all_metadata(site):
     module = site.plugin("op", "tidal", "", requires=["sideband-core>=0.1,<1", "attrs"], version="2.5")
     (found,) = of(site, "test-tidal")
     assert (found.api, found.kind, found.name, found.value) == (1, "op", "tidal", module)
@@ -17,31 +17,31 @@ def test_an_entry_point_is_found_with_all_that_its_metadata_says(site):
     assert (found.unmet, found.editable, found.installer, found.hashed) == ("", False, "by-hand", True)
 
 
-def test_finding_a_plugin_does_not_import_it(site):
+def test_discovery_does_not_import_plugins(site):
     module = site.plugin("op", "tidal", "raise RuntimeError('imported')")
     assert of(site, "test-tidal")
     assert module not in sys.modules
 
 
-def test_one_kind_can_be_asked_for(site):
+def test_find_entry_points_filters_by_kind(site):
     site.plugin("op", "tidal", "")
     site.plugin("hook", "surf", "")
     kinds = {found.kind for found in find_entry_points("hook")}
     assert kinds == {"hook"}
 
 
-def test_other_groups_are_not_ours(site):
+def test_other_groups_are_ignored(site):
     site.distribution("test-other", {"console_scripts": {"x": "y:z"}, "sideband_like.v1.op": {"x": "y"}})
     assert not of(site, "test-other")
 
 
-def test_a_group_without_a_version_has_version_0(site):
+def test_group_without_a_version_has_version_0(site):
     site.distribution("test-old", {"sideband.op": {"x": "y"}})
     (found,) = of(site, "test-old")
     assert (found.api, found.kind) == (0, "op")
 
 
-def test_a_distribution_that_is_shadowed_on_the_path_counts_once(site, tmp_path, monkeypatch):
+def test_shadowed_distribution_is_ignored(site, tmp_path, monkeypatch):
     site.distribution("test-tidal", {"sideband.v1.op": {"tidal": "later"}}, version="1.0")
     first = tmp_path / "first"
     site.distribution("Test_Tidal", {"sideband.v1.op": {"tidal": "earlier"}}, version="2.0", folder=first)
@@ -50,7 +50,7 @@ def test_a_distribution_that_is_shadowed_on_the_path_counts_once(site, tmp_path,
     assert (found.value, found.version) == ("earlier", "2.0")
 
 
-def test_a_distribution_without_plugins_shadows_one_of_its_name_that_has_some(site, tmp_path, monkeypatch):
+def test_distribution_without_plugins_shadows_one_with_plugins(site, tmp_path, monkeypatch):
     site.distribution("test-tidal", {"sideband.v1.op": {"tidal": "later"}})
     first = tmp_path / "first"
     site.distribution("test-tidal", {}, version="2.0", folder=first)
@@ -58,7 +58,7 @@ def test_a_distribution_without_plugins_shadows_one_of_its_name_that_has_some(si
     assert not of(site, "test-tidal")
 
 
-def test_an_editable_distribution_says_so_and_claims_no_hashes(site):
+def test_editable_distribution_has_no_hashes(site):
     module = site.module()
     site.distribution(
         "test-tidal",
@@ -70,23 +70,23 @@ def test_an_editable_distribution_says_so_and_claims_no_hashes(site):
     assert (found.editable, found.hashed) == (True, False)
 
 
-def test_a_requirement_that_the_core_does_not_meet_is_told(site):
+def test_unmet_requirement_is_reported(site):
     site.plugin("op", "tidal", "", requires=["sideband_core>=99"])
     (found,) = of(site, "test-tidal")
     assert "requires sideband-core>=99" in found.unmet
 
 
-def test_a_requirement_for_another_environment_does_not_count(site):
+def test_requirement_for_another_environment_is_ignored(site):
     site.plugin("op", "tidal", "", requires=["sideband-core>=99; python_version < '3'"])
     assert of(site, "test-tidal")[0].unmet == ""
 
 
-def test_a_requirement_that_can_not_be_read_is_told(site):
+def test_invalid_requirement_is_reported(site):
     site.plugin("op", "tidal", "", requires=["sideband-core>>nonsense"])
-    assert "can't be read" in of(site, "test-tidal")[0].unmet
+    assert "its requirement `sideband-core>>nonsense` is invalid" in of(site, "test-tidal")[0].unmet
 
 
-def test_the_working_directory_does_not_name_plugins(site, tmp_path, monkeypatch):
+def test_working_directory_does_not_provide_plugins(site, tmp_path, monkeypatch):
     folder = tmp_path / "downloads"
     site.distribution("test-hostile", {"sideband.v1.hook": {"hostile": "evil"}}, folder=folder)
     monkeypatch.chdir(folder)
@@ -95,7 +95,7 @@ def test_the_working_directory_does_not_name_plugins(site, tmp_path, monkeypatch
         assert not of(site, "test-hostile")
 
 
-def test_a_link_to_the_working_directory_does_not_name_plugins(site, tmp_path, monkeypatch):
+def test_link_to_the_working_directory_does_not_provide_plugins(site, tmp_path, monkeypatch):
     folder = tmp_path / "downloads"
     site.distribution("test-hostile", {"sideband.v1.hook": {"hostile": "evil"}}, folder=folder)
     (tmp_path / "link").symlink_to(folder)
@@ -104,15 +104,15 @@ def test_a_link_to_the_working_directory_does_not_name_plugins(site, tmp_path, m
     assert not of(site, "test-hostile")
 
 
-def test_a_working_directory_that_is_gone_is_no_problem(site, tmp_path, monkeypatch):
+def test_deleted_working_directory_is_not_an_error(site, tmp_path, monkeypatch):
     site.plugin("op", "tidal", "")
-    (tmp_path / "gone").mkdir()
-    monkeypatch.chdir(tmp_path / "gone")
-    (tmp_path / "gone").rmdir()
+    (tmp_path / "deleted").mkdir()
+    monkeypatch.chdir(tmp_path / "deleted")
+    (tmp_path / "deleted").rmdir()
     assert of(site, "test-tidal")
 
 
-def test_damaged_metadata_of_one_distribution_does_not_hide_the_others(site):
+def test_damaged_metadata_does_not_hide_other_distributions(site):
     from sideband.plugins._metadata import read_installed
 
     site.plugin("op", "tidal", "")
@@ -124,4 +124,4 @@ def test_damaged_metadata_of_one_distribution_does_not_hide_the_others(site):
     assert of(site, "test-tidal")
     problems = [problem for problem in read_installed().problems if str(site.folder) in problem]
     assert len(problems) == 2
-    assert all("no metadata that tells its name" in problem for problem in problems)
+    assert all("no name in its metadata" in problem for problem in problems)

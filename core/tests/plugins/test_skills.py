@@ -16,7 +16,7 @@ def package(site, name, *, init="raise RuntimeError('imported')"):
 
 
 @pytest.mark.parametrize("init", ["raise RuntimeError('imported')", None], ids=["package", "namespace"])
-async def test_a_skill_is_located_and_not_imported(site, home, init):
+async def test_skill_is_located_without_import(site, home, init):
     folder = package(site, "tides_skill", init=init)
     site.distribution("test-tides", {"sideband.v1.skill": {"tides": "tides_skill"}}, version="3.1")
     async with PluginHost(PluginPolicy(only=frozenset({"tides"})), home=home) as plugins:
@@ -30,13 +30,13 @@ async def test_a_skill_is_located_and_not_imported(site, home, init):
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
-        ("no_such_package", "is not there"),
+        ("no_such_package", "does not exist"),
         ("tides_skill.inner", "a top-level package"),
         ("tides_skill:thing", "a top-level package"),
         ("tides_module", "not a folder"),
     ],
 )
-async def test_a_skill_that_can_not_be_located_fails_with_its_reason(site, home, value, reason):
+async def test_unlocatable_skill_fails_with_a_reason(site, home, value, reason):
     package(site, "tides_skill")
     (site.folder / "tides_module.py").write_text("raise RuntimeError('imported')")
     site.distribution("test-tides", {"sideband.v1.skill": {"tides": value}})
@@ -47,7 +47,7 @@ async def test_a_skill_that_can_not_be_located_fails_with_its_reason(site, home,
     assert not {"tides_skill", "tides_module"} & set(sys.modules)
 
 
-async def test_a_denied_skill_is_not_located(site, home):
+async def test_denied_skill_is_not_located(site, home):
     package(site, "tides_skill")
     site.distribution("test-tides", {"sideband.v1.skill": {"tides": "tides_skill"}})
     policy = PluginPolicy(deny={"tides": "no"}, only=frozenset({"tides"}))
@@ -55,8 +55,8 @@ async def test_a_denied_skill_is_not_located(site, home):
         assert plugins.locate_skills() == ()
 
 
-async def test_a_skill_can_not_be_loaded_as_a_plugin(site, home):
+async def test_skill_cannot_be_loaded_as_a_plugin(site, home):
     site.distribution("test-tides", {"sideband.v1.skill": {"tides": "tides_skill"}})
     async with PluginHost(home=home) as plugins:
-        with pytest.raises(PluginInvalid, match="a skill is data"):
+        with pytest.raises(PluginInvalid, match="can't be loaded as a plugin"):
             await plugins.load("skill", "tides")

@@ -8,7 +8,7 @@ from sideband.ops._sdk import PACKAGE_SOURCE, render_family
 
 
 class Sdk:
-    """The generated module of a family, and what its functions dispatched."""
+    """Loads generated modules and records the ops that their functions dispatch."""
 
     def __init__(self):
         self.sent = []
@@ -28,7 +28,7 @@ class Sdk:
 
 @pytest.fixture
 def sdk(monkeypatch):
-    """Runs generated modules as a worker does, with a `dispatch` that writes down what reaches the wire."""
+    """Return a loader of generated modules, with a `dispatch` that records ops and parameters."""
     loaded = Sdk()
 
     async def dispatch(op, params, *, answer=True):
@@ -48,9 +48,9 @@ def sdk(monkeypatch):
 
 @pytest.fixture
 def make_family():
-    """A family of one op, `sample.send`, with the given parameter model."""
+    """Return a factory of families with one op, `sample.send`, and the given parameter model."""
 
-    def make(params, *, name="sample.send", doc="Send it.", result=dict, fire_and_forget=False, **rest):
+    def make(params, *, name="sample.send", doc="Send a request.", result=dict, fire_and_forget=False, **rest):
         async def handler(params, ctx):
             return None
 
@@ -63,7 +63,7 @@ def make_family():
 
 @pytest.fixture
 def import_folder():
-    """Import modules from a written SDK folder, in a fresh interpreter."""
+    """Return a function that runs code with an SDK folder on the path, in a new interpreter."""
     import subprocess
 
     def run(folder, code):

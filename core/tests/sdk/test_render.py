@@ -45,40 +45,40 @@ SAMPLE = {
 
 
 @pytest.mark.parametrize("wire", [name for name in SAMPLE if name != "url"])
-def test_each_argument_reaches_the_wire(sdk, make_family, wire):
+def test_each_argument_is_sent(sdk, make_family, wire):
     function = sdk.load(make_family(SampleParams)).send
     argument = "from_" if wire == "from" else wire
     assert sdk.call(function, SAMPLE["url"], **{argument: SAMPLE[wire]}) == "answer"
     assert sdk.sent == [("sample.send", {"url": SAMPLE["url"], wire: SAMPLE[wire]})]
 
 
-def test_what_was_not_given_is_not_sent(sdk, make_family):
+def test_omitted_argument_is_not_sent(sdk, make_family):
     sdk.call(sdk.load(make_family(SampleParams)).send, "u")
     assert sdk.sent == [("sample.send", {"url": "u"})]
 
 
-def test_an_argument_that_equals_its_default_is_sent_when_given(sdk, make_family):
+def test_argument_equal_to_its_default_is_sent(sdk, make_family):
     sdk.call(sdk.load(make_family(SampleParams)).send, "u", timeout=30.0, body=None)
     assert sdk.sent == [("sample.send", {"url": "u", "timeout": 30.0, "body": None})]
 
 
 @pytest.mark.parametrize("fire_and_forget", [True, False])
-def test_only_an_op_that_answers_is_waited_for(sdk, make_family, fire_and_forget):
+def test_fire_and_forget_op_is_not_awaited(sdk, make_family, fire_and_forget):
     sdk.call(sdk.load(make_family(SampleParams, fire_and_forget=fire_and_forget)).send, "u")
     assert sdk.answered is not fire_and_forget
 
 
-def test_a_required_argument_that_is_missing_is_a_type_error(sdk, make_family):
+def test_missing_required_argument_is_a_type_error(sdk, make_family):
     with pytest.raises(TypeError, match="url"):
         sdk.call(sdk.load(make_family(SampleParams)).send)
 
 
-def test_an_optional_argument_is_keyword_only(sdk, make_family):
+def test_optional_argument_is_keyword_only(sdk, make_family):
     with pytest.raises(TypeError, match="positional"):
         sdk.call(sdk.load(make_family(SampleParams)).send, "u", "POST")
 
 
-def test_the_signature_shows_types_and_defaults(sdk, make_family):
+def test_signature_has_types_and_defaults(sdk, make_family):
     parameters = inspect.signature(sdk.load(make_family(SampleParams)).send).parameters
     assert parameters["method"].annotation == "Literal['GET', 'POST']"
     assert repr(parameters["method"].default) == "'GET'"
@@ -90,52 +90,52 @@ def test_the_signature_shows_types_and_defaults(sdk, make_family):
     assert parameters["anything"].annotation == "Any"
 
 
-def test_the_result_type_is_shown(make_family):
+def test_signature_has_the_result_type(make_family):
     assert ") -> list[int]:" in render_family(make_family(SampleParams, result=list[int]))
 
 
-def test_the_docstring_is_the_ops_with_its_parameters(sdk, make_family):
+def test_docstring_contains_doc_and_parameters(sdk, make_family):
     doc = sdk.load(make_family(SampleParams)).send.__doc__
-    assert inspect.cleandoc(doc).startswith("Send it.")
+    assert inspect.cleandoc(doc).startswith("Send a request.")
     assert "headers: Extra headers." in doc
 
 
 HANDLER_DOC = "Send.\n\nArgs:\n    params: where\n        and what\n    ctx: the dispatch\n\nReturns:\n    It.\n"
 
 
-def test_the_arguments_of_the_handler_are_replaced_by_those_of_the_function(sdk, make_family):
+def test_docstring_arguments_are_replaced_by_those_of_the_function(sdk, make_family):
     doc = inspect.cleandoc(sdk.load(make_family(SampleParams, doc=HANDLER_DOC)).send.__doc__)
     assert doc == "Send.\n\nArgs:\n    headers: Extra headers.\n\nReturns:\n    It."
 
 
-def test_without_descriptions_the_handlers_are_kept_except_its_context(sdk, make_family):
+def test_docstring_arguments_without_descriptions_are_kept_except_ctx(sdk, make_family):
     doc = inspect.cleandoc(sdk.load(make_family(Inner, doc=HANDLER_DOC)).send.__doc__)
     assert doc == "Send.\n\nArgs:\n    params: where\n        and what\n\nReturns:\n    It."
 
 
-def test_a_long_signature_has_a_line_for_each_argument(make_family):
+def test_long_signature_has_one_line_per_argument(make_family):
     source = render_family(make_family(SampleParams))
     assert "\n    url: str,\n    *,\n    method: Literal['GET', 'POST'] = _default('GET'),\n" in source
 
 
-def test_a_type_that_contains_itself_ends_in_any(make_family):
+def test_recursive_type_ends_in_any(make_family):
     assert "children: list[dict[str, Any]]" in render_family(make_family(Tree))
 
 
-def test_a_parameter_type_without_a_json_form_is_any(sdk, make_family):
+def test_parameter_without_a_json_schema_is_any(sdk, make_family):
     params = create_model("P", callback=(type(print) | None, ...), __config__={"arbitrary_types_allowed": True})
     sdk.call(sdk.load(make_family(params)).send, "x")
     assert sdk.sent == [("sample.send", {"callback": "x"})]
 
 
-def test_an_op_named_like_a_keyword_gets_an_underscore(sdk, make_family):
+def test_keyword_as_op_name_gets_an_underscore(sdk, make_family):
     module = sdk.load(make_family(SampleParams, name="sample.import"))
     sdk.call(module.import_, "u")
     assert sdk.sent[0][0] == "sample.import"
     assert module.__all__ == ["import_"]
 
 
-def test_an_op_named_like_a_builtin_does_not_change_what_annotations_mean(make_family):
+def test_builtin_as_op_name_does_not_affect_annotations(make_family):
     class Params(BaseModel):
         kind: Literal["list"] = "list"
         names: list[str] = []
@@ -147,7 +147,7 @@ def test_an_op_named_like_a_builtin_does_not_change_what_annotations_mean(make_f
 
 
 @pytest.mark.parametrize("wire", ["content-type", "1st", "_given", "_dispatch", "__debug__", "from", "ß x", "", "__"])
-def test_any_name_on_the_wire_has_an_argument(sdk, make_family, wire):
+def test_any_wire_name_has_an_argument(sdk, make_family, wire):
     params = create_model("P", field=(int, Field(default=0, alias=wire)))
     function = sdk.load(make_family(params)).send
     (argument,) = inspect.signature(function).parameters
@@ -155,13 +155,13 @@ def test_any_name_on_the_wire_has_an_argument(sdk, make_family, wire):
     assert sdk.sent == [("sample.send", {wire: 1})]
 
 
-def test_two_wire_names_that_give_one_identifier_stay_apart(sdk, make_family):
+def test_wire_names_with_the_same_identifier_are_distinct(sdk, make_family):
     params = create_model("P", a=(int, Field(0, alias="x-y")), b=(int, Field(0, alias="x_y")))
     sdk.call(sdk.load(make_family(params)).send, x_y=1, x_y_=2)
     assert sdk.sent == [("sample.send", {"x-y": 1, "x_y": 2})]
 
 
-def test_conveniences_join_and_override(tmp_path, make_family):
+def test_extra_functions_are_added_and_override(tmp_path, make_family):
     path = tmp_path / "_sdk.py"
     path.write_text("__all__ = ['send', 'more']\nasync def send(): ...\nasync def more(): ...\nhidden = 1\n")
     source = render_family(make_family(SampleParams, sdk=path))
@@ -169,21 +169,21 @@ def test_conveniences_join_and_override(tmp_path, make_family):
     assert "__all__ = ['more', 'send']" in source
 
 
-def test_conveniences_without_a_list_give_their_public_names(tmp_path, make_family):
+def test_extra_module_without_all_exports_public_names(tmp_path, make_family):
     path = tmp_path / "_sdk.py"
     path.write_text("import json\nasync def more(): ...\nLIMIT = 3\n_private = 1\n")
     assert "import LIMIT, more" in render_family(make_family(SampleParams, sdk=path))
 
 
 @pytest.mark.parametrize("text", ["def broken(", "__all__ = [name for name in ()]", "__all__ = ['a; import os']"])
-def test_conveniences_that_cannot_be_read_name_the_family(tmp_path, make_family, text):
+def test_invalid_extra_module_names_the_family(tmp_path, make_family, text):
     path = tmp_path / "_sdk.py"
     path.write_text(text)
     with pytest.raises(SdkInvalid, match="`sample`"):
         render_family(make_family(SampleParams, sdk=path))
 
 
-def test_reading_conveniences_runs_nothing(tmp_path, make_family):
+def test_extra_module_is_not_run(tmp_path, make_family):
     canary = tmp_path / "canary"
     path = tmp_path / "_sdk.py"
     path.write_text(f"open({str(canary)!r}, 'w')\ndef more(): ...\n")
@@ -193,7 +193,7 @@ def test_reading_conveniences_runs_nothing(tmp_path, make_family):
 
 @given(doc=st.text() | st.sampled_from(['"""', '\\"""', "a\\", 'x"', "'''\nimport os", "\r", "\x00", "a\n\n  b\t\n"]))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_docstring_is_never_more_than_text(make_family, doc):
+def test_docstring_cannot_inject_code(make_family, doc):
     tree = ast.parse(render_family(make_family(SampleParams, doc=doc)))
     (function,) = [node for node in tree.body if isinstance(node, ast.AsyncFunctionDef)]
     assert isinstance(function.body[0], ast.Expr)
@@ -208,7 +208,7 @@ DEFAULTS = st.sampled_from([..., None, 1, "x", 1.5, float("inf"), True, [1], {"a
 
 @given(fields=st.dictionaries(IDENTIFIERS, st.tuples(FIELD_TYPES, DEFAULTS), max_size=6), data=st.data())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
-def test_any_model_gives_a_function_that_sends_exactly_what_was_given(sdk, make_family, fields, data):
+def test_generated_function_sends_exactly_its_arguments(sdk, make_family, fields, data):
     definitions = {
         f"f{index}": (kind, Field(default, alias=name)) for index, (name, (kind, default)) in enumerate(fields.items())
     }
@@ -226,5 +226,5 @@ def test_any_model_gives_a_function_that_sends_exactly_what_was_given(sdk, make_
     assert sdk.sent == expected
 
 
-def test_a_family_without_ops_is_a_module_without_names(sdk):
+def test_family_without_ops_is_an_empty_module(sdk):
     assert sdk.load(OpFamily(name="empty", ops=())).__all__ == []

@@ -24,13 +24,13 @@ def runtime(tmp_path):
     return {"sideband/skill.py": folder / "skill.py", "sideband/__init__.py": folder / "empty.py"}
 
 
-def test_a_written_sdk_works_in_an_interpreter_without_site_packages(tmp_path, runtime, make_family, import_folder):
+def test_written_sdk_works_without_site_packages(tmp_path, runtime, make_family, import_folder):
     sdk = write_sdk(tmp_path / "sdk", [make_family(EchoParams)], runtime)
     code = "import asyncio\nfrom sideband_sdk import sample\nprint(asyncio.run(sample.send('x')))"
     assert import_folder(sdk, code).stdout == "['sample.send', {'text': 'x'}]\n"
 
 
-def test_conveniences_build_on_the_generated_functions(tmp_path, runtime, make_family, import_folder):
+def test_extra_functions_can_use_generated_ones(tmp_path, runtime, make_family, import_folder):
     extra = tmp_path / "_sdk.py"
     extra.write_text(
         "from sideband_sdk.sample import send\n\nasync def twice(text):\n    return await send(text * 2)\n"
@@ -40,33 +40,33 @@ def test_conveniences_build_on_the_generated_functions(tmp_path, runtime, make_f
     assert import_folder(sdk, code).stdout == "['sample.send', {'text': 'xx'}]\n"
 
 
-def test_a_family_that_failed_to_load_raises_its_reason_on_import(tmp_path, runtime, import_folder):
+def test_importing_a_failed_family_raises_its_reason(tmp_path, runtime, import_folder):
     reason = 'it raised "no\nway" at import'
     sdk = write_sdk(tmp_path / "sdk", [], runtime, reasons={"sql": reason})
     code = "try:\n    import sideband_sdk.sql\nexcept ImportError as error:\n    print(type(error).__name__, error)"
     assert import_folder(sdk, code).stdout == f"ImportError `sql` is not available: {reason}\n"
 
 
-def test_the_same_families_give_the_same_folder(tmp_path, runtime, make_family):
+def test_equal_families_share_a_folder(tmp_path, runtime, make_family):
     first = write_sdk(tmp_path / "sdk", [make_family(EchoParams)], runtime)
     assert write_sdk(tmp_path / "sdk", [make_family(EchoParams)], runtime) == first
     assert [path.name for path in (tmp_path / "sdk").iterdir()] == [first.name]
 
 
-def test_another_runtime_gives_another_folder(tmp_path, runtime, make_family):
+def test_changed_runtime_gets_another_folder(tmp_path, runtime, make_family):
     first = write_sdk(tmp_path / "sdk", [make_family(EchoParams)], runtime)
     runtime["sideband/skill.py"].write_text(SKILL + "\n")
     assert write_sdk(tmp_path / "sdk", [make_family(EchoParams)], runtime) != first
 
 
-def test_hosts_that_write_at_once_agree(tmp_path, runtime, make_family):
+def test_concurrent_writers_share_a_folder(tmp_path, runtime, make_family):
     with ThreadPoolExecutor(8) as threads:
         folders = set(threads.map(lambda _: write_sdk(tmp_path / "sdk", [make_family(EchoParams)], runtime), range(16)))
     assert [path.name for path in (tmp_path / "sdk").iterdir()] == [folders.pop().name]
     assert not folders
 
 
-def test_a_changed_sdk_is_refused(tmp_path, runtime, make_family):
+def test_tampered_sdk_is_rejected(tmp_path, runtime, make_family):
     sdk = write_sdk(tmp_path / "sdk", [make_family(EchoParams)], runtime)
     module = sdk / "sideband_sdk" / "sample.py"
     module.chmod(0o644)
@@ -77,19 +77,19 @@ def test_a_changed_sdk_is_refused(tmp_path, runtime, make_family):
 
 
 @pytest.mark.parametrize("path", ["../out.py", "/out.py", "a/../../out.py", "", "a//b.py"])
-def test_a_runtime_file_cannot_leave_the_folder(tmp_path, runtime, path):
+def test_runtime_file_outside_the_folder_is_rejected(tmp_path, runtime, path):
     with pytest.raises(FolderFailed, match="inside"):
         write_sdk(tmp_path / "sdk", [], {path: runtime["sideband/skill.py"]})
     assert not (tmp_path / "out.py").exists()
 
 
-def test_a_folder_that_cannot_be_written_says_so(tmp_path, runtime):
+def test_unwritable_folder_is_reported(tmp_path, runtime):
     (tmp_path / "sdk").write_text("a file")
     with pytest.raises(FolderFailed, match="can't be written"):
         write_sdk(tmp_path / "sdk", [], runtime)
 
 
-def test_files_are_readable_for_a_worker_of_another_user(tmp_path, runtime, make_family):
+def test_files_are_readable_by_other_users(tmp_path, runtime, make_family):
     before = os.umask(0o077)
     try:
         sdk = write_sdk(tmp_path / "sdk", [make_family(EchoParams)], runtime)

@@ -39,25 +39,25 @@ def tree(folder):
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_a_snapshot_holds_exactly_the_files_of_the_skill(tmp_path, source, make_spec):
+def test_snapshot_contains_exactly_the_files_of_the_skill(tmp_path, source, make_spec):
     taken = snapshot(make_spec(), tmp_path / "home")
     assert taken.path == tmp_path / "home" / "skills" / taken.digest
     assert tree(taken.path) == {name: (source / name).read_bytes() for name in make_spec().files}
 
 
-def test_its_files_are_read_only_and_keep_the_executable_bit(tmp_path, make_spec):
+def test_files_are_read_only_and_keep_the_executable_bit(tmp_path, make_spec):
     taken = snapshot(make_spec(), tmp_path / "home")
     assert (taken.path / "demo.py").stat().st_mode & 0o777 == 0o444
     assert (taken.path / "scripts" / "run.sh").stat().st_mode & 0o777 == 0o555
 
 
-def test_the_source_is_not_changed(tmp_path, source, make_spec):
+def test_source_is_not_modified(tmp_path, source, make_spec):
     before = {path: (path.lstat().st_mtime_ns, path.lstat().st_mode) for path in source.rglob("*")}
     snapshot(make_spec(), tmp_path / "home")
     assert {path: (path.lstat().st_mtime_ns, path.lstat().st_mode) for path in source.rglob("*")} == before
 
 
-def test_taking_it_twice_gives_the_same_folder_untouched(tmp_path, make_spec):
+def test_second_snapshot_reuses_the_folder(tmp_path, make_spec):
     first = snapshot(make_spec(), tmp_path / "home")
     inode = first.path.stat().st_ino
     assert snapshot(make_spec(), tmp_path / "home") == first
@@ -66,7 +66,7 @@ def test_taking_it_twice_gives_the_same_folder_untouched(tmp_path, make_spec):
 
 
 @pytest.mark.parametrize("change", ["content", "name", "mode"])
-def test_any_change_gives_another_digest(tmp_path, source, make_spec, change):
+def test_change_gives_another_digest(tmp_path, source, make_spec, change):
     first = snapshot(make_spec("demo.py"), tmp_path / "home")
     spec = make_spec("demo.py")
     match change:
@@ -94,7 +94,7 @@ def test_digests_are_equal_only_for_equal_files(one, other):
 
 
 @pytest.mark.parametrize("tampering", ["change", "add", "remove", "mode", "link"])
-def test_a_tampered_snapshot_is_found(tmp_path, make_spec, tampering):
+def test_tampered_snapshot_is_detected(tmp_path, make_spec, tampering):
     taken = snapshot(make_spec(), tmp_path / "home")
     module = taken.path / "demo.py"
     match tampering:
@@ -115,7 +115,7 @@ def test_a_tampered_snapshot_is_found(tmp_path, make_spec, tampering):
     assert "delete the folder" in caught.value.hint
 
 
-def test_a_link_inside_the_folder_is_copied_as_the_file(tmp_path, source, make_spec):
+def test_link_inside_the_folder_is_copied_as_a_file(tmp_path, source, make_spec):
     (source / "alias.py").symlink_to("scripts/run.sh")
     taken = snapshot(make_spec("alias.py"), tmp_path / "home")
     assert not (taken.path / "alias.py").is_symlink()
@@ -123,7 +123,7 @@ def test_a_link_inside_the_folder_is_copied_as_the_file(tmp_path, source, make_s
 
 
 @pytest.mark.parametrize("target", ["/etc/hostname", "../secret"])
-def test_a_link_out_of_the_folder_is_refused(tmp_path, source, make_spec, target):
+def test_link_out_of_the_folder_is_rejected(tmp_path, source, make_spec, target):
     (tmp_path / "secret").write_text("secret")
     (source / "alias.py").symlink_to(target)
     with pytest.raises(SnapshotFailed, match="leads out") as caught:
@@ -131,7 +131,7 @@ def test_a_link_out_of_the_folder_is_refused(tmp_path, source, make_spec, target
     assert caught.value.code == "snapshot.escape"
 
 
-def test_a_folder_that_was_replaced_by_a_link_is_not_followed(tmp_path, source, make_spec):
+def test_folder_replaced_by_a_link_is_not_followed(tmp_path, source, make_spec):
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "run.sh").write_text("secret")
@@ -143,26 +143,26 @@ def test_a_folder_that_was_replaced_by_a_link_is_not_followed(tmp_path, source, 
 
 
 @pytest.mark.parametrize("name", ["../secret", "/etc/hostname", "scripts/../../secret", ""])
-def test_a_path_out_of_the_folder_is_refused(tmp_path, make_spec, name):
+def test_path_out_of_the_folder_is_rejected(tmp_path, make_spec, name):
     (tmp_path / "secret").write_text("secret")
     with pytest.raises(SnapshotFailed, match="no path inside"):
         snapshot(make_spec(name), tmp_path / "home")
 
 
-def test_a_pipe_is_refused_without_waiting_for_it(tmp_path, source, make_spec):
+def test_pipe_is_rejected_without_blocking(tmp_path, source, make_spec):
     os.mkfifo(source / "pipe")
     with pytest.raises(SnapshotFailed, match="no regular file"):
         snapshot(make_spec("pipe"), tmp_path / "home")
 
 
-def test_a_missing_file_is_named(tmp_path, make_spec):
+def test_missing_file_is_named(tmp_path, make_spec):
     with pytest.raises(SnapshotFailed, match=r"gone\.py") as caught:
         snapshot(make_spec("gone.py"), tmp_path / "home")
     assert caught.value.code == "snapshot.unreadable"
 
 
-class ChangingFiles(tuple):  # noqa: SLOT001 - needs an attribute for what to change
-    """Names of files, of which the first is changed once the second is asked for: an editor that saves meanwhile."""
+class ChangingFiles(tuple):  # noqa: SLOT001 - needs an attribute `change`
+    """Two names of files. When the second is requested, `change` modifies the first, as an editor might."""
 
     def __iter__(self):
         first, second = super().__iter__()
@@ -171,7 +171,7 @@ class ChangingFiles(tuple):  # noqa: SLOT001 - needs an attribute for what to ch
         yield second
 
 
-def test_a_file_that_changes_while_others_are_copied_is_refused(tmp_path, source, make_spec):
+def test_file_changed_during_the_copy_is_rejected(tmp_path, source, make_spec):
     files = ChangingFiles(("demo.py", "SKILL.md"))
     files.change = lambda: (source / "demo.py").write_text("x = 9\n")
     with pytest.raises(SnapshotFailed, match=r"`demo\.py` was changed") as caught:
@@ -179,7 +179,7 @@ def test_a_file_that_changes_while_others_are_copied_is_refused(tmp_path, source
     assert caught.value.code == "snapshot.changed"
 
 
-def test_a_file_that_disappears_while_others_are_copied_is_refused(tmp_path, source, make_spec):
+def test_file_deleted_during_the_copy_is_rejected(tmp_path, source, make_spec):
     files = ChangingFiles(("demo.py", "SKILL.md"))
     files.change = (source / "demo.py").unlink
     with pytest.raises(SnapshotFailed, match=r"`demo\.py` was changed"):
@@ -191,14 +191,14 @@ def _spec_with(make_spec, files):
     return SkillSpec(name=spec.name, key=spec.key, description="", source=spec.source, files=files)
 
 
-def test_too_much_is_refused_before_it_is_read(tmp_path, make_spec, monkeypatch):
+def test_too_large_skill_is_rejected_before_it_is_read(tmp_path, make_spec, monkeypatch):
     monkeypatch.setattr(_snapshots, "_MAXIMUM_BYTES", 20)
     with pytest.raises(SnapshotFailed) as caught:
         snapshot(make_spec(), tmp_path / "home")
     assert caught.value.code == "snapshot.too_large"
 
 
-def test_a_full_disk_leaves_nothing_behind(tmp_path, make_spec, monkeypatch):
+def test_full_disk_leaves_no_files(tmp_path, make_spec, monkeypatch):
     def full(*args):
         raise OSError(28, "No space left on device")
 
@@ -213,7 +213,7 @@ def _take(source, home):
     return snapshot(SkillSpec(name="demo", key="demo", description="", source=source, files=files), home).digest
 
 
-def test_hosts_that_take_it_at_once_agree(tmp_path, source):
+def test_concurrent_snapshots_share_a_folder(tmp_path, source):
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as processes:
         digests = set(processes.map(_take, [source] * 12, [tmp_path / "home"] * 12))
     assert [path.name for path in (tmp_path / "home" / "skills").iterdir()] == [digests.pop()]
@@ -230,7 +230,7 @@ sys.stdin.read()
 """
 
 
-def test_what_a_killed_host_left_behind_is_removed_and_what_another_fills_is_not(tmp_path, make_spec):
+def test_abandoned_temporary_folder_is_removed_but_not_one_in_use(tmp_path, make_spec):
     skills = tmp_path / "home" / "skills"
     command = [sys.executable, "-c", FILL, str(skills)]
     with (
@@ -246,7 +246,7 @@ def test_what_a_killed_host_left_behind_is_removed_and_what_another_fills_is_not
         filling.communicate()
 
 
-def test_a_source_that_is_no_folder_is_refused(tmp_path):
+def test_missing_source_is_rejected(tmp_path):
     spec = SkillSpec(name="demo", key="demo", description="", source=Path(tmp_path / "nowhere"), files=("a",))
     with pytest.raises(SnapshotFailed, match="nowhere"):
         snapshot(spec, tmp_path / "home")

@@ -1,4 +1,4 @@
-"""Calls of tools of skills: which skill, which rights, which worker, and what came of it."""
+"""Calls of skill tools: find the skill, determine its rights, start its worker, and return the result."""
 
 from ._catalog import SkillCatalog
 from ._isolation import ChosenSandbox

@@ -1,4 +1,4 @@
-"""The skills that a host knows: found by loader plugins, looked up by the names that people and models write."""
+"""The catalog of a host's skills, which loader plugins find."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..workers import ToolNotFound
 
 
 class SkillCatalog:
-    """Loads skills when they are first asked for, and keeps them until they are to be forgotten."""
+    """Loads skills on first access and caches them until ``forget`` is called."""
 
     def __init__(self, plugins: PluginHost, folders: Iterable[Path]) -> None:
         self._plugins = plugins
@@ -23,7 +23,7 @@ class SkillCatalog:
         self._loading = anyio.Lock()
 
     async def all(self) -> LoadedSkills:
-        """All skills, and the problems of those that could not be loaded, by name."""
+        """Return all skills, sorted by name, and the problems of skills that could not be loaded."""
         if self._loaded is not None:
             return self._loaded
         async with self._loading:
@@ -34,14 +34,14 @@ class SkillCatalog:
             return self._loaded
 
     def forget(self) -> None:
-        """Load them anew when they are asked for next."""
+        """Load the skills again on the next access."""
         self._loaded = None
 
     async def tool(self, name: str) -> tuple[SkillSpec, ToolSpec]:
-        """The tool called ``skill.tool`` or ``skill__tool``.
+        """Return the tool with the name ``skill.tool`` or ``skill__tool``, and its skill.
 
         Raises:
-            ToolNotFound: no loaded skill has it; says why, if its skill could not be loaded.
+            ToolNotFound: if no loaded skill has the tool; the message includes skills that could not be loaded.
         """
         loaded = await self.all()
         if (found := self._tools.get(name)) is not None:
@@ -67,7 +67,7 @@ class SkillCatalog:
 
 
 def _by_name(loaded: LoadedSkills) -> dict[str, tuple[SkillSpec, ToolSpec]]:
-    """The tools by each of their names."""
+    """Return the tools by full name and by model name."""
     found: dict[str, tuple[SkillSpec, ToolSpec]] = {}
     for skill in loaded.skills:
         for tool in skill.tools:
@@ -77,14 +77,14 @@ def _by_name(loaded: LoadedSkills) -> dict[str, tuple[SkillSpec, ToolSpec]]:
 
 
 def _without_clashes(skills: list[SkillSpec], problems: list[SkillProblem]) -> LoadedSkills:
-    """Two skills of one name, from different loaders, are both left out: neither wins silently."""
+    """Omit and report skills that have the same name but come from different loaders."""
     by_key: dict[str, list[SkillSpec]] = {}
     for skill in skills:
         by_key.setdefault(skill.key, []).append(skill)
     for key, rivals in by_key.items():
         if len(rivals) > 1:
             places = " and ".join(str(skill.source) for skill in rivals)
-            reason = f"the skill `{key}` is in {places}"
-            problems.append(SkillProblem(places, "skill.conflict", reason, "leave out all but one", fatal=True))
+            reason = f"several skills have the name `{key}`: {places}"
+            problems.append(SkillProblem(places, "skill.conflict", reason, "remove all but one", fatal=True))
     kept = [rivals[0] for _, rivals in sorted(by_key.items()) if len(rivals) == 1]
     return LoadedSkills(tuple(kept), tuple(problems))

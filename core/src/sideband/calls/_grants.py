@@ -1,4 +1,4 @@
-"""Grants that a person gave to a skill once, remembered under the digest of the skill as it was then."""
+"""Grants that a person gave to a skill, stored by the digest of the skill."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from ..state import write_state_file
 
 
 class RememberedGrants:
-    """The file ``grants.toml``. A skill that changes has another digest, and has to be granted again."""
+    """The file ``grants.toml``. A modified skill has another digest and must be granted again."""
 
     def __init__(self, home: Path) -> None:
         self._file = home / "grants.toml"
-        self._seen: object = None  # the file as it was when it was read last
+        self._seen: object = None  # the file's status when it was last read
         self._known: dict[str, Grant] = {}
 
     def get(self, digest: str) -> Grant:
-        """What was granted to the skill with this digest; nothing if it was never asked."""
-        seen = self._look()
+        """Return the grant of the skill with this digest, which may be empty."""
+        seen = self._status()
         if seen != self._seen:
             self._known = {}
             self._seen = seen
@@ -34,7 +34,7 @@ class RememberedGrants:
         return self._known[digest]
 
     def remember(self, digest: str, skill: str, grant: Grant) -> None:
-        """Add ``grant`` to what the skill with this digest holds."""
+        """Add ``grant`` to the grant of the skill with this digest."""
         entries = self._read()
         held = Grant.parse(entries.get(digest, {}).get("capabilities", ()))
         both = Grant.of([*held.capabilities, *grant.capabilities])
@@ -45,10 +45,10 @@ class RememberedGrants:
         }
         write_state_file(self._file, "".join(_table(name, entry) for name, entry in sorted(entries.items())))
 
-    def _look(self) -> object:
-        """What tells whether it is another file than before, or was written to."""
+    def _status(self) -> object:
+        """Return a value that changes if the file is replaced or written to."""
         try:
-            status = os.stat(self._file)  # noqa: PTH116  once a call: half of what pathlib takes
+            status = os.stat(self._file)  # noqa: PTH116  runs in every call, and is twice as fast as pathlib
         except OSError as error:
             return error.errno
         return status.st_ino, status.st_mtime_ns, status.st_size, status.st_ctime_ns
@@ -59,21 +59,21 @@ class RememberedGrants:
         except FileNotFoundError:
             return {}
         except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise self._invalid("skills", f"it is not TOML: {error}") from error
+            raise self._invalid("skills", f"invalid TOML: {error}") from error
         except OSError as error:
-            raise self._invalid("skills", f"it can't be read: {error.strerror}") from error
+            raise self._invalid("skills", f"can't be read: {error.strerror}") from error
         for digest, entry in skills.items() if isinstance(skills, dict) else [("skills", skills)]:
             capabilities = entry.get("capabilities") if isinstance(entry, dict) else None
             if not isinstance(capabilities, list) or not all(isinstance(one, str) for one in capabilities):
-                raise self._invalid(f"skills.{digest}", "it is no table with a list of capabilities")
+                raise self._invalid(f"skills.{digest}", "expected a table with a list `capabilities`")
         return dict(skills)
 
     def _invalid(self, key: str, problem: str) -> ConfigurationError:
-        hint = "mend it, or delete it and grant again"
+        hint = "correct the file, or delete it and grant the capabilities again"
         return ConfigurationError(key, problem, source=str(self._file), hint=hint)
 
 
 def _table(digest: str, entry: dict[str, Any]) -> str:
-    # JSON strings and lists of strings are TOML too.
+    # JSON strings and lists of strings are valid TOML.
     lines = [f"{name} = {json.dumps(value)}" for name, value in entry.items()]
     return "\n".join([f"[skills.{json.dumps(digest)}]", *lines, "", ""])

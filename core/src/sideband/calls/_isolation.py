@@ -1,4 +1,4 @@
-"""Chooses what isolates the workers: the strongest tier that an installed sandbox proves, if that is enough."""
+"""Choose the installed sandbox with the strongest isolation tier that passes its probe."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _Process = TypeVar("_Process", WorkerProcess, ProgramProcess)
 
 
 class ChosenSandbox:
-    """A sandbox that finds out what it is when it is first needed.
+    """A sandbox that delegates to the strongest installed one, which is chosen on first use.
 
     Args:
-        plugins: where the sandbox plugins are.
-        required: the weakest tier that a worker may run on.
-        folders: where everything lies that workers are launched with.
-        alone: whether each call gets a worker of its own; only for what is said when a tier can't be had.
+        plugins: the plugin host with the sandbox plugins.
+        required: the weakest tier that workers may use.
+        folders: the folders with all files that workers need.
+        alone: whether each call gets its own worker; used in the message if the tier is unavailable.
     """
 
     name = "chosen"
@@ -49,35 +49,35 @@ class ChosenSandbox:
         self._sandboxes: list[Sandbox] = []
         self._chosen: tuple[Sandbox, Probe] | None = None
 
-    async def probe(self, folders: Sequence[Path] = ()) -> Probe:  # noqa: ARG002  it has been told its folders
-        """What the best installed sandbox proves here."""
+    async def probe(self, folders: Sequence[Path] = ()) -> Probe:  # noqa: ARG002  uses the folders of the constructor
+        """Return the probe of the strongest installed sandbox."""
         return (await self._choose())[1]
 
     async def launch(self, request: LaunchRequest) -> WorkerProcess:
         """Start a worker.
 
         Raises:
-            IsolationUnavailable: the required tier can't be had here, or a worker came without it, and was ended.
-            WorkerStartFailed: the system refused.
+            IsolationUnavailable: if the required tier is unavailable, or a worker was started without it and killed.
+            WorkerStartFailed: if the operating system refused to start it.
         """
         sandbox, probe = await self._choose_required()
         return await self._checked(await sandbox.launch(request), probe)
 
     async def launch_program(self, request: ProgramRequest) -> ProgramProcess:
-        """Start a command, isolated as workers are.
+        """Start a program in the isolation of workers.
 
         Raises:
-            IsolationUnavailable: the required tier can't be had here for commands.
-            WorkerStartFailed: the system refused.
+            IsolationUnavailable: if the required tier is unavailable for programs.
+            WorkerStartFailed: if the operating system refused to start it.
         """
         sandbox, probe = await self._choose_required()
         if not isinstance(sandbox, ProgramSandbox):
-            hint = f"the sandbox `{sandbox.name}` isolates workers only"
+            hint = f"the sandbox `{sandbox.name}` supports workers only"
             raise IsolationUnavailable(self._required.label, Isolation.NONE.label, (hint,))
         return await self._checked(await sandbox.launch_program(request), probe)
 
     async def _checked(self, process: _Process, probe: Probe) -> _Process:
-        """What was started, unless its isolation is too weak: then it is ended."""
+        """Return the process, or kill it and raise if its isolation is too weak."""
         if process.isolation < self._required:
             with anyio.CancelScope(shield=True):
                 await process.close()
@@ -85,7 +85,7 @@ class ChosenSandbox:
         return process
 
     async def require(self) -> Isolation:
-        """The tier that workers get. Raises ``IsolationUnavailable`` if it is weaker than what is required."""
+        """Return the tier of workers. Raises ``IsolationUnavailable`` if it is weaker than the required tier."""
         return (await self._choose_required())[1].isolation
 
     async def _choose_required(self) -> tuple[Sandbox, Probe]:
@@ -95,12 +95,12 @@ class ChosenSandbox:
         return sandbox, probe
 
     def _unavailable(self, available: Isolation, probe: Probe) -> IsolationUnavailable:
-        # What a person is told to write instead must not take the worker of its own from each call.
+        # The suggested setting must keep `,call`.
         wanted, accept = (f"{tier.label},call" if self._alone else tier.label for tier in (self._required, available))
         return IsolationUnavailable(wanted, accept, probe.hints)
 
     async def close(self) -> None:
-        """End what the sandboxes keep. The workers have ended before."""
+        """Close the sandboxes. All workers must have ended before."""
         async with self._choosing:
             self._chosen = None
             while self._sandboxes:
@@ -125,7 +125,7 @@ class ChosenSandbox:
                 hints.append(error.message)
                 continue
             for sandbox in plugin.contribution:
-                # Known before it is probed, so that it is closed even if that is cancelled.
+                # Added before the probe, so that it is closed even if the probe is cancelled.
                 self._sandboxes.append(sandbox)
                 probe = await sandbox.probe(self._folders)
                 hints.extend(probe.hints)

@@ -1,4 +1,4 @@
-"""How the worker of each skill is started: a copy of the skill, the SDK for it, its packages, and its limits."""
+"""Prepare the launch of a skill's worker: a snapshot of the skill, its SDK, its packages and its limits."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from ._limits import worker_memory
 
 
 class SkillLaunches:
-    """Finds it out at the first call of a skill; a host that runs on goes on with the skill as it was then.
+    """Launch requests of skills, created at the first call of a skill. The host then keeps using that snapshot.
 
     Args:
-        home: the host's folder.
-        plugins: those that may supply op families.
+        home: the host's state folder.
+        plugins: the plugin host, for the names of op families.
         ops: the op families.
-        environments: the packages of skills.
-        policy: bounds the limits.
+        environments: the environments of skills.
+        policy: the policy, for the limits.
     """
 
     def __init__(self, home: Path, plugins: PluginHost, ops: Ops, environments: Environments, policy: Policy) -> None:
@@ -39,12 +39,12 @@ class SkillLaunches:
         self._sdks: dict[tuple[str, ...], Path] = {}
 
     async def of(self, skill: SkillSpec) -> LaunchRequest:
-        """How to start the skill's worker.
+        """Return the launch request of the skill's worker.
 
         Raises:
-            AboveMaximum: it asks for more memory than the policy allows.
-            EnvironmentMissing: its packages are not installed.
-            SnapshotFailed: it can't be copied as it is.
+            AboveMaximum: if the skill requests more memory than the policy allows.
+            EnvironmentMissing: if its packages are not installed.
+            SnapshotFailed: if it can't be copied.
         """
         if skill.key not in self._known:
             limits = WorkerLimits(memory=worker_memory(self._policy, skill))
@@ -60,7 +60,7 @@ class SkillLaunches:
         return self._known[skill.key]
 
     async def _sdk(self, skill: SkillSpec) -> Path:
-        """The folder with the SDK for the families that the skill names."""
+        """Return the folder with the SDK for the families that the skill uses."""
         names = tuple(sorted(self._plugins.names("op") if skill.families is None else skill.families))
         if names not in self._sdks:
             families: list[OpFamily] = []
@@ -76,6 +76,6 @@ class SkillLaunches:
 
 
 def _environment() -> dict[str, str]:
-    """The whole environment of a worker: nothing of the host's but what text and time need."""
+    """Return the environment of a worker, which inherits only locale and time zone from the host."""
     kept = {name: os.environ[name] for name in ("LANG", "LC_ALL", "LC_CTYPE", "TZ") if name in os.environ}
     return {"PYTHONUTF8": "1", "MALLOC_ARENA_MAX": "2", **kept}

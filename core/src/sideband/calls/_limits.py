@@ -1,4 +1,4 @@
-"""How long a call may take and how much memory its worker may use: what was asked for, within the policy."""
+"""The timeout of a call and the memory limit of its worker, within the limits of the policy."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ from ..workers import AboveMaximum
 
 
 def call_timeout(policy: Policy, skill: SkillSpec, tool: ToolSpec, asked: float | None) -> float:
-    """Seconds for a call: the caller's, else the tool's, the skill's or the policy's.
+    """Return the timeout of a call in seconds: that of the caller, else of the tool, the skill or the policy.
 
     Raises:
-        AboveMaximum: more than the policy allows.
-        UsageError: the caller's is no time.
+        AboveMaximum: if it exceeds the maximum of the policy.
+        UsageError: if the caller's timeout is not positive.
     """
     if asked is not None and not asked > 0:
-        raise UsageError(f"a timeout of {asked:g} s is no time", hint="give seconds, more than 0")
-    wishes = (
+        raise UsageError(f"timeout must be positive, got {asked:g}", hint="pass a number of seconds greater than 0")
+    requests = (
         ("the call", asked),
         (f"the tool `{tool.full_name}`", tool.timeout),
         (f"the skill `{skill.name}`", skill.timeout),
     )
-    for who, seconds in wishes:
+    for requester, seconds in requests:
         if seconds:
             if seconds > policy.maximum_timeout:
-                raise AboveMaximum("timeout", who, f"{seconds:g} s", f"{policy.maximum_timeout:g} s")
+                raise AboveMaximum("timeout", requester, f"{seconds:g} s", f"{policy.maximum_timeout:g} s")
             return seconds
     return policy.timeout
 
 
 def worker_memory(policy: Policy, skill: SkillSpec) -> int:
-    """Resident bytes for the skill's worker: the skill's, else the policy's.
+    """Return the limit of the worker's resident memory in bytes: that of the skill, else of the policy.
 
     Raises:
-        AboveMaximum: more than the policy allows.
+        AboveMaximum: if it exceeds the maximum of the policy.
     """
     if skill.memory is None:
         return policy.memory
     if skill.memory > policy.maximum_memory:
-        asked, most = format_bytes(skill.memory), format_bytes(policy.maximum_memory)
-        raise AboveMaximum("memory", f"the skill `{skill.name}`", asked, most)
+        asked, maximum = format_bytes(skill.memory), format_bytes(policy.maximum_memory)
+        raise AboveMaximum("memory", f"the skill `{skill.name}`", asked, maximum)
     return skill.memory

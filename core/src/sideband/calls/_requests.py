@@ -1,4 +1,4 @@
-"""What can be said about a call of a skill's tool, and about its result."""
+"""Requests to call a skill's tool, and their results."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ from ..workers import LogLine
 
 @frozen
 class CallRequest:
-    """One call of a tool.
+    """A request to call a tool.
 
     Args:
         tool: ``skill.tool``.
-        arguments: by name; checked against the tool's schema.
-        grants: the capabilities for this call. ``None``: what was remembered and what the policy grants, and if that
-            is not all that the skill asks for, whoever can be asked.
-        timeout: seconds, what is waited for a worker included; ``None``: the tool's, the skill's or the policy's.
-        alone: whether it gets a worker of its own, ended with it. So it does also if its skill or the policy says so.
-        key: makes the call's effects idempotent: a call with the same key repeats none of them.
-        principal: on whose behalf.
-        on_progress, on_effect, on_log: told as things happen; must not block.
-        origin: the agent's session, run and step, if an agent asks; recorded with each effect.
-        hooks: the agent's guards and hooks; ``None``: the host's.
+        arguments: the arguments by name, validated with the tool's schema.
+        grants: the capabilities of this call. ``None`` for the capabilities that the skill requests, if they were
+            granted before, are granted by the policy, or a person grants them now.
+        timeout: the timeout in seconds, including the wait for a worker; ``None`` for that of the tool, the skill or
+            the policy.
+        alone: whether the call gets its own worker, which ends with it. The skill or the policy can require that too.
+        key: an idempotency key: another call with the same key does not repeat its effects.
+        principal: the principal on whose behalf the call runs.
+        on_progress, on_effect, on_log: called for each progress report, effect and log line; must not block.
+        origin: the session, run and step of the calling agent, if any; recorded with each effect.
+        hooks: the hooks and guards of the calling agent; ``None`` for those of the host.
     """
 
     tool: str
@@ -47,17 +48,17 @@ class CallRequest:
 
 @frozen
 class CallResult:
-    """What a call came to.
+    """The result of a call.
 
     Attributes:
-        output: what the tool returned, redacted.
+        output: the return value of the tool, redacted.
         tool: ``skill.tool``.
-        call: the call's id, which is ``origin.run`` of its effects unless an agent's run asked for it.
-        isolation: the tier that the worker ran on.
-        grant: the capabilities that the host held for it.
-        effects: its effects, in the order in which they ended.
-        logs: what the skill printed.
-        ms: how long it took, in milliseconds.
+        call: the id of the call, which is also ``origin.run`` of its effects unless an agent made the call.
+        isolation: the isolation tier of the worker.
+        grant: the capabilities of the call.
+        effects: the effects of the call, in the order in which they ended.
+        logs: the output of the skill to stdout and stderr.
+        ms: the duration in milliseconds.
     """
 
     output: Any

@@ -1,4 +1,4 @@
-"""Decides which rights a call has, and who gave each: the caller, the policy, or a person, now or before."""
+"""Determine the rights of a call and the source of each: the caller, the policy, or a person, now or earlier."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from ..workers import GrantRequired
 from ._grants import RememberedGrants
 
 GrantAsker = Callable[[SkillSpec, Grant], Awaitable[bool]]
-"""Asks a person whether a skill may have these capabilities; whether the person said yes."""
+"""Asks a person whether to grant these capabilities to a skill, and returns the answer."""
 
-_MOST_RIGHTS = 1_024
+_CACHED_RIGHTS = 1_024
 
 
 class Rights:
     """The rights of skills on one host.
 
     Args:
-        home: the host's folder, where grants are remembered.
-        settings: has the grants of the configuration.
-        ops: checks capabilities against their families.
-        asker: asks a person; ``None`` if there is no person to ask.
+        home: the host's state folder, which stores grants.
+        settings: the settings, with the configured grants.
+        ops: the op families, to validate capabilities.
+        asker: asks a person; ``None`` if no person can be asked.
     """
 
     def __init__(self, home: Path, settings: LoadedSettings, ops: Ops, asker: GrantAsker | None) -> None:
@@ -38,17 +38,17 @@ class Rights:
         self._remembered = RememberedGrants(home)
 
     async def of(self, skill: SkillSpec, digest: str, given: tuple[str, ...] | None) -> tuple[Grant, Mapping[str, str]]:
-        """Return the rights of a call, and who gave each: what was given for it, else granted before, else now.
+        """Return the rights of a call and the source of each capability.
 
         Args:
-            skill: whose tool is called.
-            digest: of the skill as it is now; grants are remembered for it.
-            given: the rights that the caller gives; ``None``: those that the skill asks for.
+            skill: the skill whose tool is called.
+            digest: the digest of the skill's current content, under which grants are stored.
+            given: the rights that the caller gives; ``None`` for those that the skill requests.
 
         Raises:
-            CapabilityInvalid: ``given`` has one that can't be parsed or is unknown.
-            GrantRequired: the skill asks for more than it was granted, and no person grants it now.
-            SkillError: the skill asks for a capability that is unknown.
+            CapabilityInvalid: if ``given`` contains an invalid or unknown capability.
+            GrantRequired: if the skill requests more than it was granted, and no person grants it now.
+            SkillError: if the skill requests an unknown capability.
         """
         if given is not None:
             grant = await self._ops.grant(given)
@@ -67,7 +67,7 @@ class Rights:
         try:
             return await self._ops.grant(skill.capabilities)
         except CapabilityInvalid as error:
-            problem = f"the skill `{skill.name}` asks for what there is not: {error.message}"
+            problem = f"the skill `{skill.name}` requests an unknown capability: {error.message}"
             raise SkillError(problem, hint=f"correct `sideband.capabilities` in {skill.source / 'SKILL.md'}") from error
 
     async def _by_policy(self, skill: SkillSpec) -> Grant:
@@ -80,15 +80,15 @@ class Rights:
             raise ConfigurationError(f"grants.{name}", error.message, source=source, hint=error.hint) from error
 
 
-# What follows from the rights alone is found out once: most calls of a skill have the same.
+# Cached, because most calls of a skill have the same rights.
 
 
-@lru_cache(maxsize=_MOST_RIGHTS)
+@lru_cache(maxsize=_CACHED_RIGHTS)
 def _missing(wanted: Grant, policy: Grant, remembered: Grant) -> Grant:
     return Grant.of([*policy.capabilities, *remembered.capabilities]).missing(wanted)
 
 
-@lru_cache(maxsize=_MOST_RIGHTS)
+@lru_cache(maxsize=_CACHED_RIGHTS)
 def _givers(wanted: Grant, policy: Grant, asked: Grant) -> Mapping[str, str]:
     return MappingProxyType({str(one): _giver(one, policy, asked) for one in wanted.capabilities})
 

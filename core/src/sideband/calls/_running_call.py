@@ -1,4 +1,4 @@
-"""One call of a skill's tool while it runs: its rights, its effects and its output."""
+"""A running call of a skill's tool: its rights, effects and logs."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from attrs import define, field
 from ..broker import Broker, Call, EffectReport
 from ..workers import CallHandler, Isolation, LogLine
 
-_MOST_EFFECTS = 5_000
-_MOST_LOGS = 10_000
+_MAX_EFFECTS = 5_000
+_MAX_LOGS = 10_000
 
 
 @define(eq=False)
 class RunningCall(CallHandler):
-    """What its worker reaches in the host: the broker, with the rights of ``call`` and no others.
+    """The handler of a worker's requests, which reach the broker with the rights of ``call`` only.
 
     Attributes:
-        call: as the broker knows it.
-        effects: those that have ended, in that order.
-        logs: what the skill printed, redacted.
+        call: the call for the broker.
+        effects: the effects that have ended, in that order.
+        logs: the output of the skill, redacted.
     """
 
     call: Call
@@ -49,13 +49,13 @@ class RunningCall(CallHandler):
     def log(self, line: LogLine) -> None:
         """See ``CallHandler.log``."""
         clean = LogLine(line.stream, self._broker.redactor.text(line.text))
-        if len(self.logs) < _MOST_LOGS:
+        if len(self.logs) < _MAX_LOGS:
             self.logs.append(clean)
         if self._on_log is not None:
             self._on_log(clean)
 
     def _note_effect(self, effect: EffectReport) -> None:
-        if len(self.effects) < _MOST_EFFECTS:
+        if len(self.effects) < _MAX_EFFECTS:
             self.effects.append(effect)
         if self._on_effect is not None:
             self._on_effect(effect)

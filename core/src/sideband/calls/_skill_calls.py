@@ -1,4 +1,4 @@
-"""Runs one tool of a skill: arguments, limits, copy, rights and worker, in this order."""
+"""Run a tool of a skill: validate arguments, then determine limits, snapshot, rights and worker."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from ._requests import CallRequest, CallResult
 from ._rights import Rights
 from ._running_call import RunningCall
 
-# What is longer takes so long to redact that others would notice.
+# Redacting larger data would block the event loop for too long.
 _LARGE = 65_536
 _CLOSING_SECONDS = 5.0
-_MOST_DOMAINS = 1_024
+_CACHED_DOMAINS = 1_024
 
 
 @define(eq=False, kw_only=True, repr=False)
 class SkillCalls:
-    """What a host needs to run tools of skills."""
+    """Runs tools of skills for a host."""
 
     _policy: Policy
     _catalog: SkillCatalog
@@ -53,15 +53,15 @@ class SkillCalls:
         """Run the tool that ``request`` names.
 
         Raises:
-            CallError: the call has no result; its class says whose fault that is.
-            WorkerError: the process that ran it failed.
+            CallError: if the call failed; the subclass identifies the cause.
+            WorkerError: if the worker process failed.
         """
         skill, tool = await self._catalog.tool(request.tool)
         arguments = _validated(tool, request.arguments)
         timeout = call_timeout(self._policy, skill, tool, request.timeout)
         launch = await self._launches.of(skill)
         grant, granted_by = await self._rights.of(skill, launch.snapshot.name, request.grants)
-        # What the first call of a host has to find out is not taken from its time.
+        # Choosing a sandbox for the first call of a host does not count against the call's timeout.
         await self._sandbox.require()
         identifier = token_hex(16)
         origin = Origin(run=identifier) if request.origin is None else request.origin
@@ -83,7 +83,7 @@ class SkillCalls:
             domain=call.domain,
             launch=launch,
             alone=request.alone or skill.alone or self._policy.alone,
-            module=os.path.join(launch.snapshot, tool.module),  # noqa: PTH118  each call: pathlib takes thrice as long
+            module=os.path.join(launch.snapshot, tool.module),  # noqa: PTH118  three times as fast as pathlib
             function=tool.name,
             arguments=arguments,
             capabilities=grant.texts(),
@@ -100,7 +100,7 @@ class SkillCalls:
         try:
             answer = await self._pool.call(worker_call)
         except SidebandError as error:
-            _blame_refusal(error, running.effects)
+            _add_hint(error, running.effects)
             size = len(error.message) + len(getattr(error, "traceback", ""))
             await self._redact(self._broker.redactor.error, error, size)
             raise
@@ -120,21 +120,21 @@ class SkillCalls:
         )
 
     async def finish(self) -> None:
-        """Wait for what calls that have ended still have to close, as long as is reasonable."""
+        """Wait until ended calls have closed their resources, for at most 5 seconds."""
         with anyio.move_on_after(_CLOSING_SECONDS):
             while self._running:
                 self._quiet = anyio.Event()
                 await self._quiet.wait()
 
     async def _redact(self, redact: Callable[[Any], Any], what: Any, size: int) -> Any:
-        """What ``redact`` makes of it; in a thread where that takes long, as others wait for the event loop."""
+        """Redact data, in a thread if it is large, so that the event loop is not blocked."""
         return redact(what) if size <= _LARGE else await to_thread.run_sync(redact, what)
 
 
-def _blame_refusal(error: SidebandError, effects: Sequence[EffectReport]) -> None:
-    """Where a skill let the refusal of an effect pass, say so as the refusal itself would.
+def _add_hint(error: SidebandError, effects: Sequence[EffectReport]) -> None:
+    """Copy the hint of an effect's error that the skill did not catch, and the exit code if the effect was denied.
 
-    Only what the host has recorded counts: a skill can't make its failure look like a refusal.
+    Only recorded effects are used, so that a skill can't make its own failure look like a denial.
     """
     cause = error.__cause__
     if not isinstance(cause, OpError):
@@ -159,7 +159,7 @@ def _domain(launch: LaunchRequest, grant: Grant, principal: str) -> str:
     return _digest(launch.snapshot.name, packages, launch.limits.memory, grant, principal)
 
 
-@lru_cache(maxsize=_MOST_DOMAINS)
+@lru_cache(maxsize=_CACHED_DOMAINS)
 def _digest(snapshot: str, packages: str, memory: int, grant: Grant, principal: str) -> str:
     parts = [snapshot, packages, str(memory), str(grant), principal]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()

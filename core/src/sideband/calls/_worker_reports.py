@@ -1,4 +1,4 @@
-"""Records what workers tried and was refused before it became a dispatch."""
+"""Record requests of workers that were rejected before they became a dispatch."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from ..ops import Origin
 from ..workers import WorkerReport
 
 _log = logging.getLogger("sideband.workers")
-_LONGEST_QUEUE = 1_000
+_QUEUE_SIZE = 1_000
 
 
 class WorkerReports(AsyncContextManagerMixin):
-    """Takes reports at once and records them one after the other. Used as ``async with``; leaving it records the rest.
+    """Queues reports and records them sequentially. Use it with ``async with``; exiting it records the remaining ones.
 
-    A worker that causes more than can be written loses the surplus, which is counted in the log: what it tried was
-    refused all the same.
+    If a worker causes more reports than can be written, the surplus is dropped and its number is logged. The requests
+    themselves were rejected anyway.
     """
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
-        self._lost = 0
-        self._send, self._receive = anyio.create_memory_object_stream[WorkerReport](_LONGEST_QUEUE)
+        self._dropped = 0
+        self._send, self._receive = anyio.create_memory_object_stream[WorkerReport](_QUEUE_SIZE)
 
     @asynccontextmanager
     async def __asynccontextmanager__(self) -> AsyncIterator[Self]:
@@ -37,15 +37,15 @@ class WorkerReports(AsyncContextManagerMixin):
             tasks.start_soon(self._record_all)
             with self._send:
                 yield self
-        if self._lost:
-            _log.warning("%d reports about workers were not recorded: there were too many at once", self._lost)
+        if self._dropped:
+            _log.warning("dropped %d reports about workers: the queue was full", self._dropped)
 
     def take(self, report: WorkerReport) -> None:
         """Queue one report."""
         try:
             self._send.send_nowait(report)
         except (anyio.WouldBlock, anyio.ClosedResourceError):
-            self._lost += 1
+            self._dropped += 1
 
     async def _record_all(self) -> None:
         async with self._receive:
@@ -54,4 +54,4 @@ class WorkerReports(AsyncContextManagerMixin):
                     origin = Origin(principal="worker", run=report.call)
                     await self._broker.record_refusal(report.op or "worker", origin, report.code, report.message)
                 except LedgerError as error:
-                    _log.warning("what a worker tried could not be recorded: %s", error.message)
+                    _log.warning("a rejected request of a worker could not be recorded: %s", error.message)

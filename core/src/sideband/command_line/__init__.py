@@ -1,4 +1,4 @@
-"""The command ``sideband``: finds the commands of plugins, runs one, and reports how it ended."""
+"""The program ``sideband``: finds the commands of plugins, runs one, and reports its errors."""
 
 from ._run import run
 

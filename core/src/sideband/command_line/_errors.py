@@ -1,4 +1,4 @@
-"""What the command line says about whatever ended a command: one readable message, or the same as data."""
+"""Report the error that ended a command, as a readable message or as JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..state import default_home
 
 DEBUG = "SIDEBAND_DEBUG"
 
-# Beside the control characters those that turn the direction of a line, and so can show it as another.
+# Control characters, and characters that change the text direction and can make a line look like another one.
 _CONTROL = {
     code: "�"
     for code in (*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
@@ -24,17 +24,17 @@ _CONTROL = {
 
 
 class Interrupted(SidebandError):
-    """A person ended the command."""
+    """The user interrupted the command."""
 
     code = "interrupted"
     exit_code = ExitCode.INTERRUPTED
 
     def __init__(self) -> None:
-        super().__init__("interrupted before it was done")
+        super().__init__("interrupted")
 
 
 class OperatingSystemFailed(SidebandError):
-    """The operating system refused something that no part of sideband expected it to."""
+    """The operating system reported an error that no part of sideband handles."""
 
     code = "os"
 
@@ -44,19 +44,19 @@ class OperatingSystemFailed(SidebandError):
 
 
 class InternalError(SidebandError):
-    """A part of sideband, or a plugin, has a defect."""
+    """Sideband or a plugin has a bug."""
 
     code = "internal"
 
     def __init__(self, error: BaseException) -> None:
         super().__init__(
             f"internal error: {type(error).__name__}: {error}",
-            hint=f"it is a defect: please report it; with {DEBUG}=1 in the environment it shows where it happened",
+            hint=f"this is a bug, please report it; set {DEBUG}=1 to show the traceback",
         )
 
 
 def known_error(error: BaseException) -> SidebandError:
-    """The error that the command line reports for ``error``."""
+    """Return the error that the command line reports for ``error``."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         (error,) = error.exceptions
     if isinstance(error, SidebandError):
@@ -67,17 +67,17 @@ def known_error(error: BaseException) -> SidebandError:
 
 
 def print_error(known: SidebandError, error: BaseException, *, as_json: bool) -> None:
-    """Print ``known``, which stands for ``error``: as data on standard output, else on standard error.
+    """Print ``known``, the error that is reported for ``error``: as JSON to stdout, or as text to stderr.
 
-    Without control characters: what a skill or a server says must not move the cursor. Of its lines none begins like
-    one of the host's.
+    Control characters are replaced, so that text from a skill or server can't move the cursor. Continuation lines are
+    indented, so that they can't look like messages of the host.
     """
     if os.environ.get(DEBUG):
         import traceback  # noqa: PLC0415  slow to import, and rarely needed
 
         _write_error("".join(traceback.format_exception(error)))
     if as_json:
-        # ASCII is JSON in every encoding that a terminal may have.
+        # ASCII-only JSON is valid in every encoding of a terminal.
         sys.stdout.write(json.dumps({"error": known.as_dict()}, default=str) + "\n")
         return
     raised = getattr(known, "traceback", "")
@@ -97,17 +97,17 @@ def _write_error(text: str) -> None:
 
 
 def open_streams() -> None:
-    """Make the standard streams safe to use: closed ones lead nowhere, and what an encoding can't say is escaped."""
+    """Make the standard streams safe: replace closed ones by the null device, and escape unencodable characters."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
         if stream is None:
-            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  open as long as the process
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  open until the process exits
         elif mode == "w" and isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def flush_output() -> None:
-    """Write what is buffered; what can't be written goes nowhere, so that the interpreter's end is quiet."""
+    """Flush the output. A stream that fails is redirected to the null device, so that Python's exit prints no error."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -119,5 +119,5 @@ def flush_output() -> None:
 def _hint(paths: list[str]) -> str:
     with suppress(SidebandError):
         if any(Path(path).is_relative_to(default_home()) for path in paths):
-            return "set SIDEBAND_HOME to a folder that you can write to"
+            return "set SIDEBAND_HOME to a writable folder"
     return ""

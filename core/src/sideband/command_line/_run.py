@@ -1,4 +1,4 @@
-"""Finds the plugin of a command, runs it, and turns whatever ends it into an exit code and a message."""
+"""Find the plugin of a command, run it, and convert exceptions to a message and an exit code."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from ._errors import flush_output, known_error, open_streams, print_error
 
 
 class _Parser(ArgumentParser):
-    """Says what is wrong in the way that every other error is said."""
+    """A parser that raises ``UsageError``, so that usage errors are reported like all others."""
 
     def error(self, message: str) -> None:  # type: ignore[override]  # ends by raising, as the original ends by exiting
         raise UsageError(message, hint=f"see `{self.prog} --help`")
 
 
 def run(arguments: list[str]) -> int:
-    """Run the command that ``arguments`` name."""
+    """Run the command that ``arguments`` name and return the exit code."""
     open_streams()
     try:
         code = _run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
-        return ExitCode.SUCCESS  # whoever read the output has had enough
+        return ExitCode.SUCCESS  # the reader closed the pipe
     except (Exception, KeyboardInterrupt, BaseExceptionGroup) as error:  # noqa: BLE001  each is reported
         known = known_error(error)
         with suppress(OSError):
@@ -52,7 +52,7 @@ def _run(arguments: list[str]) -> int:
         return ExitCode.SUCCESS
     name, *rest = arguments
     if name not in found:
-        raise UsageError(_unknown(name, found), hint="`sideband --help` lists the commands")
+        raise UsageError(_unknown(name, found), hint="list all commands with `sideband --help`")
     command = _load(found[name])
     parser = _Parser(prog=f"sideband {name}", description=command.summary)
     command.configure(parser)
@@ -60,7 +60,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _parse(parser: ArgumentParser, words: list[str]) -> Namespace:
-    """Options may stand between a command's values; a command with actions below it does not allow that."""
+    """Parse options and positional arguments in any order. Parsers with subcommands don't support that."""
     try:
         return parser.parse_intermixed_args(words)
     except TypeError:
@@ -68,7 +68,7 @@ def _parse(parser: ArgumentParser, words: list[str]) -> Namespace:
 
 
 def _find_commands() -> dict[str, list[PluginRecord]]:
-    """The command plugins by name; several where distributions clash."""
+    """Return the command plugins by name; several if distributions conflict."""
     home = default_home()
     found: dict[str, list[PluginRecord]] = {}
     for record in discover(home, _policy(home)):
@@ -78,7 +78,7 @@ def _find_commands() -> dict[str, list[PluginRecord]]:
 
 
 def _policy(home: Path) -> PluginPolicy:
-    """What may load. Without a line about it, which is the usual case, the settings are not even imported."""
+    """Return the policy about plugins. If there is no configuration, the slow import of the settings is skipped."""
     project = Path.cwd()
     folders = (home, project, *project.parents)
     if not any((folder / "sideband.toml").exists() for folder in folders) and not any(
@@ -92,10 +92,12 @@ def _policy(home: Path) -> PluginPolicy:
 
 def _unknown(name: str, found: Mapping[str, object]) -> str:
     if not found:
-        return f"there is no command `{name}`: no plugin with commands is installed (sideband-cli has the usual ones)"
+        return (
+            f"unknown command `{name}`: no plugin with commands is installed (sideband-cli provides the standard ones)"
+        )
     from ..suggestions import did_you_mean
 
-    return f"there is no command `{name}`{did_you_mean(name, found)}"
+    return f"unknown command `{name}`{did_you_mean(name, found)}"
 
 
 def _load(records: list[PluginRecord]) -> Command:
@@ -112,7 +114,7 @@ def _load(records: list[PluginRecord]) -> Command:
     if not isinstance(command, Command) or command.name != record.name:
         from ..plugins._errors import PluginInvalid
 
-        raise PluginInvalid(record, "its `sideband_commands()` does not return the `Command` of that name")
+        raise PluginInvalid(record, "its `sideband_commands()` must return a `Command` of that name")
     return command
 
 
@@ -130,13 +132,13 @@ def _unusable(records: list[PluginRecord]) -> SidebandError:
 
 
 def _where_denied(record: PluginRecord) -> str:
-    """The keys of the policy that decided about the record, and where they were set."""
+    """Return a hint with the keys of the policy that denied the plugin, and their sources."""
     from ..settings import load_settings
 
-    said = record.decided_by.removeprefix("the policy's ").partition(" ")[0]
+    key = record.decided_by.removeprefix("policy.").partition(" ")[0]
     sources = load_settings(default_home(), environment=os.environ).sources
-    found = [f"`{'.'.join(path)}` ({source})" for path, source in sources.items() if path[:2] == ("policy", said)]
-    return f"change {' or '.join(found)} if the plugin is wanted" if found else ""
+    found = [f"`{'.'.join(path)}` ({source})" for path, source in sources.items() if path[:2] == ("policy", key)]
+    return f"change {' or '.join(found)} to allow the plugin" if found else ""
 
 
 def _print_help(found: Mapping[str, list[PluginRecord]]) -> None:
@@ -146,7 +148,7 @@ def _print_help(found: Mapping[str, list[PluginRecord]]) -> None:
         try:
             summary = _load(records).summary
         except SidebandError as error:
-            summary = f"(can't be used: {error.message})"
+            summary = f"(unavailable: {error.message})"
         lines.append(f"  {name:<{width}}  {summary}")
-    lines += ["", "`sideband COMMAND --help` shows the arguments of one; `sideband --version` the version."]
+    lines += ["", "`sideband COMMAND --help` shows the arguments of a command; `sideband --version` shows the version."]
     sys.stdout.write("\n".join(lines) + "\n")

@@ -1,4 +1,4 @@
-"""What the host hands to op handlers, plugins, hooks and tools: protocols, and the data that they carry."""
+"""The contexts that the host passes to op handlers, plugins, hooks and tools: protocols and their data."""
 
 from ._agent import AgentContext, AgentSession, ChildResult
 from ._model import ModelContext

@@ -1,4 +1,4 @@
-"""The context that hooks and tools get while an agent is at work."""
+"""The context that hooks and tools receive within an agent."""
 
 from __future__ import annotations
 
@@ -10,69 +10,68 @@ from ._plugin import PluginContext
 
 
 class AgentSession(Protocol):
-    """The session of an agent, as plugins see it.
+    """The session of an agent, as visible to plugins.
 
     Attributes:
-        id: its id.
-        name: what the user calls it; ``None`` if it has no name.
-        channel: where its user is: ``cli``, ``server``, …
+        id: the id of the session.
+        name: the name that the user gave it, or ``None``.
+        channel: the channel of the user, such as ``cli`` or ``server``.
     """
 
     @property
     def id(self) -> str:
-        """Its id."""
+        """The id of the session."""
 
     @property
     def name(self) -> str | None:
-        """What the user calls it."""
+        """The name that the user gave it, or ``None``."""
 
     @property
     def channel(self) -> str:
-        """Where its user is."""
+        """The channel of the user, such as ``cli`` or ``server``."""
 
     def messages(self) -> Sequence[Message]:
-        """What the model would see now: oldest first, what was compacted replaced by its summary."""
+        """Return the messages that the model would see now, oldest first, with summaries for compacted ones."""
 
     async def append_custom(self, kind: str, data: Mapping[str, Any]) -> str:
-        """Store data of a plugin's own, which no model sees; returns the id of the entry."""
+        """Store plugin-specific data, which is not sent to a model, and return the id of the entry."""
 
 
 class ChildResult(Protocol):
-    """What a child agent came to.
+    """The result of a child agent.
 
     Attributes:
         status: ``completed``, ``aborted``, ``failed`` or ``parked``.
-        text: its last answer.
-        usage: what it used.
+        text: the last answer of the child.
+        usage: the usage of the child.
     """
 
     @property
     def status(self) -> str:
-        """How it ended."""
+        """``completed``, ``aborted``, ``failed`` or ``parked``."""
 
     @property
     def text(self) -> str:
-        """Its last answer."""
+        """The last answer of the child."""
 
     @property
     def usage(self) -> Usage:
-        """What it used."""
+        """The usage of the child."""
 
 
 class AgentContext(PluginContext, Protocol):
-    """What hook implementations and tools get while an agent is at work, besides what every plugin gets.
+    """The context of hook implementations and tools within an agent.
 
-    Calls that change the structure of the conversation (``new_session``, ``fork``, ``switch_session``, ``reload``) are
-    refused with ``AgentBusy`` while a run is under way; ``compact`` then asks for it, and it happens at the next
-    chance.
+    ``new_session``, ``fork``, ``switch_session`` and ``reload`` raise ``AgentBusy`` during a run. ``compact`` is then
+    deferred to the next opportunity.
 
     Attributes:
         session: the session.
         run: the id of the run; empty between runs.
         model: ``provider:model``.
-        is_idle: whether no run is under way.
-        has_pending_messages: whether something is queued.
-        usage: what the session has used.
+        is_idle: whether no run is in progress.
+        has_pending_messages: whether messages are queued.
+        usage: the usage of the session, including its children.
         system_prompt: the system prompt of this run.
     """
 
@@ -82,7 +81,7 @@ class AgentContext(PluginContext, Protocol):
 
     @property
     def run(self) -> str:
-        """The id of the run."""
+        """The id of the run; empty between runs."""
 
     @property
     def model(self) -> str:
@@ -90,49 +89,49 @@ class AgentContext(PluginContext, Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether no run is under way."""
+        """Whether no run is in progress."""
 
     @property
     def has_pending_messages(self) -> bool:
-        """Whether something is queued."""
+        """Whether messages are queued."""
 
     @property
     def usage(self) -> Usage:
-        """What the session has used, children included."""
+        """The usage of the session, including its children."""
 
     @property
     def system_prompt(self) -> str:
         """The system prompt of this run."""
 
     def abort(self, reason: str = "") -> None:
-        """End the run at its next wait. What was said and done until then is kept."""
+        """Abort the run at its next await. Messages and effects so far are kept."""
 
     def shutdown(self) -> None:
-        """Ask whoever runs the agent to end it, once it is idle."""
+        """Request that the owner of the agent closes it once it is idle."""
 
     def steer(self, text: str) -> None:
-        """Queue a message for the model, to be seen before its next step."""
+        """Queue a message for the model's next step."""
 
     def follow_up(self, text: str) -> None:
-        """Queue a message that begins another run when this one is done."""
+        """Queue a message that starts another run after this one."""
 
     def compact(self, instructions: str = "") -> None:
-        """Ask for a compaction at the next chance."""
+        """Request a compaction at the next opportunity."""
 
     async def reload(self) -> None:
-        """Read skills, prompts and tools anew."""
+        """Reload skills, prompts and tools."""
 
     async def wait_for_idle(self) -> None:
-        """Wait until no run is under way. Not from within a run, which would wait for itself."""
+        """Wait until no run is in progress. Calling it within a run deadlocks."""
 
     async def new_session(self) -> str:
-        """Leave the session for a new one; returns its id."""
+        """Switch to a new session and return its id."""
 
     async def fork(self, entry: str | None = None, *, position: Literal["at", "before"] = "at") -> str:
-        """Leave the session for a copy of its path up to an entry; returns its id."""
+        """Switch to a copy of the session's path up to an entry and return the id of the new session."""
 
     async def switch_session(self, session: str) -> None:
-        """Leave the session for another one."""
+        """Switch to another session."""
 
     async def spawn_child(
         self,
@@ -141,13 +140,13 @@ class AgentContext(PluginContext, Protocol):
         tools: Sequence[str] | None = None,
         share: float = 0.5,
     ) -> ChildResult:
-        """Let a child agent do a task, and wait for it. It is cancelled with the parent.
+        """Run a task in a child agent and return its result. The child is cancelled with its parent.
 
         Args:
-            prompt: the task. The child sees nothing else of the conversation.
-            tools: the tools that it may call; ``None``: those of the parent. Never more.
-            share: how much of what is left of the parent's budget the child may use.
+            prompt: the task. The child sees no other part of the conversation.
+            tools: the tools that the child may call, a subset of the parent's; ``None`` for all of them.
+            share: the share of the parent's remaining budget that the child may use, from 0 to 1.
 
         Raises:
-            SidebandError: the depth limit is reached.
+            SidebandError: if the depth limit is reached.
         """

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Protocol
 from ._op import OpContext
 from ._plugin import PluginContext
 
-if TYPE_CHECKING:  # providers are called with a context, and import this package
+if TYPE_CHECKING:  # `models` imports this package
     from ..models._providers import Provider
 
 
 class ModelContext(OpContext, Protocol):
-    """What a handler gets that calls models: the context of every op, and the providers.
+    """The context of handlers that call models: an op context with access to model providers.
 
-    The host hands every handler such a context. Annotate a handler with it only where it calls a provider.
+    The host passes this context to every handler. Use it as an annotation only if the handler calls a provider.
     """
 
     async def provider(self, name: str) -> tuple[Provider, PluginContext]:
-        """The provider of models of that name, and the context that it is to be called with.
+        """Return a model provider by name, and the context to call it with.
 
         Raises:
-            PluginError: there is none, or its plugin can't be used.
+            PluginError: if the provider is unknown or its plugin is unavailable.
         """
 
     async def providers(self) -> Sequence[str]:
-        """The names of all providers whose plugins may load, sorted."""
+        """Return the names of all providers whose plugins may load, sorted."""

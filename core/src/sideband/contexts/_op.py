@@ -1,4 +1,4 @@
-"""What a handler gets besides its parameters."""
+"""The context of op handlers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from attrs import field, frozen
 
-if TYPE_CHECKING:  # a context carries these, and needs none of them
+if TYPE_CHECKING:  # used in annotations only
     from ..blobs import BlobStore
     from ..ops._scope import Scope
     from ..sandboxing import ProgramProcess, ProgramRequest
@@ -16,15 +16,15 @@ if TYPE_CHECKING:  # a context carries these, and needs none of them
 
 @frozen
 class Origin:
-    """Who caused an effect, as the host knows it. What a worker says about itself is not in here.
+    """The caller of an effect, as recorded by the host. It contains no claims of workers.
 
     Attributes:
-        principal: on whose behalf.
-        session, run: an agent's; without an agent, ``run`` is the id of the call.
-        step: the model step of the run, ``2``, or a tool call of it, ``2.0``.
-        skill, tool: the tool that wants it, and the skill that has it.
-        plugin: the plugin that wants it.
-        parent: the tool call that the agent itself works for, if it is a child: ``session:run:step`` of its parent.
+        principal: the principal on whose behalf the effect happens.
+        session, run: the ids of the agent's session and run; without an agent, ``run`` is the id of the call.
+        step: the model step of the run, such as ``2``, or a tool call in it, such as ``2.0``.
+        skill, tool: the tool that caused the effect, and its skill.
+        plugin: the plugin that caused the effect.
+        parent: for a child agent, the parent's tool call that started it: ``session:run:step``.
     """
 
     principal: str = "user"
@@ -39,14 +39,14 @@ class Origin:
 
 @frozen
 class Credential:
-    """A secret that was resolved for one audience. Its value is known to the redactor before a handler sees it.
+    """A secret that was resolved for one audience. Its value is registered with the redactor before handlers see it.
 
     Args:
-        handle: the name it is stored under.
-        value: the secret itself.
-        headers: the headers to send, if it was registered with a form of its own; empty means that the op decides
+        handle: the name of the stored secret.
+        value: the secret value.
+        headers: the headers to send, if the secret was stored with a header format; if empty, the op decides
             (``Authorization: Bearer`` for http).
-        origins: where it may be sent to, besides the audience that it was resolved for.
+        origins: the origins to which it may be sent, besides the audience.
     """
 
     handle: str
@@ -56,35 +56,35 @@ class Credential:
 
 
 class CredentialResolver(Protocol):
-    """Turns a handle into a credential. The op family that the policy names as its source supplies one (`secrets`)."""
+    """Resolves handles to credentials. The op family named in the policy provides it (by default `secrets`)."""
 
     async def resolve(self, handle: str, audience: str, ctx: OpContext) -> Credential:
-        """The credential, for this audience (an origin, ``https://api.github.com``).
+        """Return the credential for this audience (an origin such as ``https://api.github.com``).
 
         Raises:
-            OpFailed: there is none of that name (``secrets.missing``), or it is bound to other origins
+            OpFailed: if the credential is missing (``secrets.missing``) or bound to other origins
                 (``secrets.audience``).
         """
 
 
 class EffectContext(Protocol):
-    """What every context offers: to cause effects, with the rights of what it was made for."""
+    """Base of all contexts: causes effects with the rights of the plugin or call that it belongs to."""
 
     @property
     def config(self) -> Any:
-        """The plugin's validated ``Config``, or ``None`` if it has none."""
+        """The plugin's validated ``Config``, or ``None`` if it does not define one."""
 
     @property
     def state(self) -> Any:
-        """What the plugin's ``lifespan`` yielded, or ``None``."""
+        """The value that the plugin's ``lifespan`` yielded, or ``None``."""
 
     @property
     def principal(self) -> str:
-        """On whose behalf."""
+        """The principal on whose behalf effects happen."""
 
     @property
     def home(self) -> Path:
-        """The host's folder for state (``SIDEBAND_HOME``)."""
+        """The host's state folder (``SIDEBAND_HOME``)."""
 
     async def dispatch(
         self,
@@ -94,127 +94,127 @@ class EffectContext(Protocol):
         capabilities: Iterable[str] | None = None,
         key: str | None = None,
     ) -> Any:
-        """Run an op through the broker, with the context's rights narrowed to ``capabilities`` (``None``: not)."""
+        """Run an op through the broker. If ``capabilities`` are given, the context's rights are narrowed to them."""
 
     async def credential(self, handle: str, audience: str) -> Credential:
         """Resolve a handle for one audience, an origin such as ``https://api.github.com``.
 
         Raises:
-            OpDenied: the context's rights have no ``secrets:name=HANDLE``.
-            OpFailed: there is no such credential, or it is bound to other origins.
+            OpDenied: if the context's rights don't include ``secrets:name=HANDLE``.
+            OpFailed: if the credential is missing or bound to other origins.
         """
 
     def protect(self, value: str | bytes, name: str = "secret", *, origins: Iterable[str] = ()) -> None:
-        """Make a value known to the redactor, for the rest of the host's life.
+        """Register a value with the redactor for the lifetime of the host.
 
         Args:
             value: the secret.
-            name: what stands in its place.
-            origins: where it may be sent to (``check_egress``); none: nowhere.
+            name: the name that replaces it.
+            origins: the origins to which it may be sent (``check_egress``); if empty, it may not be sent anywhere.
         """
 
 
 class OpContext(EffectContext, Protocol):
-    """The context of one dispatch. Valid until the handler returns, except ``state`` and ``config``.
+    """The context of one dispatch. Except for ``state`` and ``config``, it is valid until the handler returns.
 
-    What it dispatches are child effects. Its rights are the call's grant.
+    Ops that it dispatches are child effects. Its rights are the call's grant.
     """
 
     @property
     def op(self) -> str:
-        """The op's name."""
+        """The name of the op."""
 
     @property
     def effect(self) -> str:
-        """The effect's id in the ledger."""
+        """The id of the effect in the ledger."""
 
     @property
     def call(self) -> str:
-        """The id of the call that it belongs to; all dispatches of one call share it."""
+        """The id of the call; all dispatches of one call share it."""
 
     @property
     def domain(self) -> str:
-        """Who may share what the call leaves behind (a session, a handle): names skill, grant and principal."""
+        """The trust domain (skill, grant and principal) that may share objects the call creates, such as handles."""
 
     @property
     def origin(self) -> Origin:
-        """Who caused it."""
+        """The caller."""
 
     @property
     def deadline(self) -> float:
-        """When the dispatch must have ended, on ``anyio.current_time()``'s clock."""
+        """The deadline of the dispatch, on the clock of ``anyio.current_time()``."""
 
     @property
     def blobs(self) -> BlobStore:
-        """The host's store of bytes that are too large for a message. Check ``BlobScope`` before a skill gets at it."""
+        """The host's store of bytes that are too large for a message. Check ``BlobScope`` before serving a skill."""
 
     def require(self, scope: Scope) -> None:
-        """Check a scope that was not known before the handler ran (the target of a redirect).
+        """Check a scope that becomes known only while the handler runs, such as the target of a redirect.
 
         Raises:
-            OpDenied: the call's grant does not allow it.
+            OpDenied: if the call's grant does not allow it.
         """
 
     async def progress(
         self, *, current: float | None = None, total: float | None = None, message: str | None = None
     ) -> None:
-        """Tell whoever watches the call how far it is. Redacted, bounded, never waits for a slow reader."""
+        """Report progress to observers of the call. Redacted and bounded; never waits for a slow observer."""
 
     async def emit(self, part: Mapping[str, Any]) -> None:
-        """Hand a part of the result to whoever waits for it, before it is complete: plain data, redacted.
+        """Stream a part of the result to the caller, as plain data, which is redacted.
 
-        Nothing happens if nobody asked for parts. Waits until the part was taken. The strings under ``text`` and
-        ``arguments`` of parts that are equal otherwise are one text: a secret that is split over them is found too, so
-        that some characters may arrive with the next part, or at the end.
+        Does nothing if the caller did not request streaming. Waits until the part was received. For parts that differ
+        only in ``text`` or ``arguments``, these strings form one text, in which secrets are found even if they are
+        split over several parts; so some characters may be held back until the next part or the end.
         """
 
     async def note(self, data: Mapping[str, Any]) -> None:
-        """Add to the effect's record what ``reconcile`` and ``undo`` will need. On disk when this returns.
+        """Add data for ``reconcile`` and ``undo`` to the effect's record. It is on disk when this returns.
 
-        To be called before the world is changed: a digest of what is there and of what will be, a blob that keeps it.
+        Call it before making a change, for instance with digests of the old and new content and a blob of the old one.
 
         Args:
-            data: JSON data of at most 64 KiB. It is redacted; what is noted later under the same name replaces it.
+            data: JSON data of at most 64 KiB, which is redacted. Later notes replace values under the same key.
 
         Raises:
-            ValueError: it is larger, or no JSON.
-            LedgerError: it could not be recorded; the world must not be changed then.
+            ValueError: if the data is larger or is not JSON.
+            LedgerError: if it could not be recorded; the handler must then not make the change.
         """
 
     async def launch(self, request: ProgramRequest) -> ProgramProcess:
-        """Start a command in the isolation that the host demands for workers. Whoever launches it closes it.
+        """Start a program in the isolation that the host requires for workers. The caller must close it.
 
         Raises:
-            IsolationUnavailable: it can't be had here for commands.
-            WorkerStartFailed: the system refused.
+            IsolationUnavailable: if this isolation is unavailable for programs.
+            WorkerStartFailed: if the operating system refused to start it.
         """
 
     def check_egress(self, audience: str | None, parts: Mapping[str, str | bytes]) -> None:
-        """Make sure that no known secret leaves for where it must not go. Ask before anything is sent or stored.
+        """Check that data contains no known secret that must not be sent there. Call it before sending or storing.
 
         Args:
-            audience: the origin that gets it, ``https://api.github.com``; ``None`` for places where no secret belongs
-                at all (a URL, a file, a command line).
-            parts: what is about to go there, by what a person calls it: ``{"header `x-token`": …, "body": …}``.
+            audience: the receiving origin, such as ``https://api.github.com``; ``None`` for places that must never
+                contain secrets, such as URLs, files and command lines.
+            parts: the data, by a description for messages: ``{"header `x-token`": …, "body": …}``.
 
         Raises:
-            EgressRefused: a part holds a secret, in any form that the redactor knows, that is not bound to
+            EgressRefused: if a part contains a secret, in any encoding that the redactor knows, that is not bound to
                 ``audience``.
         """
 
     def check_cut(self, before: bytes, after: bytes) -> None:
-        """Make sure that no known secret is cut in two. Ask before a part of something larger is answered or kept.
+        """Check that a cut does not split a known secret. Call it before returning or storing a part of larger data.
 
-        What is answered is redacted, but half a secret is not recognised: who asks for one part after the other would
-        see all of it.
+        Results are redacted, but half a secret is not recognised: a caller that reads one part after the other would
+        get the whole secret.
 
         Args:
-            before: what ends where the cut is. Some kilobytes are enough; a secret that is longer is not found.
-            after: what begins there.
+            before: the data before the cut. A few kilobytes are enough; longer secrets are not found.
+            after: the data after the cut.
 
         Raises:
-            EgressRefused: a secret, in any form that the redactor knows, begins in one and ends in the other.
+            EgressRefused: if a secret, in any encoding that the redactor knows, spans the cut.
         """
 
     def on_call_end(self, close: Callable[[], Awaitable[None]]) -> None:
-        """Run ``close`` when the call that this dispatch belongs to has ended, whichever way."""
+        """Run ``close`` when the call has ended, whether it succeeded or not."""

@@ -1,4 +1,4 @@
-"""The context that every plugin gets, whatever its kind."""
+"""The context of plugins."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from ._op import EffectContext
 
 
 class PluginContext(EffectContext, Protocol):
-    """What a ``lifespan`` and a hook implementation get.
+    """The context of a plugin's ``lifespan`` and hook implementations.
 
-    What it dispatches are effects of the plugin. Its rights are those that the host gave the plugin.
+    Ops that it dispatches are effects of the plugin. Its rights are those that the host granted to the plugin.
 
     Attributes:
         plugin: the entry-point name.
-        config: the plugin's validated ``Config``, or ``None`` if it defines none.
-        state: what its ``lifespan`` yielded; ``None`` before, and without one.
-        principal: on whose behalf the host runs.
-        home: the host's folder for state (``SIDEBAND_HOME``). A plugin keeps its files in a folder of its own there.
+        config: the plugin's validated ``Config``, or ``None`` if it does not define one.
+        state: the value that its ``lifespan`` yielded; ``None`` before that, or without a ``lifespan``.
+        principal: the principal on whose behalf the host runs.
+        home: the host's state folder (``SIDEBAND_HOME``), in which each plugin uses its own subfolder.
     """
 
     @property
@@ -26,6 +26,6 @@ class PluginContext(EffectContext, Protocol):
 
 
 class OwnContext(PluginContext, Protocol):
-    """The context as the plugin host has it, who sets what the ``lifespan`` yields."""
+    """The context as used by the plugin host, which sets ``state`` to the value that the ``lifespan`` yields."""
 
     state: Any

@@ -1,4 +1,4 @@
-"""The context that tools get."""
+"""The context of tools."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ._agent import AgentContext
 
 
 class ToolContext(AgentContext, Protocol):
-    """What a tool gets besides its arguments. ``dispatch`` makes effects of the call, recorded under it.
+    """The context of a tool call. Ops that it dispatches are recorded as effects of the call.
 
     Attributes:
         call: the id of the call.
@@ -27,14 +27,14 @@ class ToolContext(AgentContext, Protocol):
     async def progress(
         self, *, current: float | None = None, total: float | None = None, message: str | None = None
     ) -> None:
-        """Tell whoever watches how far the call is. Never sent to the model."""
+        """Report progress to observers of the call. It is not sent to the model."""
 
     async def output(self, handle: str) -> str:
-        """The whole text of a result of which the model saw only a part.
+        """Return the complete text of a result that was truncated for the model.
 
         Raises:
-            LookupError: this session has no such result.
+            LookupError: if this session has no result with this handle.
         """
 
     async def skills(self) -> tuple[Mapping[str, Any], ...]:
-        """The skills that the agent may use: each with ``name``, ``description``, ``location`` and ``tools``."""
+        """Return the skills that the agent may use: each with ``name``, ``description``, ``location`` and ``tools``."""

@@ -1,4 +1,4 @@
-"""The packages that skills depend on: ``host.environments`` finds them, `sideband_skill_packages` installs them."""
+"""Environments with the dependencies of skills. The library `sideband_skill_packages` installs them."""
 
 from ._environments import Environment, Environments
 from ._errors import EnvironmentMissing

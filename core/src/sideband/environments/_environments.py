@@ -1,4 +1,4 @@
-"""Environments of skills: the packages that a skill depends on, in a folder named by what was asked for."""
+"""Environments of skills: folders with the dependencies of a skill, named by the digest of its requirements."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from ..loading import SkillError, SkillSpec
 from ._errors import EnvironmentMissing
 
 _PYTHON = ".".join(map(str, sys.version_info[:3]))
-_LONGEST_QUOTED = 200
+_MAX_QUOTED = 200
 _RECORD = "sideband-environment.json"
 
 
 @frozen
 class Environment:
-    """The packages that are installed for the skills that depend on them.
+    """The packages that are installed for skills with equal requirements.
 
     Args:
-        path: the folder that holds them.
-        requirements: what was asked for.
-        packages: the version of each package that is there, by its name.
+        path: the folder that contains the packages.
+        requirements: the requirements.
+        packages: the version of each installed package, by name.
     """
 
     path: Path
@@ -37,19 +37,19 @@ class Environment:
 
     @classmethod
     def read(cls, path: Path) -> Environment:
-        """What is in an environment, as recorded when it was made."""
+        """Read the record that was written when the environment was created."""
         try:
             record = json.loads((path / _RECORD).read_text(encoding="utf-8"))
             return cls(path, tuple(record["requirements"]), dict(record["packages"]))
         except (OSError, ValueError, KeyError, TypeError):
-            # somebody else made the folder; what is in it can still be used
+            # Another program created the folder; its packages can still be used.
             return cls(path)
 
     def record(self) -> None:
-        """Write into the folder what is in it, for ``read``.
+        """Write the record of the environment into its folder, for ``read``.
 
         Raises:
-            OSError: it can't be written.
+            OSError: if the record can't be written.
         """
         record = {"requirements": self.requirements, "packages": self.packages}
         (self.path / _RECORD).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
@@ -58,11 +58,11 @@ class Environment:
 class Environments:
     """The environments of a host, ``HOME/envs/<digest>``.
 
-    Equal requirements for the same interpreter and platform are installed once, and shared by the skills that have
-    them. A folder that exists is complete. The library ``sideband_skill_packages`` fills them.
+    Equal requirements for the same interpreter and platform are installed once and shared by all skills that have
+    them. A folder that exists is complete. The library ``sideband_skill_packages`` creates the folders.
 
     Args:
-        home: the host's folder.
+        home: the host's state folder.
 
     Example:
         >>> async def packages(host, skill):
@@ -74,16 +74,16 @@ class Environments:
         self.folder = home / "envs"
 
     def path(self, skill: SkillSpec) -> Path | None:
-        """Where the skill's environment is, or will be; ``None`` if it needs none.
+        """Return the path of the skill's environment, which may not exist yet; ``None`` without requirements.
 
         Raises:
-            SkillError: its requirements can't be understood, or it does not run on this version of Python.
+            SkillError: if its requirements are invalid, or it does not support this version of Python.
         """
         requirements = self.requirements(skill)
         return self.folder / _digest(requirements) if requirements else None
 
     def requirements(self, skill: SkillSpec) -> tuple[str, ...]:
-        """The requirements of the skill, each once and in one way of writing it.
+        """Return the distinct requirements of the skill, normalised and sorted.
 
         Raises:
             SkillError: see ``path``.
@@ -92,21 +92,21 @@ class Environments:
         try:
             requirements = [Requirement(text) for text in skill.requirements]
         except (InvalidRequirement, RecursionError) as error:
-            raise SkillError(f"the skill `{skill.name}`: {error}", hint='write for instance "numpy>=2"') from error
+            raise SkillError(f"the skill `{skill.name}`: {error}", hint='write, for example, "numpy>=2"') from error
         for requirement in requirements:
-            # whatever loader it came from: a place could be any file or program of this machine
+            # A URL could be any file or program on this machine.
             if requirement.url is not None:
                 raise SkillError(
-                    f"the skill `{skill.name}` depends on `{requirement}`, which names a place and not a package",
-                    hint="name a package and its versions; `--wheels DIR` can supply it",
+                    f"the skill `{skill.name}` has a requirement with a URL, which is not supported: `{requirement}`",
+                    hint="use the name and version of a package; `--wheels DIR` can provide it",
                 )
         return tuple(sorted({str(requirement) for requirement in requirements}))
 
     def require(self, skill: SkillSpec) -> Path | None:
-        """The folder of the skill's environment; ``None`` if it needs none.
+        """Return the folder of the skill's environment; ``None`` without requirements.
 
         Raises:
-            EnvironmentMissing: it has not been installed.
+            EnvironmentMissing: if it is not installed.
             SkillError: see ``path``.
         """
         path = self.path(skill)
@@ -115,7 +115,7 @@ class Environments:
         return path
 
     def find(self, skill: SkillSpec) -> Environment | None:
-        """The skill's environment with what is in it; ``None`` if it needs none or has none yet.
+        """Return the skill's environment; ``None`` if it is not installed, or without requirements.
 
         Raises:
             SkillError: see ``path``.
@@ -128,13 +128,13 @@ def _check_python(skill: SkillSpec) -> None:
     try:
         fits = SpecifierSet(skill.requires_python).contains(_PYTHON, prereleases=True)
     except ValueError as error:
-        # it is no specifier, or a number in it has thousands of digits
-        problem = f"`{skill.requires_python[:_LONGEST_QUOTED]}` is no specifier of Python versions"
-        raise SkillError(f"the skill `{skill.name}`: {problem}", hint='write for instance ">=3.11"') from error
+        # Raised for an invalid specifier, and for a number with thousands of digits.
+        problem = f"invalid Python version specifier `{skill.requires_python[:_MAX_QUOTED]}`"
+        raise SkillError(f"the skill `{skill.name}`: {problem}", hint='write, for example, ">=3.11"') from error
     if not fits:
         raise SkillError(
-            f"the skill `{skill.name}` runs on Python {skill.requires_python}, and this is {_PYTHON}",
-            hint="run the host with a version of Python that fits",
+            f"the skill `{skill.name}` requires Python {skill.requires_python}, but the host runs on {_PYTHON}",
+            hint="run the host with a compatible version of Python",
         )
 
 

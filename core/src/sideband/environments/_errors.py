@@ -1,4 +1,4 @@
-"""What a call needs and was not installed.
+"""Errors of environments.
 
 SidebandError
 └── EnvironmentMissing(LookupError)           environment.missing
@@ -11,13 +11,13 @@ from ..exit_codes import ExitCode
 
 
 class EnvironmentMissing(SidebandError, LookupError):
-    """A skill depends on packages that have not been installed for it. Nothing has run."""
+    """The dependencies of a skill are not installed. The skill was not run."""
 
     code = "environment.missing"
     exit_code = ExitCode.CONFIGURATION
 
     def __init__(self, skill: str, requirements: tuple[str, ...]) -> None:
         super().__init__(
-            f"the skill `{skill}` depends on packages that are not installed for it: {', '.join(requirements)}",
-            hint=f"`sideband skills install {skill}` installs them",
+            f"the dependencies of the skill `{skill}` are not installed: {', '.join(requirements)}",
+            hint=f"install them with `sideband skills install {skill}`",
         )

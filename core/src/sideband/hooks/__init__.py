@@ -1,4 +1,4 @@
-"""Hooks: events that plugins change, decide on, answer or observe, and the rules by which they do."""
+"""Hooks: events that plugins update, decide, answer or observe, and how their answers are combined."""
 
 from ._answered import *
 from ._changed import *

@@ -1,4 +1,4 @@
-"""The events that implementations answer: the first answer counts, or all of them are collected."""
+"""Events of the kinds `first` and `collect`: the first answer wins, or all answers are collected."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ __all__ = [
 
 @frozen
 class Ephemeral(CollectEvent[Message]):
-    """One model call is about to be made: add messages to this call only. They are never stored.
+    """A model call is about to be made. Add messages to this call only; they are never stored.
 
     Attributes:
-        messages: what the model is going to see, oldest first.
+        messages: the messages that will be sent to the model, oldest first.
 
     Example:
         >>> from sideband.hooks import Ephemeral, hookimpl
@@ -44,20 +44,20 @@ class Ephemeral(CollectEvent[Message]):
 
 @frozen
 class Compaction(FirstEvent[Cancel | Compacted]):
-    """A session is about to be compacted: do it in another way than the default one, or not now.
+    """A session is about to be compacted. Provide the summary, or cancel the compaction.
 
-    The first answer counts.
+    The first answer wins; without one, the default strategy runs.
 
     Attributes:
         session: the id of the session.
         first_kept: the id of the first entry that will be kept.
-        messages: what is to be summarised, oldest first.
-        previous_summary: the summary of the compaction before, if there was one.
-        tokens_before: the size of the context now, estimated.
-        instructions: what the user asked the summary to keep; empty for nothing.
-        turn_prefix: the beginning of the run that is cut in two, if one is: what is kept begins in its middle.
-        read_files: what was read up to here, in this compaction and those before.
-        modified_files: what was changed, likewise.
+        messages: the messages to summarise, oldest first.
+        previous_summary: the summary of the previous compaction, if any.
+        tokens_before: the estimated size of the current context.
+        instructions: the user's instructions for the summary; may be empty.
+        turn_prefix: if the cut splits a run, the messages of that run before the cut.
+        read_files: the files read so far, including those of previous compactions.
+        modified_files: the files modified so far, including those of previous compactions.
 
     Example:
         >>> from sideband.hooks import Compacted, Compaction, hookimpl
@@ -84,19 +84,19 @@ class Compaction(FirstEvent[Cancel | Compacted]):
 
 @frozen
 class ModelError(FirstEvent[Retry | Compact | Park | GiveUp]):
-    """A model call has failed: say what follows.
+    """A model call has failed. Decide how the run recovers.
 
-    The first answer counts; without one, the run fails. Only the model call is made again, from the last stored step:
-    no tool runs twice.
+    The first answer wins; without one, the run fails. Only the model call is repeated, from the last stored step; no
+    tool runs twice.
 
     Attributes:
         run: the id of the run.
         model: ``provider:model``.
-        error: the failure as data: ``code``, ``message``, ``hint``, and of a provider's also ``status``, ``body``,
-            ``headers`` and ``cause``, as far as there are any.
-        attempt: how many calls of this model have failed in a row, with this one: 1 for the first.
-        elapsed: the seconds since the first of them began.
-        compacted: whether the conversation was made shorter since.
+        error: the failure as data: ``code``, ``message`` and ``hint``; for a provider's error also ``status``,
+            ``body``, ``headers`` and ``cause``, if present.
+        attempt: the number of consecutive failed calls of this model, including this one; 1 for the first.
+        elapsed: the seconds since the first of these calls began.
+        compacted: whether the conversation has been compacted since then.
 
     Example:
         >>> from sideband.hooks import GiveUp, ModelError, Retry, hookimpl
@@ -121,17 +121,17 @@ class ModelError(FirstEvent[Retry | Compact | Park | GiveUp]):
 
 @frozen
 class Sections(CollectEvent[Section]):
-    """A system prompt is being built: add parts to it.
+    """A system prompt is being built. Add sections to it.
 
     Attributes:
-        channel: the channel that the prompt is cached for: ``cli``, ``server``.
+        channel: the channel that the prompt is cached for, such as ``cli`` or ``server``.
         session: the id of the session.
-        tools: the tools that the model may call, by the names that models see.
-        skills: the skills among them, and those that consist of instructions only: each with ``name``, ``description``,
-            ``location`` (the absolute path of its SKILL.md) and ``tools``.
+        tools: the names of the tools that the model may call, as the model sees them.
+        skills: the skills that provide these tools, and skills that contain only instructions: each with ``name``,
+            ``description``, ``location`` (the absolute path of its SKILL.md) and ``tools``.
         folder: the working directory.
-        project: the nearest folder with a ``sideband.toml`` that is trusted as it is now; ``None`` if there is none.
-            Nothing else of a project may be read.
+        project: the nearest parent folder whose ``sideband.toml`` is trusted with its current content, or ``None``.
+            Files of an untrusted project must not be read.
 
     Example:
         >>> from sideband.hooks import Section, Sections, hookimpl
@@ -152,10 +152,10 @@ class Sections(CollectEvent[Section]):
 
 @frozen
 class Routes(CollectEvent[Route]):
-    """The router is being built, from all tools of a session: suggest tools for requests that match a pattern.
+    """The router of a session is being built. Suggest tools for requests that match a pattern.
 
     Attributes:
-        tools: the names of the tools that may be suggested.
+        tools: the names of all tools of the session, which may be suggested.
 
     Example:
         >>> from sideband.hooks import Route, Routes, hookimpl
@@ -171,12 +171,12 @@ class Routes(CollectEvent[Route]):
 
 @frozen
 class ChatCommands(CollectEvent[ChatCommand]):
-    """A chat begins: add commands that users can type after a slash.
+    """A chat begins. Add commands that users can type after a slash.
 
-    Two of one name are both left out, and reported.
+    If two commands have the same name, both are omitted and reported.
 
     Attributes:
-        channel: where the chat is: ``cli``, ``server``.
+        channel: the channel of the chat, such as ``cli`` or ``server``.
 
     Example:
         >>> from sideband.hooks import ChatCommand, ChatCommands, hookimpl
@@ -194,9 +194,9 @@ class ChatCommands(CollectEvent[ChatCommand]):
 
 @frozen
 class Redactors(CollectEvent[Redactor]):
-    """The redactor is being built: add patterns of secrets, which are removed from all that is written or returned.
+    """The redactor is being built. Add patterns of secrets to remove from everything that is written or returned.
 
-    It runs in every effect: keep patterns few, and linear in the length of a text.
+    Every pattern is applied in every effect: add few, and only patterns that match in linear time.
 
     Example:
         >>> from sideband.hooks import Redactor, Redactors, hookimpl

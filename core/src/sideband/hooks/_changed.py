@@ -1,4 +1,4 @@
-"""The events that implementations change, one after the other."""
+"""Events of the kind `update`, which implementations change one after the other."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ __all__ = [
 
 @frozen
 class Input(UpdateEvent["Input | Handled"]):
-    """A text was sent, by a user or in the name of one: change it, or answer it without an agent.
+    """Input has arrived, from a user or on behalf of one. Transform the text, or reply without calling an agent.
 
-    The first ``Handled`` ends it.
+    The first ``Handled`` ends the dispatch.
 
     Attributes:
         text: the text.
-        source: ``interactive``, ``api``, ``plugin``, ``schedule`` or ``agent``.
+        source: the origin of the input: ``interactive``, ``api``, ``plugin``, ``schedule`` or ``agent``.
 
     Example:
         >>> from sideband.hooks import Handled, Input, Transform, hookimpl
@@ -50,7 +50,7 @@ class Input(UpdateEvent["Input | Handled"]):
     source: str = "interactive"
 
     def changed(self, answer: Continue | Transform | Handled, plugin: str) -> Input | Handled:
-        """The new text, or the reply that ends it."""
+        """Return the event with the new text, or the reply that ends the dispatch."""
         if isinstance(answer, Handled):
             return attrs.evolve(answer, plugin=plugin)
         return attrs.evolve(self, text=answer.text) if isinstance(answer, Transform) else self
@@ -58,13 +58,13 @@ class Input(UpdateEvent["Input | Handled"]):
 
 @frozen
 class BeforeAgentStart(UpdateEvent["BeforeAgentStart"]):
-    r"""A run is about to start: change the system prompt, for this run only.
+    r"""A run is about to start. Return a new system prompt to replace it for this run only.
 
-    What differs on every run empties the provider's cache.
+    A prompt that differs on every run defeats the provider's prompt cache.
 
     Attributes:
-        prompt: the text of the user, after ``input``.
-        system_prompt: the system prompt as it stands.
+        prompt: the user's text, as changed by ``input``.
+        system_prompt: the current system prompt.
 
     Example:
         >>> from sideband.hooks import BeforeAgentStart, hookimpl
@@ -81,16 +81,16 @@ class BeforeAgentStart(UpdateEvent["BeforeAgentStart"]):
     system_prompt: str
 
     def changed(self, answer: str, plugin: str) -> BeforeAgentStart:  # noqa: ARG002  the signature is the base's
-        """With the new system prompt."""
+        """Return the event with the new system prompt."""
         return attrs.evolve(self, system_prompt=answer)
 
 
 @frozen
 class Context(UpdateEvent["Context"]):
-    """The model is going to see these messages: change them. What is stored does not change.
+    """Messages are about to be sent to the model. Return other messages to replace them; stored messages don't change.
 
     Attributes:
-        messages: oldest first.
+        messages: the messages, oldest first.
 
     Example:
         >>> from sideband.hooks import Context, hookimpl
@@ -106,18 +106,18 @@ class Context(UpdateEvent["Context"]):
     messages: Sequence[Message] = field(converter=freeze)
 
     def changed(self, answer: Sequence[Message], plugin: str) -> Context:  # noqa: ARG002  the signature is the base's
-        """With the new messages."""
+        """Return the event with the new messages."""
         return attrs.evolve(self, messages=answer)
 
 
 @frozen
 class BeforeProviderRequest(UpdateEvent["BeforeProviderRequest"]):
-    """A request is about to be sent to a provider of models. Return a changed copy of the event to change it.
+    """A request is about to be sent to a model provider. Return a modified copy of the event to change it.
 
     Attributes:
         model: the name of the model.
-        messages: oldest first.
-        options: everything else that is sent.
+        messages: the messages, oldest first.
+        options: all other fields of the request.
 
     Example:
         >>> import attrs
@@ -136,11 +136,11 @@ class BeforeProviderRequest(UpdateEvent["BeforeProviderRequest"]):
 
 @frozen
 class AfterProviderResponse(UpdateEvent["AfterProviderResponse"]):
-    """A provider of models has answered. Return a changed copy of the event to change the answer.
+    """A model provider has responded. Return a modified copy of the event to change the response.
 
     Attributes:
         model: the name of the model.
-        response: the answer.
+        response: the response.
 
     Example:
         >>> import attrs
@@ -157,20 +157,20 @@ class AfterProviderResponse(UpdateEvent["AfterProviderResponse"]):
 
 @frozen
 class ToolResult(UpdateEvent["ToolResult"]):
-    """A tool has ended: change what the model sees of its result.
+    """A tool call has ended. Change the result before the model sees it.
 
-    Each implementation sees what the ones before have left. If a guard fails, the content is withheld and no further
-    implementation is asked; any other plugin that fails is skipped.
+    Each implementation sees the changes of the previous ones. If a guard fails, the content is withheld and no further
+    implementation is called; any other plugin that fails is skipped.
 
     Attributes:
         id: the id of the call.
-        tool: the tool.
-        arguments: what it was called with.
-        content: what it answered.
-        is_error: whether it failed.
+        tool: the name of the tool.
+        arguments: the arguments of the call.
+        content: the result.
+        is_error: whether the call failed.
         terminate: whether the run may end with this result.
-        notes: what implementations want the model to know beside the content.
-        withheld_by: the guard that failed, so that the content was taken away; ``None`` normally.
+        notes: notes that implementations attached for the model.
+        withheld_by: the guard whose failure caused the content to be withheld; otherwise ``None``.
 
     Example:
         >>> from sideband.hooks import Patch, ToolResult, hookimpl
@@ -195,7 +195,7 @@ class ToolResult(UpdateEvent["ToolResult"]):
     withheld_by: str | None = None
 
     def changed(self, answer: Patch, plugin: str) -> ToolResult:
-        """With the fields that the patch has; the others as they are."""
+        """Return the event with the fields that the patch sets; other fields are unchanged."""
         return attrs.evolve(
             self,
             content=self.content if answer.content is UNCHANGED else answer.content,
@@ -205,11 +205,11 @@ class ToolResult(UpdateEvent["ToolResult"]):
         )
 
     def withheld(self, plugin: str) -> ToolResult:
-        """Without the content, which a guard that failed could not check. What the tool did has happened."""
+        """Return the event without its content, because a guard failed to check it. The tool has already run."""
         return attrs.evolve(
             self,
             content=f"The result of {self.tool} is withheld: the guard `{plugin}` failed to check it. The tool itself "
-            f"has run; do not repeat it. To go on without this guard, name `{plugin}` under `[policy] deny`.",
+            f"has run; do not repeat it. To continue without this guard, add `{plugin}` to `[policy] deny`.",
             is_error=True,
             notes=(),
             withheld_by=plugin,

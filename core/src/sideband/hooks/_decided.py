@@ -1,4 +1,4 @@
-"""The events that are about to happen, and that implementations may deny."""
+"""Events of the kind `decide`, which implementations may deny before they happen."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ __all__ = [
 
 @frozen
 class ToolCall(DecideEvent):
-    """A model asks for a tool, with valid arguments: decide whether it may run, and with which arguments.
+    """A model requests a tool call with valid arguments. Decide whether it may run, and with which arguments.
 
-    The first ``Deny`` wins, then ``Ask``. After a ``Replace`` the new arguments are validated, and those who have
-    answered already are asked again, so that all have seen what will run. An implementation that fails denies.
+    The first ``Deny`` wins, then ``Ask``. After a ``Replace`` the new arguments are validated, and implementations
+    that have already answered are called again, so that each has seen the final arguments. A failing implementation
+    denies.
 
     Attributes:
         id: the id of the call.
-        tool: the tool, ``github.stars``.
-        arguments: by name.
-        level: the highest level that the tool's grant reaches.
-        read_only: whether the tool says that it changes nothing.
+        tool: the name of the tool, such as ``github.stars``.
+        arguments: the arguments, by name.
+        level: the highest level that the tool's grant covers.
+        read_only: whether the tool declares that it has no side effects.
 
     Example:
         >>> from sideband.hooks import Ask, Deny, Replace, ToolCall, hookimpl
@@ -59,22 +60,23 @@ class ToolCall(DecideEvent):
 
 @frozen
 class OpCall(DecideEvent):
-    """An effect that the grant covers is about to happen: decide whether it may happen now.
+    """An effect that the grant covers is about to happen. Decide whether it may happen.
 
-    The rules are those of ``tool_call``. An implementation that dispatches an op of its own causes another ``op_call``,
-    and must let that one pass.
+    The rules are those of ``tool_call``. If an implementation dispatches an op itself, that op causes another
+    ``op_call``, which the implementation must allow.
 
     Attributes:
         effect: the id of the effect in the ledger.
-        op: the op, ``http.get``.
+        op: the name of the op, such as ``http.get``.
         params: the validated parameters, by name.
-        level: how much the op can do to the world.
-        origin: who caused it, as the host knows it.
+        level: the level of the op.
+        origin: the caller as recorded by the host, not as claimed by a worker.
         grant: the capabilities of the call, as text.
-        idempotent: whether doing it twice is the same as once.
-        key: the idempotency key, if there is one.
-        preview: tells what would happen with given parameters, without doing it; ``None`` if the op can't.
-        previewed: what would happen, once a person is asked about it.
+        idempotent: whether repeating the op has no further effect.
+        key: the idempotency key, if any.
+        preview: a function that describes what the op would do with given parameters, without doing it; ``None`` if
+            the op has no preview.
+        previewed: the preview, set when a person is asked for approval.
 
     Example:
         >>> from sideband.hooks import Allow, Deny, OpCall, hookimpl
@@ -105,13 +107,11 @@ class OpCall(DecideEvent):
 
 @frozen
 class SessionBeforeSwitch(DecideEvent):
-    """Another session is about to become the current one. ``Cancel`` keeps the user in this one.
-
-    A plugin that fails does not.
+    """The agent is about to switch to another session. ``Cancel`` prevents it; a failing plugin does not.
 
     Attributes:
         reason: ``new`` or ``resume``.
-        target: the id of the other session, ``None`` for a new one.
+        target: the id of the other session, or ``None`` for a new one.
 
     Example:
         >>> from sideband.hooks import Cancel, SessionBeforeSwitch, hookimpl
@@ -131,20 +131,18 @@ class SessionBeforeSwitch(DecideEvent):
 
 @frozen
 class SessionBeforeFork(DecideEvent):
-    """A session is about to be forked. ``Cancel`` keeps the user from it.
-
-    A plugin that fails does not.
+    """A session is about to be forked. ``Cancel`` prevents it; a failing plugin does not.
 
     Attributes:
         session: the id of the session.
-        entry: the id of the entry where it forks.
-        position: ``before`` the entry, or ``at`` it.
+        entry: the id of the entry to fork from.
+        position: ``before`` to exclude the entry from the fork, ``at`` to include it.
 
     Example:
         >>> from sideband.hooks import Cancel, SessionBeforeFork, hookimpl
         >>> @hookimpl
         ... def session_before_fork(event: SessionBeforeFork) -> Cancel | None:
-        ...     return Cancel("the first entry can't be forked before") if event.position == "before" else None
+        ...     return Cancel("can't fork before the first entry") if event.position == "before" else None
     """
 
     may_return = (Cancel,)

@@ -1,4 +1,4 @@
-"""What came out of a hook that decides."""
+"""The outcome of a hook of the kind `decide`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Decision", "Note", "Said", "Verdict"]
 
 
 class Verdict(StrEnum):
-    """Whether it may happen."""
+    """The outcome of a decision."""
 
     ALLOW = "allow"
     ASK = "ask"
@@ -31,10 +31,10 @@ class Note:
 
 @frozen
 class Said:
-    """What one plugin answered.
+    """The answer of one plugin.
 
     Attributes:
-        plugin: who.
+        plugin: the entry-point name of the plugin.
         answer: ``allow``, ``replace``, ``ask`` or ``deny``.
         text: its note, question or reason.
     """
@@ -46,21 +46,20 @@ class Said:
 
 @frozen
 class Decision:
-    """The answer of all implementations together.
+    """The combined answer of all implementations.
 
     Attributes:
-        verdict: whether it may happen. ``ASK`` is no permission: a person has to give it.
-        arguments: the final arguments, which every implementation has seen; ``None`` if the event has none.
-        reason: why not; empty unless denied.
-        plugin: who denied it, or asked first; ``None`` if it is allowed.
+        verdict: the verdict. ``ASK`` is not a permission: a person has to approve first.
+        arguments: the final arguments, which every implementation has seen; ``None`` if the event has no arguments.
+        reason: the reason of a denial; otherwise empty.
+        plugin: the plugin that denied or was the first to ask; ``None`` if the verdict is ``ALLOW``.
         halt: whether the whole run must end.
-        notes: what those who allowed it noted, in order.
-        questions: what a person must be asked, in order; empty unless the verdict is ``ASK``.
-        replaced_by: the plugins that changed the arguments, in order.
-        error: the failure, if it was denied because an implementation failed.
-        said: all that plugins answered, in the order in which they did. Left out are those who had nothing to say,
-            and what was said of arguments that were replaced since by somebody who was asked again. How a decision
-            came about is no part of it: two that differ only in this are equal.
+        notes: the notes of plugins that allowed it, in order.
+        questions: the questions for a person, in order; empty unless the verdict is ``ASK``.
+        replaced_by: the plugins that replaced the arguments, in order.
+        error: the failure, if a failing implementation caused the denial.
+        said: all answers, in chronological order. Answers of ``None``, and answers that a plugin gave to arguments
+            that were replaced later, are omitted. Ignored by ``==``.
 
     Example:
         >>> Decision(Verdict.ASK, questions=(Note("guard-risk", "May I send this mail?"),)).question
@@ -80,10 +79,10 @@ class Decision:
 
     @property
     def allowed(self) -> bool:
-        """Whether it may happen without asking anybody."""
+        """Whether the verdict is ``ALLOW``: no approval is needed."""
         return self.verdict is Verdict.ALLOW
 
     @property
     def question(self) -> str:
-        """All questions as one text; empty if there are none."""
+        """All questions, joined into one text; may be empty."""
         return " ".join(note.text for note in self.questions)

@@ -1,4 +1,4 @@
-"""Telling plugins about events, and getting one typed outcome back, whatever they do."""
+"""Dispatch events to plugins and combine their answers into one typed outcome, even if plugins fail or hang."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ R = TypeVar("R")
 
 
 class Hooks:
-    """The side of the hooks that the host sees: one method for each kind.
+    """The dispatcher of hook events, with one method for each kind.
 
-    An event without implementations costs a look-up. With some, they run one after the other in this task, under one
-    deadline for all of them; one that fails is reported and treated as the hook's failure policy says. A cancellation
-    from outside passes through.
+    An event without implementations costs one dictionary lookup. Implementations run sequentially in the calling task
+    and share one deadline. A failure is reported and handled according to the hook's failure policy. Cancellation of
+    the calling task propagates.
 
     Args:
-        report: takes each failure, and with ``trace`` each call.
-        trace: whether calls that succeed are reported too.
-        deadlines: seconds, by hook, in place of those in the specs.
+        report: called with each failure and, if ``trace`` is set, with each call.
+        trace: whether to report successful calls too.
+        deadlines: deadlines in seconds, by hook, which override those of the specs.
 
     Raises:
-        HookNotFound: ``deadlines`` names an unknown hook.
+        HookNotFound: if ``deadlines`` names an unknown hook.
     """
 
     def __init__(
@@ -48,10 +48,10 @@ class Hooks:
         self._implementations: dict[str, tuple[Implementation, ...]] = dict.fromkeys(HOOK_SPECS, ())
 
     def has(self, hook: str) -> bool:
-        """Whether anybody implements ``hook``: whether it pays to make the event.
+        """Return whether any plugin implements ``hook``, so that callers can skip building the event.
 
         Raises:
-            HookNotFound: there is no such hook.
+            HookNotFound: if the hook is unknown.
         """
         try:
             return bool(self._implementations[hook])
@@ -59,7 +59,7 @@ class Hooks:
             raise HookNotFound(hook, known=HOOK_SPECS) from None
 
     async def update(self, event: UpdateEvent[R]) -> R:
-        """Let implementations change an event, one after the other.
+        """Pass an event through all implementations, each of which may change it.
 
         Returns:
             The event after all changes; for ``Input``, possibly a ``Handled``.
@@ -73,12 +73,12 @@ class Hooks:
         return outcome
 
     async def decide(self, event: DecideEvent, *, validate: Validate | None = None) -> Decision:
-        """Ask whether an event may happen.
+        """Decide whether an event may happen.
 
         Args:
-            event: what is about to happen.
-            validate: checks arguments that an implementation wants instead, and returns them as the others shall see
-                them. What it raises is a failure of that implementation.
+            event: the event.
+            validate: called with the arguments of each ``Replace``; returns them as the other implementations will see
+                them. If it raises, the implementation that replaced them has failed.
 
         Returns:
             The decision, with the final arguments.
@@ -91,7 +91,7 @@ class Hooks:
         return fold.decision
 
     async def collect(self, event: CollectEvent[R]) -> tuple[Collected[R], ...]:
-        """Gather what all implementations have to add, in order."""
+        """Collect the items of all implementations, in order."""
         implementations = self._implementations[event.hook]
         if not implementations:
             return ()
@@ -100,7 +100,7 @@ class Hooks:
         return tuple(fold.outcome)
 
     async def first(self, event: FirstEvent[R]) -> R | None:
-        """The first answer, or ``None`` if nobody has one: then the default applies."""
+        """Return the first answer, or ``None`` if there is no answer and the default applies."""
         implementations = self._implementations[event.hook]
         if not implementations:
             return None
@@ -110,7 +110,7 @@ class Hooks:
         return outcome
 
     async def observe(self, event: ObserveEvent) -> None:
-        """Tell everybody, in order. Nothing that they raise comes back."""
+        """Notify all implementations, in order. Their exceptions are reported, not raised."""
         implementations = self._implementations[event.hook]
         if implementations:
             await self._drive(Fold(HOOK_SPECS[event.hook], implementations, event))
@@ -130,7 +130,7 @@ class Hooks:
                     if type(answer) is CoroutineType or hasattr(answer, "__await__"):
                         answer = await answer
                     now = perf_counter()
-                    # The scope doesn't tell if the implementation hid its cancellation, or never let it be delivered.
+                    # The scope does not notice if the implementation swallowed its cancellation or blocked the loop.
                     if now >= latest:
                         raise HookTimeout(hook, current.plugin, seconds)  # noqa: TRY301  blamed like any other failure
                     if answer is not None:
@@ -141,21 +141,21 @@ class Hooks:
                     error = _blame(hook, current, raised, seconds, late=now >= latest)
                     ended = fold.reject(current, error)
                     if isinstance(error, HookTimeout):
-                        self._tell_timeout(hook, current, fold, now - began, error)
+                        self._report_timeout(hook, current, fold, now - began, error)
                         return
-                    self._tell(hook, current, HookOutcome.FAILED, now - began, error=error)
+                    self._report_call(hook, current, HookOutcome.FAILED, now - began, error=error)
                 else:
                     if self.trace:
-                        self._tell(hook, current, HookOutcome.DONE, now - began, answer=answer)
+                        self._report_call(hook, current, HookOutcome.DONE, now - began, answer=answer)
                 if ended:
                     break
                 began = now
         if scope.cancelled_caught and current is not None:
             timeout = HookTimeout(hook, current.plugin, seconds)
             fold.reject(current, timeout)
-            self._tell_timeout(hook, current, fold, perf_counter() - began, timeout)
+            self._report_timeout(hook, current, fold, perf_counter() - began, timeout)
 
-    def _tell(
+    def _report_call(
         self,
         hook: str,
         one: Implementation,
@@ -168,12 +168,12 @@ class Hooks:
         kind = "" if answer is None else type(answer).__name__
         deliver(self._report, HookReport(hook, one.plugin, outcome, seconds * 1000, kind, error))
 
-    def _tell_timeout(
+    def _report_timeout(
         self, hook: str, current: Implementation, fold: Fold[Any], seconds: float, timeout: HookTimeout
     ) -> None:
-        self._tell(hook, current, HookOutcome.TIMEOUT, seconds, error=timeout)
+        self._report_call(hook, current, HookOutcome.TIMEOUT, seconds, error=timeout)
         for one in fold.waiting():
-            self._tell(hook, one, HookOutcome.NOT_REACHED, error=timeout)
+            self._report_call(hook, one, HookOutcome.NOT_REACHED, error=timeout)
 
 
 def _blame(hook: str, one: Implementation, raised: Exception, seconds: float, *, late: bool) -> HookError:

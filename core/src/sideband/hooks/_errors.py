@@ -1,4 +1,4 @@
-"""What can go wrong with hooks: at registration, in the order, and while an implementation runs.
+"""Errors of hooks: at registration, when ordering implementations, and while an implementation runs.
 
     HookError(SidebandError)                      hook.error
     ├── HookNotFound(LookupError)                 hook.unknown
@@ -8,8 +8,8 @@
     │   └── HookResultInvalid(TypeError)          hook.result
     └── HookTimeout(TimeoutError)                 hook.timeout
 
-The last three are never raised out of a dispatch: the hook's failure policy turns them into its outcome, and they
-reach the report with the name of the plugin that caused them.
+A dispatch never raises the last three: the hook's failure policy turns them into an outcome, and they are reported
+with the name of the plugin that caused them.
 """
 
 from __future__ import annotations
@@ -32,30 +32,30 @@ __all__ = [
 
 
 class HookError(SidebandError):
-    """Something about a hook, or about a plugin's implementation of one."""
+    """Base class of errors about hooks and their implementations."""
 
     code = "hook.error"
 
 
 class HookNotFound(HookError, LookupError):
-    """There is no hook of this name."""
+    """The hook is unknown."""
 
     code = "hook.unknown"
     exit_code = ExitCode.USAGE
 
     def __init__(self, hook: str, *, known: Iterable[str]) -> None:
         super().__init__(
-            f"there is no hook `{hook}`{did_you_mean(hook, known)}",
-            hint="`sideband hooks list` shows them all",
+            f"unknown hook `{hook}`{did_you_mean(hook, known)}",
+            hint="list all hooks with `sideband hooks list`",
             hook=hook,
         )
 
 
 class HookInvalid(HookError, TypeError):
-    """A plugin's hook implementations can't be used. Nothing of it was registered.
+    """A plugin's hook implementations are invalid. None of them was registered.
 
     Attributes:
-        problems: each thing that is wrong, as one sentence without a full stop.
+        problems: one message for each problem.
     """
 
     code = "hook.invalid"
@@ -63,8 +63,8 @@ class HookInvalid(HookError, TypeError):
 
     def __init__(self, plugin: str, problems: Sequence[str], *, hook: str | None = None) -> None:
         super().__init__(
-            f"plugin `{plugin}` can't take part in the hooks: {'; '.join(problems)}",
-            hint="`sideband hooks list` shows each hook, its event and what it may return",
+            f"plugin `{plugin}` has invalid hook implementations: {'; '.join(problems)}",
+            hint="list each hook with its event and return types with `sideband hooks list`",
             plugin=plugin,
             hook=hook,
         )
@@ -72,10 +72,10 @@ class HookInvalid(HookError, TypeError):
 
 
 class HookOrderCycle(HookError, ValueError):
-    """The wishes ``before=`` and ``after=`` of the plugins exclude each other.
+    """The ``before=`` and ``after=`` constraints of the plugins form a cycle.
 
     Attributes:
-        cycle: the plugins, each of which must run before the next; the last one is the first one again.
+        cycle: the plugins, each of which must run before the next; the last is the same as the first.
     """
 
     code = "hook.cycle"
@@ -83,8 +83,8 @@ class HookOrderCycle(HookError, ValueError):
 
     def __init__(self, hook: str, cycle: Sequence[str], *, plugin: str | None = None) -> None:
         super().__init__(
-            f"the order of `{hook}` can't be solved: {' before '.join(f'`{name}`' for name in cycle)}",
-            hint="take back one `before=` or `after=`, or name one of these plugins under `[policy] deny`",
+            f"the ordering constraints of `{hook}` form a cycle: {' before '.join(f'`{name}`' for name in cycle)}",
+            hint="remove one `before=` or `after=`, or add one of these plugins to `[policy] deny`",
             hook=hook,
             plugin=plugin,
         )
@@ -92,21 +92,21 @@ class HookOrderCycle(HookError, ValueError):
 
 
 class HookFailed(HookError, RuntimeError):
-    """An implementation raised. What it raised is the ``__cause__``."""
+    """An implementation raised. The original exception is the ``__cause__``."""
 
     code = "hook.failed"
 
     def __init__(self, hook: str, plugin: str, problem: str) -> None:
         super().__init__(
             f"plugin `{plugin}` failed in `{hook}`: {problem}",
-            hint=f"report it to the plugin's author; to go on without it, name `{plugin}` under `[policy] deny`",
+            hint=f"report it to the plugin's author; to continue without the plugin, add `{plugin}` to `[policy] deny`",
             hook=hook,
             plugin=plugin,
         )
 
     @classmethod
     def raised(cls, hook: str, plugin: str, cause: Exception) -> HookFailed:
-        """The failure for what an implementation raised."""
+        """Return the failure for an exception that an implementation raised."""
         text = str(cause)
         error = cls(hook, plugin, f"{type(cause).__name__}: {text}" if text else type(cause).__name__)
         error.__cause__ = cause
@@ -114,7 +114,7 @@ class HookFailed(HookError, RuntimeError):
 
 
 class HookResultInvalid(HookFailed, TypeError):
-    """An implementation returned something that its hook does not know."""
+    """An implementation returned a value of a type that its hook does not accept."""
 
     code = "hook.result"
 
@@ -129,9 +129,9 @@ class HookTimeout(HookError, TimeoutError):
 
     def __init__(self, hook: str, plugin: str, seconds: float) -> None:
         super().__init__(
-            f"plugin `{plugin}` was running when the {seconds:g} s of `{hook}` were over",
-            hint=f"a hook that waits for long should start its own work and return; to go on without it, name "
-            f"`{plugin}` under `[policy] deny`",
+            f"plugin `{plugin}` exceeded the deadline of `{hook}` ({seconds:g} s)",
+            hint=f"start long work in the background and return; to continue without the plugin, add "
+            f"`{plugin}` to `[policy] deny`",
             hook=hook,
             plugin=plugin,
             retryable=True,

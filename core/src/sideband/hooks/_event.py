@@ -1,8 +1,8 @@
-"""What an event is, and the kinds of events: an event class declares all that there is to know of its hook.
+"""The base classes of events, one for each kind of hook. An event class declares everything about its hook.
 
-An event is named after its hook (``ToolCall`` for ``tool_call``), is frozen, and its payload can't be changed in
-place. Messages, requests and responses are plain data, as they are stored. The docstring of an event is the reference
-of its hook; the example in it is run by a test.
+An event is named after its hook (``ToolCall`` for ``tool_call``) and is frozen, including its payload. Messages,
+requests and responses are plain data in their stored form. The docstring of an event is the reference of its hook; a
+test runs the example in it.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ _INNER_CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 
 
 class Kind(StrEnum):
-    """How the answers of several implementations become one outcome."""
+    """How the answers of several implementations are combined."""
 
     UPDATE = "update"
-    """Each changes the event, and the next one sees the change."""
+    """Each implementation may change the event; the next one sees the change."""
     COLLECT = "collect"
-    """All answers, each with the name of its plugin."""
+    """All answers are collected, each with the name of its plugin."""
     DECIDE = "decide"
-    """The first ``Deny`` wins, then ``Ask``; ``Replace`` changes the arguments for everybody."""
+    """The first ``Deny`` wins, then ``Ask``; ``Replace`` changes the arguments for all implementations."""
     FIRST = "first"
-    """The first answer that is not ``None``."""
+    """The first answer that is not ``None`` wins."""
     OBSERVE = "observe"
-    """No answer."""
+    """Implementations return nothing."""
 
 
 class Failure(StrEnum):
-    """What a failing implementation means: one that raises, overruns the deadline, or returns the wrong type."""
+    """What happens when an implementation raises, exceeds the deadline, or returns the wrong type."""
 
     SKIP = "skipped, reported"
     DENY = "denied"
@@ -58,15 +58,15 @@ class Failure(StrEnum):
 
 
 class Event:
-    """The base of all events.
+    """Base class of all events.
 
     Attributes:
-        hook: the name of the hook, made from the name of the class.
-        kind: how answers become an outcome.
-        on_failure: what a failing implementation means.
-        deadline: the seconds that all implementations have together.
-        may_return: the types of an answer; ``None`` is always one. Empty: nothing but ``None``.
-        items: for answers that are lists, the type of an item.
+        hook: the name of the hook, derived from the name of the class.
+        kind: how answers are combined.
+        on_failure: what happens when an implementation fails.
+        deadline: the deadline of a dispatch in seconds, shared by all implementations.
+        may_return: the types that an implementation may return besides ``None``.
+        items: the type of the items, if an answer is a list.
     """
 
     __slots__ = ()
@@ -83,20 +83,20 @@ class Event:
 
 
 class UpdateEvent(Event, Generic[R]):
-    """An event that implementations change one after the other. ``R`` is what comes out in the end.
+    """An event that implementations change one after the other. ``R`` is the type of the outcome.
 
-    One that declares no ``may_return`` is changed by returning a changed copy of it.
+    If ``may_return`` is empty, implementations return a modified copy of the event.
     """
 
     __slots__ = ()
     kind = Kind.UPDATE
 
-    def changed(self, answer: Any, plugin: str) -> Any:  # noqa: ARG002  for events whose answers bear a name
-        """The event as the next implementation sees it; anything else ends the dispatch and is its outcome.
+    def changed(self, answer: Any, plugin: str) -> Any:  # noqa: ARG002  for events whose answers have a `plugin`
+        """Return the event for the next implementation; any other type ends the dispatch and is its outcome.
 
         Args:
-            answer: what an implementation returned, of a type that the spec allows.
-            plugin: who returned it.
+            answer: the value that an implementation returned, of a type that the spec allows.
+            plugin: the plugin that returned it.
         """
         return answer
 
@@ -105,7 +105,7 @@ class DecideEvent(Event):
     """An event that is about to happen, and may be denied.
 
     Attributes:
-        replaceable: the name of the field that ``Replace`` changes; empty if there is none.
+        replaceable: the name of the field that ``Replace`` changes; empty if ``Replace`` is not supported.
     """
 
     __slots__ = ()
@@ -114,16 +114,16 @@ class DecideEvent(Event):
 
     @property
     def final_arguments(self) -> Mapping[str, Any] | None:
-        """What ``Replace`` changes, or ``None``."""
+        """The arguments that ``Replace`` changes, or ``None`` if it is not supported."""
         return getattr(self, self.replaceable) if self.replaceable else None
 
     def with_arguments(self, arguments: Mapping[str, Any]) -> Self:
-        """The same event with other arguments."""
+        """Return a copy of the event with other arguments."""
         return attrs.evolve(self, **{self.replaceable: arguments})  # type: ignore[misc]  # every subclass is an attrs class
 
 
 class CollectEvent(Event, Generic[R]):
-    """An event that every implementation may answer with a list of ``R``."""
+    """An event to which every implementation may return a list of ``R``."""
 
     __slots__ = ()
     kind = Kind.COLLECT
@@ -131,7 +131,7 @@ class CollectEvent(Event, Generic[R]):
 
 
 class FirstEvent(Event, Generic[R]):
-    """An event that the first implementation with an answer, an ``R``, answers for all."""
+    """An event whose outcome is the first answer, of type ``R``."""
 
     __slots__ = ()
     kind = Kind.FIRST
@@ -139,7 +139,7 @@ class FirstEvent(Event, Generic[R]):
 
 
 class ObserveEvent(Event):
-    """An event that has happened. No implementation can change it, and the run waits for them all."""
+    """An event that has happened. Implementations can't change it; the run waits until all have returned."""
 
     __slots__ = ()
     kind = Kind.OBSERVE

@@ -1,7 +1,7 @@
-"""How answers become an outcome: one fold for each kind of hook.
+"""Combine answers into an outcome, with one fold for each kind of hook.
 
-A fold is plain, synchronous code. It says which implementation is next, takes its answer in, and holds the outcome.
-The dispatcher does everything else: calling, awaiting, the deadline, blame and reports.
+A fold is synchronous code without I/O. It yields the next implementation, accepts its answer, and holds the outcome.
+The dispatcher does the rest: it calls and awaits implementations, enforces the deadline, and reports failures.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ T = TypeVar("T")
 
 Validate = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
-_MOST_REPLACEMENTS = 16
-"""How often the arguments of one event may be replaced, by all together, until it is clear that they don't agree."""
+_MAX_REPLACEMENTS = 16
+"""How many times the arguments of one event may be replaced, by all plugins together, before it is denied."""
 
 
 @attrs.frozen
 class Collected(Generic[T]):
-    """One item, and the plugin that it came from."""
+    """An item and the plugin that returned it."""
 
     plugin: str
     value: T
 
 
 class Fold(Generic[E]):
-    """The progress of one dispatch: asks each implementation once, in order. This one takes no answers: it observes.
+    """The progress of one dispatch, which visits each implementation once, in order. This base class ignores answers.
 
     Args:
-        spec: the hook.
-        implementations: who is asked, in order.
-        event: what they are told.
-        outcome: what comes out if no implementation has an answer.
+        spec: the spec of the hook.
+        implementations: the implementations, in order.
+        event: the event.
+        outcome: the outcome if no implementation has an answer.
     """
 
     __slots__ = ("_implementations", "_position", "_spec", "event", "outcome")
@@ -61,20 +61,20 @@ class Fold(Generic[E]):
         self._position = 0
 
     def __iter__(self) -> Iterator[Implementation]:
-        """Who is asked next, while somebody is left."""
+        """Yield the implementations in the order in which they must be called."""
         for one in self._implementations:
             self._position += 1
             yield one
 
     def waiting(self) -> Sequence[Implementation]:
-        """Who has not been asked."""
+        """Return the implementations that have not been called."""
         return self._implementations[self._position :]
 
     def check(self, plugin: str, answer: Any) -> None:
-        """Refuse an answer that the spec does not know.
+        """Reject an answer of a type that the spec does not allow.
 
         Raises:
-            HookResultInvalid: its type is wrong.
+            HookResultInvalid: if the type is wrong.
         """
         spec = self._spec
         allowed: tuple[type[Any], ...] = spec.may_return
@@ -84,22 +84,22 @@ class Fold(Generic[E]):
             if not isinstance(item, spec.items or object):
                 raise HookResultInvalid(spec.name, plugin, item, allowed=spec.returns)
 
-    def accept(self, implementation: Implementation, answer: Any) -> bool:  # noqa: ARG002  for folds that want answers
-        """Take in a checked answer, which is never ``None``; ``True`` ends the dispatch. Here: ask the next one."""
+    def accept(self, implementation: Implementation, answer: Any) -> bool:  # noqa: ARG002  for folds that use answers
+        """Process a checked answer, which is never ``None``. Return whether the dispatch ends."""
         return False
 
-    def reject(self, implementation: Implementation, error: HookError) -> bool:  # noqa: ARG002  for folds that end with it
-        """Do what the failure policy says; ``True`` ends the dispatch. Here: ask the next one."""
+    def reject(self, implementation: Implementation, error: HookError) -> bool:  # noqa: ARG002  for folds that use errors
+        """Apply the failure policy to a failed implementation. Return whether the dispatch ends."""
         return False
 
 
 class UpdateFold(Fold[UpdateEvent[Any]]):
-    """Each implementation sees what the one before has left."""
+    """A fold in which each implementation sees the changes of the previous ones."""
 
     __slots__ = ()
 
     def accept(self, implementation: Implementation, answer: Any) -> bool:
-        """Change the event; anything else that comes out of it is final."""
+        """Change the event, or end the dispatch if the result is not an event of the same type."""
         self.outcome = self.event.changed(answer, implementation.plugin)
         if type(self.outcome) is not type(self.event):
             return True
@@ -107,7 +107,7 @@ class UpdateFold(Fold[UpdateEvent[Any]]):
         return False
 
     def reject(self, implementation: Implementation, error: HookError) -> bool:  # noqa: ARG002  the base's signature
-        """Skip it, unless it is a guard that stood between a result and the model."""
+        """Skip the implementation, unless it is a guard that had to check a result before the model sees it."""
         withhold = self._spec.on_failure is Failure.WITHHOLD_IF_GUARD and implementation.phase is Phase.GUARD
         if withhold and isinstance(self.event, ToolResult):
             self.outcome = self.event.withheld(implementation.plugin)
@@ -115,18 +115,18 @@ class UpdateFold(Fold[UpdateEvent[Any]]):
 
 
 class CollectFold(Fold[CollectEvent[Any]]):
-    """All items of all answers."""
+    """A fold that collects the items of all answers."""
 
     __slots__ = ()
 
     def accept(self, implementation: Implementation, answer: Any) -> bool:
-        """Add its items."""
+        """Add the items of an answer."""
         self.outcome += [Collected(implementation.plugin, item) for item in answer]
         return False
 
 
 class FirstFold(Fold[FirstEvent[Any]]):
-    """The first answer, with the name of its plugin in it."""
+    """A fold whose outcome is the first answer, with its ``plugin`` set."""
 
     __slots__ = ()
 
@@ -137,11 +137,11 @@ class FirstFold(Fold[FirstEvent[Any]]):
 
 
 class DecideFold(Fold[DecideEvent]):
-    """The first ``Deny`` wins, then ``Ask``, then ``Allow``, and everybody's answer is about the final arguments.
+    """A fold in which the first ``Deny`` wins, then ``Ask``, then ``Allow``, all about the final arguments.
 
-    A ``Replace`` makes the answers that were given to other arguments void: when the last one has been asked, those
-    who gave them are asked again, in order, until nothing changes. Whoever replaced the arguments is not asked about
-    its own ones, and a ``Replace`` with what is there already is an ``Allow``.
+    A ``Replace`` invalidates the answers to earlier arguments: after the last implementation, those that gave them are
+    called again, in order, until the arguments no longer change. An implementation is not called with its own
+    replacement, and a ``Replace`` with equal arguments counts as an ``Allow``.
     """
 
     __slots__ = ("_answered", "_asking", "_said", "_validate", "_version")
@@ -161,7 +161,7 @@ class DecideFold(Fold[DecideEvent]):
         self._said: list[tuple[int, Said]] = []
 
     def __iter__(self) -> Iterator[Implementation]:
-        """Everybody once, then whoever has not answered to the arguments as they are now."""
+        """Yield each implementation once, then repeatedly those that have not seen the current arguments."""
         for index, one in enumerate(self._implementations):
             self._asking = index
             self._answered[index] = self._version
@@ -176,14 +176,14 @@ class DecideFold(Fold[DecideEvent]):
             yield self._implementations[index]
 
     def waiting(self) -> Sequence[Implementation]:
-        """Who has not answered to the arguments as they are now."""
+        """Return the implementations that have not seen the current arguments."""
         return [
             one for one, version in zip(self._implementations, self._answered, strict=True) if version != self._version
         ]
 
     @property
     def decision(self) -> Decision:
-        """The decision as it stands; the outcome if there is one."""
+        """The decision so far, or the final one if the dispatch has ended."""
         if self.outcome is not None:
             denial: Decision = self.outcome
             return denial
@@ -201,7 +201,7 @@ class DecideFold(Fold[DecideEvent]):
         )
 
     def accept(self, implementation: Implementation, answer: Any) -> bool:
-        """Take in an answer. What the same implementation said of earlier arguments is forgotten by now."""
+        """Process an answer. Earlier answers of the same implementation have already been removed."""
         plugin = implementation.plugin
         match answer:
             case Deny():
@@ -217,14 +217,14 @@ class DecideFold(Fold[DecideEvent]):
         return False
 
     def reject(self, implementation: Implementation, error: HookError) -> bool:
-        """Deny what it could not check, if the spec says so."""
+        """Deny the event if the failure policy requires it."""
         if self._spec.on_failure is not Failure.DENY:
             return False
         plugin = implementation.plugin
         return self._deny(
             plugin,
-            f"{error.message}. What can't be checked is denied; to go on without it, name `{plugin}` under "
-            f"`[policy] deny`",
+            f"{error.message}. An event that can't be checked is denied; to continue without the plugin, add "
+            f"`{plugin}` to `[policy] deny`",
             error=error,
         )
 
@@ -232,7 +232,7 @@ class DecideFold(Fold[DecideEvent]):
         self._said.append((self._asking, Said(plugin, answer, text)))
 
     def _notes(self, answer: Literal["allow", "ask"]) -> tuple[Note, ...]:
-        """What was said with this answer, in the order of the implementations rather than of time."""
+        """Return the texts of these answers, in the order of the implementations rather than of time."""
         in_order = sorted(self._said, key=itemgetter(0))
         return tuple(Note(said.plugin, said.text) for _, said in in_order if said.answer == answer)
 
@@ -258,9 +258,9 @@ class DecideFold(Fold[DecideEvent]):
         if same(valid, self.event.final_arguments):
             return False
         replaced_by = self._replaced_by()
-        if len(replaced_by) == _MOST_REPLACEMENTS:
+        if len(replaced_by) == _MAX_REPLACEMENTS:
             rivals = ", ".join(f"`{name}`" for name in sorted({plugin, *replaced_by}))
-            return self._deny(plugin, f"{rivals} don't agree on the arguments, and keep replacing them")
+            return self._deny(plugin, f"{rivals} keep replacing each other's arguments")
         self.event = self.event.with_arguments(valid)
         self._say(plugin, "replace")
         self._version += 1

@@ -1,7 +1,7 @@
-"""Payloads that no plugin can change behind the back of the others.
+"""Immutable copies of event payloads.
 
-A guard that edits a payload in place would change what runs after the guards before it have agreed. So events hold
-frozen copies: they compare, print and serialise like plain lists and dicts, and refuse every change.
+A guard that modified a payload in place would change arguments that earlier guards have already approved. So events
+hold frozen copies, which compare, print and serialise like plain lists and dicts, but reject every change.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 
 class FrozenDict(dict[str, Any]):
-    """A dict that refuses changes. ``{**frozen, "key": value}`` makes a changed, plain copy."""
+    """An immutable dict. ``{**frozen, "key": value}`` makes a plain, modified copy."""
 
     __slots__ = ()
 
@@ -23,7 +23,7 @@ class FrozenDict(dict[str, Any]):
 
 
 class FrozenList(list[Any]):
-    """A list that refuses changes. ``[*frozen, value]`` makes a changed, plain copy."""
+    """An immutable list. ``[*frozen, value]`` makes a plain, modified copy."""
 
     __slots__ = ()
 
@@ -35,7 +35,7 @@ class FrozenList(list[Any]):
 
 
 def _refuse(*_: object, **__: object) -> NoReturn:
-    raise TypeError("the payload of an event can't be changed in place; return a changed copy from the hook")
+    raise TypeError("the payload of an event is immutable; return a modified copy from the hook")
 
 
 for _kind, _changes in (
@@ -47,7 +47,7 @@ for _kind, _changes in (
 
 
 def freeze(value: Any) -> Any:
-    """A copy of plain data in which no dict and no list can be changed; anything else is returned as it is."""
+    """Return an immutable copy of plain data. Objects other than dicts, lists and tuples are returned unchanged."""
     kind = type(value)
     if kind is FrozenDict or kind is FrozenList:
         return value
@@ -61,7 +61,7 @@ def freeze(value: Any) -> Any:
 
 
 def thaw(value: Any) -> Any:
-    """A plain copy of a frozen payload, for whoever wants to change much of it."""
+    """Return a plain, mutable copy of a frozen payload."""
     if isinstance(value, dict):
         return {key: thaw(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -70,7 +70,7 @@ def thaw(value: Any) -> Any:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two payloads are the same data. Unlike ``==``, which holds 1, 1.0 and ``True`` to be equal."""
+    """Return whether two payloads are equal in value and type. ``==`` treats 1, 1.0 and ``True`` as equal."""
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         return one.keys() == other.keys() and all(same(item, other[key]) for key, item in one.items())
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
@@ -79,5 +79,5 @@ def same(one: Any, other: Any) -> bool:
 
 
 def as_tuple(texts: Iterable[str]) -> tuple[str, ...]:
-    """A tuple of any texts. ``tuple`` itself says too little to type checkers when it is a converter."""
+    """Return a tuple of the texts. Type checkers infer too little if ``tuple`` itself is used as a converter."""
     return tuple(texts)

@@ -1,4 +1,4 @@
-"""From a plugin's object to its hook implementations: found, checked, and ready to be called."""
+"""Find and check the hook implementations of a plugin's object."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from attrs import frozen
 
 from ..suggestions import did_you_mean
 from ._errors import HookInvalid
-from ._order import PROJECT, Placed, wishes_of
+from ._order import PROJECT, Placed, constraints_of
 from ._spec import HookSpec
 
 _PLUGGY_MARK = f"{PROJECT}_impl"
@@ -23,20 +23,20 @@ class Implementation(Placed):
     """One plugin's implementation of one hook, ready to be called.
 
     Attributes:
-        call: takes an event; gives its answer, or an awaitable of it.
+        call: takes an event and returns an answer, or an awaitable of one.
     """
 
     call: Callable[[Any], Any]
 
 
 def bundle(plugin: str, implementation: object, specs: Mapping[str, HookSpec]) -> ModuleType:
-    """The hook functions of ``implementation``, and nothing else, in a namespace of their own.
+    """Return a new namespace that holds only the hook functions of ``implementation``.
 
-    The namespace is new, because pluggy holds two objects that compare equal for one plugin, as two guards of a
-    frozen class do; and a module, because pluggy binds functions that it finds on any other object.
+    It is a new object, because pluggy treats objects that compare equal as one plugin, and two guards of a frozen
+    class may compare equal. It is a module, because pluggy binds functions that it finds on any other object.
 
     Raises:
-        HookInvalid: everything that is wrong with them.
+        HookInvalid: if an implementation is invalid; the error lists all problems.
     """
     if inspect.isclass(implementation):
         raise HookInvalid(plugin, [f"`{implementation.__name__}` is a class; register an instance of it"])
@@ -48,16 +48,16 @@ def bundle(plugin: str, implementation: object, specs: Mapping[str, HookSpec]) -
         if not found:
             setattr(namespace, name, function)
     if not problems and not any(name in specs for name in vars(namespace)):
-        problems.append("it has no function marked with @hookimpl")
+        problems.append("no function is marked with @hookimpl")
     if problems:
         raise HookInvalid(plugin, problems)
     return namespace
 
 
 def _candidates(implementation: object, specs: Mapping[str, HookSpec]) -> Iterator[tuple[str, Any]]:
-    """What is marked as an implementation, and what looks as if its author forgot to."""
+    """Yield the names and functions that are marked as implementations, or look like ones with a forgotten mark."""
     for name in dir(implementation):
-        # Static, so that no property and no __getattr__ of a plugin runs.
+        # A static lookup does not run properties or `__getattr__` of the plugin.
         static = inspect.getattr_static(implementation, name, None)
         function = static.__func__ if isinstance(static, staticmethod | classmethod) else static
         marked = inspect.getattr_static(function, _PLUGGY_MARK, None) is not None
@@ -67,23 +67,23 @@ def _candidates(implementation: object, specs: Mapping[str, HookSpec]) -> Iterat
 
 
 def _is_own(function: Any, implementation: object) -> bool:
-    """Whether a function was written there, rather than imported under this name."""
+    """Return whether a function was defined in the module, not imported into it."""
     return not inspect.ismodule(implementation) or function.__module__ == implementation.__name__
 
 
 def _problems(name: str, function: Any, specs: Mapping[str, HookSpec]) -> Iterator[str]:
     if name not in specs:
-        yield f"there is no hook `{name}`{did_you_mean(name, specs)}"
+        yield f"unknown hook `{name}`{did_you_mean(name, specs)}"
         return
     if not inspect.isfunction(function) and not inspect.ismethod(function):
-        yield f"`{name}` is no plain function, but {type(function).__name__}"
+        yield f"`{name}` must be a function, not {type(function).__name__}"
         return
-    if wishes_of(function) is None:
-        mistake = "uses another decorator than sideband's" if hasattr(function, _PLUGGY_MARK) else "is not marked"
-        yield f"`{name}` is named like a hook, but {mistake}; mark it with @hookimpl, or give it another name"
+    if constraints_of(function) is None:
+        mistake = "does not use sideband's decorator" if hasattr(function, _PLUGGY_MARK) else "is not marked"
+        yield f"`{name}` has the name of a hook, but {mistake}; mark it with @hookimpl or rename it"
         return
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        yield f"`{name}` is a generator; it must be `def` or `async def` and return its answer"
+        yield f"`{name}` is a generator; it must return its answer"
     parameters = inspect.signature(function).parameters
     if list(parameters) not in _SIGNATURES:
         unknown = next((one for one in parameters if one not in ("event", "ctx")), None)
@@ -92,13 +92,13 @@ def _problems(name: str, function: Any, specs: Mapping[str, HookSpec]) -> Iterat
         return
     for one in parameters.values():
         if one.kind is one.KEYWORD_ONLY:
-            yield f"`{name}` takes `{one.name}` by keyword only, but gets it by position"
+            yield f"`{name}` takes `{one.name}` as a keyword-only argument, but it is passed by position"
     yield from _event_problems(specs[name], parameters["event"].annotation, specs)
 
 
 def _event_problems(spec: HookSpec, annotation: Any, specs: Mapping[str, HookSpec]) -> Iterator[str]:
-    """Whether the author had the event of another hook in mind. Annotations are compared by name, never evaluated."""
+    """Yield a problem if the annotation names another hook's event. Annotations are compared by name, not evaluated."""
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
     found = text.rpartition(".")[2]
     if found != spec.event.__name__ and any(found == other.event.__name__ for other in specs.values()):
-        yield f"`{spec.name}` is annotated with {found}, but gets {spec.event.__name__}"
+        yield f"`{spec.name}` is annotated with {found}, but receives {spec.event.__name__}"

@@ -1,4 +1,4 @@
-"""The events that are only told: they have happened, and no implementation can change them."""
+"""Events of the kind `observe`: they have happened, and implementations can't change them."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ __all__ = [
 
 @frozen
 class AgentStart(ObserveEvent):
-    """A run begins. Guards forget here what they counted in the run before.
+    """A run begins. Guards reset their counters here.
 
     Attributes:
         run: the id of the run.
-        source: where its input came from, as in ``Input``.
+        source: the origin of its input, as in ``Input``.
 
     Example:
         >>> from sideband.hooks import AgentStart, hookimpl
@@ -57,11 +57,11 @@ class AgentStart(ObserveEvent):
 
 @frozen
 class TurnStart(ObserveEvent):
-    """A turn begins: one model call and the tool calls that it asks for.
+    """A turn begins. A turn is one model call and the tool calls that it requests.
 
     Attributes:
         run: the id of the run.
-        index: the number of the turn in its run, from 0.
+        index: the index of the turn in its run, from 0.
 
     Example:
         >>> from sideband.hooks import TurnStart, hookimpl
@@ -82,8 +82,8 @@ class TurnEnd(ObserveEvent):
 
     Attributes:
         run: the id of the run.
-        index: the number of the turn in its run, from 0.
-        message: what the model said.
+        index: the index of the turn in its run, from 0.
+        message: the message of the model.
         tool_results: the results of its tool calls, in the order of the calls.
 
     Example:
@@ -105,7 +105,7 @@ class MessageStart(ObserveEvent):
     """A message begins to arrive.
 
     Attributes:
-        message: what is known of it: its role, at least.
+        message: the part that is known so far; always contains the role.
 
     Example:
         >>> from sideband.hooks import MessageStart, hookimpl
@@ -122,10 +122,10 @@ class MessageStart(ObserveEvent):
 class MessageUpdate(ObserveEvent):
     """A part of a message has arrived.
 
-    The hook is called often: be quick.
+    This hook is called often, so implementations must be fast.
 
     Attributes:
-        delta: the new part, alone.
+        delta: the new part.
 
     Example:
         >>> from sideband.hooks import MessageUpdate, hookimpl
@@ -142,7 +142,7 @@ class MessageEnd(ObserveEvent):
     """A message is complete.
 
     Attributes:
-        message: the whole of it.
+        message: the complete message.
 
     Example:
         >>> from sideband.hooks import MessageEnd, hookimpl
@@ -157,11 +157,11 @@ class MessageEnd(ObserveEvent):
 
 @frozen
 class ToolExecutionStart(ObserveEvent):
-    """A tool begins to run: it was allowed, with these arguments.
+    """A tool call was allowed and begins to run.
 
     Attributes:
         id: the id of the call.
-        tool: the tool.
+        tool: the name of the tool.
         arguments: the final arguments.
 
     Example:
@@ -179,16 +179,16 @@ class ToolExecutionStart(ObserveEvent):
 
 @frozen
 class ToolExecutionUpdate(ObserveEvent):
-    """A running tool told how far it is.
+    """A running tool has reported progress.
 
-    The hook is called often: be quick.
+    This hook is called often, so implementations must be fast.
 
     Attributes:
         id: the id of the call.
-        tool: the tool.
-        current: how much is done, if that is known.
-        total: how much there is, if that is known.
-        message: what the tool said.
+        tool: the name of the tool.
+        current: the amount of work done, if known.
+        total: the total amount of work, if known.
+        message: the progress message.
 
     Example:
         >>> from sideband.hooks import ToolExecutionUpdate, hookimpl
@@ -209,14 +209,14 @@ class ToolExecutionUpdate(ObserveEvent):
 
 @frozen
 class ToolExecutionEnd(ObserveEvent):
-    """A tool has ended, whichever way.
+    """A tool call has ended, whether it succeeded or not.
 
     Attributes:
         id: the id of the call.
-        tool: the tool.
-        content: its result, as the model sees it.
-        is_error: whether it failed.
-        ms: how long it ran, in milliseconds.
+        tool: the name of the tool.
+        content: the result, as the model sees it.
+        is_error: whether the call failed.
+        ms: the duration in milliseconds.
 
     Example:
         >>> from sideband.hooks import ToolExecutionEnd, hookimpl
@@ -236,11 +236,11 @@ class ToolExecutionEnd(ObserveEvent):
 
 @frozen
 class RetryStart(ObserveEvent):
-    """A model call failed, and will be repeated.
+    """A model call has failed and will be retried.
 
     Attributes:
-        attempt: the number of the coming attempt; the first repetition is 1.
-        delay: the seconds until then.
+        attempt: the number of the retry, from 1.
+        delay: the delay before the retry, in seconds.
         error: the failure, as data.
 
     Example:
@@ -259,10 +259,10 @@ class RetryStart(ObserveEvent):
 
 @frozen
 class RetryEnd(ObserveEvent):
-    """The repetitions of a model call have ended.
+    """The retries of a model call have ended.
 
     Attributes:
-        attempts: how many there were.
+        attempts: the number of retries.
         success: whether the last one succeeded.
 
     Example:
@@ -300,11 +300,11 @@ class AgentError(ObserveEvent):
 
 @frozen
 class AgentEnd(ObserveEvent):
-    """A run has ended, and all that was said in it is stored. ``save_point`` follows.
+    """A run has ended, and its messages are stored. ``save_point`` follows.
 
     Attributes:
         run: the id of the run.
-        reason: ``completed``, ``aborted``, ``error``, or ``parked`` if it waits for something and can go on later.
+        reason: ``completed``, ``aborted``, ``error``, or ``parked`` if the run waits and can be resumed later.
         messages: the messages of the run, oldest first.
 
     Example:
@@ -322,11 +322,11 @@ class AgentEnd(ObserveEvent):
 
 @frozen
 class SavePoint(ObserveEvent):
-    """Everything up to here survives a crash.
+    """All entries of the session so far are on disk and survive a crash.
 
     Attributes:
         session: the id of the session.
-        entry: the id of the last entry that was stored.
+        entry: the id of the last stored entry.
 
     Example:
         >>> from sideband.hooks import SavePoint, hookimpl
@@ -342,9 +342,9 @@ class SavePoint(ObserveEvent):
 
 @frozen
 class Settled(ObserveEvent):
-    """The agent is idle, and nothing is queued.
+    """The agent is idle and its queues are empty.
 
-    This is the moment for work that may take its time.
+    Use this hook for slow background work.
 
     Attributes:
         session: the id of the session.
@@ -367,7 +367,7 @@ class SessionCompact(ObserveEvent):
     Attributes:
         session: the id of the session.
         entry: the id of the entry that holds the summary.
-        plugin: the plugin that wrote the summary, ``None`` for the default one.
+        plugin: the plugin that wrote the summary, or ``None`` for the default strategy.
 
     Example:
         >>> from sideband.hooks import SessionCompact, hookimpl
@@ -385,12 +385,12 @@ class SessionCompact(ObserveEvent):
 
 @frozen
 class SessionStart(ObserveEvent):
-    """A session became the current one.
+    """A session has become the current one.
 
     Attributes:
-        session: its id.
+        session: the id of the session.
         reason: ``startup``, ``reload``, ``new``, ``resume`` or ``fork``.
-        previous: the id of the session before, if there was one.
+        previous: the id of the previous session, if any.
 
     Example:
         >>> from sideband.hooks import SessionStart, hookimpl
@@ -407,12 +407,12 @@ class SessionStart(ObserveEvent):
 
 @frozen
 class SessionShutdown(ObserveEvent):
-    """A session is about to stop being the current one.
+    """The current session is about to be closed.
 
     Attributes:
-        session: its id.
+        session: the id of the session.
         reason: ``quit``, ``reload``, ``new``, ``resume`` or ``fork``.
-        target: the id of the session that follows, if there is one.
+        target: the id of the next session, if any.
 
     Example:
         >>> from sideband.hooks import SessionShutdown, hookimpl
@@ -429,21 +429,21 @@ class SessionShutdown(ObserveEvent):
 
 @frozen
 class Effect(ObserveEvent):
-    """An effect has its outcome. The payload is what the ledger holds: redacted, and limited to recordable fields.
+    """An effect has ended. The payload is what the ledger stores: redacted, and limited to recordable fields.
 
     Attributes:
-        effect: its id in the ledger.
-        op: the op.
+        effect: the id of the effect in the ledger.
+        op: the name of the op.
         status: ``done``, ``failed``, ``denied``, ``cancelled`` or ``unknown``.
-        origin: who caused it.
-        level: how much the op can do to the world; ``None`` if there is no such op.
+        origin: the caller.
+        level: the level of the op, or ``None`` if the op is unknown.
         params: the recorded parameters.
         grant: the capabilities of the call, as text.
-        decisions: what the guards said, as data, in order.
+        decisions: the answers of the guards, as data, in order.
         error: the failure as data, or ``None``.
-        ms: how long it took, in milliseconds.
-        bytes: the size of the result, if that is known.
-        isolation: what isolated the worker that asked for it, or ``None`` if no worker did.
+        ms: the duration in milliseconds.
+        bytes: the size of the result in bytes, if known.
+        isolation: the isolation tier of the worker that requested it, or ``None`` if it was not requested by a worker.
 
     Example:
         >>> from sideband.hooks import Effect, hookimpl
@@ -470,12 +470,12 @@ class Effect(ObserveEvent):
 
 @frozen
 class ModelSelect(ObserveEvent):
-    """Another model was chosen.
+    """Another model was selected.
 
     Attributes:
-        model: its name.
-        previous: the name of the model before, if there was one.
-        source: ``set``, ``cycle``, ``restore``, or ``fallback`` if the one before can't answer.
+        model: the name of the model.
+        previous: the name of the previous model, if any.
+        source: ``set``, ``cycle``, ``restore``, or ``fallback`` if the previous model is unavailable.
 
     Example:
         >>> from sideband.hooks import ModelSelect, hookimpl

@@ -1,8 +1,8 @@
-"""The decorator that makes a function an implementation of a hook, and in which order those of one hook run, and why.
+"""The decorator `hookimpl`, and the order in which the implementations of a hook run.
 
-Phases come first, so nothing that is not a guard can step before a guard. Within a phase the wishes ``before=`` and
-``after=`` hold; what they leave open is decided by the order in the manifest, then by name. So the order depends only
-on what is registered, never on when.
+Implementations are sorted by phase first, so that guards run before all others. Within a phase, the constraints
+``before=`` and ``after=`` apply; ties are resolved by the order in the manifest, then by name. So the order does not
+depend on the order of registration.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ PROJECT = "sideband"
 F = TypeVar("F", bound=Callable[..., Any])
 
 _pluggy_hookimpl = pluggy.HookimplMarker(PROJECT)
-_ATTRIBUTE = "sideband_wishes"
+_ATTRIBUTE = "sideband_constraints"
 
 
 @frozen
-class Wishes:
-    """Where an implementation wants to stand among the others of its phase."""
+class Constraints:
+    """The ordering constraints of an implementation within its phase."""
 
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
@@ -46,25 +46,25 @@ def hookimpl(
     before: str | Iterable[str] = (),
     after: str | Iterable[str] = (),
 ) -> Callable[..., Any]:
-    """Make a function implement the hook that it is named after.
+    """Mark a function as the implementation of the hook of the same name.
 
-    It takes ``(event)`` or ``(event, ctx)``, and may be ``async def`` or ``def``. A ``def`` must not block, as nothing
-    can interrupt it. Below ``@staticmethod`` and ``@classmethod`` it comes first: they wrap what it returns.
+    The function takes ``(event)`` or ``(event, ctx)``. It may be ``async def`` or ``def``; a ``def`` must not block,
+    because it can't be cancelled. Apply ``@staticmethod`` or ``@classmethod`` above this decorator.
 
     Args:
         function: the function.
-        before: the plugins (entry-point names) that must come later. Those that are not there are ignored.
-        after: the plugins that must come earlier.
+        before: the plugins (entry-point names) that must run later. Plugins that are not installed are ignored.
+        after: the plugins that must run earlier.
 
     Example:
         >>> @hookimpl(after="guard-loop")
         ... async def tool_call(event, ctx):
         ...     return None
     """
-    wishes = Wishes(_names("before", before), _names("after", after))
+    constraints = Constraints(_names("before", before), _names("after", after))
 
     def mark(target: F) -> F:
-        setattr(target, _ATTRIBUTE, wishes)
+        setattr(target, _ATTRIBUTE, constraints)
         return _pluggy_hookimpl(target)
 
     return mark if function is None else mark(function)
@@ -73,18 +73,18 @@ def hookimpl(
 def _names(argument: str, value: str | Iterable[str]) -> tuple[str, ...]:
     names = (value,) if isinstance(value, str) else tuple(value)
     if not all(isinstance(name, str) and name for name in names):
-        raise TypeError(f"hookimpl: `{argument}` takes names of plugins, not {value!r}")
+        raise TypeError(f"hookimpl: `{argument}` must be a plugin name or several, got {value!r}")
     return names
 
 
-def wishes_of(function: object) -> Wishes | None:
-    """Where a marked function wants to stand; ``None`` if it is not marked by ``hookimpl``."""
+def constraints_of(function: object) -> Constraints | None:
+    """Return the ordering constraints of a function, or ``None`` if it is not marked by ``hookimpl``."""
     found = getattr(function, _ATTRIBUTE, None)
-    return found if isinstance(found, Wishes) else None
+    return found if isinstance(found, Constraints) else None
 
 
 class Phase(IntEnum):
-    """When an implementation runs, whatever it wishes."""
+    """The primary sort key of implementations, which takes precedence over ``before=`` and ``after=``."""
 
     GUARD = 0
     NORMAL = 1
@@ -92,23 +92,23 @@ class Phase(IntEnum):
 
     @property
     def plural(self) -> str:
-        """For sentences about it."""
+        """The name of the plugins of this phase, in the plural."""
         return {Phase.GUARD: "guards", Phase.NORMAL: "normal plugins", Phase.OBSERVER: "observers"}[self]
 
 
 @frozen
 class Placed:
-    """One implementation, as far as the order is concerned.
+    """The properties of an implementation that determine its position.
 
     Attributes:
         plugin: the entry-point name.
         phase: its phase.
-        wishes: where it wants to stand.
+        constraints: its ordering constraints.
     """
 
     plugin: str
     phase: Phase
-    wishes: Wishes
+    constraints: Constraints
 
 
 @frozen
@@ -116,10 +116,10 @@ class OrderedImplementation:
     """One line of ``sideband plugins order HOOK``.
 
     Attributes:
-        position: from 1.
+        position: the position, from 1.
         plugin: the entry-point name.
         phase: its phase.
-        reasons: why it stands there, the strongest first.
+        reasons: the reasons for this position, most important first.
     """
 
     position: int
@@ -129,15 +129,15 @@ class OrderedImplementation:
 
 
 def solve(hook: str, placed: Iterable[Placed], manifest: Sequence[str] = ()) -> tuple[OrderedImplementation, ...]:
-    """Put the implementations of ``hook`` in order.
+    """Sort the implementations of ``hook``.
 
     Args:
-        hook: its name, for the message.
-        placed: at most one for each plugin.
-        manifest: plugins in the order that the configuration names; those it does not name come after them.
+        hook: the name of the hook, for the error message.
+        placed: the implementations, at most one for each plugin.
+        manifest: the configured order of plugins; plugins that are not listed come last.
 
     Raises:
-        HookOrderCycle: wishes exclude each other.
+        HookOrderCycle: if the constraints form a cycle.
     """
     by_name = {one.plugin: one for one in placed}
     listed = {plugin: index for index, plugin in enumerate(manifest)}
@@ -153,11 +153,11 @@ def solve(hook: str, placed: Iterable[Placed], manifest: Sequence[str] = ()) -> 
 def _sorted(hook: str, members: dict[str, Placed], listed: dict[str, int]) -> Iterator[str]:
     earlier: defaultdict[str, set[str]] = defaultdict(set)
     for name in sorted(members):
-        earlier[name].update(other for other in members[name].wishes.after if other in members)
-        for other in members[name].wishes.before:
+        earlier[name].update(other for other in members[name].constraints.after if other in members)
+        for other in members[name].constraints.before:
             if other in members:
                 earlier[other].add(name)
-    # Sets of strings have another order in each process; the printed cycle must not.
+    # The iteration order of a set of strings differs between processes; the printed cycle must not.
     sorter = TopologicalSorter({name: sorted(earlier[name]) for name in sorted(members)})
     try:
         sorter.prepare()
@@ -177,25 +177,25 @@ def _sorted(hook: str, members: dict[str, Placed], listed: dict[str, int]) -> It
 
 
 def _reasons(one: Placed, all_of_them: dict[str, Placed], listed: dict[str, int]) -> Iterator[str]:
-    for word, names in (("before", one.wishes.before), ("after", one.wishes.after)):
+    for word, names in (("before", one.constraints.before), ("after", one.constraints.after)):
         for name in names:
-            yield f"{word} `{name}`: {_wish(one, word, all_of_them.get(name))}"
+            yield f"{word} `{name}`: {_status(one, word, all_of_them.get(name))}"
     for other in all_of_them.values():
-        if other.phase is one.phase and one.plugin in other.wishes.before:
-            yield f"`{other.plugin}` wants to run before it"
-        if other.phase is one.phase and one.plugin in other.wishes.after:
-            yield f"`{other.plugin}` wants to run after it"
+        if other.phase is one.phase and one.plugin in other.constraints.before:
+            yield f"`{other.plugin}` declares before=`{one.plugin}`"
+        if other.phase is one.phase and one.plugin in other.constraints.after:
+            yield f"`{other.plugin}` declares after=`{one.plugin}`"
     if one.plugin in listed:
         yield f"number {listed[one.plugin] + 1} in the manifest"
     else:
         yield "by name"
 
 
-def _wish(one: Placed, word: str, other: Placed | None) -> str:
+def _status(one: Placed, word: str, other: Placed | None) -> str:
     if other is None:
         return "ignored, it does not implement this hook"
     if other.phase is one.phase:
-        return "its own wish"
-    granted = (one.phase < other.phase) == (word == "before")
+        return "own constraint"
+    satisfied = (one.phase < other.phase) == (word == "before")
     first, second = sorted((one.phase, other.phase))
-    return f"{'granted' if granted else 'refused'}, {first.plural} run before {second.plural}"
+    return f"{'satisfied' if satisfied else 'ignored'}, {first.plural} run before {second.plural}"

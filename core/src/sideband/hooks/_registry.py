@@ -1,4 +1,4 @@
-"""Which plugin implements which hook, and in which order."""
+"""The registry of hook implementations, by plugin and in order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._dispatch import Hooks
 from ._errors import HookFailed, HookInvalid, HookNotFound, HookOrderCycle
 from ._event import Event
 from ._implementations import Implementation, bundle
-from ._order import PROJECT, OrderedImplementation, Phase, solve, wishes_of
+from ._order import PROJECT, OrderedImplementation, Phase, constraints_of, solve
 from ._reports import Report, log_report
 from ._spec import HOOK_SPECS, PLUGGY_SPECS
 
@@ -23,7 +23,7 @@ ContextOf = Callable[[Event], PluginContext | None]
 
 @define
 class _Registered:
-    """A plugin as it was registered, and why it is broken if it is."""
+    """A registered plugin; ``broken`` is the reason why its calls fail, or ``None``."""
 
     implementation: object
     phase: Phase
@@ -33,16 +33,16 @@ class _Registered:
 
 
 class HookRegistry(Hooks):
-    """The hooks of one host: registers implementations, and dispatches events to them.
+    """The hooks of one host: registers implementations and dispatches events to them.
 
     Args:
-        report: takes each failure, and with ``trace`` each call; by default, failures are logged.
-        trace: whether calls that succeed are reported too.
-        deadlines: seconds, by hook, in place of those in the specs.
-        order: plugins, by hook, in the order that the configuration names.
+        report: called with each failure and, if ``trace`` is set, with each call; by default, failures are logged.
+        trace: whether to report successful calls too.
+        deadlines: deadlines in seconds, by hook, which override those of the specs.
+        order: the configured order of plugins, by hook.
 
     Raises:
-        HookNotFound: ``deadlines`` or ``order`` names an unknown hook.
+        HookNotFound: if ``deadlines`` or ``order`` names an unknown hook.
 
     Example:
         >>> import anyio
@@ -79,7 +79,7 @@ class HookRegistry(Hooks):
 
     @property
     def plugins(self) -> tuple[str, ...]:
-        """The plugins that are registered, by name."""
+        """The names of the registered plugins, sorted."""
         return tuple(sorted(self._registered))
 
     def register(
@@ -91,21 +91,21 @@ class HookRegistry(Hooks):
         context: PluginContext | ContextOf | None = None,
         make: Callable[[], object] | None = None,
     ) -> None:
-        """Add all hook implementations of one plugin, or none of them.
+        """Register the hook implementations of a plugin. If one is invalid, nothing is registered.
 
         Args:
             plugin: the entry-point name.
             implementation: a module, or an instance of a class, with functions marked by ``hookimpl``.
-            phase: ``GUARD`` for guards; ``OBSERVER`` for those that want to see what the others have made of it.
-            context: the ``ctx`` of its implementations, or what makes it for an event.
-            make: makes another instance like ``implementation``, for those who need one of their own.
+            phase: ``GUARD`` for guards; ``OBSERVER`` for plugins that run last, to see the changes of all others.
+            context: the ``ctx`` of its implementations, or a function that returns it for an event.
+            make: a factory of instances like ``implementation``, if each agent needs its own.
 
         Raises:
-            HookInvalid: everything that is wrong with it.
-            HookOrderCycle: its wishes, and those of others that are there, exclude each other.
+            HookInvalid: if an implementation is invalid; the error lists all problems.
+            HookOrderCycle: if its ordering constraints form a cycle with those of registered plugins.
         """
         if plugin in self._registered:
-            raise HookInvalid(plugin, ["it is registered already"])
+            raise HookInvalid(plugin, ["it is already registered"])
         namespace = bundle(plugin, implementation, HOOK_SPECS)
         try:
             self._manager.register(namespace, plugin)
@@ -123,9 +123,9 @@ class HookRegistry(Hooks):
         self._implementations.update(solved)
 
     def unregister(self, plugin: str) -> None:
-        """Take all implementations of a plugin away; one that is not there is no error.
+        """Remove all implementations of a plugin; do nothing if it is not registered.
 
-        A dispatch that is under way still asks it.
+        A running dispatch still calls it.
         """
         if plugin not in self._registered:
             return
@@ -135,14 +135,14 @@ class HookRegistry(Hooks):
             derived.unregister(plugin)
 
     def break_off(self, plugin: str, reason: str) -> None:
-        """Let every further call of a plugin fail, without calling it; one that is not there is no error.
+        """Make every further call of a plugin fail without calling it; do nothing if it is not registered.
 
-        For a plugin that can't work any more, because its ``lifespan`` ended for instance. Unlike ``unregister``, the
-        failure policies apply: a guard that is broken denies, instead of not being there.
+        Use it for a plugin that no longer works, for instance because its ``lifespan`` ended. Unlike with
+        ``unregister``, the failure policies apply: a broken guard denies, whereas a missing one would not be noticed.
 
         Args:
             plugin: the entry-point name.
-            reason: why, as half a sentence: ``its lifespan ended``.
+            reason: the reason as a clause, such as ``its lifespan ended``.
         """
         if plugin in self._registered:
             self._registered[plugin].broken = reason
@@ -151,13 +151,13 @@ class HookRegistry(Hooks):
             derived.break_off(plugin, reason)
 
     def derive(self, context: Callable[[PluginContext | None], PluginContext | None]) -> HookRegistry:
-        """The same implementations, for an agent: with contexts that know it, and guards that nobody else counts in.
+        """Return a registry with the same plugins for an agent, which gets its own contexts and guards.
 
-        What can be made anew, as guards can, is made anew; everything else is shared. A plugin that breaks off here
-        breaks off there.
+        Plugins registered with ``make``, such as guards, are instantiated again; all others are shared. Plugins that
+        are unregistered or broken off here are so in the derived registry too.
 
         Args:
-            context: makes the agent's context out of the host's.
+            context: returns the agent's context for a context of the host.
         """
         derived = HookRegistry(report=self._report, trace=self.trace, deadlines=self._deadlines, order=self._manifest)
         for plugin, shared in self._registered.items():
@@ -165,8 +165,8 @@ class HookRegistry(Hooks):
             if shared.make is not None and problem is None:
                 try:
                     own = shared.make()
-                except Exception as error:  # noqa: BLE001  a guard that can't be made denies, like one that fails
-                    problem = f"it can't be made: {type(error).__name__}: {error}"
+                except Exception as error:  # noqa: BLE001  a guard that can't be created denies, like one that fails
+                    problem = f"it can't be created: {type(error).__name__}: {error}"
             derived.register(
                 plugin,
                 own,
@@ -180,18 +180,18 @@ class HookRegistry(Hooks):
         return derived
 
     def context_of(self, plugin: str, event: Event) -> PluginContext | None:
-        """The ``ctx`` that a plugin's implementation gets for an event: for what it has handed over to be called later.
+        """Return the ``ctx`` of a plugin's implementations for an event, for callbacks that the plugin registered.
 
         Raises:
-            KeyError: no such plugin is registered.
+            KeyError: if the plugin is not registered.
         """
         return self._registered[plugin].context(event)
 
     def order(self, hook: str) -> tuple[OrderedImplementation, ...]:
-        """The implementations of a hook in the order in which they run, with the reasons for it.
+        """Return the implementations of a hook in the order in which they run, with the reasons for their positions.
 
         Raises:
-            HookNotFound: there is no such hook.
+            HookNotFound: if the hook is unknown.
         """
         if hook not in HOOK_SPECS:
             raise HookNotFound(hook, known=HOOK_SPECS)
@@ -209,15 +209,15 @@ class HookRegistry(Hooks):
     def _found(self, hook: str) -> Iterable[Implementation]:
         caller: pluggy.HookCaller = getattr(self._manager.hook, hook)
         for one in caller.get_hookimpls():
-            wishes = wishes_of(one.function)
-            assert wishes is not None  # noqa: S101  `bundle` lets nothing else through
+            constraints = constraints_of(one.function)
+            assert constraints is not None  # noqa: S101  `bundle` rejects functions without a mark
             registered = self._registered[one.plugin_name]
             call = one.function
             if registered.broken is not None:
                 call = _raising(HookFailed(hook, one.plugin_name, registered.broken))
             elif "ctx" in (*one.argnames, *one.kwargnames):
                 call = _with_context(one.function, registered.context)
-            yield Implementation(one.plugin_name, registered.phase, wishes, call)
+            yield Implementation(one.plugin_name, registered.phase, constraints, call)
 
     def _forget(self, plugin: str) -> None:
         self._manager.unregister(name=plugin)
@@ -230,6 +230,6 @@ def _with_context(function: Callable[..., Any], context: ContextOf) -> Callable[
 
 def _raising(error: HookFailed) -> Callable[[Event], NoReturn]:
     def function(_: Event) -> NoReturn:
-        raise error.with_traceback(None)  # one error for all calls: its traceback must not grow
+        raise error.with_traceback(None)  # all calls raise the same error, so its traceback must not grow
 
     return function

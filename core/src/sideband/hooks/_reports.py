@@ -1,4 +1,4 @@
-"""What the dispatcher tells about implementations: each failure, and with tracing each call."""
+"""Reports about calls of implementations: each failure and, with tracing, each call."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _log = logging.getLogger("sideband.hooks")
 
 
 class HookOutcome(StrEnum):
-    """What became of one implementation in one dispatch."""
+    """The outcome of one implementation in one dispatch."""
 
     DONE = "done"
     FAILED = "failed"
@@ -27,12 +27,12 @@ class HookReport:
     """One call of one implementation.
 
     Attributes:
-        hook: the hook.
+        hook: the name of the hook.
         plugin: the entry-point name of the plugin.
-        outcome: what became of it. ``NOT_REACHED`` says that the deadline passed in an implementation before it.
-        ms: how long it ran, in milliseconds.
-        answer: the type of its answer, ``Deny``; empty for ``None``.
-        error: why it failed; for ``NOT_REACHED``, the timeout of the other one.
+        outcome: the outcome. ``NOT_REACHED`` means that the deadline passed in an earlier implementation.
+        ms: the duration in milliseconds.
+        answer: the type of its answer, such as ``Deny``; empty for ``None``.
+        error: the failure; for ``NOT_REACHED``, the timeout of the earlier implementation.
     """
 
     hook: str
@@ -47,14 +47,14 @@ Report = Callable[[HookReport], None]
 
 
 def log_report(report: HookReport) -> None:
-    """Where reports go if nobody asks for them: failures become warnings in the log."""
+    """Log failures as warnings. This is the default receiver of reports."""
     if report.error is not None:
         _log.warning("%s (%s: %s, %.1f ms)", report.error, report.plugin, report.outcome, report.ms)
 
 
 def deliver(report: Report, one: HookReport) -> None:
-    """Hand over a report; whoever takes it can't break the dispatch."""
+    """Pass on a report. Exceptions of the receiver are logged, so that they can't break the dispatch."""
     try:
         report(one)
-    except Exception:  # noqa: BLE001  the receiver is somebody's code too
+    except Exception:  # noqa: BLE001  receivers may fail in any way
         _log.exception("the receiver of hook reports failed")

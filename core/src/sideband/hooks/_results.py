@@ -1,4 +1,4 @@
-"""What implementations return. Each is made by a plugin and read by the dispatcher of its hook's kind."""
+"""The values that hook implementations return."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _flag = instance_of(bool)
 
 
 class Unchanged(Enum):
-    """The type of ``UNCHANGED``, which says that a patch leaves the content as it is (``None`` is a content)."""
+    """The type of ``UNCHANGED``, the sentinel for a patch that keeps the content (``None`` is a valid content)."""
 
     UNCHANGED = "unchanged"
 
@@ -50,12 +50,12 @@ UNCHANGED: Final = Unchanged.UNCHANGED
 
 @frozen
 class Continue:
-    """``input``: go on with the text as it is. The same as returning ``None``."""
+    """``input``: continue with the text unchanged. Equivalent to returning ``None``."""
 
 
 @frozen
 class Transform:
-    """``input``: go on with another text.
+    """``input``: continue with another text.
 
     Args:
         text: the new text, which the next implementations see.
@@ -66,11 +66,11 @@ class Transform:
 
 @frozen
 class Handled:
-    """``input``: the input needs no agent. No further implementation sees it, and no model is called.
+    """``input``: the input is handled. No further implementation and no model is called.
 
     Args:
-        reply: what the user gets; empty for nothing.
-        plugin: who handled it; set by the dispatcher.
+        reply: the reply to the user; may be empty.
+        plugin: the plugin that handled it; set by the dispatcher.
     """
 
     reply: str = field(default="", validator=_text)
@@ -79,10 +79,10 @@ class Handled:
 
 @frozen
 class Allow:
-    """``tool_call``, ``op_call``: nothing to object. Differs from ``None`` only by its note.
+    """``tool_call``, ``op_call``: no objection. Equivalent to ``None``, except for its note.
 
     Args:
-        note: what the record and the user should know about it; empty for nothing.
+        note: a note for the record and the user; may be empty.
     """
 
     note: str = field(default="", validator=_text)
@@ -90,11 +90,11 @@ class Allow:
 
 @frozen
 class Deny:
-    """``tool_call``, ``op_call``: it must not happen. The first one wins, and nobody further is asked.
+    """``tool_call``, ``op_call``: deny the call. The first ``Deny`` wins; no further implementation is called.
 
     Args:
-        reason: one sentence for the model and the user: what is wrong, and what would be allowed.
-        halt: whether the whole run must end, not only this call.
+        reason: one sentence for the model and the user: what is denied, and what would be allowed.
+        halt: whether to end the whole run, not only this call.
     """
 
     reason: str = field(validator=_text)
@@ -103,14 +103,14 @@ class Deny:
 
 def _is_mapping(_: object, attribute: Attribute[Any], value: object) -> None:
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        raise TypeError(f"`{attribute.name}` must be a mapping from names to values, not {type(value).__name__}")
+        raise TypeError(f"`{attribute.name}` must be a mapping with string keys, got {type(value).__name__}")
 
 
 @frozen
 class Replace:
-    """``tool_call``, ``op_call``: it may happen, but with other arguments.
+    """``tool_call``, ``op_call``: allow the call with other arguments.
 
-    They are validated again, and every implementation that has answered already is asked again about them.
+    The arguments are validated again, and every implementation that has already answered is called again with them.
 
     Args:
         arguments: all arguments, not only the changed ones: ``Replace({**event.arguments, "depth": 1})``.
@@ -121,10 +121,10 @@ class Replace:
 
 @frozen
 class Ask:
-    """``tool_call``, ``op_call``: a person must decide. A ``Deny`` of anybody is stronger.
+    """``tool_call``, ``op_call``: ask a person. A ``Deny`` of any implementation takes precedence.
 
     Args:
-        question: what the person is asked: one sentence that can be answered with yes or no.
+        question: one sentence that can be answered with yes or no.
     """
 
     question: str = field(validator=_text)
@@ -132,13 +132,13 @@ class Ask:
 
 @frozen
 class Patch:
-    """``tool_result``: change some of the result. What is left out stays as the implementation before has left it.
+    """``tool_result``: change parts of the result. Omitted fields are unchanged.
 
     Args:
         content: the new content.
-        is_error: whether the model is told that the tool failed.
+        is_error: whether the result is sent to the model as an error.
         terminate: whether the run may end with this result instead of another model call.
-        note: a sentence that is shown to the model beside the content; notes add up.
+        note: a sentence that is shown to the model after the content; notes of several plugins accumulate.
     """
 
     content: Any = field(default=UNCHANGED, converter=freeze)
@@ -149,11 +149,11 @@ class Patch:
 
 @frozen
 class Cancel:
-    """``compaction``, ``session_before_switch``, ``session_before_fork``: it must not happen now.
+    """``compaction``, ``session_before_switch``, ``session_before_fork``: cancel the operation.
 
     Args:
         reason: one sentence for the user.
-        plugin: who cancelled it; set by the dispatcher.
+        plugin: the plugin that cancelled it; set by the dispatcher.
     """
 
     reason: str = field(validator=_text)
@@ -162,13 +162,13 @@ class Cancel:
 
 @frozen
 class Compacted:
-    """``compaction``: done, with this summary instead of the default one.
+    """``compaction``: use this summary instead of the default one.
 
     Args:
-        summary: the text that stands for what was left out.
-        first_kept: the id of the first entry that is kept; ``None`` for the one that the preparation proposed.
-        details: data of the plugin's own, stored with the entry.
-        plugin: who did it; set by the dispatcher.
+        summary: the text that replaces the omitted messages.
+        first_kept: the id of the first entry to keep; ``None`` for ``first_kept`` of the event.
+        details: plugin-specific data, stored with the entry.
+        plugin: the plugin that wrote the summary; set by the dispatcher.
     """
 
     summary: str = field(validator=_text)
@@ -179,17 +179,17 @@ class Compacted:
 
 def _is_at_least_0(_: object, attribute: Attribute[Any], value: float) -> None:
     if not value >= 0:
-        raise ValueError(f"`{attribute.name}` must be 0 or more, not {value!r}")
+        raise ValueError(f"`{attribute.name}` must be at least 0, got {value!r}")
 
 
 @frozen
 class Retry:
-    """``model_error``: make the same model call again.
+    """``model_error``: repeat the model call.
 
     Args:
-        delay: seconds until then.
-        kind: the class of the failure, ``overloaded`` for instance; for people and records.
-        plugin: who said so; set by the dispatcher.
+        delay: the delay in seconds.
+        kind: the class of the failure, such as ``overloaded``, for messages and records.
+        plugin: the plugin that decided; set by the dispatcher.
     """
 
     delay: float = field(converter=float, validator=_is_at_least_0)
@@ -199,11 +199,11 @@ class Retry:
 
 @frozen
 class Compact:
-    """``model_error``: the conversation is too long for the model; make it shorter, then call again.
+    """``model_error``: the conversation is too long for the model; compact it, then repeat the call.
 
     Args:
         kind: the class of the failure.
-        plugin: who said so; set by the dispatcher.
+        plugin: the plugin that decided; set by the dispatcher.
     """
 
     kind: str = field(default="context_overflow", validator=_text)
@@ -212,13 +212,13 @@ class Compact:
 
 @frozen
 class Park:
-    """``model_error``: end the run for now; it can go on later, from where it stands.
+    """``model_error``: park the run, so that it can be resumed later from its last stored step.
 
     Args:
-        until: when that is worth trying, in seconds since 1970; ``None`` if nobody knows.
+        until: the earliest time to resume, in seconds since 1970; ``None`` if unknown.
         kind: the class of the failure.
         hint: what the user can do.
-        plugin: who said so; set by the dispatcher.
+        plugin: the plugin that decided; set by the dispatcher.
     """
 
     until: float | None = None
@@ -229,14 +229,14 @@ class Park:
 
 @frozen
 class GiveUp:
-    """``model_error``: no further call of this model can help now.
+    """``model_error``: don't call this model again.
 
-    The next model of the fallback chain is tried, if there is one; else the run fails, and can be resumed.
+    The next model of the fallback chain is tried, if any; otherwise the run fails and can be resumed.
 
     Args:
-        kind: the class of the failure, ``auth`` for instance.
+        kind: the class of the failure, such as ``auth``.
         hint: what the user can do.
-        plugin: who said so; set by the dispatcher.
+        plugin: the plugin that decided; set by the dispatcher.
     """
 
     kind: str = field(default="", validator=_text)
@@ -246,12 +246,13 @@ class GiveUp:
 
 @frozen
 class ChatCommand:
-    """``chat_commands``: something that a user of a chat can ask for with a slash, ``/todo``. No model sees it.
+    """``chat_commands``: a slash command of a chat, such as ``/todo``. It is not sent to the model.
 
     Args:
-        name: what follows the slash: lower-case words joined with ``-``.
+        name: the name after the slash: lower-case words joined by ``-``.
         summary: one line for the list of commands.
-        run: an async function of the text after the name, and of the agent's context; returns what the user is shown.
+        run: an async function that takes the text after the name and the agent's context, and returns the text to show
+            to the user.
     """
 
     name: str = field(validator=[_text, matches_re(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")])
@@ -264,8 +265,8 @@ class Section:
     """``sections``: a part of the system prompt.
 
     Args:
-        name: unique among the sections of its plugin; it can be looked for and switched off by it.
-        text: the text. It should be the same on every call, so that the provider's cache holds.
+        name: a name, unique within the plugin, by which the section can be found and disabled.
+        text: the text. It should be the same on every call, so that the provider's prompt cache is used.
     """
 
     name: str = field(validator=_text)
@@ -274,20 +275,20 @@ class Section:
 
 def _is_pattern(_: object, attribute: Attribute[Any], value: object) -> None:
     if not isinstance(value, str):
-        raise TypeError(f"`{attribute.name}` must be a regular expression as str, not {type(value).__name__}")
+        raise TypeError(f"`{attribute.name}` must be a regular expression as str, got {type(value).__name__}")
     try:
         re.compile(value)
     except re.error as error:
-        raise ValueError(f"`{attribute.name}` is no regular expression ({error}): {value}") from None
+        raise ValueError(f"`{attribute.name}` is not a valid regular expression ({error}): {value}") from None
 
 
 @frozen
 class Route:
-    """``routes``: which tools to suggest for which requests.
+    """``routes``: tools to suggest for requests that match a pattern.
 
     Args:
-        pattern: a regular expression that is searched for in the request.
-        tools: the names of the tools to suggest then. It can't widen what the session may use.
+        pattern: a regular expression, which may match anywhere in the request.
+        tools: the names of the tools to suggest. Tools that the session may not use are ignored.
     """
 
     pattern: str = field(validator=_is_pattern)
@@ -296,10 +297,10 @@ class Route:
 
 @frozen
 class Redactor:
-    """``redactors``: what secrets of one sort look like.
+    """``redactors``: the pattern of one kind of secret.
 
     Args:
-        name: what replaces a match, in brackets: ``github-token``.
+        name: the name that replaces a match, in brackets, such as ``github-token``.
         pattern: a regular expression; every match is replaced before anything is written or returned.
     """
 

@@ -1,4 +1,4 @@
-"""All hooks as data, read from the classes of their events."""
+"""The specs of all hooks, derived from the event classes."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from ._order import PROJECT
 
 @attrs.frozen
 class HookSpec:
-    """One hook. ``sideband hooks list`` prints these.
+    """The spec of one hook, as listed by ``sideband hooks list``.
 
     Attributes:
         name: the name of the hook, and of the function that implements it.
-        event: the class of its event.
-        kind: how answers become an outcome.
-        on_failure: what a failing implementation means.
-        deadline: the seconds that all implementations have together.
-        may_return: the types of an answer; ``None`` is always one. Empty: nothing but ``None``.
-        items: for answers that are lists, the type of an item.
+        event: the event class.
+        kind: how answers are combined.
+        on_failure: what happens when an implementation fails.
+        deadline: the deadline of a dispatch in seconds, shared by all implementations.
+        may_return: the types that an implementation may return besides ``None``.
+        items: the type of the items, if an answer is a list.
     """
 
     name: str
@@ -39,12 +39,12 @@ class HookSpec:
 
     @property
     def doc(self) -> str:
-        """What it is for, with a runnable example."""
+        """The documentation of the hook, with a runnable example."""
         return inspect.getdoc(self.event) or ""
 
     @property
     def returns(self) -> str:
-        """What an implementation may return, for people."""
+        """The types that an implementation may return, as text."""
         if self.items:
             return f"list of {self.items.__name__}"
         return ", ".join(one.__name__ for one in self.may_return) or "None"
@@ -67,7 +67,7 @@ HOOK_SPECS: Final[Mapping[str, HookSpec]] = MappingProxyType(
 
 @pluggy.HookspecMarker(PROJECT)
 def _signature(event: object, ctx: object) -> None:
-    """What every implementation takes, as pluggy wants to be told."""
+    """Declare the parameters of all implementations for pluggy."""
 
 
 PLUGGY_SPECS: Final = type("HookSpecs", (), dict.fromkeys(HOOK_SPECS, _signature))

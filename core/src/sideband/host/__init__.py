@@ -1,4 +1,4 @@
-"""The host: plugins, store, ledger, broker and workers, opened and closed in the right order."""
+"""The host, which opens and closes plugins, store, ledger, broker and workers in the right order."""
 
 from ..calls import CallRequest, CallResult
 from ._host import Host

@@ -1,4 +1,4 @@
-"""The host: plugins, store, ledger, broker and workers, put together, opened and closed in the right order."""
+"""The host, which opens and closes plugins, store, ledger, broker and workers in the right order."""
 
 from __future__ import annotations
 
@@ -59,17 +59,17 @@ _log = logging.getLogger("sideband")
 
 
 class Host:
-    """Runs ops and skills. Used as ``async with``, on asyncio or trio.
+    """Runs ops and skills. Use it with ``async with``, on asyncio or trio.
 
     Args:
-        home: the folder for all state; ``$SIDEBAND_HOME`` or ``~/.sideband`` if ``None``.
-        settings: the configuration: as the file would be (nested tables), or as loaded. ``None``: only the user's file
-            and the environment.
-        plugins: plugins handed over as objects, besides or instead of the installed ones.
-        autoload: whether installed plugins are used.
+        home: the folder for all state; by default ``$SIDEBAND_HOME`` or ``~/.sideband``.
+        settings: the configuration: loaded settings, or nested tables that override the user file and the environment.
+            By default, only the user file and the environment are used.
+        plugins: plugins passed as objects, in addition to installed ones.
+        autoload: whether to use installed plugins.
         skill_dirs: folders of skills.
-        asker: asks a person whether a skill may have what it asks for; ``None`` if nobody can be asked.
-        approver: puts a guard's question about an effect to a person; ``None`` if nobody can be asked.
+        asker: asks a person to grant capabilities to a skill; ``None`` if no person can be asked.
+        approver: asks a person to approve an effect when a guard requests it; ``None`` if no person can be asked.
 
     Example:
         >>> async def stars():
@@ -164,35 +164,35 @@ class Host:
             report=self._report,
         )
         self.tools = ToolRegistry(self.plugins, self.catalog, self._calls, self.broker.ops)
-        # Calls that lose their worker close what their ops left open while ledger and plugins are still there.
+        # Calls that lose their worker close their resources before ledger and plugins are closed.
         stack.push_async_callback(self._calls.finish)
         await enter(stack, pool)
 
     def _make_worker_folders(self) -> list[Path]:
-        """Where all lies that workers read: snapshots, SDKs and environments."""
+        """Create the folders that workers read: snapshots, SDKs and environments."""
         folders = [self.home / name for name in ("skills", "sdk", "envs")]
         for folder in folders:
             make_home(folder)
-            # A worker may run as a user of its own, who reads them; others can't pass the folder above.
+            # A worker may run as another user and must read them; the parent folder keeps out all other users.
             folder.chmod(0o755)
             remove_temporary_folders(folder)
         return folders
 
     async def call(self, tool: str, /, **arguments: Any) -> Any:
-        """Run a tool of a skill and return what it returned.
+        """Run a tool of a skill and return its result.
 
         Args:
             tool: ``skill.tool``.
-            arguments: the tool's.
+            arguments: the arguments of the tool.
 
         Raises:
-            CallError: there is no result; ``GrantRequired`` if the skill lacks rights, ``SkillFailed`` if it raised.
-            WorkerError: the worker failed.
+            CallError: if the call failed: ``GrantRequired`` if the skill lacks rights, ``SkillFailed`` if it raised.
+            WorkerError: if the worker failed.
         """
         return (await self.run(CallRequest(tool, arguments))).output
 
     async def run(self, request: CallRequest) -> CallResult:
-        """Run a tool of a skill, with everything that can be said about a call and its result."""
+        """Run a tool of a skill with all options of a call, and return the result with its metadata."""
         return await self._calls.run(request)
 
     async def op(
@@ -211,15 +211,15 @@ class Host:
 
         Args:
             name: ``family.verb``.
-            params: its parameters.
-            grants: the rights; ``None``: all, since the user asks without a skill in between.
+            params: the parameters of the op.
+            grants: the capabilities of the call; ``None`` for all, since the request comes from the user, not a skill.
             key: an idempotency key: an effect with this key happens at most once.
-            deadline: seconds.
-            principal: on whose behalf.
-            on_progress, on_effect: told as things happen; must not block.
+            deadline: the deadline in seconds from now.
+            principal: the principal on whose behalf the op runs.
+            on_progress, on_effect: called for each progress report and each effect; must not block.
 
         Raises:
-            OpError: there is no result.
+            OpError: if the op failed.
         """
         async with self._own_call("op", principal, deadline) as call:
             call.on_progress, call.on_effect = on_progress, on_effect
@@ -228,18 +228,18 @@ class Host:
             return await self.broker.dispatch(call, name, params, key=key)
 
     async def plan_undo(self, effect: str, *, principal: str = "user") -> UndoPlan:
-        """What would be done to take an effect back, and what can't be. Changes nothing.
+        """Plan how to undo an effect, without changing anything.
 
         Args:
-            effect: its id in the ledger; of a tool call, all that it did.
-            principal: on whose behalf.
+            effect: the id of the effect in the ledger; for a tool call, the plan covers all its effects.
+            principal: the principal on whose behalf the plan is made.
 
         Raises:
-            EffectMissing: there is no such effect.
-            OpError: the op's plugin can't be used, or its plan failed.
+            EffectMissing: if the effect does not exist.
+            OpError: if the op's plugin is unavailable, or the op could not make a plan.
 
         Example:
-            >>> async def take_back(host: Host, effect: str) -> None:
+            >>> async def undo_effect(host: Host, effect: str) -> None:
             ...     plan = await host.plan_undo(effect)
             ...     for sentence in plan.remains:
             ...         print(sentence)
@@ -255,50 +255,50 @@ class Host:
         principal: str = "user",
         on_effect: Callable[[EffectReport], None] | None = None,
     ) -> Sequence[UndoneStep]:
-        """Do what a plan says, in order, until a step fails. Each step is an effect of its own; none is done twice.
+        """Run the steps of a plan in order, until one fails. Each step is an effect, and happens at most once.
 
         Args:
-            plan: from ``plan_undo``.
-            principal: on whose behalf.
-            on_effect: told of each effect; must not block.
+            plan: a plan from ``plan_undo``.
+            principal: the principal on whose behalf the steps run.
+            on_effect: called for each effect; must not block.
 
         Returns:
-            How each step that was tried went.
+            The outcome of each attempted step.
         """
         async with self._own_call("undo", principal) as call:
             call.on_effect = on_effect
             return await carry_out(self.broker, call, plan)
 
     def _own_call(self, what: str, principal: str, deadline: float | None = None) -> AbstractAsyncContextManager[Call]:
-        """A call of the user's own, with all rights."""
+        """Open a call of the user, with all rights."""
         domain = f"{what}:{principal}:{token_hex(8)}"
         return own_call(self._all_rights(), domain, Origin(principal=principal), self._report, deadline)
 
     async def skills(self) -> LoadedSkills:
-        """The skills that could be loaded, and the problems of the others."""
+        """Return the loaded skills, and the problems of skills that could not be loaded."""
         return await self.catalog.all()
 
     def _all_rights(self) -> Grant:
-        # what other ops keep as blobs can be put back where there is no plugin for blobs
+        # Undo restores content from blobs, even if no plugin for the family of blobs is installed.
         return Grant.of(Capability(name) for name in {*self.plugins.names("op"), BlobScope.family})
 
     def context_for(self, plugin: str, config: Any = None) -> HostPluginContext:
-        """The context of a plugin, or of what is none: a part of the core, or a guard of a program's own."""
+        """Return a context for a plugin, a part of the core, or a guard of the embedding program."""
         broker = partial(self._open_broker, plugin)
         return HostPluginContext(plugin, config, self.home, broker, self._all_rights, self.redactor)
 
     def _open_broker(self, plugin: str) -> Broker:
         if self._broker is None:
             raise PluginError(
-                f"the plugin `{plugin}` can't cause effects while the host is opened or closed",
+                f"the plugin `{plugin}` can't cause effects while the host is opening or closing",
                 name=plugin,
-                hint="do it when it is first used",
+                hint="cause the effect on first use",
             )
         return self._broker
 
     def _report(self, error: Exception) -> None:
         text = self.redactor.text(f"{type(error).__name__}: {error}")
-        _log.warning("closing what a call left open failed: %s", text)
+        _log.warning("closing a resource of a call failed: %s", text)
 
     def _report_hook(self, report: HookReport) -> None:
         if report.error is not None:
@@ -307,10 +307,12 @@ class Host:
     async def _open_store(self) -> Any:
         names = self.plugins.names("store")
         if len(names) != 1:
-            found = f"there are {' and '.join(names)}" if names else "none is installed"
-            leave_one = 'leave one, and deny the others under `[policy.deny]`: "store.NAME" = "reason"'
-            hint = leave_one if names else "pip install sideband-store-sqlite"
-            raise ConfigurationError("plugins", f"a host needs one store, and {found}", hint=hint)
+            if names:
+                problem = f"several store plugins are installed: {', '.join(names)}"
+                hint = 'keep one and deny the others under `[policy.deny]`: "store.NAME" = "reason"'
+            else:
+                problem, hint = "no store plugin is installed", "pip install sideband-store-sqlite"
+            raise ConfigurationError("plugins", problem, hint=hint)
         plugin = await self.plugins.load("store", names[0])
         spec: StoreSpec = plugin.contribution[0]
         folder = self.home / "store"

@@ -1,4 +1,4 @@
-"""Calls that no skill makes: a user's own, and those of plugins."""
+"""Calls of users and plugins, without a skill."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import anyio
 from ..broker import Call
 from ..ops import Grant, Origin
 
-_LONGEST = 3_600.0
+_DEFAULT_DEADLINE = 3_600.0
 
 
 @asynccontextmanager
@@ -22,16 +22,16 @@ async def own_call(
     report: Callable[[Exception], object],
     deadline: float | None = None,
 ) -> AsyncIterator[Call]:
-    """A call that ends with the block. What its ops left open is closed then.
+    """Open a call that ends with the block; resources that its ops left open are then closed.
 
     Args:
-        grant: its rights.
-        domain: who may share what the call leaves behind.
-        origin: who causes it.
-        report: told of what closing raises.
-        deadline: seconds; ``None``: an hour.
+        grant: the rights of the call.
+        domain: the trust domain that may share resources the call creates.
+        origin: the caller.
+        report: called with each exception that closing raises.
+        deadline: the deadline in seconds from now, or ``None`` for an hour.
     """
-    end = anyio.current_time() + (deadline or _LONGEST)
+    end = anyio.current_time() + (deadline or _DEFAULT_DEADLINE)
     call = Call(id=token_hex(16), grant=grant, domain=domain, origin=origin, deadline=end)
     try:
         yield call

@@ -1,4 +1,4 @@
-"""The context of a plugin inside a host: what its lifespan and its hooks can do."""
+"""The context of a plugin's lifespan and hooks within a host."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ..hooks import HookRegistry
 from ..ops import Credential, Grant, Origin
 from ._own_calls import own_call
 
-_NOBODY = Origin()
+_NO_ORIGIN = Origin()
 
 
 @define(eq=False)
 class HostPluginContext:
-    """``PluginContext``. Effects go through the broker like everybody's, with the plugin named as their origin."""
+    """The ``PluginContext`` of a host. Its effects pass the broker like all others, with the plugin as their origin."""
 
     plugin: str
     config: Any
@@ -39,7 +39,7 @@ class HostPluginContext:
         key: str | None = None,
     ) -> Any:
         """See ``PluginContext.dispatch``."""
-        return await self.dispatch_for(_NOBODY, op, params, capabilities=capabilities, key=key)
+        return await self.dispatch_for(_NO_ORIGIN, op, params, capabilities=capabilities, key=key)
 
     async def dispatch_for(
         self,
@@ -52,7 +52,7 @@ class HostPluginContext:
         hooks: HookRegistry | None = None,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> Any:
-        """The same for an agent: with its session, run and step in the record, and its guards asked."""
+        """Dispatch an op for an agent: with its session, run and step in the record, and with its guards."""
         broker = self._broker()
         grant = self._rights() if capabilities is None else await broker.ops.grant(capabilities)
         async with self._call(grant, origin) as call:
@@ -74,10 +74,10 @@ class HostPluginContext:
         """See ``PluginContext.protect``."""
         self._redactor.protect(value, name, origins=origins)
 
-    def _call(self, grant: Grant, origin: Origin = _NOBODY) -> AbstractAsyncContextManager[Call]:
+    def _call(self, grant: Grant, origin: Origin = _NO_ORIGIN) -> AbstractAsyncContextManager[Call]:
         origin = evolve(origin, principal=self.principal, plugin=self.plugin)
         return own_call(grant, f"plugin:{self.plugin}", origin, _ignore)
 
 
 def _ignore(error: Exception) -> None:
-    """What closing raised was raised by the op, whose own reports say so."""
+    """Ignore an exception raised while closing: the op that raised it reports it."""

@@ -1,4 +1,4 @@
-"""All tools of a host: those of plugins and those of skills, which look the same to a model."""
+"""The registry of all tools of a host, from plugins and skills."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from ..tools import SCHEMA_LIMIT, Tool, ToolContext, ToolOutput, ToolView, is_to
 
 _log = logging.getLogger("sideband")
 _NOT_FOR_MODELS = "disable-model-invocation"
-"""The key of SKILL.md that others use too."""
-_MOST_EFFECTS = 100
-"""How many effects a result names. The record has all of them, under the step of the call."""
+"""The metadata key of SKILL.md, which other programs use too."""
+_MAX_EFFECTS = 100
+"""The maximum number of effect ids in a result. The ledger has all effects, under the step of the call."""
 
 
 class HostToolContext(ToolContext, Protocol):
-    """What the host's own tools need to know of a call besides what plugins may."""
+    """The context of a call with the additional attributes that tools of skills need."""
 
     origin: Origin
     hooks: HookRegistry
@@ -33,13 +33,13 @@ class HostToolContext(ToolContext, Protocol):
 
 
 class ToolRegistry:
-    """Knows every tool of a host. There is one for each host; agents work on views of it.
+    """The registry of all tools of a host. Agents use views of it.
 
     Args:
-        plugins: those that may supply tools.
-        catalog: the skills.
-        calls: runs tools of skills.
-        ops: tells how much a capability can do.
+        plugins: the plugin host, for the tools of plugins.
+        catalog: the skill catalog, for the tools of skills.
+        calls: runs the tools of skills.
+        ops: determines the levels of capabilities.
     """
 
     def __init__(self, plugins: PluginHost, catalog: SkillCatalog, calls: SkillCalls, ops: Ops) -> None:
@@ -51,13 +51,13 @@ class ToolRegistry:
         self._contexts: dict[str, PluginContext] = {}
 
     def context(self, tool: Tool) -> PluginContext | None:
-        """The context of the plugin that a tool comes from; ``None`` for a tool of a skill."""
+        """Return the context of the plugin that provides a tool, or ``None`` for a tool of a skill."""
         return self._contexts.get(tool.name)
 
     async def view(self) -> ToolView:
-        """All tools, but for those that no model can be told of, and those that share a name: neither wins silently.
+        """Return all tools except those with an invalid name or schema, and those with the same name as another.
 
-        What is left out is named in ``problems``.
+        Omitted tools are listed in ``problems``.
         """
         found = [*await self._of_plugins(), *await self._of_skills()]
         by_name: dict[str, list[Tool]] = {}
@@ -67,10 +67,10 @@ class ToolRegistry:
         clashes = {name: rivals for name, rivals in by_name.items() if len(rivals) > 1}
         self.problems = (
             *(
-                f"the tool `{name}` is left out: {' and '.join(one.source for one in rivals)} have it"
+                f"omitted the tool `{name}`: {' and '.join(one.source for one in rivals)} provide it"
                 for name, rivals in sorted(clashes.items())
             ),
-            *(f"the tool `{name}` is left out: {fault}" for name, fault in sorted(faults.items())),
+            *(f"omitted the tool `{name}`: {fault}" for name, fault in sorted(faults.items())),
         )
         for problem in self.problems:
             _log.warning("%s", problem)
@@ -78,11 +78,11 @@ class ToolRegistry:
         return ToolView.of(one for one in alone if one.name not in faults)
 
     def forget_skills(self) -> None:
-        """Look for skills anew when they are asked for next."""
+        """Search for skills again on the next access."""
         self._catalog.forget()
 
     async def skills(self) -> tuple[Mapping[str, Any], ...]:
-        """What models and prompts are told about skills."""
+        """Return the descriptions of skills for models and prompts."""
         return tuple(
             {
                 "name": skill.name,
@@ -94,7 +94,7 @@ class ToolRegistry:
         )
 
     async def _skills(self) -> list[SkillSpec]:
-        """Those that models may use: a skill can say that it is for people only."""
+        """Return the skills that models may use; a skill can declare that it is for people only."""
         return [skill for skill in (await self._catalog.all()).skills if skill.metadata.get(_NOT_FOR_MODELS) != "true"]
 
     async def _of_plugins(self) -> list[Tool]:
@@ -129,13 +129,13 @@ class ToolRegistry:
         )
 
     async def _level(self, skill: SkillSpec) -> Level:
-        """The highest level that what the skill asks for reaches."""
+        """Return the highest level of the ops that the skill's capabilities cover."""
         highest = Level.SAFE
         for text in skill.capabilities:
             try:
                 family = (await self._ops.plugin(Capability.parse(text).family)).contribution
             except (PluginError, ValueError):
-                continue  # a call says what is wrong with it
+                continue  # reported when the tool is called
             highest = max([highest, *(spec.level for spec in family.ops if spec.requires)])
         return highest
 
@@ -151,18 +151,18 @@ class ToolRegistry:
                 hooks=ctx.hooks,
             )
         )
-        effects = [effect.id for effect in result.effects[:_MOST_EFFECTS]]
+        effects = [effect.id for effect in result.effects[:_MAX_EFFECTS]]
         return ToolOutput(result.output, metadata={"effects": effects, "isolation": result.isolation})
 
 
 def _fault(one: Tool) -> str | None:
-    """Why no model can be told of a tool. One whole request fails for one tool of which a server can't read."""
+    """Return why a tool can't be offered to models, or ``None``. One invalid tool would fail a whole request."""
     if not is_tool_name(one.name):
-        return f"{one.source} gives it a name that models do not take"
+        return f"its name, set by {one.source}, is invalid"
     try:
         size = len(one.schema.model_dump_json())
     except (ValueError, TypeError, RecursionError):
-        return f"{one.source} describes it with what is no JSON Schema"
+        return f"its schema, set by {one.source}, is not a valid JSON Schema"
     if size > SCHEMA_LIMIT:
-        return f"{one.source} describes it in {size:,} characters, and {SCHEMA_LIMIT:,} are allowed"
+        return f"its definition, set by {one.source}, has {size:,} characters, which exceeds {SCHEMA_LIMIT:,}"
     return None

@@ -1,1 +1,1 @@
-"""Messages and what a provider promises. Their public names are in `sideband.messages` and `sideband.providers`."""
+"""Messages and the provider protocol. Their public names are in `sideband.messages` and `sideband.providers`."""

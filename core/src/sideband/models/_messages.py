@@ -1,7 +1,7 @@
-"""What users, models and tools say to each other, in one form for all providers.
+"""Messages between users, models and tools, in one format for all providers.
 
-A message is frozen, and made of parts. ``to_data`` gives the plain data that is stored and that hooks see;
-``parse_message`` reads it back, and refuses what is no message.
+A message is frozen and consists of parts. ``to_data`` converts it to plain data, which is stored and passed to hooks;
+``parse_message`` validates such data and converts it back.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ __all__ = [
     "to_data",
 ]
 
-_MOST = 10**15
-"""Of tokens, and of dollars: nobody uses as much, and what a server or a file makes up can still be added."""
+_MAX_COUNT = 10**15
+"""The maximum of tokens and dollars, so that bogus numbers from a server or file can still be added."""
 
 StopReason = Literal["end", "tool_calls", "length", "refusal", "aborted", "error"]
-"""Why a model stopped: it was done, wants tools, ran into its limit, refuses; or it was stopped, or failed."""
+"""Why a model stopped: finished, requests tools, reached its token limit, refused, was aborted, or failed."""
 
 
 class _MessageModel(BaseModel):
-    # What is wrong with a message is logged, and what it says is not.
+    # Validation errors are logged, and must not contain the content of messages.
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
@@ -60,12 +60,12 @@ class ImagePart(_MessageModel):
 
 
 class ThinkingPart(_MessageModel):
-    """What a model thought before it spoke.
+    """The reasoning of a model before its answer.
 
     Attributes:
-        text: as far as the provider shows it.
-        signature: what the provider wants back unchanged, so that the model knows its thoughts again.
-        redacted: whether the provider keeps the text to itself; ``signature`` then holds it in its own form.
+        text: the part of the reasoning that the provider reveals.
+        signature: an opaque value that must be sent back to the provider unchanged.
+        redacted: whether the provider hides the text; ``signature`` then contains it in encrypted form.
     """
 
     type: Literal["thinking"] = "thinking"
@@ -75,14 +75,14 @@ class ThinkingPart(_MessageModel):
 
 
 class ToolCallPart(_MessageModel):
-    """A model asks for a tool.
+    """A tool call requested by a model.
 
     Attributes:
-        id: unique in the conversation.
-        name: the tool as models see it, ``github__stars``.
-        arguments: by name.
-        problem: why the arguments could not be read, if the model wrote something else than a JSON object; the call
-            is then answered with this, and never run.
+        id: an id that is unique in the conversation.
+        name: the name of the tool as models see it, such as ``github__stars``.
+        arguments: the arguments, by name.
+        problem: the reason why the arguments could not be parsed, if they were not a JSON object. The call is then not
+            run; its result is this message.
     """
 
     type: Literal["tool_call"] = "tool_call"
@@ -93,39 +93,39 @@ class ToolCallPart(_MessageModel):
 
 
 class Usage(_MessageModel):
-    """What model calls used, in tokens.
+    """The token usage of model calls.
 
     Attributes:
-        input: what was read and neither taken from a cache nor put into one.
-        output: what was written, thoughts included.
-        cache_read, cache_write: what was read from a cache, and put into one.
-        reasoning: how much of ``output`` was thought.
-        cost: US dollars; ``None`` if the prices are not known.
+        input: input tokens that were neither read from nor written to a cache.
+        output: output tokens, including reasoning.
+        cache_read, cache_write: input tokens that were read from, or written to, a cache.
+        reasoning: the part of ``output`` that was reasoning.
+        cost: the cost in US dollars, or ``None`` if prices are unknown.
     """
 
-    input: int = Field(0, ge=0, le=_MOST)
-    output: int = Field(0, ge=0, le=_MOST)
-    cache_read: int = Field(0, ge=0, le=_MOST)
-    cache_write: int = Field(0, ge=0, le=_MOST)
-    reasoning: int = Field(0, ge=0, le=_MOST)
-    cost: float | None = Field(None, ge=0, le=_MOST, allow_inf_nan=False)
+    input: int = Field(0, ge=0, le=_MAX_COUNT)
+    output: int = Field(0, ge=0, le=_MAX_COUNT)
+    cache_read: int = Field(0, ge=0, le=_MAX_COUNT)
+    cache_write: int = Field(0, ge=0, le=_MAX_COUNT)
+    reasoning: int = Field(0, ge=0, le=_MAX_COUNT)
+    cost: float | None = Field(None, ge=0, le=_MAX_COUNT, allow_inf_nan=False)
 
     @property
     def context(self) -> int:
-        """The tokens that the conversation has after this call."""
+        """The size of the conversation after this call, in tokens."""
         return self.input + self.cache_read + self.cache_write + self.output
 
     def __add__(self, other: Usage) -> Usage:
         costs = [cost for cost in (self.cost, other.cost) if cost is not None]
-        sums = {name: min(getattr(self, name) + getattr(other, name), _MOST) for name in _COUNTS}
-        return Usage(**sums, cost=min(sum(costs), _MOST) if costs else None)
+        sums = {name: min(getattr(self, name) + getattr(other, name), _MAX_COUNT) for name in _COUNTS}
+        return Usage(**sums, cost=min(sum(costs), _MAX_COUNT) if costs else None)
 
 
 _COUNTS = Usage.model_fields.keys() - {"cost"}
 
 
 def _as_parts(content: Any) -> Any:
-    """A plain text stands for one part of text."""
+    """Convert a string to a single text part."""
     return ({"type": "text", "text": content},) if isinstance(content, str) else content
 
 
@@ -136,12 +136,12 @@ _SaidParts = Annotated[tuple[_Said, ...], BeforeValidator(_as_parts)]
 
 
 class UserMessage(_MessageModel):
-    """What the model is told: by a user, or by whoever ``source`` names.
+    """A message to the model, from a user or another ``source``.
 
     Attributes:
-        content: its parts; a plain text is one part.
-        source: ``user``, ``summary`` for what stands for older messages, ``branch`` for what was done on another
-            branch, ``agent`` for a parent, else the plugin that added it.
+        content: the parts; a string is converted to one text part.
+        source: ``user``, ``summary`` for a summary of older messages, ``branch`` for a summary of another branch,
+            ``agent`` for a parent agent, or the name of the plugin that added it.
 
     Example:
         >>> UserMessage(content="hello").text
@@ -154,18 +154,18 @@ class UserMessage(_MessageModel):
 
     @property
     def text(self) -> str:
-        """Its text, without images."""
+        """The text, without images."""
         return "\n".join(part.text for part in self.content if isinstance(part, TextPart))
 
 
 class AssistantMessage(_MessageModel):
-    """What a model said.
+    """A message from a model.
 
     Attributes:
-        content: its parts, in the order in which they were said.
+        content: the parts, in order.
         model: ``provider:model``.
-        stop: why it ended.
-        usage: what the call used.
+        stop: why the model stopped.
+        usage: the token usage of the call.
         error: the failure, as data, if ``stop`` is ``error``. Such a message is never sent to a provider.
     """
 
@@ -178,25 +178,25 @@ class AssistantMessage(_MessageModel):
 
     @property
     def text(self) -> str:
-        """What it said to the user."""
+        """The text, without reasoning and tool calls."""
         return "".join(part.text for part in self.content if isinstance(part, TextPart))
 
     @property
     def tool_calls(self) -> tuple[ToolCallPart, ...]:
-        """The tools that it asks for, in order."""
+        """The requested tool calls, in order."""
         return tuple(part for part in self.content if isinstance(part, ToolCallPart))
 
 
 class ToolResultMessage(_MessageModel):
-    """What a tool answered.
+    """The result of a tool call.
 
     Attributes:
         call: the id of the call.
-        tool: the tool as models see it.
-        content: what the model sees.
-        is_error: whether it failed.
-        metadata: what is known about it and not sent to the model: ``effect``, ``ms``, ``output`` (the handle of the
-            whole result if only a part of it is shown), ….
+        tool: the name of the tool as models see it.
+        content: the content for the model.
+        is_error: whether the call failed.
+        metadata: data that is not sent to the model: ``effect``, ``ms``, ``output`` (the handle of the complete result
+            if it was truncated), and more.
     """
 
     role: Literal["tool"] = "tool"
@@ -208,21 +208,21 @@ class ToolResultMessage(_MessageModel):
 
     @property
     def text(self) -> str:
-        """Its text, without images."""
+        """The text, without images."""
         return "\n".join(part.text for part in self.content if isinstance(part, TextPart))
 
 
 Message = Annotated[UserMessage | AssistantMessage | ToolResultMessage, Field(discriminator="role")]
-"""Any message, told apart by its ``role``."""
+"""Any message, discriminated by ``role``."""
 
 _ONE: TypeAdapter[Message] = TypeAdapter(Message, config=ConfigDict(hide_input_in_errors=True))
 
 
 def parse_message(data: Mapping[str, Any]) -> Message:
-    """The message that plain data describes.
+    """Convert plain data to a message.
 
     Raises:
-        ValueError: it describes none; says what is wrong.
+        ValueError: if the data is not a valid message.
 
     Example:
         >>> parse_message({"role": "user", "content": "hello"}).text
@@ -232,12 +232,12 @@ def parse_message(data: Mapping[str, Any]) -> Message:
 
 
 def parse_messages(data: Iterable[Mapping[str, Any]]) -> tuple[Message, ...]:
-    """The messages that plain data describes. Raises what ``parse_message`` raises."""
+    """Convert plain data to messages. Raises the same errors as ``parse_message``."""
     return tuple(parse_message(one) for one in data)
 
 
 def to_data(message: Message) -> dict[str, Any]:
-    """A message as plain data, which ``parse_message`` reads back.
+    """Convert a message to plain data, the inverse of ``parse_message``.
 
     Example:
         >>> to_data(UserMessage(content="hello"))

@@ -1,14 +1,14 @@
-"""What a provider of models promises, what it is asked, and how it fails.
+"""The protocol of model providers: requests, stream events and errors.
 
-A provider is a plugin of the group ``sideband.v1.provider``. It turns a request into what its server speaks, and the
-server's stream into events. Nobody but the op family `llm` calls it, so that each model call is gated and recorded.
+A provider is a plugin of the group ``sideband.v1.provider``. It translates requests to the protocol of its server, and
+the server's stream to events. Only the op family `llm` calls it, so that each model call is checked and recorded.
 
 OpFailed
 └── ProviderError                            provider.failed
     ├── ProviderRefused(RuntimeError)        provider.refused       the server answered with an error
-    ├── ProviderUnreachable(ConnectionError) provider.unreachable   no connection, or it broke off before an answer
-    ├── ProviderTimeout(TimeoutError)        provider.timeout       nothing came for too long
-    ├── StreamBroken(ConnectionError)        provider.stream        the stream ended without its end, or is malformed
+    ├── ProviderUnreachable(ConnectionError) provider.unreachable   connection failed, or was lost before a response
+    ├── ProviderTimeout(TimeoutError)        provider.timeout       the server sent no data for too long
+    ├── StreamBroken(ConnectionError)        provider.stream        the stream is truncated or malformed
     └── ProviderUnconfigured(LookupError)    provider.unconfigured  a key or an address is missing
 """
 
@@ -23,7 +23,7 @@ from ..exit_codes import ExitCode
 from ..ops._errors import OpFailed
 from ._messages import AssistantMessage, Message, Usage
 
-if TYPE_CHECKING:  # a context offers providers, and importing it here would need this module
+if TYPE_CHECKING:  # `contexts` imports this module
     from ..contexts._plugin import PluginContext
 
 __all__ = [
@@ -47,9 +47,9 @@ __all__ = [
     "ToolSchema",
 ]
 
-_LONGEST_BODY = 4_000
+_MAX_BODY = 4_000
 _MILLION = 1_000_000
-_LONGEST_HEADER = 200
+_MAX_HEADER = 200
 _KEPT_HEADERS = ("retry-after", "retry-after-ms", "x-should-retry", "request-id", "x-request-id")
 _KEPT_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-")
 
@@ -59,11 +59,12 @@ class _ProviderModel(BaseModel):
 
 
 class Prices(_ProviderModel):
-    """US dollars for a million tokens.
+    """Prices in US dollars per million tokens.
 
     Attributes:
-        input, output: read, and written.
-        cache_read, cache_write: read from a cache, and put into one; ``None``: as ``input``.
+        input, output: the prices of input and output tokens.
+        cache_read, cache_write: the prices of tokens read from and written to a cache; ``None`` for the price of
+            ``input``.
     """
 
     input: float = Field(ge=0)
@@ -72,7 +73,7 @@ class Prices(_ProviderModel):
     cache_write: float | None = Field(None, ge=0)
 
     def cost(self, usage: Usage) -> float:
-        """What ``usage`` costs, in US dollars.
+        """Return the cost of ``usage`` in US dollars.
 
         Example:
             >>> Prices(input=3, output=15).cost(Usage(input=1_000_000, output=100_000, cache_read=1_000_000))
@@ -89,14 +90,14 @@ class Prices(_ProviderModel):
 
 
 class ModelInfo(_ProviderModel):
-    """What is known about a model.
+    """Metadata of a model.
 
     Attributes:
-        id: its name at the provider, without the provider's.
-        context_window: tokens; ``None`` if not known.
-        max_output: tokens; ``None`` if not known.
-        images, thinking, tools: what it can deal with.
-        prices: ``None`` if not known. All 0 for a model that runs here.
+        id: the provider's name of the model, without the prefix ``provider:``.
+        context_window: the context window in tokens, or ``None`` if unknown.
+        max_output: the maximum number of output tokens, or ``None`` if unknown.
+        images, thinking, tools: whether the model supports images, reasoning and tools.
+        prices: the prices, or ``None`` if unknown. All 0 for a local model.
     """
 
     id: str
@@ -109,17 +110,17 @@ class ModelInfo(_ProviderModel):
 
 
 class AnswerLimits(_ProviderModel):
-    """How much a model may say in one answer. A server, or a model that has lost its way, may go on for ever.
+    """Limits of one answer of a model, since a faulty model or server may never stop sending.
 
     Attributes:
-        characters: of the answer in all. A longer one is no answer.
-        parts: of which it is made. One of more parts is no answer.
-        calls: tool calls in it. Those beyond are left out, and the model is told.
-        arguments: characters of the arguments of all its calls, as JSON. A call beyond is not run.
-        values: in those arguments, at any depth. A call beyond is not run.
-        depth: how deep arguments may be nested. A call with deeper ones is not run.
-        name: characters of a tool's name. A call with a longer one is not run.
-        id: characters of a call's id. A longer one is replaced.
+        characters: the maximum number of characters in total. A longer answer is an error.
+        parts: the maximum number of parts. An answer with more parts is an error.
+        calls: the maximum number of tool calls. Further calls are dropped, which is reported to the model.
+        arguments: the maximum number of characters of all arguments, as JSON. Calls beyond it are not run.
+        values: the maximum number of values in all arguments, at any depth. Calls beyond it are not run.
+        depth: the maximum nesting depth of arguments. Calls with deeper arguments are not run.
+        name: the maximum number of characters of a tool name. Calls with a longer name are not run.
+        id: the maximum number of characters of a call id. A longer id is replaced.
     """
 
     characters: int = 16 << 20
@@ -133,16 +134,16 @@ class AnswerLimits(_ProviderModel):
 
 
 ANSWER_LIMITS = AnswerLimits()
-"""The limits of every answer. No provider takes longer names of tools in what it is sent."""
+"""The limits of every answer. No provider accepts tool names longer than ``name`` in requests."""
 
 
 class ToolSchema(_ProviderModel):
-    """A tool as a model is told about it.
+    """The definition of a tool that is sent to a model.
 
     Attributes:
-        name: ``github__stars``.
-        description: for the model.
-        parameters: a JSON Schema object.
+        name: the name of the tool as models see it, such as ``github__stars``.
+        description: the description for the model.
+        parameters: a JSON Schema of type ``object``.
     """
 
     name: str
@@ -151,21 +152,21 @@ class ToolSchema(_ProviderModel):
 
 
 class ModelRequest(_ProviderModel):
-    """What a model is asked.
+    """A request to a model.
 
     Attributes:
-        model: its name at the provider, without the provider's.
-        system: the system prompt; empty for none.
-        messages: oldest first; each tool call is followed by its result.
-        tools: in the order in which they are sent.
-        tool_choice: ``auto``, ``none``, ``required``, or the name of the one tool that must be called.
-        output_schema: a JSON Schema that the answer, as JSON text, must fit; ``None``: free text.
-        max_tokens: how long the answer may be; ``None``: the provider's limit.
-        temperature: ``None`` leaves it to the provider.
-        thinking: how much the model may think before it speaks; ``None`` leaves it to the provider.
-        stop: texts that end the answer.
-        cache_key: the same for all requests that share a prefix, a hint for the provider's cache.
-        options: what only this provider understands, added to its request as it is.
+        model: the provider's name of the model, without the prefix ``provider:``.
+        system: the system prompt; may be empty.
+        messages: the messages, oldest first; each tool call is followed by its result.
+        tools: the tools, in the order in which they are sent.
+        tool_choice: ``auto``, ``none``, ``required``, or the name of the tool that must be called.
+        output_schema: a JSON Schema for the answer, which is then JSON text; ``None`` for free text.
+        max_tokens: the maximum number of output tokens; ``None`` for the provider's limit.
+        temperature: the sampling temperature; ``None`` for the provider's default.
+        thinking: the reasoning effort; ``None`` for the provider's default.
+        stop: stop sequences.
+        cache_key: a hint for the provider's prompt cache: requests with a common prefix have the same key.
+        options: provider-specific fields, added to the request unchanged.
     """
 
     model: str
@@ -183,25 +184,25 @@ class ModelRequest(_ProviderModel):
 
 
 class TextDelta(_ProviderModel):
-    """More text of the answer."""
+    """The next piece of the answer's text."""
 
     type: Literal["text"] = "text"
     text: str
 
 
 class ThinkingDelta(_ProviderModel):
-    """More of what the model thinks."""
+    """The next piece of the model's reasoning."""
 
     type: Literal["thinking"] = "thinking"
     text: str
 
 
 class ToolCallDelta(_ProviderModel):
-    """More of a tool call. What can be used stands in the finished message only.
+    """The next piece of a tool call. Only the finished message contains the complete call.
 
     Attributes:
-        index: which of the answer's tool calls, from 0.
-        name: the tool; empty where it was told before.
+        index: the index of the tool call in the answer, from 0.
+        name: the name of the tool; empty if an earlier delta contained it.
         arguments: the next piece of the arguments' JSON text.
     """
 
@@ -212,10 +213,10 @@ class ToolCallDelta(_ProviderModel):
 
 
 class Finished(_ProviderModel):
-    """The stream has come to its end, as its protocol says it.
+    """The regular end of the stream.
 
     Attributes:
-        message: the whole answer, with its usage. ``model`` and ``usage.cost`` are filled in by `llm`.
+        message: the complete answer with its usage. `llm` sets ``model`` and ``usage.cost``.
     """
 
     type: Literal["finished"] = "finished"
@@ -226,44 +227,44 @@ StreamEvent = TextDelta | ThinkingDelta | ToolCallDelta | Finished
 
 
 class Provider(Protocol):
-    """One service that runs models. ``sideband_providers()`` of the plugin returns a list of them.
+    """A service that runs models. ``sideband_providers()`` of the plugin returns a list of providers.
 
-    Where it depends on the configuration which there are, that function has one parameter, ``config``.
+    If the list depends on the configuration, that function takes one parameter, ``config``.
 
     Attributes:
-        name: the entry-point name, or one that begins with it and ``-``: what stands before the colon in ``openai:m``.
+        name: the entry-point name, optionally with a suffix that begins with ``-``: the prefix in ``openai:m``.
     """
 
     name: str
 
     async def models(self, ctx: PluginContext) -> Sequence[ModelInfo]:
-        """The models that can be used now, with what is known about them: asked of the server where that is usual.
+        """Return the available models, queried from the server if it supports that.
 
         Raises:
-            ProviderError: it can't be asked; ``ProviderUnconfigured`` if a key is missing.
+            ProviderError: if the server can't be queried; ``ProviderUnconfigured`` if a key is missing.
         """
 
     def stream(self, request: ModelRequest, ctx: PluginContext) -> AsyncIterator[StreamEvent]:
-        """Ask a model: an async generator of what it says, the last of it ``Finished``.
+        """Call a model and yield its answer as events, the last of which is ``Finished``.
 
-        A stream that breaks off, is malformed, or ends without the end that its protocol has, is an error and never an
-        answer. The generator may be closed at any time, which closes the connection.
+        A truncated or malformed stream, or one without the regular end of its protocol, is an error, never an answer.
+        The generator may be closed at any time, which closes the connection.
 
         Raises:
-            ProviderError: there is no answer; its class and its data say why.
+            ProviderError: if there is no complete answer.
         """
 
 
 class ProviderError(OpFailed):
-    """A model call has no answer. The world is as it was, so it may be repeated.
+    """A model call failed. It had no effect, so it may be retried.
 
     Args:
-        provider: its name.
+        provider: the name of the provider.
         message: one sentence.
-        status: the HTTP status, if there was an answer.
-        body: what the server said; cut once what is secret was taken out.
-        headers: those of the answer; only what tells when to come again is kept.
-        cause: the name of the class of the exception behind it.
+        status: the HTTP status, if the server responded.
+        body: the body of the response; truncated after redaction.
+        headers: the headers of the response; only rate-limit, retry and request-id headers are kept.
+        cause: the class name of the underlying exception.
         hint: what to do.
     """
 
@@ -294,50 +295,50 @@ class ProviderError(OpFailed):
         }
 
     def clean(self, text: Callable[[str], str]) -> None:
-        """See ``SidebandError.clean``: a server may say again what it was sent."""
+        """See ``SidebandError.clean``. A response may echo the request, and with it secrets."""
         super().clean(text)
-        self.body = text(self.body)[:_LONGEST_BODY]
-        self.headers = {name: text(value)[:_LONGEST_HEADER] for name, value in self.headers.items()}
+        self.body = text(self.body)[:_MAX_BODY]
+        self.headers = {name: text(value)[:_MAX_HEADER] for name, value in self.headers.items()}
 
     def as_dict(self) -> dict[str, Any]:
-        """The error as data, with what the server said."""
-        said = {"status": self.status, "body": self.body, "headers": self.headers, "cause": self.cause}
+        """Return the error as data, including the response of the server."""
+        response = {"status": self.status, "body": self.body, "headers": self.headers, "cause": self.cause}
         return {
             **super().as_dict(),
             "provider": self.provider,
-            **{name: value for name, value in said.items() if value},
+            **{name: value for name, value in response.items() if value},
         }
 
 
 class ProviderRefused(ProviderError, RuntimeError):
-    """The server answered with an error: an HTTP status of one, or an error inside an answer that began well."""
+    """The server responded with an error: an HTTP error status, or an error event within a stream."""
 
     code = "provider.refused"
 
 
 class ProviderUnreachable(ProviderError, ConnectionError):
-    """No connection, or it broke off before an answer began."""
+    """The connection failed, or was lost before the response began."""
 
     code = "provider.unreachable"
     retryable = True
 
 
 class ProviderTimeout(ProviderError, TimeoutError):
-    """The server was silent for too long."""
+    """The server sent no data for too long."""
 
     code = "provider.timeout"
     retryable = True
 
 
 class StreamBroken(ProviderError, ConnectionError):
-    """The stream ended before its end, or says something that its protocol does not know."""
+    """The stream is truncated or violates its protocol."""
 
     code = "provider.stream"
     retryable = True
 
 
 class ProviderUnconfigured(ProviderError, LookupError):
-    """A key or an address is missing; the hint says where it can be set."""
+    """A key or an address is missing; the hint explains where to set it."""
 
     code = "provider.unconfigured"
     exit_code = ExitCode.CONFIGURATION

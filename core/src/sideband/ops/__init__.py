@@ -1,4 +1,4 @@
-"""Op specs, capabilities and the context of a dispatch: what an author of an op family imports."""
+"""The API for authors of op families: op specs, scopes, capabilities, grants and errors."""
 
 from ..contexts import Credential, CredentialResolver, OpContext, Origin
 from ._capability import *

@@ -1,4 +1,4 @@
-"""Capabilities and grants: parsing, printing, comparing and narrowing. No plugin code takes part in any of it."""
+"""Capabilities and grants: parse, print, compare and narrow them, without calling plugin code."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ __all__ = ["Capability", "Grant"]
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
 _PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
-# What may stand in a value unencoded; `%`, `,`, `|`, `=`, `*` and white space may not.
+# Characters that need no encoding in a value; `%`, `,`, `|`, `=`, `*` and white space do.
 _PLAIN = "/:@.-_~+$&;!()[]?'"
 
 
 @frozen
 class _Pattern:
-    """One allowed value of a field: exact, or everything that begins with it."""
+    """One allowed value of a field: an exact value or a prefix."""
 
     text: str
     prefix: bool = False
@@ -34,9 +34,9 @@ class _Pattern:
         if not raw:
             raise CapabilityInvalid(whole, "a value is empty")
         if "*" in body or "=" in body or any(character.isspace() for character in body):
-            raise CapabilityInvalid(whole, f"the value `{raw}` has a `*`, `=` or space inside; percent-encode it")
+            raise CapabilityInvalid(whole, f"the value `{raw}` contains a `*`, `=` or space; percent-encode it")
         if _PERCENT.search(body):
-            raise CapabilityInvalid(whole, f"the value `{raw}` has a `%` that encodes nothing; write `%25`")
+            raise CapabilityInvalid(whole, f"the value `{raw}` has an invalid percent-encoding; write `%` as `%25`")
         return cls(unquote(body, errors="strict"), prefix=body != raw)
 
     def __str__(self) -> str:
@@ -60,7 +60,7 @@ class _Pattern:
 
 @frozen(cache_hash=True)
 class Capability:
-    """The right to use the ops of one family within a scope. A field that is absent means any value.
+    """The right to use the ops of one family within a scope. A missing field allows any value.
 
     Example:
         >>> capability = Capability.parse("http:method=GET,host=api.github.com")
@@ -77,23 +77,23 @@ class Capability:
 
     @classmethod
     def parse(cls, text: str) -> Capability:
-        """Read ``family[:field=value|value,field=value]``.
+        """Parse ``family[:field=value|value,field=value]``.
 
         Raises:
-            CapabilityInvalid: what is wrong with it, and how to write it.
+            CapabilityInvalid: if the text has another syntax.
         """
         family, colon, rest = text.partition(":")
         if not _NAME.match(family):
-            raise CapabilityInvalid(text, f"`{family}` is no family name")
+            raise CapabilityInvalid(text, f"invalid family name `{family}`")
         if colon and not rest:
-            raise CapabilityInvalid(text, "nothing follows the `:`")
+            raise CapabilityInvalid(text, "expected a field after `:`")
         fields: dict[str, tuple[_Pattern, ...]] = {}
         for part in rest.split(",") if rest else ():
             name, equals, values = part.partition("=")
             if not equals or not _NAME.match(name):
-                raise CapabilityInvalid(text, f"`{part}` is not field=value")
+                raise CapabilityInvalid(text, f"expected field=value, got `{part}`")
             if name in fields:
-                raise CapabilityInvalid(text, f"the field `{name}` stands twice; join its values with `|`")
+                raise CapabilityInvalid(text, f"duplicate field `{name}`; join its values with `|`")
             try:
                 fields[name] = _minimal(_Pattern.parse(raw, text) for raw in values.split("|"))
             except UnicodeDecodeError:
@@ -106,21 +106,21 @@ class Capability:
 
     @classmethod
     def exactly(cls, family: str, values: Mapping[str, str]) -> Capability:
-        """The capability that allows a request with these field values, and no other."""
+        """Return the capability that allows only requests with these field values."""
         return cls(family, tuple(sorted((name, (_Pattern(value),)) for name, value in values.items())))
 
     def fit(self, scope: type[Scope] | None) -> Capability:
-        """This capability with its family's defaults filled in, so that comparing fields is all that is left to do.
+        """Return the capability with its family's defaults filled in, ready to be compared field by field.
 
         Raises:
-            CapabilityInvalid: it uses a field that the family does not have.
+            CapabilityInvalid: if a field is not declared by the family.
         """
         known = scope.field_names() if scope else ()
         for name, _ in self.fields:
             if name not in known:
-                fields = f"it has {', '.join(known)}" if known else "it has none"
+                fields = f"known fields: {', '.join(known)}" if known else "the family has no fields"
                 raise CapabilityInvalid(
-                    str(self), f"`{self.family}` has no field `{name}`{did_you_mean(name, known)}; {fields}"
+                    str(self), f"unknown field `{name}` of `{self.family}`{did_you_mean(name, known)}; {fields}"
                 )
         written = {name: tuple(pattern.written for pattern in patterns) for name, patterns in self.fields}
         defaults = scope.complete(written) if scope else {}
@@ -128,10 +128,10 @@ class Capability:
         return Capability(self.family, tuple(sorted({**added, **dict(self.fields)}.items())))
 
     def allows(self, values: Mapping[str, str], *, known_later: Collection[str] = ()) -> bool:
-        """Whether a request with these field values lies within this capability.
+        """Return whether the capability allows a request with these field values.
 
-        A field that the capability limits and the request leaves open is not allowed: open means any value. Unless it
-        is one of ``known_later``, which are compared once their values are known.
+        If the request omits a field that the capability restricts, the result is false, because omitting it means any
+        value. Fields in ``known_later`` are the exception: they are checked when their values are known.
         """
         return all(
             any(pattern.matches(values[name]) for pattern in patterns) if name in values else name in known_later
@@ -139,7 +139,7 @@ class Capability:
         )
 
     def covers(self, other: Capability) -> bool:
-        """Whether everything that ``other`` allows is allowed by this one."""
+        """Return whether this capability allows everything that ``other`` allows."""
         if self.family != other.family:
             return False
         theirs = dict(other.fields)
@@ -149,7 +149,7 @@ class Capability:
         )
 
     def meet(self, other: Capability) -> Capability | None:
-        """What both allow, or ``None`` if that is nothing."""
+        """Return the intersection of two capabilities, or ``None`` if it is empty."""
         if self.family != other.family:
             return None
         mine, theirs = dict(self.fields), dict(other.fields)
@@ -165,7 +165,7 @@ _Comparable = TypeVar("_Comparable", _Pattern, Capability)
 
 
 def _minimal(found: Iterable[_Comparable]) -> tuple[_Comparable, ...]:
-    """Without those that another one covers, in a stable order: equal sets are equal tuples."""
+    """Return the items that no other item covers, in a canonical order, so that equal sets give equal tuples."""
     distinct = set(found)
     kept = (one for one in distinct if not any(other != one and other.covers(one) for other in distinct))
     return tuple(sorted(kept, key=str))
@@ -173,7 +173,7 @@ def _minimal(found: Iterable[_Comparable]) -> tuple[_Comparable, ...]:
 
 @frozen(cache_hash=True)
 class Grant:
-    """The capabilities that the host holds for one call. Only ever narrowed.
+    """The capabilities that the host holds for one call. A grant can be narrowed, never widened.
 
     Example:
         >>> grant = Grant.parse(["sql:path=notes.db", "http"])
@@ -187,16 +187,16 @@ class Grant:
 
     @classmethod
     def parse(cls, texts: Iterable[str]) -> Grant:
-        """A grant of all the capabilities written in ``texts``.
+        """Parse each text and return a grant of all these capabilities.
 
         Raises:
-            CapabilityInvalid: one of them can't be parsed.
+            CapabilityInvalid: if a text can't be parsed.
         """
         return cls.of(Capability.parse(text) for text in texts)
 
     @classmethod
     def of(cls, capabilities: Iterable[Capability]) -> Grant:
-        """A grant in its canonical form: without what another one covers, sorted."""
+        """Return a grant in canonical form: sorted, without capabilities that another one covers."""
         return cls(_minimal(capabilities))
 
     def __str__(self) -> str:
@@ -206,30 +206,30 @@ class Grant:
         return bool(self.capabilities)
 
     def texts(self) -> tuple[str, ...]:
-        """The capabilities as text, sorted."""
+        """Return the capabilities as sorted text."""
         return tuple(map(str, self.capabilities))
 
     def families(self) -> tuple[str, ...]:
-        """The families that appear in it, sorted, each once."""
+        """Return the distinct families of the capabilities, sorted."""
         return tuple(sorted({capability.family for capability in self.capabilities}))
 
     def allows(self, family: str, values: Mapping[str, str]) -> bool:
-        """Whether one capability of ``family`` allows a request with these field values."""
+        """Return whether a capability of ``family`` allows a request with these field values."""
         return self.match(family, values) is not None
 
     def match(self, family: str, values: Mapping[str, str], *, known_later: Collection[str] = ()) -> Capability | None:
-        """The capability that allows a request with these field values, or ``None``."""
+        """Return the first capability that allows a request with these field values, or ``None``."""
         mine = (one for one in self.capabilities if one.family == family)
         return next((one for one in mine if one.allows(values, known_later=known_later)), None)
 
     def covers(self, other: Grant) -> bool:
-        """Whether each capability of ``other`` lies within one of this grant."""
+        """Return whether each capability of ``other`` is covered by a capability of this grant."""
         return all(any(mine.covers(wanted) for mine in self.capabilities) for wanted in other.capabilities)
 
     def missing(self, wanted: Grant) -> Grant:
-        """The capabilities of ``wanted`` that this grant does not cover."""
+        """Return the capabilities of ``wanted`` that this grant does not cover."""
         return Grant.of(one for one in wanted.capabilities if not any(mine.covers(one) for mine in self.capabilities))
 
     def narrow(self, other: Grant) -> Grant:
-        """What both allow."""
+        """Return the intersection of two grants."""
         return Grant.of(met for a in self.capabilities for b in other.capabilities if (met := a.meet(b)))

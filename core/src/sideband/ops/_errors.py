@@ -1,12 +1,12 @@
-"""What a dispatch can end with, other than its result. Each reaches the skill with the same ``code``.
+"""Errors of dispatches. Each reaches the skill with the same ``code``.
 
 OpError(SidebandError)                        op.failed
 ├── OpNotFound(LookupError)                   op.unknown
-├── OpUnavailable(RuntimeError)               what is wrong with its plugin
+├── OpUnavailable(RuntimeError)               the code of the plugin's error
 ├── OpParamsInvalid(ValueError)               op.params
 ├── OpDenied(PermissionError)                 op.denied
-│   └── EgressRefused                         op.egress      a secret was on its way to where it must not go
-├── OpFailed(RuntimeError)                    op.failed      what a handler raises, or a subclass of it
+│   └── EgressRefused                         op.egress      a secret would have been sent to a wrong place
+├── OpFailed(RuntimeError)                    op.failed      raised by handlers; op packages subclass it
 ├── OpResultInvalid(TypeError)                op.result
 ├── OpTimeout(TimeoutError)                   op.timeout
 ├── OpCancelled(RuntimeError)                 op.cancelled
@@ -43,16 +43,16 @@ __all__ = [
 
 
 def granting(capability: object) -> str:
-    """The option that grants a capability, as a shell takes it; a capability may have quotes of its own."""
+    """Return the command-line option that grants a capability, quoted for a shell."""
     quoted = str(capability).replace("'", "'\"'\"'")
     return f"--grant '{quoted}'"
 
 
 class OpError(SidebandError):
-    """One dispatch ended without a result.
+    """A dispatch ended without a result.
 
     Attributes:
-        nothing_happened: whether the world is as it was before, so that an effect with a key may be tried again.
+        nothing_happened: whether the op certainly had no effect, so that an effect with a key may be retried.
     """
 
     code = "op.failed"
@@ -60,29 +60,29 @@ class OpError(SidebandError):
 
 
 class OpFailed(OpError, RuntimeError):
-    """The handler could not do it. Op packages subclass it and give each failure its own ``code``."""
+    """The handler failed. Op packages subclass this error and give each failure its own ``code``."""
 
     code = "op.failed"
 
 
 class OpNotFound(OpError, LookupError):
-    """No installed plugin provides this op."""
+    """No installed plugin provides the op."""
 
     code = "op.unknown"
     exit_code = ExitCode.USAGE
 
     def __init__(self, op: str, *, known: Iterable[str] = ()) -> None:
         super().__init__(
-            f"there is no op `{op}`{did_you_mean(op, known)}",
-            hint="`sideband ops list` shows what is there; install the package that has it",
+            f"unknown op `{op}`{did_you_mean(op, known)}",
+            hint="list installed ops with `sideband ops list`, or install the package that provides this one",
             op=op,
         )
 
 
 class OpUnavailable(OpError, RuntimeError):
-    """The plugin that has the op can't be used: it is denied, broken, misconfigured, or there are two of it.
+    """The plugin that provides the op is unavailable: it is denied, broken, misconfigured, or installed twice.
 
-    Its ``code``, ``hint`` and ``exit_code`` are those of what is wrong with the plugin.
+    ``code``, ``hint`` and ``exit_code`` are those of the plugin's error.
     """
 
     code = "op.unavailable"
@@ -90,54 +90,54 @@ class OpUnavailable(OpError, RuntimeError):
 
     def __init__(self, op: str, reason: SidebandError) -> None:
         super().__init__(
-            f"{op} can't be used: {reason.message}", hint=reason.hint, code=reason.code, op=op, plugin=reason.plugin
+            f"{op} is unavailable: {reason.message}", hint=reason.hint, code=reason.code, op=op, plugin=reason.plugin
         )
         self.exit_code = reason.exit_code
 
 
 class OpParamsInvalid(OpError, ValueError):
-    """The parameters do not fit the op's model. The message names each bad parameter."""
+    """The parameters do not match the op's model. The message names each invalid parameter."""
 
     code = "op.params"
     exit_code = ExitCode.USAGE
 
     def __init__(self, op: str, problems: str) -> None:
-        super().__init__(f"{op}: {problems}", hint=f"`sideband ops show {op}` shows its parameters", op=op)
+        super().__init__(f"{op}: {problems}", hint=f"show the parameters with `sideband ops show {op}`", op=op)
 
 
 class OpDenied(OpError, PermissionError):
-    """The grant of the call, or a decision of a guard, does not allow it. Nothing was executed."""
+    """The grant of the call or a guard does not allow the op. The op was not run."""
 
     code = "op.denied"
     exit_code = ExitCode.DENIED
 
     def __init__(self, op: str, reason: str, *, hint: str = "", plugin: str | None = None) -> None:
-        super().__init__(f"{op} was refused: {reason}", hint=hint, op=op, plugin=plugin)
+        super().__init__(f"{op} was denied: {reason}", hint=hint, op=op, plugin=plugin)
         self.reason = reason
 
 
 class EgressRefused(OpDenied):
-    """A known secret stood in what was about to be sent to somebody who must not have it. Nothing was sent."""
+    """Data that was about to be sent contains a known secret that is not bound to its destination. Nothing was sent."""
 
     code = "op.egress"
 
     def __init__(self, op: str, name: str, part: str, audience: str | None) -> None:
-        where = f"the {part}, on its way to {audience}," if audience else f"the {part}"
+        where = f"be sent to {audience}" if audience else "appear there"
         super().__init__(
             op,
-            f"{where} holds the secret `{name}`, which must not go there",
-            hint="let the host add it: pass its handle in `auth`, and bind it to the origins that it is meant for",
+            f"the {part} contains the secret `{name}`, which must not {where}",
+            hint="let the host add the secret: pass its handle in `auth`, and bind it to its origins",
         )
 
 
 class OpResultInvalid(OpError, TypeError):
-    """The handler returned something else than it declares. The effect did happen; its result is withheld."""
+    """The result does not match the declared type. The effect has happened; its result is withheld."""
 
     code = "op.result"
 
     def __init__(self, op: str, problems: str, *, plugin: str | None = None) -> None:
         super().__init__(
-            f"{op} returned what it does not declare: {problems}",
+            f"the result of {op} does not match its declared type: {problems}",
             hint="report it to the plugin's author; the effect itself has happened",
             op=op,
             plugin=plugin,
@@ -145,14 +145,14 @@ class OpResultInvalid(OpError, TypeError):
 
 
 class OpTimeout(OpError, TimeoutError):
-    """The op did not end within its time limit, and was cancelled."""
+    """The op exceeded its timeout and was cancelled."""
 
     code = "op.timeout"
 
     def __init__(self, op: str, seconds: float) -> None:
         super().__init__(
-            f"{op} did not end within {seconds:g} s",
-            hint="ask for less at once, or give it longer",
+            f"{op} timed out after {seconds:g} s",
+            hint="request less at once, or increase the timeout",
             op=op,
             retryable=True,
         )
@@ -160,7 +160,7 @@ class OpTimeout(OpError, TimeoutError):
 
 
 class OpCancelled(OpError, RuntimeError):
-    """The dispatch was cancelled: by the skill, or because its call ended."""
+    """The dispatch was cancelled by the skill, or because its call ended."""
 
     code = "op.cancelled"
 
@@ -169,37 +169,37 @@ class OpCancelled(OpError, RuntimeError):
 
 
 class EffectInFlight(OpError, RuntimeError):
-    """Another dispatch holds this idempotency key and has not ended."""
+    """Another dispatch with this idempotency key is still running."""
 
     code = "effect.in_flight"
 
     def __init__(self, op: str, key: str) -> None:
         super().__init__(
-            f"{op}: an effect with the key `{key}` is under way",
-            hint="wait for it, or use another key if this is another effect",
+            f"{op}: an effect with the key `{key}` is already running",
+            hint="wait for it to end, or use another key for a different effect",
             op=op,
             retryable=True,
         )
 
 
 class EffectUnknown(OpError, RuntimeError):
-    """An earlier effect with this key may or may not have happened; it is never repeated silently."""
+    """An earlier effect with this key may or may not have happened. It is never repeated automatically."""
 
     code = "effect.unknown"
 
     def __init__(self, op: str, key: str, effect: str) -> None:
         super().__init__(
-            f"{op}: whether the effect with the key `{key}` happened is not known (effect {effect})",
-            hint=f"look at the world and at `sideband audit why {effect}`, then decide with a new key",
+            f"{op}: it is unknown whether the effect with the key `{key}` happened (effect {effect})",
+            hint=f"check the target and `sideband audit why {effect}`; to repeat the effect, use a new key",
             op=op,
         )
 
 
 _COUNTED = {
-    "dispatches": " ops in one call",
-    "in_flight": " ops of one call at a time",
-    "nested_dispatches": " ops within one another",
-    "params": " values in one request",
+    "dispatches": " ops per call",
+    "in_flight": " concurrent ops per call",
+    "nested_dispatches": " nested ops",
+    "params": " values per request",
     "unread_bytes": " bytes",
 }
 
@@ -212,7 +212,7 @@ class LimitExceeded(OpError, RuntimeError):
     def __init__(self, limit: str, allowed: int, *, op: str | None = None, retryable: bool = False) -> None:
         super().__init__(
             f"the limit `{limit}` of {allowed:,}{_COUNTED.get(limit, '')} is reached",
-            hint="wait for earlier ones to end" if retryable else "split the work into several calls",
+            hint="wait until earlier ones have ended" if retryable else "split the work into several calls",
             code=f"limit.{limit}",
             retryable=retryable,
             op=op,
@@ -220,7 +220,7 @@ class LimitExceeded(OpError, RuntimeError):
 
 
 class CapabilityInvalid(SidebandError, ValueError):
-    """A capability that can't be parsed, or that names a field its family does not have."""
+    """A capability can't be parsed, or names a field that its family does not declare."""
 
     code = "capability.invalid"
     exit_code = ExitCode.USAGE

@@ -1,4 +1,4 @@
-"""How much an op can do to the world, from nothing to anything."""
+"""The levels of ops, from harmless to unrestricted."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ __all__ = ["Level"]
 
 
 class Level(IntEnum):
-    """The level of an op. CONTROLLED and higher have their intent on disk before the effect.
+    """The level of an op. From ``CONTROLLED`` on, the intent is flushed to disk before the effect.
 
     - ``SAFE``: has no effect outside the host.
-    - ``MONITORED``: reads the world; worth a record.
-    - ``CONTROLLED``: changes something that can be changed back.
-    - ``RESTRICTED``: changes something that can't, or that others see.
-    - ``PRIVILEGED``: could do anything.
+    - ``MONITORED``: reads from outside the host, and is recorded.
+    - ``CONTROLLED``: makes a change that can be reverted.
+    - ``RESTRICTED``: makes a change that can't be reverted or that other people see.
+    - ``PRIVILEGED``: can do anything.
     """
 
     SAFE = 0

@@ -1,4 +1,4 @@
-"""The base of the parameters of ops."""
+"""The base class of op parameters."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ __all__ = ["OpParams"]
 
 
 class OpParams(BaseModel):
-    """Parameters of an op: unknown ones are refused, none is changed, and no value stands in an error.
+    """Base class of op parameters: frozen, rejects unknown fields, and keeps values out of error messages.
 
-    An op takes any pydantic model. This base has the configuration that is safe for values that a skill sends.
+    An op accepts any pydantic model. This base class has a safe configuration for untrusted values from skills.
 
     Example:
         >>> class GreetParams(OpParams):

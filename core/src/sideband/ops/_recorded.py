@@ -1,4 +1,4 @@
-"""What an op is told about one of its effects later on: to find out what became of it, and to take it back."""
+"""The data that ops exchange with the host to reconcile and undo recorded effects."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ __all__ = ["Reconciled", "Recorded", "Undo", "UndoStep"]
 
 @frozen(kw_only=True)
 class Recorded:
-    """One effect, as the ledger has it.
+    """An effect as recorded in the ledger.
 
     Attributes:
-        effect: its id.
-        op: the op's name.
-        params: the parameters that the op lets into the ledger, redacted; of others only the names.
-        key: its idempotency key, if it had one.
-        note: what the op noted before it changed anything (``OpContext.note``).
-        status: how it ended: ``done``, ``failed``, ``cancelled`` or ``unknown``; ``None`` while nobody knows.
-        result: what it answered, redacted; kept only of effects with a key.
-        time: when it began, in UTC (ISO 8601).
+        effect: the id of the effect.
+        op: the name of the op.
+        params: the recordable parameters, redacted; for other parameters only the names.
+        key: the idempotency key, if any.
+        note: the data that the op noted before making a change (``OpContext.note``).
+        status: ``done``, ``failed``, ``cancelled`` or ``unknown``; ``None`` if no outcome was recorded.
+        result: the result, redacted; stored only for effects with a key.
+        time: the start time in UTC (ISO 8601).
     """
 
     effect: str
@@ -37,16 +37,16 @@ class Recorded:
 
 @frozen
 class Reconciled:
-    """What the world says about an effect whose outcome was lost.
+    """The finding of ``reconcile`` about an effect whose outcome was lost.
 
     Args:
-        happened: whether it did.
-        result: what the op would have answered, if that can still be told.
-        repeatable: that nobody can tell, and that it does no harm to do it again with the same key, since the other
-            side recognises it. The same request may then be made again; ``happened`` must be false.
+        happened: whether the effect happened.
+        result: the result that the op would have returned, if it can still be determined.
+        repeatable: whether the request may be sent again with the same key although it is unknown whether the effect
+            happened, because the server recognises the key. Requires ``happened=False``.
 
     Raises:
-        ValueError: it happened, and may be repeated: one of the two is not known.
+        ValueError: if both ``happened`` and ``repeatable`` are true.
     """
 
     happened: bool
@@ -55,17 +55,17 @@ class Reconciled:
 
     def __attrs_post_init__(self) -> None:
         if self.happened and self.repeatable:
-            raise ValueError("what has happened is not to be repeated")
+            raise ValueError("`happened` and `repeatable` are mutually exclusive")
 
 
 @frozen
 class UndoStep:
-    """One effect that takes back another one, or a part of it.
+    """One effect that reverts another one, completely or in part.
 
     Args:
         op: the op to dispatch.
         params: its parameters.
-        text: what it does, as a sentence for the person who decides: "put back `notes.txt` (3 KB) as it was".
+        text: a description for the person who decides, such as "restore `notes.txt` (3 KB)".
     """
 
     op: str
@@ -75,17 +75,17 @@ class UndoStep:
 
 @frozen
 class Undo:
-    """How an effect can be taken back: by other effects, each gated and recorded like any. Nothing has been done yet.
+    """A plan to revert an effect by other effects, each of which needs a grant and is recorded.
 
     Args:
-        steps: in the order in which they are to be done.
-        remains: what can't be taken back, one sentence each, with the reason.
+        steps: the effects, in the order in which to run them.
+        remains: the parts that can't be reverted: one sentence each, with the reason.
 
     Example:
         >>> async def undo(recorded: Recorded, ctx: OpContext) -> Undo:
         ...     if "before" not in recorded.note:
-        ...         return Undo(remains=("what was there before was not kept: it was too large",))
-        ...     step = UndoStep("files.restore", {"path": recorded.params["path"]}, "put the file back as it was")
+        ...         return Undo(remains=("the previous content was too large to keep",))
+        ...     step = UndoStep("files.restore", {"path": recorded.params["path"]}, "restore the previous content")
         ...     return Undo(steps=(step,))
     """
 

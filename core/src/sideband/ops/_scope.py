@@ -1,4 +1,4 @@
-"""What a capability is compared with: string fields that a family declares and an op fills in from its parameters."""
+"""Scopes: string fields that a family declares, an op derives from its parameters, and capabilities restrict."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Scope"]
 
 @attrs.frozen
 class Scope:
-    """The base of a family's scope. Fields are strings; ``None`` means that the request is not limited to one value.
+    """Base class of a family's scope. Fields are strings; ``None`` means that the request may use any value.
 
     Example:
         >>> @attrs.frozen
@@ -26,35 +26,36 @@ class Scope:
 
     family: ClassVar[str] = ""
     defaults: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    """What a field means in a capability that leaves it out, where that is not "any value"."""
+    """The values of fields that a capability omits, for fields where omission does not mean "any value"."""
     known_later: ClassVar[tuple[str, ...]] = ()
-    """Fields that an op may leave open at the gate, because they are known only while it runs (what a name resolves
-    to). Its handler must then ``require`` a scope in which they are filled in."""
+    """Fields that an op may omit when its grant is checked, because they are known only while it runs, such as the
+    address of a host name. Its handler must then call ``require`` with a scope that sets them."""
 
     def __init_subclass__(cls, *, family: str = "", **kwargs: object) -> None:
-        # attrs rebuilds a slotted class, and creates that second class without the keyword
+        # attrs creates a slotted class a second time, without the keyword
         super().__init_subclass__(**kwargs)
         if family:
             cls.family = family
 
     @classmethod
     def field_names(cls) -> tuple[str, ...]:
-        """The names of the fields that a capability of this family may use."""
+        """Return the names of the fields that a capability of this family may use."""
         return tuple(attribute.name for attribute in attrs.fields(cls))
 
     @classmethod
     def complete(cls, fields: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:  # noqa: ARG003
-        """What a capability with these fields means by those that it leaves out.
+        """Return the values of fields that a capability omits.
 
         Args:
-            fields: as written in the capability, percent-decoded; a trailing ``*`` stands for any ending.
+            fields: the fields of the capability, percent-decoded; a trailing ``*`` matches any ending.
 
         Returns:
-            The values of absent fields that do not mean "any value"; those of present ones are not looked at.
+            The values of omitted fields for which omission does not mean "any value". Values of fields that the
+            capability sets are ignored.
         """
         return cls.defaults
 
     def fields(self) -> Mapping[str, str]:
-        """The fields that are set."""
+        """Return the fields that are set."""
         values = {name: getattr(self, name) for name in self.field_names()}
         return {name: value for name, value in values.items() if value is not None}

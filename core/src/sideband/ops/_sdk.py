@@ -1,4 +1,4 @@
-"""The SDK folder of a worker: the runtime, and one generated module per op family."""
+"""Write the SDK folder of workers: the runtime and one generated module per op family."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ def write_sdk(
     *,
     reasons: Mapping[str, str] | None = None,
 ) -> Path:
-    """Write the SDK for these families to ``folder/<digest>`` and return that path, first on a worker's import path.
+    """Write the SDK for these families to ``folder/<digest>`` and return that path.
 
-    It is written once for equal content, all or nothing, also when several hosts do it at once. It blocks on the
-    disk, so async code runs it in a thread.
+    The path is the first entry of a worker's import path. The folder is created atomically and reused for equal
+    content, even if several hosts write it concurrently. This function blocks on disk I/O; call it in a thread.
 
     Args:
-        folder: where SDKs are kept, ``HOME/sdk``.
-        families: what a skill can import from ``sideband.skill``.
-        runtime_files: relative path in the SDK to the file that goes there (``sideband.workers.runtime_files()``).
-        reasons: family name to why it could not be loaded; importing such a family raises ``ImportError`` with it.
+        folder: the parent folder of SDKs, ``HOME/sdk``.
+        families: the families that a skill can import from ``sideband.skill``.
+        runtime_files: the source file for each relative path in the SDK (``sideband.workers.runtime_files()``).
+        reasons: the reason, by family, why the family could not be loaded; importing it raises ``ImportError`` with
+            this reason.
 
     Raises:
-        SdkInvalid: a family can't be written as Python; names it and says why.
-        FolderFailed: the folder can't be written, or was tampered with.
+        SdkInvalid: if the module of a family can't be generated.
+        FolderFailed: if the folder can't be written or was tampered with.
 
     Example:
         >>> sdk = write_sdk(home / "sdk", [family], runtime_files(), reasons={"sql": "its plugin failed to import"})
@@ -52,7 +53,7 @@ def write_sdk(
 
 
 PACKAGE_SOURCE = '''\
-"""What the generated modules share."""
+"""Helpers of the generated modules."""
 
 from __future__ import annotations
 
@@ -60,7 +61,7 @@ from typing import Any
 
 
 class Default:
-    """Stands for an argument that was not given, so that the op's own default holds. Shows as that default."""
+    """A placeholder for an omitted argument, for which the op's default applies. Its repr is that default."""
 
     def __init__(self, *value: object) -> None:
         self.text = repr(value[0]) if value else "..."
@@ -73,6 +74,6 @@ default: Any = Default  # any annotation accepts it
 
 
 def given(arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments that were given."""
+    """Return the arguments that were passed."""
     return {name: value for name, value in arguments.items() if not isinstance(value, Default)}
 '''

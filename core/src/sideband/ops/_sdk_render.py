@@ -1,4 +1,4 @@
-"""From an op family to the Python module that skills import: one `async def` per op, standard library only."""
+"""Generate the Python module of an op family for skills: one `async def` per op, standard library only."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _HELPERS = frozenset({"_default", "_dispatch", "_given"})
 
 
 class SdkInvalid(SidebandError, ValueError):
-    """An op family can't be offered to skills: its ``sdk`` file, or the names of its parameters, are no Python."""
+    """No SDK can be generated for an op family: its ``sdk`` file or parameter names are not valid Python."""
 
     code = "sdk.invalid"
     exit_code = ExitCode.CONFIGURATION
@@ -43,19 +43,19 @@ class SdkInvalid(SidebandError, ValueError):
 
 
 def extra_module(family: str) -> str:
-    """The module in the SDK package that holds what an op package ships as its ``_sdk.py``."""
+    """Return the name of the SDK module that contains the ``_sdk.py`` of an op package."""
     return f"_{family}_extra"
 
 
 def render_family(family: OpFamily) -> str:
-    """The source of ``sideband_sdk/<family>.py``.
+    """Return the source of ``sideband_sdk/<family>.py``.
 
-    Each op becomes a coroutine function that sends exactly the arguments it was given. Required parameters may be
-    given by position; optional ones are keyword-only and show the op's default. A parameter whose name is a Python
-    keyword gets a ``_`` at its end. The public names of ``family.sdk`` are part of the module, and win.
+    Each op becomes a coroutine function that sends only the arguments that were passed. Required parameters may be
+    positional; optional ones are keyword-only and show the op's default. Names that are Python keywords get a trailing
+    ``_``. The public names of ``family.sdk`` are added, and override functions of the same name.
 
     Raises:
-        SdkInvalid: ``family.sdk`` can't be read or is no Python.
+        SdkInvalid: if ``family.sdk`` can't be read or is not valid Python.
     """
     shadowed = frozenset(spec.verb for spec in family.ops) & frozenset(dir(builtins))
     extra = _extra_names(family.name, family.sdk) if family.sdk is not None else ()
@@ -75,7 +75,7 @@ def render_family(family: OpFamily) -> str:
     ]
     parts = ["\n".join(header), *(_function(spec, shadowed) for spec in family.ops)]
     if extra:
-        # at the end, so that it may build on the functions above, and override them
+        # Imported last, so that it can use and override the functions above.
         parts.append(f"from {PACKAGE}.{extra_module(family.name)} import {', '.join(extra)}")
     source = "\n\n\n".join(parts) + "\n"
     _check(family.name, source)
@@ -84,7 +84,7 @@ def render_family(family: OpFamily) -> str:
 
 @frozen
 class _Parameter:
-    """One argument of a generated function, and the name it has on the wire."""
+    """One parameter of a generated function, with its name on the wire."""
 
     name: str
     wire: str
@@ -98,7 +98,7 @@ def _function_name(spec: OpSpec) -> str:
 
 
 def _function(spec: OpSpec, shadowed: frozenset[str]) -> str:
-    """The source of the coroutine function for one op."""
+    """Return the source of the coroutine function for one op."""
     parameters = _parameters(spec, shadowed)
     result = _result_schema(spec)
     returns = Annotator(result.get("$defs", {}), shadowed).write(result)
@@ -124,7 +124,7 @@ def _full_doc(spec: OpSpec, parameters: Sequence[_Parameter]) -> str:
     lines = [f"    {parameter.name}: {' '.join(parameter.description.split())}" for parameter in described]
     section = "\n".join(["Args:", *lines, ""])
     if _ARGUMENTS.search(doc):
-        # those of the handler are `params` and `ctx`, which nobody who calls this has
+        # The handler's arguments are `params` and `ctx`, which the generated function does not have.
         return _ARGUMENTS.sub(lambda _: section, doc, count=1)
     return f"{doc}\n\n{section}"
 
@@ -147,21 +147,21 @@ def _parameters(spec: OpSpec, shadowed: frozenset[str]) -> tuple[_Parameter, ...
 
 class _QuietJsonSchema(GenerateJsonSchema):
     def emit_warning(self, kind: JsonSchemaWarningKind, detail: str) -> None:
-        """Say nothing: a default without a JSON form is shown as `...`, and the op's author can't change that."""
+        """Ignore warnings: a default that is not JSON is shown as `...`, which needs no action by the op's author."""
 
 
 def _params_schema(spec: OpSpec) -> Mapping[str, Any]:
     try:
         schema = spec.params.model_json_schema(schema_generator=_QuietJsonSchema)
     except PydanticInvalidForJsonSchema:
-        # a type without a JSON form (a callable, a class of the plugin's own) still has a name
+        # Types without a JSON schema, such as callables or custom classes: only the names are known.
         fields = spec.params.model_fields
         return {
             "properties": {field.alias or name: {} for name, field in fields.items()},
             "required": [field.alias or name for name, field in fields.items() if field.is_required()],
         }
     if "$ref" in schema:
-        # a model that contains itself is only a reference at the top
+        # The schema of a recursive model is a reference.
         return {**schema["$defs"][schema["$ref"].rpartition("/")[2]], "$defs": schema["$defs"]}
     return schema
 
@@ -178,13 +178,13 @@ def _identifier(wire: str, used: set[str]) -> str:
     if name[0].isdigit():
         name = f"_{name}"
     while keyword.iskeyword(name) or name in used or name in _HELPERS or name.startswith("__"):
-        # two leading underscores and the names of the helpers belong to the generated module
+        # Names with two leading underscores and the names of helpers are reserved for the generated module.
         name = f"{name.lstrip('_')}_" if name.startswith("__") else f"{name}_"
     return name
 
 
 def _literal(value: Any) -> str:
-    """A default as source, or nothing where it has no literal."""
+    """Return a default value as a literal, or an empty string if it has no literal."""
     try:
         text = repr(value)
         return text if ast.literal_eval(text) == value else ""
@@ -193,16 +193,16 @@ def _literal(value: Any) -> str:
 
 
 def _docstring(doc: str, indent: str) -> str:
-    """A docstring that reads well, and is never more than a docstring, whatever the text."""
+    """Return a docstring literal. Text that could break out of triple quotes is written with `repr`."""
     if not doc.replace("\n", "").isprintable() or "\\" in doc or '"""' in doc or doc.endswith('"'):
-        return f"{indent}{doc!r}"  # it would end early, or say something else
+        return f"{indent}{doc!r}"
     lines = [f"{indent}{line}".rstrip() for line in doc.splitlines()]
     closing = f"\n{indent}" if len(lines) > 1 else ""
     return indent + '"""' + "\n".join(lines).strip() + closing + '"""'
 
 
 def _extra_names(family: str, path: Path) -> tuple[str, ...]:
-    """The public names of an op package's own module, read without running it."""
+    """Return the public names of an op package's ``_sdk.py``, without running it."""
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
     except (OSError, SyntaxError, ValueError) as error:
@@ -225,7 +225,7 @@ def _literal_names(family: str, path: Path, value: ast.expr) -> tuple[str, ...]:
     except ValueError:
         names = None
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) and name.isidentifier() for name in names):
-        raise SdkInvalid(family, f"`__all__` of `{path.name}` is no literal list of names")
+        raise SdkInvalid(family, f"`__all__` of `{path.name}` must be a literal list of names")
     return tuple(sorted(set(names)))
 
 

@@ -1,4 +1,4 @@
-"""From a JSON schema to a Python annotation, as text."""
+"""Convert JSON schemas to Python annotations, as source text."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _MAXIMUM_DEPTH = 8
 
 @frozen
 class Annotator:
-    """Writes annotations for the types of one schema. What can't be said exactly is ``Any``.
+    """Writes annotations for the types of one schema. Types that can't be expressed become ``Any``.
 
     Args:
         definitions: the schema's ``$defs``.
-        shadowed: builtin names that mean something else in the module, such as a function ``list``.
+        shadowed: builtin names that the module redefines, for instance by a function ``list``.
 
     Example:
         >>> Annotator().write({"type": "array", "items": {"type": "string"}})
@@ -31,8 +31,8 @@ class Annotator:
     shadowed: frozenset[str] = frozenset()
 
     def write(self, schema: Any, depth: int = 0) -> str:
-        """The annotation for ``schema``."""
-        # the limit also ends types that contain themselves
+        """Return the annotation for ``schema``."""
+        # The limit also terminates recursive types.
         if not isinstance(schema, Mapping) or depth > _MAXIMUM_DEPTH:
             return "Any"
         if "$ref" in schema:

@@ -1,4 +1,4 @@
-"""What an op is: a handler with everything that the broker must know about it before it runs."""
+"""Op specs: a handler and the metadata that the broker needs before it runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ._scope import Scope
 
 _OP_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\.[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
 
-# A handler names the context that it needs; what the host hands over has everything that any of them may name.
+# A handler may annotate a narrower context; the host always passes one that implements them all.
 Handler = Callable[[Any, ModelContext], Awaitable[Any]]
 Preview = Callable[[Any, ModelContext], Awaitable[str]]
 Reconcile = Callable[[Recorded, ModelContext], Awaitable[Reconciled | None]]
@@ -27,28 +27,28 @@ PlanUndo = Callable[[Recorded, ModelContext], Awaitable[Undo]]
 
 @frozen
 class OpSpec:
-    """One op. Made by the decorator ``op``; calling it calls the handler.
+    """The spec of one op, created by the decorator ``op``. Calling it calls the handler.
 
     Attributes:
         name: ``family.verb``.
         handler: the coroutine function ``(params, ctx) -> result``.
         params: the pydantic model of the parameters.
-        result: the type of the result, as annotated (``None`` for no result).
-        requires: the family of the capability that a call must hold, or ``None`` for none.
-        scope: from validated parameters to what must be covered by the grant; ``None`` means that any capability of
-            the family will do.
-        level: how much it can do to the world.
-        timeout: seconds, or ``None`` for the host's default. A call's own deadline also holds.
-        idempotent: whether doing it twice is the same as once.
-        fire_and_forget: whether nobody waits for an answer.
-        record: the parameters whose values may enter the ledger; the others are only named there.
-        reveals: whether handing a secret value to its caller is the op's purpose; its reply is then not redacted
-            (records of it are).
-        foreign_names: whether the names in its reply are somebody else's, such as those of a tool's arguments: then a
-            value is not removed for being called ``password``. Known secret values are removed all the same.
-        preview: what would happen, as text for people, without doing it.
-        reconcile: asks the world whether a lost effect happened.
-        undo: plans how an effect can be taken back, without doing it.
+        result: the annotated type of the result (``None`` if the op returns nothing).
+        requires: the family of the capability that a call must hold, or ``None`` if it needs no capability.
+        scope: a function from validated parameters to the scope or scopes that the grant must cover; if ``None``, any
+            capability of the family is sufficient.
+        level: the level of the op.
+        timeout: the timeout in seconds, or ``None`` for the host's default. The deadline of the call applies too.
+        idempotent: whether repeating the op has no further effect.
+        fire_and_forget: whether the caller does not wait for the result.
+        record: the parameters whose values are written to the ledger; of all others only the names are written.
+        reveals: whether the purpose of the op is to return a secret value; its result is then not redacted, but its
+            records are.
+        foreign_names: whether the keys in the result are chosen by others, like the arguments of a tool. Values are
+            then not redacted because of a key such as ``password``; known secret values still are.
+        preview: describes what the op would do, without doing it.
+        reconcile: determines whether an effect without a recorded outcome has happened.
+        undo: plans how to revert an effect, without doing it.
     """
 
     name: str
@@ -94,7 +94,7 @@ class OpSpec:
 
     @property
     def durable(self) -> bool:
-        """Whether its intent must be on disk before it runs."""
+        """Whether the intent must be flushed to disk before the op runs."""
         return self.level >= Level.CONTROLLED or not self.idempotent
 
 
@@ -117,17 +117,17 @@ def op(
     """Declare an op. The arguments are the attributes of ``OpSpec``; the models come from the handler's annotations.
 
     Args:
-        idempotent: by default, ops of level SAFE and MONITORED are.
+        idempotent: defaults to true for the levels ``SAFE`` and ``MONITORED``.
 
     Raises:
-        TypeError: the name, the handler or its annotations can't be used; the message says which.
+        TypeError: if the name, the handler or its annotations are invalid.
 
     Example:
         >>> class EchoParams(BaseModel):
         ...     text: str
         >>> @op("echo.say", level=Level.SAFE, record=["text"])
         ... async def say(params: EchoParams, ctx: OpContext) -> str:
-        ...     '''Say it again.'''
+        ...     '''Return the text.'''
         ...     return params.text
         >>> say.family, say.verb, say.durable
         ('echo', 'say', False)
@@ -135,14 +135,14 @@ def op(
 
     def declare(handler: Handler) -> OpSpec:
         if not _OP_NAME.match(name):
-            raise TypeError(f"op `{name}`: a name is family.verb, each of lower-case words joined with `_`")
+            raise TypeError(f"op `{name}`: the name must be family.verb, each of lower-case words joined by `_`")
         params = params_model(f"op `{name}`", "handler", handler)
         hints = get_type_hints(handler)
         if "return" not in hints:
-            raise TypeError(f"op `{name}`: annotate what it returns (`None` for nothing)")
+            raise TypeError(f"op `{name}`: the handler has no return annotation (use `None` if it returns nothing)")
         unknown = sorted(set(record) - set(params.model_fields))
         if unknown:
-            raise TypeError(f"op `{name}`: record names {', '.join(unknown)}, which {params.__name__} does not have")
+            raise TypeError(f"op `{name}`: unknown fields of {params.__name__} in `record`: {', '.join(unknown)}")
         return OpSpec(
             name=name,
             handler=handler,
@@ -166,21 +166,21 @@ def op(
 
 
 def params_model(declared: str, kind: str, function: Callable[..., Any]) -> type[BaseModel]:
-    """The pydantic model of the parameters of an async function ``(params, ctx)``.
+    """Return the pydantic model of the parameters of an async function ``(params, ctx)``.
 
     Args:
-        declared: what is declared with it, for messages.
-        kind: what the function is called there.
+        declared: the object that is declared, for error messages.
+        kind: the role of the function, for error messages.
         function: the function.
 
     Raises:
-        TypeError: it is no such function; the message says why.
+        TypeError: if the function has another signature.
     """
     if not inspect.iscoroutinefunction(function):
         raise TypeError(f"{declared}: its {kind} must be `async def`")
     parameters = list(inspect.signature(function).parameters)
     if len(parameters) != 2:
-        raise TypeError(f"{declared}: its {kind} takes (params, ctx), not ({', '.join(parameters)})")
+        raise TypeError(f"{declared}: its {kind} must take (params, ctx), got ({', '.join(parameters)})")
     model = get_type_hints(function).get(parameters[0])
     if not (isinstance(model, type) and issubclass(model, BaseModel)):
         raise TypeError(f"{declared}: annotate `{parameters[0]}` with a pydantic model")
@@ -189,19 +189,19 @@ def params_model(declared: str, kind: str, function: Callable[..., Any]) -> type
 
 @frozen
 class OpFamily:
-    """What a plugin of the group ``sideband.v1.op`` registers through ``sideband_ops()``: all ops of one family.
+    """All ops of one family. ``sideband_ops()`` of a plugin in the group ``sideband.v1.op`` returns it.
 
     Args:
         name: the entry-point name; each op's name begins with it and a dot.
         ops: the ops.
-        scope: the fields that capabilities of this family may use; ``None`` if it has none.
-        sdk: a standard-library-only module with conveniences for skills, whose public names join the generated ones.
-        credentials: what turns handles into credentials, if this family keeps secrets.
-        doc: one sentence for lists.
+        scope: the fields that capabilities of this family may use; ``None`` if there are no fields.
+        sdk: a standard-library-only module with helpers for skills; its public names are added to the generated ones.
+        credentials: resolves handles to credentials, if this family stores secrets.
+        doc: a one-sentence summary for lists.
 
     Example:
         >>> def sideband_ops():
-        ...     return OpFamily(name="echo", ops=(say,), doc="Says things again.")
+        ...     return OpFamily(name="echo", ops=(say,), doc="Returns its input.")
     """
 
     name: str

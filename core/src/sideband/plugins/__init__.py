@@ -1,10 +1,10 @@
-"""Plugins: finding, deciding, loading, and what a plugin is given.
+"""Plugins: discovery, policy decisions, loading and contexts.
 
-Names are imported when they are first used, so that a fast start (``sideband plugins list``) can read installed
-metadata without paying for the rest.
+Names are imported on first use, so that commands such as ``sideband plugins list`` can read installed metadata
+without importing the rest.
 """
 
-# ruff: noqa: F403, F405  the modules below say what they offer, and `__all__` what of it is public
+# ruff: noqa: F403, F405  `__all__` of each module lists its exports, `__all__` below the public ones
 
 from typing import TYPE_CHECKING
 
@@ -52,7 +52,7 @@ __all__ = [
     "find_entry_points",
 ]
 
-# A fast start decides about plugins with those up to `_discovery`, which import light modules alone.
+# A fast start uses only the modules up to `_discovery`, which import nothing slow.
 __getattr__, __dir__ = lazy(
     __name__,
     "._entry_point",

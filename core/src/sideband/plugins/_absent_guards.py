@@ -1,4 +1,4 @@
-"""What stands in for a guard that is installed and can't be used: what it can't check is denied."""
+"""The substitute for a guard that is installed but unusable: it denies everything."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from ._records import PluginRecord, State
 
 
 def is_absent_guard(record: PluginRecord) -> bool:
-    """Whether it is a guard that somebody installed, that no policy denies, and that can't do its work."""
+    """Return whether the plugin is a guard that is installed and not denied by the policy, but unusable."""
     return record.kind == "guard" and record.state in {State.FAILED, State.INCOMPATIBLE}
 
 
 @frozen
 class AbsentGuard:
-    """Denies every effect and every tool call, and says how to go on."""
+    """A guard that denies every effect and every tool call."""
 
     record: PluginRecord
 
     @hookimpl
     def op_call(self, event: OpCall | ToolCall) -> Deny:  # noqa: ARG002  it denies all
-        """Deny the effect, or as ``tool_call`` the call."""
+        """Deny the effect or, as ``tool_call``, the tool call."""
         return Deny(
-            f"the {described(self.record)} can't be used: {self.record.reason}; "
-            f'mend or uninstall it, or write "{self.record.label}" = "reason" under [policy.deny]'
+            f"the {described(self.record)} is unusable: {self.record.reason}; "
+            f'repair or uninstall it, or add "{self.record.label}" = "reason" to [policy.deny]'
         )
 
     tool_call = op_call

@@ -1,4 +1,4 @@
-"""The context of plugins in a plugin host that stands alone, without a broker."""
+"""The context of plugins in a plugin host without a broker."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._errors import PluginError
 
 @define
 class BareContext:
-    """A ``PluginContext`` that can cause no effect: there is nothing that would gate and record it."""
+    """A ``PluginContext`` that can't cause effects, because there is no broker to check and record them."""
 
     plugin: str
     config: Any
@@ -30,19 +30,19 @@ class BareContext:
         capabilities: Iterable[str] | None = None,  # noqa: ARG002  as above
         key: str | None = None,  # noqa: ARG002  as above
     ) -> Any:
-        """Refuse."""
+        """Raise ``PluginError``."""
         raise self._refusal(f"run `{op}`")
 
     async def credential(self, handle: str, audience: str) -> Credential:  # noqa: ARG002  as above
-        """Refuse."""
+        """Raise ``PluginError``."""
         raise self._refusal(f"get the credential `{handle}`")
 
     def protect(self, value: str | bytes, name: str = "secret", *, origins: Iterable[str] = ()) -> None:
-        """Do nothing: nothing of it is recorded anywhere."""
+        """Do nothing: without a broker, nothing is recorded."""
 
-    def _refusal(self, wish: str) -> PluginError:
+    def _refusal(self, action: str) -> PluginError:
         return PluginError(
-            f"the plugin `{self.plugin}` can't {wish}: its plugin host stands alone, without a broker",
+            f"the plugin `{self.plugin}` can't {action}: its plugin host has no broker",
             name=self.plugin,
             hint="use `sideband.Host`",
         )

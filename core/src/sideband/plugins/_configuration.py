@@ -1,4 +1,4 @@
-"""A plugin's table ``[plugins.NAME]``, checked by its ``Config``."""
+"""Validate a plugin's table ``[plugins.NAME]`` with its ``Config``."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _SHOWN = 80
 
 
 def config_model(record: PluginRecord, value: Any) -> type[BaseModel] | None:
-    """The plugin's ``Config``, or ``None`` if it defines none.
+    """Return the plugin's ``Config``, or ``None`` if it does not define one.
 
     Raises:
-        PluginInvalid: its ``Config`` is no pydantic model.
+        PluginInvalid: if ``Config`` is not a pydantic model.
     """
     model = getattr(value, "Config", None)
     if model is None or (isinstance(model, type) and issubclass(model, BaseModel)):
@@ -31,16 +31,16 @@ def config_model(record: PluginRecord, value: Any) -> type[BaseModel] | None:
 def validate_config(
     record: PluginRecord, model: type[BaseModel], table: Mapping[str, Any], sources: Mapping[str, str]
 ) -> BaseModel:
-    """The plugin's configuration as its model.
+    """Validate the plugin's configuration and return it as an instance of its model.
 
     Args:
         record: the plugin.
         model: its ``Config``.
-        table: the values, as configured.
-        sources: where they come from, by plugin (``http``) or by key (``http.timeout``).
+        table: the configured values.
+        sources: the sources of the values, by plugin (``http``) or by key (``http.timeout``).
 
     Raises:
-        PluginMisconfigured: names each bad key with its value, and where the first one comes from.
+        PluginMisconfigured: if a key or value is invalid; the message names each, and the source of the first.
     """
     problems = _unknown_keys(model, table)
     try:
@@ -56,15 +56,15 @@ def validate_config(
 
 
 def _unknown_keys(model: type[BaseModel], table: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Keys that the model does not have. Pydantic drops them silently unless told otherwise; a typo must not be."""
+    """Return problems about unknown keys, which pydantic ignores by default; typos must be reported."""
     if "extra" in model.model_config:
         return []
     known = _keys(model)
-    return [(str(key), f"there is no such key{did_you_mean(str(key), known)}") for key in table if key not in known]
+    return [(str(key), f"unknown key{did_you_mean(str(key), known)}") for key in table if key not in known]
 
 
 def _keys(model: type[BaseModel]) -> set[str]:
-    """The keys that a table may have; a choice of several for one field counts with all of them."""
+    """Return the keys that a table may have, including all aliases of each field."""
     by_name = model.model_config.get("populate_by_name") or model.model_config.get("validate_by_name")
     keys = set()
     for name, field in model.model_fields.items():
@@ -77,19 +77,19 @@ def _keys(model: type[BaseModel]) -> set[str]:
 
 
 def _problem(model: type[BaseModel], details: Any) -> tuple[str, str]:
-    """The key's path within the table, and what is wrong with its value."""
+    """Return the path of a key within the table, and the problem with its value."""
     key = ".".join(str(part) for part in details["loc"]) or "*"
     if details["type"] == "extra_forbidden":
-        return key, f"there is no such key{did_you_mean(key, _keys(model))}"
+        return key, f"unknown key{did_you_mean(key, _keys(model))}"
     if details["type"] == "missing":
-        return key, "it is required"
+        return key, "required key is missing"
     if _is_secret(model, key):
-        return key, f"its value is not valid ({details['type']}); it is not shown here"
+        return key, f"invalid value ({details['type']}), hidden because it may be a secret"
     if isinstance(details["input"], Mapping):
         return key, details["msg"]
     shown = repr(details["input"])
     shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
-    return key, f"{details['msg']}, not {shown}"
+    return key, f"{details['msg']}, got {shown}"
 
 
 def _is_secret(model: type[BaseModel], key: str) -> bool:

@@ -1,4 +1,4 @@
-"""Deprecations as data, so that what is overdue can be found by a test instead of by memory."""
+"""Deprecations as data, so that a test can find overdue ones."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ __all__ = ["DEPRECATIONS", "Deprecation", "SidebandDeprecationWarning", "overdue
 
 
 class SidebandDeprecationWarning(DeprecationWarning):
-    """Something that plugin authors use will be removed; the message says when, and what to use instead."""
+    """A part of the plugin API will be removed; the message names the version and the replacement."""
 
 
 @frozen
 class Deprecation:
-    """One thing that will go.
+    """One deprecated name.
 
     Args:
-        what: its public name.
+        what: the public name.
         since: the version of ``sideband-core`` that deprecated it.
-        removed_in: the first version that must not have it any more.
-        instead: what to use.
+        removed_in: the version that removes it.
+        instead: the replacement.
 
     Example:
         >>> str(Deprecation(what="ctx.say", since="1.2", removed_in="2.0", instead="ctx.progress"))
-        '`ctx.say` is deprecated since 1.2 and goes in 2.0; use ctx.progress'
+        '`ctx.say` is deprecated since 1.2 and will be removed in 2.0; use ctx.progress'
     """
 
     what: str
@@ -35,15 +35,18 @@ class Deprecation:
     instead: str
 
     def __str__(self) -> str:
-        return f"`{self.what}` is deprecated since {self.since} and goes in {self.removed_in}; use {self.instead}"
+        return (
+            f"`{self.what}` is deprecated since {self.since} and will be removed in {self.removed_in}; "
+            f"use {self.instead}"
+        )
 
 
 DEPRECATIONS: tuple[Deprecation, ...] = ()
-"""All that is deprecated now."""
+"""All current deprecations."""
 
 
 def overdue(version: str, deprecations: Iterable[Deprecation] = DEPRECATIONS) -> tuple[Deprecation, ...]:
-    """The deprecations that version ``version`` must not have any more.
+    """Return the deprecations that must have been removed in ``version``.
 
     Example:
         >>> overdue("2.0.dev1", [Deprecation("ctx.say", "1.2", "2.0", "ctx.progress")])[0].what
@@ -51,11 +54,11 @@ def overdue(version: str, deprecations: Iterable[Deprecation] = DEPRECATIONS) ->
     """
     from packaging.version import Version
 
-    # A pre-release of the version counts as it: it is where the removal has to happen.
+    # A pre-release counts as its final version, because the removal must happen before the release.
     reached = Version(Version(version).base_version)
     return tuple(deprecation for deprecation in deprecations if Version(deprecation.removed_in) <= reached)
 
 
 def warn_deprecated(deprecation: Deprecation, *, stacklevel: int = 1) -> None:
-    """Warn whoever called the function that calls this; each more ``stacklevel`` is one caller further out."""
+    """Warn the caller of the calling function. Increase ``stacklevel`` by 1 for each further stack frame."""
     warnings.warn(str(deprecation), SidebandDeprecationWarning, stacklevel=stacklevel + 2)

@@ -1,4 +1,4 @@
-"""What can be decided about plugins before any of them is imported: policy, compatibility, conflicts."""
+"""Decisions about plugins before they are imported: policy, compatibility and conflicts."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _FAMILY = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
 
 
 def discover(home: str | os.PathLike[str], policy: PluginPolicy) -> tuple[PluginRecord, ...]:
-    """The records of all installed plugins, as far as metadata alone can decide. Imports none of them.
+    """Return the records of all installed plugins, decided by metadata and policy only. Imports no plugin.
 
     Args:
-        home: the host's folder for state, which keeps the index of what is installed.
-        policy: what may load.
+        home: the host's state folder, which contains the index of installed plugins.
+        policy: the policy about plugins.
     """
     return decide(read_installed(home=home).entry_points, (), policy)
 
@@ -39,12 +39,12 @@ def discover(home: str | os.PathLike[str], policy: PluginPolicy) -> tuple[Plugin
 def decide(
     installed: Iterable[EntryPoint], inline: Iterable[PluginRecord], policy: PluginPolicy
 ) -> tuple[PluginRecord, ...]:
-    """Make the records of all plugins and decide what metadata alone can decide, sorted by kind and name.
+    """Create the records of all plugins, decide them by metadata and policy, and return them by kind and name.
 
     Args:
-        installed: entry points, as found.
-        inline: fresh records of the plugins that were handed over as objects.
-        policy: what may load.
+        installed: the entry points of installed plugins.
+        inline: new records of plugins that were passed as objects.
+        policy: the policy about plugins.
     """
     records = list(inline)
     for record in records:
@@ -60,36 +60,37 @@ def decide(
 
 
 def rivals(records: Iterable[PluginRecord]) -> list[PluginRecord]:
-    """Those of one kind and name that stand for use. A denied one does not.
+    """Return the plugins of one kind and name that are not denied.
 
-    One that does not fit does: else the other would silently take its place with the next update.
+    Incompatible plugins are included; otherwise another distribution's plugin could silently replace one after an
+    update.
     """
     return [record for record in records if record.state is not State.DENIED]
 
 
 def stray_patterns(records: Sequence[PluginRecord], policy: PluginPolicy) -> Iterator[str]:
-    """What the policy says about plugins that are not there, one sentence each: a misspelt line protects nobody."""
+    """Yield a problem for each pattern of the policy that matches no plugin, since a typo there is a security risk."""
     names = {name for record in records for name in (record.label, record.name, record.distribution)}
     for key, patterns in (("deny", policy.deny), ("only", policy.only or ()), ("conflicts", policy.conflicts)):
         for pattern in patterns:
             if not any(fnmatchcase(name, pattern) for name in names):
                 meant = did_you_mean(pattern, names)
-                yield f"`{pattern}` under [policy.{key}] names no plugin that is installed{meant}"
+                yield f"`{pattern}` in [policy.{key}] matches no installed plugin{meant}"
 
 
 def _record(entry_point: EntryPoint) -> PluginRecord:
-    told = entry_point._asdict()
-    del told["requires"], told["unmet"]
-    return PluginRecord(**told)
+    fields = entry_point._asdict()
+    del fields["requires"], fields["unmet"]
+    return PluginRecord(**fields)
 
 
 def _decide_one(record: PluginRecord, unfit: str, policy: PluginPolicy, *, only: AbstractSet[str] | None) -> None:
     for pattern, reason in policy.deny.items():
         if _matches(record, pattern):
-            record.move(State.DENIED, reason, decided_by=f"the policy's deny `{pattern}`")
+            record.move(State.DENIED, reason, decided_by=f"policy.deny `{pattern}`")
             return
     if only is not None and not any(_matches(record, pattern) for pattern in only):
-        record.move(State.DENIED, "it is not in the list of what may load", decided_by="the policy's only")
+        record.move(State.DENIED, "it is not in the list of allowed plugins", decided_by="policy.only")
     elif unfit:
         record.move(State.INCOMPATIBLE, unfit, decided_by="metadata")
 
@@ -99,17 +100,17 @@ def _matches(record: PluginRecord, pattern: str) -> bool:
 
 
 def _unfit(record: PluginRecord) -> str:
-    """Why its group or name can't be used with this core; empty if they can."""
+    """Return why the group or name of a plugin is not supported by this core, or an empty string."""
     if record.kind not in KINDS:
         near = closest(record.kind, KINDS)
         meant = f"; did you mean `sideband.v{API}.{near}`?" if near else ""
-        return f"`{record.kind}` is no kind of plugin that this core knows{meant}"
+        return f"unknown kind of plugin `{record.kind}`{meant}"
     if record.api != API:
         version = f"version {record.api}" if record.api else "no version"
-        return f"its group names {version} of the plugin API, and this core has version {API}"
+        return f"its group names {version} of the plugin API, but this core has version {API}"
     pattern, joined = (_FAMILY, "`_`") if record.kind == "op" else (_NAME, "`-` or `_`")
     if not pattern.match(record.name):
-        return f"its name {record.name!r} is not lower-case words and digits, joined by {joined}"
+        return f"its name {record.name!r} must consist of lower-case words and digits, joined by {joined}"
     return ""
 
 
@@ -123,11 +124,11 @@ def _decide_conflict(group: Sequence[PluginRecord], policy: PluginPolicy) -> Non
         for record in group:
             if record.distribution != chosen:
                 reason = f"it is also provided by {chosen}, which was chosen"
-                record.move(State.DENIED, reason, decided_by=f"the policy's conflicts `{label}`")
+                record.move(State.DENIED, reason, decided_by=f"policy.conflicts `{label}`")
         return
     reason = f"it is provided by {' and by '.join(distributions)}"
     if chosen is not None:
-        reason += f"; `{chosen}`, which the policy's conflicts choose, is not one of them"
+        reason += f"; `{chosen}`, chosen in policy.conflicts, is not one of them"
     for record in group:
         if record.state.usable:
             record.move(State.FAILED, reason, decided_by="metadata")

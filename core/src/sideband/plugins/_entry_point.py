@@ -1,4 +1,4 @@
-"""What installed metadata says about plugins, as data."""
+"""Installed metadata of plugins, as data."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ class EntryPoint(NamedTuple):
     """One entry point of an installed distribution, in a group ``sideband.vN.KIND``.
 
     Attributes:
-        api: the version in the group's name, ``1``; 0 if the group has none.
-        kind: the last part of the group's name: ``op``.
-        name: the entry point's name, which is the plugin's.
-        value: what it names: ``sideband_http.plugin`` or ``package.module:object``.
-        distribution: the distribution's name, as its author writes it.
-        version: the distribution's version.
-        requires: its requirements on ``sideband-core``, as written.
-        unmet: why one of them does not fit the core that is running; empty if all do.
-        editable: whether it is installed from a working folder, whose files can change at any time.
-        installer: the tool that installed it, as it says itself; empty if not known.
-        location: the folder that holds the distribution.
-        hashed: whether the hashes of its modules were recorded at installation.
+        api: the version in the group's name, such as ``1``; 0 if the name has no version.
+        kind: the last part of the group's name, such as ``op``.
+        name: the name of the entry point and the plugin.
+        value: the module or object: ``sideband_http.plugin`` or ``package.module:object``.
+        distribution: the name of the distribution, not normalised.
+        version: the version of the distribution.
+        requires: the requirements on ``sideband-core``, unparsed.
+        unmet: why the running core does not satisfy one of these requirements; empty if it satisfies all.
+        editable: whether it is an editable installation, whose files can change at any time.
+        installer: the tool that installed it, according to the metadata; empty if unknown.
+        location: the folder that contains the distribution.
+        hashed: whether hashes of its modules were recorded at installation.
     """
 
     api: int
@@ -40,7 +40,7 @@ class EntryPoint(NamedTuple):
 
 
 class Installed(NamedTuple):
-    """What is installed: the entry points, and what could not be read, one sentence each."""
+    """The installed entry points, and one message for each distribution that could not be read."""
 
     entry_points: tuple[EntryPoint, ...] = ()
     problems: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What can go wrong with a plugin. Each error names it, its distribution, and what to do.
+"""Errors of plugins. Each names the plugin, its distribution, and what to do.
 
 PluginError(SidebandError)                               plugin.failed
 ├── PluginNotFound(LookupError)                          plugin.unknown
@@ -43,16 +43,16 @@ __all__ = [
 
 
 def described(record: PluginRecord) -> str:
-    """How messages name a plugin: ``op `http` (sideband-http 1.2)``."""
+    """Return a plugin's name for messages: ``op `http` (sideband-http 1.2)``."""
     return f"{record.kind} `{record.name}` ({record.distribution} {record.version})"
 
 
 class PluginError(SidebandError):
-    """A plugin can't be used.
+    """A plugin is unusable.
 
     Attributes:
-        record: what is known about it; ``None`` if there is no such plugin, or more than one.
-        reason: what is wrong, without naming the plugin again: for lists and trails.
+        record: the record of the plugin; ``None`` if the plugin is unknown or ambiguous.
+        reason: the problem without the name of the plugin, for lists and trails.
     """
 
     code = "plugin.failed"
@@ -68,7 +68,7 @@ class PluginError(SidebandError):
         hint: str = "",
     ) -> None:
         plugin = record.name if record is not None else name
-        # Named, not `super()`: one of the errors is also a ConfigurationError, which takes other arguments.
+        # Not `super()`: a subclass also inherits from ConfigurationError, whose arguments differ.
         SidebandError.__init__(self, message, hint=hint, plugin=plugin)
         self.record = record
         self.reason = reason or message
@@ -81,14 +81,14 @@ class PluginNotFound(PluginError, LookupError):
 
     def __init__(self, kind: str, name: str, *, known: Iterable[str] = ()) -> None:
         super().__init__(
-            f"there is no {kind} `{name}`{did_you_mean(name, known)}",
+            f"unknown {kind} `{name}`{did_you_mean(name, known)}",
             name=name,
-            hint="`sideband plugins list` shows what is installed; install the package that has it",
+            hint="list installed plugins with `sideband plugins list`, or install the package that provides this one",
         )
 
 
 class PluginDenied(PluginError, PermissionError):
-    """The policy does not let this plugin load. It was not imported."""
+    """The policy does not allow the plugin. It was not imported."""
 
     code = "plugin.denied"
     exit_code = ExitCode.DENIED
@@ -97,28 +97,28 @@ class PluginDenied(PluginError, PermissionError):
         super().__init__(
             f"{described(record)} is denied by {record.decided_by}: {record.reason}",
             record=record,
-            hint="change that line if the plugin is wanted",
+            hint="change the policy to allow the plugin",
         )
 
 
 class PluginIncompatible(PluginError, RuntimeError):
-    """The plugin is made for another version of the core, another Python environment, or another event loop."""
+    """The plugin requires another version of the core, another Python environment, or another event loop."""
 
     code = "plugin.incompatible"
 
     def __init__(self, record: PluginRecord) -> None:
         super().__init__(
-            f"{described(record)} does not fit: {record.reason}",
+            f"{described(record)} is incompatible: {record.reason}",
             record=record,
-            hint=f"install a version of {record.distribution} that fits",
+            hint=f"install a compatible version of {record.distribution}",
         )
 
 
 class PluginConflict(PluginError, RuntimeError):
-    """Several distributions have a plugin of the same kind and name, so that none of them is used.
+    """Several distributions provide a plugin of the same kind and name. None of them is used.
 
     Attributes:
-        distributions: all of them, sorted.
+        distributions: the distributions, sorted.
     """
 
     code = "plugin.conflict"
@@ -134,7 +134,7 @@ class PluginConflict(PluginError, RuntimeError):
 
 
 class PluginImportFailed(PluginError, ImportError):
-    """Importing the plugin raised. The error that it raised is this one's cause."""
+    """Importing the plugin raised. The original exception is the ``__cause__``."""
 
     code = "plugin.import"
 
@@ -143,12 +143,12 @@ class PluginImportFailed(PluginError, ImportError):
             f"{described(record)} can't be imported: {problem}",
             record=record,
             reason=f"it can't be imported: {problem}",
-            hint=f"it is an error of the plugin or of what it needs: reinstall or update {record.distribution}",
+            hint=f"reinstall or update {record.distribution} and its dependencies",
         )
 
 
 class PluginInvalid(PluginError, TypeError):
-    """The plugin was imported, but is not what its entry point promises."""
+    """The plugin was imported, but does not match the interface of its kind."""
 
     code = "plugin.invalid"
 
@@ -162,7 +162,7 @@ class PluginInvalid(PluginError, TypeError):
 
 
 class PluginMisconfigured(PluginError, ConfigurationError):
-    """A value in the plugin's table can't be used. The message names the key, the value and the file."""
+    """A value in the plugin's table is invalid. The message names the key, the value and the file."""
 
     code = "config.invalid"
 
@@ -171,14 +171,14 @@ class PluginMisconfigured(PluginError, ConfigurationError):
         super().__init__(
             f"configuration `{key}`{where}: {problem}",
             record=record,
-            hint=f"correct `{key}`; the plugin is not used until then",
+            hint=f"correct `{key}`; until then, the plugin is not loaded",
         )
         self.key = key
         self.source = source
 
 
 class LifespanFailed(PluginError, RuntimeError):
-    """The plugin's ``lifespan`` raised, took too long, or ended while the host was running."""
+    """The plugin's ``lifespan`` raised, timed out, or ended while the host was running."""
 
     code = "plugin.lifespan"
 
@@ -187,31 +187,31 @@ class LifespanFailed(PluginError, RuntimeError):
             f"the lifespan of {described(record)} {problem}",
             record=record,
             reason=f"its lifespan {problem}",
-            hint=f'see what it needs, or leave it out with a line under `[policy.deny]`: "{record.label}" = "…"',
+            hint=f'check the requirements of the plugin, or deny it in `[policy.deny]`: "{record.label}" = "…"',
         )
 
 
 class PluginHostClosed(PluginError, RuntimeError):
-    """A plugin was asked for before the plugin host was entered, or after it was left."""
+    """A plugin was requested before the plugin host was entered, or after it was exited."""
 
     code = "plugin.closed"
 
     def __init__(self, kind: str, name: str) -> None:
-        super().__init__(f"{kind} `{name}` was asked for outside `async with PluginHost(…)`", name=name)
+        super().__init__(f"{kind} `{name}` was requested outside `async with PluginHost(…)`", name=name)
 
 
 class StrictPluginError(PluginError, RuntimeError):
-    """The host is strict, and something about its plugins is not in order. The message lists all of it.
+    """The host is strict and there are problems with its plugins. The message lists all of them.
 
     Attributes:
-        problems: one sentence each.
+        problems: one message for each problem.
     """
 
     code = "plugin.strict"
 
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__(
-            "not all plugins are in order, and `strict` is set: " + "; ".join(problems),
-            hint="`sideband plugins list` shows each with its reason",
+            "`strict` is set and there are problems with plugins: " + "; ".join(problems),
+            hint="list all plugins with their reasons with `sideband plugins list`",
         )
         self.problems = tuple(problems)

@@ -1,4 +1,4 @@
-"""Entering context managers onto a stack so that leaving them always ends."""
+"""Enter context managers on an exit stack without creating cycles of exception contexts."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ T = TypeVar("T")
 
 
 async def enter(stack: AsyncExitStack, manager: AbstractAsyncContextManager[T]) -> T:
-    """``stack.enter_async_context(manager)``, for managers that may raise the very error that they are left with.
+    """Do ``stack.enter_async_context(manager)``, for managers whose exit may raise the error that it was passed.
 
-    Task groups do. While another error is handled, as when a host is closed because it was cancelled, Python's stack
-    would make that error its own context, and the next stack that looks for the end of the chain never comes back.
-    Here, a manager that raises the same error again counts as one that does not suppress it.
+    Task groups do that. If another error is being handled, for instance because a host is closed after a cancellation,
+    ``AsyncExitStack`` makes such an error its own ``__context__``, and the next stack that follows the chain loops
+    forever. Here, a manager that raises the same error again is treated as one that does not suppress it.
 
     Args:
-        stack: leaves the manager.
-        manager: is entered now.
+        stack: the stack that exits the manager.
+        manager: the manager to enter.
 
     Example:
         >>> async with AsyncExitStack() as stack:

@@ -1,4 +1,4 @@
-"""The plugin host: finds plugins, says which can be used and why, and loads them when they are needed."""
+"""The plugin host, which discovers plugins, decides which are usable, and loads them when they are needed."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _log = logging.getLogger("sideband.plugins")
 
 @define(eq=False)
 class _Slot:
-    """A plugin that can be loaded, and the two things that are done once for it."""
+    """A plugin that can be loaded, with the two steps that run once."""
 
     record: PluginRecord
     examined: Once[LoadedPlugin]
@@ -59,22 +59,22 @@ class _Slot:
 
 
 class PluginHost:
-    """The plugins of one host. There can be several in a process; they share nothing.
+    """The plugins of one host. A process can have several plugin hosts, which share no state.
 
-    Used as ``async with``: entering it finds all plugins, decides what metadata can decide, and loads guards and
-    hooks; leaving it leaves the lifespans, the last one first. A plugin that can't be used never takes it down: its
-    record says why, and asking for it raises.
+    Use it with ``async with``: entering it discovers all plugins, decides them by metadata and policy, and loads guards
+    and hooks; exiting it exits the lifespans in reverse order. An unusable plugin is not an error at startup: its
+    record has the reason, and requesting the plugin raises.
 
     Args:
-        policy: what may load, and the configuration of plugins.
-        home: the folder for state; the index of installed plugins is kept in its ``cache``.
-        inline: plugins handed over as objects.
-        autoload: whether installed plugins are looked for at all.
-        context_factory: makes the context of each plugin from its record and its configuration; without one,
-            plugins get a context that can cause no effect.
-        hooks: where hooks and guards are registered; a registry of its own without one.
-        import_seconds: how long an import may take.
-        lifespan_seconds: how long entering, and leaving, a lifespan may take.
+        policy: the policy about plugins, and their configuration.
+        home: the state folder; its ``cache`` contains the index of installed plugins.
+        inline: plugins passed as objects.
+        autoload: whether to discover installed plugins.
+        context_factory: creates the context of each plugin from its record and configuration; by default, plugins get
+            a context that can't cause effects.
+        hooks: the registry for hooks and guards; by default a new one.
+        import_seconds: the timeout of an import.
+        lifespan_seconds: the timeout of entering, and of exiting, a lifespan.
 
     Example:
         >>> async def main(home):
@@ -116,7 +116,7 @@ class PluginHost:
 
     async def __aenter__(self) -> Self:
         if self._stack is not None or self._records:
-            raise RuntimeError("a PluginHost is entered once; make another one")
+            raise RuntimeError("a PluginHost can be entered only once; create another one")
         self._stack = stack = AsyncExitStack()
         self._owners = await enter(stack, anyio.create_task_group())
         stack.push_async_callback(self._leave_lifespans)
@@ -141,18 +141,18 @@ class PluginHost:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is wrong but belongs to no plugin that could be used: unreadable metadata, stray configuration."""
+        """Problems that belong to no record: unreadable metadata, and configuration of unknown plugins."""
         return tuple(self._problems)
 
     def names(self, kind: str) -> tuple[str, ...]:
-        """The names of all plugins of a kind that can be used, as far as is known, sorted. Imports nothing."""
+        """Return the sorted names of all plugins of a kind that are not known to be unusable. Imports nothing."""
         return tuple(record.name for record in self._records if record.kind == kind and record.state.usable)
 
     def why(self, name: str, *, kind: str | None = None) -> tuple[PluginRecord, ...]:
-        """All plugins of that name, whose ``trail`` tells how each came to where it is.
+        """Return the records of all plugins of that name, whose ``trail`` explains the state of each.
 
         Raises:
-            PluginNotFound: there is none.
+            PluginNotFound: if there is no such plugin.
         """
         found = tuple(record for record in self._records if record.name == name and kind in {None, record.kind})
         if not found:
@@ -161,22 +161,23 @@ class PluginHost:
         return found
 
     async def load(self, kind: str, name: str, *, activate: bool = True) -> LoadedPlugin:
-        """Import, validate and activate a plugin, unless it is active already. Many may ask at once; it happens once.
+        """Import, validate and activate a plugin, unless it is already active. Concurrent calls share one load.
 
         Args:
-            kind: ``op``, ``provider``, ….
+            kind: the kind of plugin, such as ``op`` or ``provider``.
             name: the entry-point name.
-            activate: whether to enter its lifespan and register its hooks; without, it is only imported and checked.
+            activate: whether to enter its lifespan and register its hooks; if false, it is only imported and
+                validated.
 
         Raises:
-            PluginNotFound: there is none.
-            PluginConflict: several distributions have one.
-            PluginDenied: the policy does not let it load.
-            PluginIncompatible: it does not fit this core, or this event loop.
-            PluginImportFailed: its import raised.
-            PluginInvalid: it is not what its entry point promises, or its hook implementations can't be used.
-            PluginMisconfigured: its configuration is not valid.
-            LifespanFailed: its lifespan raised, hung, or ended.
+            PluginNotFound: if the plugin is not installed.
+            PluginConflict: if several distributions provide it.
+            PluginDenied: if the policy does not allow it.
+            PluginIncompatible: if it does not support this core or this event loop.
+            PluginImportFailed: if its import raised.
+            PluginInvalid: if it does not match the interface of its kind, or its hook implementations are invalid.
+            PluginMisconfigured: if its configuration is invalid.
+            LifespanFailed: if its lifespan raised, timed out, or ended.
         """
         slot = self._slots.get((kind, name))
         if slot is not None and slot.active is not None and slot.record.state is State.ACTIVE:
@@ -193,11 +194,11 @@ class PluginHost:
         return loaded
 
     async def ensure_family(self, family: str) -> LoadedPlugin:
-        """The active plugin of an op family; its ``contribution`` is the ``OpFamily``. Raises what ``load`` raises."""
+        """Return the active plugin of an op family, whose ``contribution`` is an ``OpFamily``. See ``load``."""
         return await self.load("op", family)
 
     def locate_skills(self) -> tuple[SkillPackage, ...]:
-        """The folders of all skills that are installed as packages. One that can't be located fails, with a reason."""
+        """Return the folders of skills that are installed as packages. If one is missing, its record has the reason."""
         records = [record for record in self._records if record.kind == "skill" and record.state.usable]
         located = [locate_skill(record) for record in records]
         return tuple(package for package in located if package is not None)
@@ -240,7 +241,7 @@ class PluginHost:
                 try:
                     await self.load(kind.name, name)
                 except PluginError as error:
-                    _log.warning("%s", error.message)  # the record has it too
+                    _log.warning("%s", error.message)  # the record contains the reason too
         absent = {record.name: record for record in self._records if is_absent_guard(record)}
         for name, record in absent.items():
             self.hooks.unregister(name)
@@ -255,12 +256,12 @@ class PluginHost:
             raise StrictPluginError(problems)
 
     def _stray_tables(self) -> list[str]:
-        """What is configured for plugins that are not there."""
+        """Return a problem for each configured plugin that is not installed."""
         known = sorted({record.name for record in self._records})
         return [
             ConfigurationError(
                 f"plugins.{name}",
-                f"no plugin of this name is installed{did_you_mean(name, known)}",
+                f"no plugin with this name is installed{did_you_mean(name, known)}",
                 source=self.policy.config_source.get(name, ""),
             ).message
             for name in self.policy.config
@@ -268,19 +269,19 @@ class PluginHost:
         ]
 
     def _refusal(self, kind: str, name: str) -> PluginError:
-        """Why there is nothing to load under this name."""
+        """Return the error for a plugin that can't be loaded."""
         found = [record for record in self._records if (record.kind, record.name) == (kind, name)]
         if not found:
             return PluginNotFound(kind, name, known=self.names(kind))
-        standing = rivals(found)
-        if len(standing) > 1:
-            return PluginConflict(kind, name, [record.distribution for record in standing])
-        record = standing[0] if standing else found[0]
+        candidates = rivals(found)
+        if len(candidates) > 1:
+            return PluginConflict(kind, name, [record.distribution for record in candidates])
+        record = candidates[0] if candidates else found[0]
         if record.state is State.DENIED:
             return PluginDenied(record)
         if record.state is State.INCOMPATIBLE:
             return PluginIncompatible(record)
-        return PluginInvalid(record, "a skill is data: it is located, and never imported")
+        return PluginInvalid(record, "a skill can't be loaded as a plugin")
 
     def _bare_context(self, record: PluginRecord, config: Any) -> BareContext:
         return BareContext(plugin=record.name, config=config, home=self._home)
@@ -294,5 +295,5 @@ class PluginHost:
     async def _close(self) -> None:
         stack, self._stack, self._loads = self._stack, None, None
         if stack is not None:
-            # Not with the body's error: a task group would wrap it, and whoever embeds the host expects it as it is.
+            # Don't pass the body's error: a task group would wrap it, and callers expect it unwrapped.
             await stack.aclose()

@@ -1,4 +1,4 @@
-"""Runs a plugin's synchronous code, its import above all, where it can't stop the host."""
+"""Run synchronous code of plugins, such as their import, in a thread with a timeout."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ T = TypeVar("T")
 
 
 async def import_value(record: PluginRecord, *, seconds: float) -> Any:
-    """Import what a plugin's entry point names. The record gets to know how long that took.
+    """Import the object that a plugin's entry point names, and store the duration in the record.
 
     Raises:
-        PluginImportFailed: it raised, exited, or took longer than ``seconds``.
+        PluginImportFailed: if the import raised, exited, or took longer than ``seconds``.
     """
     start = time.perf_counter()
     value = await guarded(record, partial(_resolve, record.value), PluginImportFailed, seconds=seconds)
@@ -37,10 +37,10 @@ async def guarded(
     *,
     seconds: float,
 ) -> T:
-    """Run ``work``, which runs code of the plugin, in a thread.
+    """Run code of a plugin in a thread and return its result.
 
-    Our own errors pass. Whatever else it raises becomes ``failure``; so does taking longer than ``seconds``. The
-    thread is then left behind, since nothing can interrupt it.
+    Subclasses of ``SidebandError`` propagate. All other exceptions, and a timeout, become ``failure``. After a timeout
+    the thread is abandoned, since it can't be interrupted.
     """
     with anyio.move_on_after(seconds):
         value, error = await run_sync(partial(_contained, work), abandon_on_cancel=True)
@@ -49,14 +49,14 @@ async def guarded(
         if isinstance(error, SidebandError):
             raise error
         raise failure(record, _in_words(error)) from error
-    raise failure(record, f"it did not end within {seconds:g} s")
+    raise failure(record, f"it timed out after {seconds:g} s")
 
 
 def _contained(work: Callable[[], Any]) -> tuple[Any, BaseException | None]:
-    """What ``work`` returned, and what it raised. That may be anything: it must not get to the thread's owner."""
+    """Return the result of ``work`` or the exception it raised, of any type, so that it does not reach the caller."""
     try:
         return work(), None
-    except BaseException as error:  # noqa: BLE001  a thread is never cancelled, so what is raised here is the plugin's
+    except BaseException as error:  # noqa: BLE001  threads are never cancelled, so the plugin raised it
         return None, error
 
 
@@ -67,5 +67,5 @@ def _resolve(value: str) -> Any:
 
 def _in_words(error: BaseException) -> str:
     if isinstance(error, SystemExit):
-        return f"it tried to end the program (SystemExit: {error.code!r})"
+        return f"it tried to exit the program (SystemExit: {error.code!r})"
     return f"{type(error).__name__}: {error}"

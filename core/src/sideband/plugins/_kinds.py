@@ -1,4 +1,4 @@
-"""The kinds of plugins: when each is imported, and which function of it is read."""
+"""The kinds of plugins: when each is imported, and the name of its registration function."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class PluginKind(NamedTuple):
     """One kind of plugin.
 
     Attributes:
-        name: the last part of the entry-point group: ``op`` in ``sideband.v1.op``.
-        when: when a plugin of it is imported.
-        function: the registration function that is read off it; empty where the value itself is what counts.
+        name: the last part of the entry-point group, such as ``op`` in ``sideband.v1.op``.
+        when: when plugins of this kind are imported.
+        function: the name of the registration function; empty if the value itself is the contribution.
     """
 
     name: str
@@ -51,4 +51,4 @@ KINDS = {
         PluginKind("skill", When.NEVER),
     )
 }
-"""All kinds by name. Guards come before hooks, as they do in every order."""
+"""All kinds by name. Guards come first, because they are loaded before hooks."""

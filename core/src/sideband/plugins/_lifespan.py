@@ -1,4 +1,4 @@
-"""Enters a plugin's ``lifespan``, keeps it open in a task of its own, and leaves it in that same task."""
+"""Run a plugin's ``lifespan`` in its own task, which enters and exits it."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from ._records import PluginRecord
 
 @define(eq=False, repr=False)
 class Lifespan:
-    """One entered ``lifespan``.
+    """The ``lifespan`` of a plugin.
 
-    Cancel scopes and task groups inside it need entering and leaving in one task, and nothing of another plugin in
-    between; so each has its own. Cancelling the host does not cancel that task: it is told to leave instead.
+    Each lifespan has its own task, because cancel scopes and task groups must be entered and exited in the same task,
+    properly nested. Cancelling the host does not cancel this task; the host signals it to exit instead.
 
     Args:
         record: the plugin.
         open: the plugin's ``lifespan``.
-        context: what it is called with; gets what it yields as ``state``.
-        ended: called with the error if it ends by itself while the host is running.
+        context: the context that is passed to it; its ``state`` is set to the yielded value.
+        ended: called with the error if the lifespan ends while the host is running.
     """
 
     record: PluginRecord
@@ -41,10 +41,10 @@ class Lifespan:
     _error: BaseException | None = field(default=None, init=False)
 
     async def enter(self, tasks: TaskGroup, *, seconds: float) -> None:
-        """Enter it in a task of ``tasks``.
+        """Enter the lifespan in a task of ``tasks``.
 
         Raises:
-            LifespanFailed: it raised, or had not yielded after ``seconds``.
+            LifespanFailed: if it raised or did not yield within ``seconds``.
         """
         tasks.start_soon(self._own)
         try:
@@ -59,10 +59,10 @@ class Lifespan:
             raise LifespanFailed(self.record, f"raised {_in_words(self._error)}") from self._error
 
     async def leave(self, *, seconds: float) -> None:
-        """Leave it, and wait until it is left.
+        """Exit the lifespan and wait until it has ended.
 
         Raises:
-            LifespanFailed: it raised, or had not ended after ``seconds``; then it was cancelled.
+            LifespanFailed: if it raised, or was cancelled because it did not end within ``seconds``.
         """
         if self._left.is_set():
             return
@@ -71,9 +71,9 @@ class Lifespan:
             await self._left.wait()
         if not self._left.is_set():
             self._scope.cancel()
-            raise LifespanFailed(self.record, f"did not end within {seconds:g} s, and was cancelled")
+            raise LifespanFailed(self.record, f"did not end within {seconds:g} s and was cancelled")
         if self._error is not None:
-            raise LifespanFailed(self.record, f"raised at its end {_in_words(self._error)}") from self._error
+            raise LifespanFailed(self.record, f"raised on exit: {_in_words(self._error)}") from self._error
 
     async def _own(self) -> None:
         entered = False
@@ -94,7 +94,7 @@ class Lifespan:
 
 
 def _in_words(error: BaseException) -> str:
-    """The error, or what is in it if it is a group of one, as task groups raise."""
+    """Return the type and text of an error. Exception groups with a single exception are unwrapped."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return f"{type(error).__name__}: {error}"

@@ -1,4 +1,4 @@
-"""Takes one plugin from found to active, and leaves its lifespan at the end."""
+"""Import, validate and activate plugins, and exit their lifespans at the end."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from ._records import PluginRecord, State
 from ._registration import declared_backends, read_contribution
 
 ContextFactory = Callable[[PluginRecord, Any], OwnContext]
-"""Makes the context of a plugin from its record and its validated configuration. The loader sets its ``state``."""
+"""Creates the context of a plugin from its record and validated configuration. The loader sets its ``state``."""
 
 _OpenLifespan = Callable[[PluginContext], AbstractAsyncContextManager[Any]] | None
 _PHASES = {"guard": Phase.GUARD, "hook": Phase.NORMAL}
@@ -40,7 +40,7 @@ _PHASES = {"guard": Phase.GUARD, "hook": Phase.NORMAL}
 
 @define(eq=False)
 class _Shared:
-    """What all plugins of one module and name have in common: a configuration, a context, a lifespan."""
+    """The configuration, context and lifespan that all plugins of one module and name share."""
 
     config: Any
     context: OwnContext
@@ -55,11 +55,11 @@ class PluginLoader:
     """Imports, validates and activates the plugins of one plugin host.
 
     Args:
-        policy: with the configuration of the plugins.
-        hooks: where hooks and guards are registered.
-        context_factory: makes contexts.
-        import_seconds: how long an import may take.
-        lifespan_seconds: how long entering, and leaving, a lifespan may take.
+        policy: the policy, which contains the configuration of plugins.
+        hooks: the registry for hooks and guards.
+        context_factory: creates contexts.
+        import_seconds: the timeout of an import.
+        lifespan_seconds: the timeout of entering, and of exiting, a lifespan.
     """
 
     _policy: PluginPolicy
@@ -71,15 +71,15 @@ class PluginLoader:
     _entered: list[Lifespan] = field(factory=list, init=False)
 
     async def examine(self, record: PluginRecord, inline: Plugin | None, *, alone: bool) -> LoadedPlugin:
-        """Import a plugin and check all that it says about itself. Nothing of it is entered or registered yet.
+        """Import and validate a plugin, without entering its lifespan or registering its hooks.
 
         Args:
             record: the plugin.
-            inline: the plugin itself if it was handed over as an object.
-            alone: whether no other plugin has this name, so that a table of this name can only be meant for it.
+            inline: the plugin object, if it was passed as one.
+            alone: whether no other plugin has this name, so that a configuration table of this name belongs to it.
 
         Raises:
-            PluginError: it can't be used; the record says why.
+            PluginError: if the plugin is unusable; the record has the reason.
         """
         try:
             value = inline.value if inline is not None else await import_value(record, seconds=self._import_seconds)
@@ -90,7 +90,7 @@ class PluginLoader:
                 record, validate, PluginInvalid, seconds=self._import_seconds
             )
         except PluginIncompatible:
-            raise  # the record says so already
+            raise  # the record already has this state
         except PluginMisconfigured as error:
             record.move(State.FAILED, error.reason, decided_by=error.source or "configuration")
             raise
@@ -102,15 +102,15 @@ class PluginLoader:
         return LoadedPlugin(record, value, contribution, shared.config, shared.context)
 
     async def activate(self, plugin: LoadedPlugin, loads: TaskGroup, owners: TaskGroup) -> None:
-        """Enter the plugin's lifespan, register its hooks, and call it active.
+        """Enter the plugin's lifespan, register its hooks, and mark it as active.
 
         Args:
-            plugin: as ``examine`` returned it.
-            loads: the group for work that others may wait for too.
-            owners: the group for the tasks that keep lifespans open.
+            plugin: the result of ``examine``.
+            loads: the task group for loading, which several callers may wait for.
+            owners: the task group for tasks that hold lifespans open.
 
         Raises:
-            PluginError: its lifespan could not be entered, or its hook implementations can't be used.
+            PluginError: if its lifespan could not be entered, or its hook implementations are invalid.
         """
         record = plugin.record
         shared = self._shared[record.name, id(plugin.value)]
@@ -126,7 +126,7 @@ class PluginLoader:
         record.move(State.ACTIVE)
 
     async def leave_all(self) -> list[LifespanFailed]:
-        """Leave all lifespans, the one entered last first, whatever becomes of each. Returns what went wrong."""
+        """Exit all lifespans in reverse order, even if some fail, and return the failures."""
         failures = []
         while self._entered:
             lifespan = self._entered.pop()
@@ -138,20 +138,20 @@ class PluginLoader:
         return failures
 
     def failure(self, plugin: LoadedPlugin) -> LifespanFailed | None:
-        """Why an active plugin is no longer active, or ``None`` if it is."""
+        """Return why a plugin is no longer active, or ``None`` if it is active."""
         return self._shared[plugin.record.name, id(plugin.value)].failure
 
     def _validate(
         self, record: PluginRecord, value: Any, backend: str, *, alone: bool
     ) -> tuple[Any, Any, _OpenLifespan]:
-        """All that runs code of the plugin but is not its import; called in a thread.
+        """Run all code of the plugin that is needed to validate it, in a thread.
 
         Returns:
             Its contribution, its configuration and its ``lifespan``.
         """
         backends = declared_backends(record, value)
         if backend not in backends:
-            record.move(State.INCOMPATIBLE, f"it runs on {' and '.join(backends)}, and the host runs on {backend}")
+            record.move(State.INCOMPATIBLE, f"it supports {' and '.join(backends)}, but the host runs on {backend}")
             raise PluginIncompatible(record)
         config = self._config(record, value, alone=alone)
         return read_contribution(record, value, config), config, getattr(value, "lifespan", None)
@@ -163,7 +163,7 @@ class PluginLoader:
             return validate_config(record, model, table, self._policy.config_source)
         if table and alone:
             source = self._policy.config_source.get(record.name, "")
-            problem = "the plugin has no configuration"
+            problem = "the plugin does not accept any configuration"
             raise PluginMisconfigured(record, f"plugins.{record.name}", problem, source=source)
         return None
 
@@ -193,7 +193,7 @@ class PluginLoader:
             raise shared.failure
 
     async def _leave_unused(self, shared: _Shared) -> None:
-        """Leave a lifespan that was entered for a plugin that then could not be used."""
+        """Exit a lifespan if the only plugin that used it failed to activate."""
         if shared.lifespan in self._entered and not shared.users:
             self._entered.remove(shared.lifespan)
             with anyio.CancelScope(shield=True):
@@ -220,10 +220,10 @@ class PluginLoader:
             raise PluginInvalid(plugin.record, error.message) from error
 
     def _end(self, shared: _Shared, error: LifespanFailed) -> None:
-        """A lifespan ended by itself: what lived on it is not used any more."""
+        """Mark all plugins that use a lifespan as failed, because it ended while the host was running."""
         shared.failure = error
         for record in shared.users:
             record.move(State.FAILED, error.reason)
             if record.kind in _PHASES:
-                # Not unregistered: a guard that is gone would let everything pass.
+                # Don't unregister it: without the guard, everything would be allowed.
                 self._hooks.break_off(record.name, error.reason)

@@ -1,12 +1,10 @@
-"""The one seam on installed metadata: which entry points there are, found without importing any of them.
+"""Read the entry points of installed plugins, without importing plugins.
 
-What was read is kept in an index: one small file per Python environment, true only for the exact key it was made for.
-It is a cache and nothing else: damaged, outdated, unreadable or not ours, it counts as missing, and a folder that
-can't be written to just leaves every start a little slower.
+The result is cached in an index file per Python environment, which is valid only for the exact key it was written for.
+A damaged, outdated, unreadable or foreign index is ignored, and failing to write it only makes startup slower.
 
-It is written here and not by ``sideband.state``: the start of every command would pay for what that imports, and for
-syncing what may as well be lost. On a hit of the index only light parts of the standard library are imported, since
-the command line comes through here before anything else.
+The command line calls this module first, so a hit of the index imports only light parts of the standard library. For
+the same reason the index is not written with ``sideband.state``, which is slow to import and flushes to disk.
 """
 
 from __future__ import annotations
@@ -24,16 +22,15 @@ from ._entry_point import EntryPoint, Installed
 __all__ = ["find_entry_points", "index_file", "read_installed"]
 
 _FORMAT = 1
-_SETTLED = 2_000_000_000  # ns; a folder changed less long ago may change again without its time of change moving
+_SETTLED = 2_000_000_000  # ns; a more recent change may be followed by another one with the same mtime
 
 
 def find_entry_points(kind: str | None = None, *, home: str | os.PathLike[str] | None = None) -> tuple[EntryPoint, ...]:
-    """Find the entry points of all plugins, or of one kind, sorted by kind, name and distribution.
+    """Return the entry points of all plugins, or of one kind, sorted by kind, name and distribution.
 
     Args:
-        kind: ``op``, ``hook``, ``skill``, …; ``None`` for all.
-        home: the host's folder for state, which keeps the index that makes this fast; ``None`` reads everything
-            afresh.
+        kind: a kind such as ``op``, ``hook`` or ``skill``; ``None`` for all.
+        home: the host's state folder, which contains the index; if ``None``, all metadata is read again.
 
     Example:
         >>> find_entry_points("no-such-kind")
@@ -43,10 +40,9 @@ def find_entry_points(kind: str | None = None, *, home: str | os.PathLike[str] |
 
 
 def read_installed(*, home: str | os.PathLike[str] | None = None) -> Installed:
-    """Read what is installed, from the index under ``home`` if it is still true, else from the metadata itself.
+    """Return the installed entry points, from the index in ``home`` if it is valid, else from the metadata.
 
-    The working directory is left out even if it is on ``sys.path``: a folder that one happens to stand in does not
-    get to name plugins.
+    The working directory is ignored even if it is on ``sys.path``, so that an untrusted folder can't provide plugins.
     """
     path = _search_path()
     key = _key(path)
@@ -61,43 +57,43 @@ def read_installed(*, home: str | os.PathLike[str] | None = None) -> Installed:
 
 
 def _search_path() -> list[str]:
-    """The folders of ``sys.path`` that may hold plugins, as absolute paths, each once.
+    """Return the distinct folders of ``sys.path`` that may contain plugins, as absolute paths.
 
-    The working directory counts only when it is part of the Python environment.
+    The working directory is included only if it is part of the Python environment.
     """
-    path = os.path  # pathlib would cost the start more than the rest of this module
+    path = os.path  # importing pathlib takes longer than the rest of this module
     try:
         here = path.realpath(os.getcwd())  # noqa: PTH109  as above
     except FileNotFoundError:
-        here = ""  # the folder is gone, and so is what may have been in it
+        here = ""  # the working directory was deleted
     environment = path.join(path.realpath(sys.prefix), "")
     found = dict.fromkeys(path.abspath(entry) for entry in sys.path if entry)
     return [entry for entry in found if path.realpath(entry) != here or here.startswith(environment)]
 
 
 def _key(path: Sequence[str]) -> list[object]:
-    """What must be the same for an index to be true: core, interpreter, and each folder with its time of change."""
+    """Return the key for which an index is valid: core, interpreter, and each folder with its mtime."""
     return [__version__, sys.version, sys.prefix, [[entry, _changed(entry)] for entry in path]]
 
 
 def _changed(path: str) -> int:
     try:
-        return os.stat(path).st_mtime_ns  # noqa: PTH116  pathlib would cost the start
+        return os.stat(path).st_mtime_ns  # noqa: PTH116  pathlib is slow to import
     except OSError:
         return 0
 
 
 def index_file(home: str | os.PathLike[str]) -> str:
-    """Where the index of this Python environment is kept under ``home``."""
+    """Return the path of the index of this Python environment in ``home``."""
     environment = crc32(os.fsencode(sys.prefix))
     file = f"entry-points-{sys.implementation.cache_tag}-{environment:08x}.json"
-    return os.path.join(home, "cache", file)  # noqa: PTH118  pathlib would cost the start
+    return os.path.join(home, "cache", file)  # noqa: PTH118  pathlib is slow to import
 
 
 def _read_index(home: str | os.PathLike[str], key: list[object]) -> Installed | None:
-    """What was kept for ``key``, or ``None`` if there is nothing that can be believed."""
+    """Return the content of the index for ``key``, or ``None`` if the index is missing or invalid."""
     try:
-        with open(index_file(home), "rb") as file:  # noqa: PTH123  pathlib would cost the start
+        with open(index_file(home), "rb") as file:  # noqa: PTH123  pathlib is slow to import
             if not _is_ours(file.fileno()):
                 return None
             checksum, _, body = file.read().partition(b"\n")
@@ -114,7 +110,7 @@ def _read_index(home: str | os.PathLike[str], key: list[object]) -> Installed | 
 
 
 def _write_index(home: str | os.PathLike[str], key: list[object], installed: Installed) -> None:
-    """Keep what is installed for ``key``, whole or not at all."""
+    """Write the index for ``key`` atomically."""
     if not _is_settled(key):
         return
     target = index_file(home)
@@ -132,13 +128,13 @@ def _write_index(home: str | os.PathLike[str], key: list[object], installed: Ins
 
 
 def _is_ours(descriptor: int) -> bool:
-    """Whether only this user can have written the file: it names modules that will be imported."""
+    """Return whether only this user can write the file, which names modules that will be imported."""
     status = os.fstat(descriptor)
     return status.st_uid == os.geteuid() and not status.st_mode & 0o022
 
 
 def _is_settled(key: list[object]) -> bool:
-    """Whether every folder of the key changed long enough ago that another change would show."""
+    """Return whether all folders of the key changed long enough ago that another change would alter their mtime."""
     folders = key[-1]
     now = time.time_ns()
     return isinstance(folders, list) and all(abs(now - changed) > _SETTLED for _, changed in folders)
@@ -149,7 +145,7 @@ def _checksum(body: bytes) -> bytes:
 
 
 def _discard(partial: str) -> None:
-    try:  # noqa: SIM105  contextlib would cost the start
+    try:  # noqa: SIM105  contextlib is slow to import
         os.unlink(partial)  # noqa: PTH108  as above
     except OSError:
         pass

@@ -1,4 +1,4 @@
-"""Work that is done once, however many ask for it at the same time."""
+"""Run an async function once for all concurrent callers."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ T = TypeVar("T")
 
 
 class Once(Generic[T]):
-    """Runs ``work`` in a task group when it is first asked for, and gives everybody what came of it.
+    """Runs ``work`` in a task group on the first request, and shares its result with all callers.
 
-    The work belongs to the group, not to who asked first: when that one is cancelled, the others still get an answer.
-    An error is an answer too, and is raised for each who asks.
+    The work runs in the task group, not in the first caller's task: if that caller is cancelled, the others still get
+    the result. If the work raises, each caller gets the error.
 
     Args:
-        work: what to do.
-        abandoned: the error for those who wait when the group is cancelled before the work is done.
+        work: the async function.
+        abandoned: the error for waiting callers if the task group is cancelled before the work is done.
     """
 
     def __init__(self, work: Callable[[], Awaitable[T]], *, abandoned: Exception) -> None:
@@ -30,7 +30,7 @@ class Once(Generic[T]):
         self._error: Exception | None = None
 
     async def get(self, tasks: TaskGroup) -> T:
-        """The answer; starts the work in ``tasks`` if nobody has yet."""
+        """Return the result of the work, which is started in ``tasks`` on the first call."""
         if self._settled is None:
             self._settled = anyio.Event()
             tasks.start_soon(self._run, self._settled)
@@ -43,7 +43,7 @@ class Once(Generic[T]):
     async def _run(self, settled: anyio.Event) -> None:
         try:
             self._answers.append(await self._work())
-        except Exception as error:  # noqa: BLE001  raised again for each who asks
+        except Exception as error:  # noqa: BLE001  raised again for each caller
             self._error = error
         finally:
             settled.set()

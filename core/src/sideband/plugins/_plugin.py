@@ -1,4 +1,4 @@
-"""A plugin handed over as an object, and a plugin as loaded."""
+"""Inline plugins and loaded plugins."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["LoadedPlugin", "Plugin"]
 
 @frozen
 class Plugin:
-    """An inline plugin: what an entry point would name, as an object. For tests, and for programs that embed a host.
+    """An inline plugin: an object instead of an entry point, for tests and programs that embed a host.
 
     Args:
-        kind: ``op``, ``hook``, ….
-        name: as the entry point would be called.
+        kind: the kind, such as ``op`` or ``hook``.
+        name: the name, corresponding to an entry-point name.
         value: the module or object.
-        distribution: what to show where a distribution is shown.
-        version: the same for its version.
+        distribution: the distribution to show in messages and lists.
+        version: the version to show in messages and lists.
 
     Example:
         >>> from types import SimpleNamespace
@@ -38,16 +38,16 @@ class Plugin:
 
 @frozen
 class LoadedPlugin:
-    """A plugin that was imported and found valid.
+    """A plugin that was imported and validated.
 
     Attributes:
-        record: where it comes from and how far it is.
+        record: its source and state.
         value: the module or object.
-        contribution: what its registration function returned: an ``OpFamily`` for an op plugin; a ``Command`` for a
-            command; a class for a guard; the value itself for a hook plugin; a tuple of loaders, stores, … for the
-            other kinds.
-        config: its validated ``Config``, or ``None`` if it defines none.
-        context: what its lifespan and its hooks get. All plugins of one module and name share one.
+        contribution: the result of its registration function: an ``OpFamily`` for an op plugin; a ``Command`` for a
+            command; a class for a guard; the value itself for a hook plugin; a tuple of loaders, stores, … for other
+            kinds.
+        config: its validated ``Config``, or ``None`` if it does not define one.
+        context: the context of its lifespan and hooks, shared by all plugins of one module and name.
     """
 
     record: PluginRecord
@@ -63,5 +63,5 @@ class LoadedPlugin:
 
     @property
     def state(self) -> Any:
-        """What its ``lifespan`` yielded; ``None`` without one, and before it was entered."""
+        """The value that its ``lifespan`` yielded; ``None`` before that, or without a ``lifespan``."""
         return self.context.state

@@ -1,4 +1,4 @@
-"""What the configuration says about plugins."""
+"""The policy about plugins."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ __all__ = ["PluginPolicy"]
 
 
 class PluginPolicy(NamedTuple):
-    """Which plugins may load, and with what configuration. The default lets everything load that fits.
+    """Which plugins may load, and their configuration. By default, all compatible plugins may load.
 
-    A pattern is compared with ``kind.name``, with the name, and with the distribution; ``*``, ``?`` and ``[…]`` mean
-    what they do in file names.
+    Patterns match ``kind.name``, the name, or the distribution, with the wildcards ``*``, ``?`` and ``[…]``.
 
     Args:
-        deny: patterns of plugins that must not load, each with the reason that is shown. They are not even imported.
-        only: patterns of the installed plugins that may load; ``None`` for all. Inline plugins are not asked: whoever
-            embeds the host chose them in code.
-        conflicts: which distribution's plugin is used where several have one of that name: ``{"op.http": "my-http"}``.
-        order: for each hook, plugins in the order in which they are asked, where nothing else orders them.
-        strict: whether a plugin that can't be used is an error when the host starts.
-        config: the table of each plugin, by entry-point name; checked by the plugin's ``Config``.
+        deny: patterns of plugins that must not load, each with a reason. These plugins are not imported.
+        only: patterns of installed plugins that may load; ``None`` for all. Does not apply to inline plugins, which the
+            embedding program chose.
+        conflicts: the distribution to use if several provide a plugin: ``{"op.http": "my-http"}``.
+        order: by hook, the order in which plugins run, unless other constraints apply.
+        strict: whether an unusable plugin is an error at startup.
+        config: the table of each plugin, by entry-point name; validated by the plugin's ``Config``.
         config_source: the file, variable or flag that each table comes from.
 
     Example:
@@ -38,6 +37,6 @@ class PluginPolicy(NamedTuple):
     config_source: Mapping[str, str] = {}
 
     def __repr__(self) -> str:
-        """Without the configuration, in which secrets may stand."""
+        """Return a representation without the configuration, which may contain secrets."""
         shown = (f"{name}={value!r}" for name, value in self._asdict().items() if name != "config")
         return f"PluginPolicy({', '.join(shown)})"

@@ -1,4 +1,4 @@
-"""What is known about each plugin, and how it came to be so."""
+"""Records of plugins and their state transitions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["PluginRecord", "State", "Transition"]
 
 
 class State(Enum):
-    """How far a plugin has come: found → denied | incompatible | imported → failed | validated → active."""
+    """The state of a plugin: found → denied | incompatible | imported → failed | validated → active."""
 
     FOUND = "found"
     DENIED = "denied"
@@ -21,17 +21,17 @@ class State(Enum):
 
     @property
     def usable(self) -> bool:
-        """Whether it is, or can still become, active."""
+        """Whether the plugin is active or may still become active."""
         return self not in {State.DENIED, State.INCOMPATIBLE, State.FAILED}
 
 
 class Transition(NamedTuple):
-    """One step of a plugin.
+    """One state transition of a plugin.
 
     Attributes:
-        state: the state that it came to.
-        reason: why, in one sentence; empty where the state says it all.
-        decided_by: what decided: ``metadata``, a line of the policy, a configuration file, or the plugin itself.
+        state: the new state.
+        reason: the reason, in one sentence; empty if the state needs no explanation.
+        decided_by: the cause: ``metadata``, a key of the policy, a configuration file, or the plugin itself.
     """
 
     state: State
@@ -40,21 +40,21 @@ class Transition(NamedTuple):
 
 
 class PluginRecord:
-    """One plugin as the host sees it. Everything but its state comes from metadata, so it is there before any import.
+    """The host's record of one plugin. All fields except its state come from metadata and need no import.
 
     Attributes:
-        kind: ``op``, ``hook``, ….
+        kind: the kind, such as ``op`` or ``hook``.
         name: the entry-point name.
-        value: what the entry point names, as written; empty for an inline plugin.
-        distribution: the distribution that it comes from; ``inline`` for one that was handed over as an object.
+        value: the value of the entry point; empty for an inline plugin.
+        distribution: the distribution that provides it; by default ``inline`` for an inline plugin.
         version: the version of the distribution.
-        api: the version of the plugin API that it is written for.
-        editable: whether it is installed from a working folder.
+        api: the version of the plugin API that it uses.
+        editable: whether it is an editable installation.
         installer: the tool that installed it.
-        location: the folder that holds its distribution.
+        location: the folder that contains its distribution.
         hashed: whether hashes of its modules were recorded at installation.
-        load_ms: milliseconds that its import took; ``None`` before.
-        trail: its states in order, each with its reason. The last one is where it is.
+        load_ms: the duration of its import in milliseconds; ``None`` before the import.
+        trail: its state transitions in order, the last of which is the current state.
     """
 
     def __init__(
@@ -89,29 +89,29 @@ class PluginRecord:
 
     @property
     def label(self) -> str:
-        """``kind.name``, as policies write it."""
+        """``kind.name``, as used in policies."""
         return f"{self.kind}.{self.name}"
 
     @property
     def state(self) -> State:
-        """Where it is now."""
+        """The current state."""
         return self.trail[-1].state
 
     @property
     def reason(self) -> str:
-        """Why it is where it is; empty where the state says it all."""
+        """The reason of the current state; empty if it needs no explanation."""
         return self.trail[-1].reason
 
     @property
     def decided_by(self) -> str:
-        """What put it where it is."""
+        """The cause of the current state."""
         return self.trail[-1].decided_by
 
     def move(self, state: State, reason: str = "", *, decided_by: str = "plugin") -> None:
-        """Record the next step."""
+        """Record a state transition."""
         self.trail = (*self.trail, Transition(state, reason, decided_by))
 
     def as_dict(self) -> dict[str, Any]:
-        """The record as data, for ``plugins list --json`` and ``plugins why --json``."""
+        """Return the record as data, for ``plugins list --json`` and ``plugins why --json``."""
         trail = [{**step._asdict(), "state": step.state.value} for step in self.trail]
         return {"kind": self.kind, "name": self.name, **trail[-1], **vars(self), "trail": trail}

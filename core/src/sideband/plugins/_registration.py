@@ -1,4 +1,4 @@
-"""Reads what a plugin registers, and checks that it is what its kind promises."""
+"""Read the contribution of a plugin and check that it matches the interface of its kind."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ def read_contribution(record: PluginRecord, value: Any, config: Any = None) -> A
 
     Args:
         record: the plugin.
-        value: what its entry point names.
-        config: its validated configuration, for a registration function that takes it.
+        value: the object that its entry point names.
+        config: its validated configuration, which is passed if the registration function has a parameter ``config``.
 
     Returns:
         An ``OpFamily`` for an op plugin, the value itself for a hook plugin, the class for a guard plugin, the
-        ``Command`` for a command plugin, and a tuple for the others.
+        ``Command`` for a command plugin, and a tuple for other kinds.
 
     Raises:
-        PluginInvalid: the function is missing, is no plain function, or returned something else.
+        PluginInvalid: if the function is missing, is not a synchronous function, or returned a wrong type.
     """
     if inspect.isasyncgenfunction(inspect.getattr_static(value, "lifespan", None)):
         raise PluginInvalid(record, "`lifespan` is an async generator: decorate it with `@asynccontextmanager`")
@@ -46,23 +46,23 @@ def read_contribution(record: PluginRecord, value: Any, config: Any = None) -> A
 
 
 def declared_backends(record: PluginRecord, value: Any) -> tuple[str, ...]:
-    """The event loops that the plugin says it runs on; all, if it says nothing.
+    """Return the event loops that the plugin declares to support; by default all.
 
     Raises:
-        PluginInvalid: what it says names no event loop.
+        PluginInvalid: if the declaration is invalid.
     """
     declared = getattr(value, "backends", _BACKENDS)
     if isinstance(declared, str) or not isinstance(declared, Sequence | set | frozenset):
-        raise PluginInvalid(record, f"`backends` is {declared!r}, not a tuple of names such as {_BACKENDS!r}")
+        raise PluginInvalid(record, f"`backends` must be a tuple of names such as {_BACKENDS!r}, got {declared!r}")
     for name in declared:
         if name not in _BACKENDS:
-            raise PluginInvalid(record, f"`backends` names {name!r}{did_you_mean(str(name), _BACKENDS)}")
+            raise PluginInvalid(record, f"`backends` has an unknown name {name!r}{did_you_mean(str(name), _BACKENDS)}")
     return tuple(sorted(declared))
 
 
 def _hooks(record: PluginRecord, value: Any) -> Any:
     if isinstance(value, type):
-        raise PluginInvalid(record, f"its value is the class `{value.__name__}`; name an instance of it, or a module")
+        raise PluginInvalid(record, f"its value is the class `{value.__name__}`; use an instance of it, or a module")
     return value
 
 
@@ -75,49 +75,49 @@ def _registered(record: PluginRecord, value: Any, config: Any) -> Any:
             record, f"`{record.value or type(value).__name__}` has no `{name}`{did_you_mean(name, public)}"
         )
     if not callable(function):
-        raise PluginInvalid(record, f"`{name}` is {_described(function)}, not a function")
+        raise PluginInvalid(record, f"`{name}` must be a function, got {_described(function)}")
     if inspect.iscoroutinefunction(function):
-        raise PluginInvalid(record, f"`{name}` is `async def`; it returns data, so make it a plain function")
+        raise PluginInvalid(record, f"`{name}` must be `def`, not `async def`")
     return function(config) if _takes_config(function) else function()
 
 
 def _takes_config(function: Callable[..., Any]) -> bool:
-    """Whether it has a parameter ``config``: what it registers then depends on the configuration."""
+    """Return whether the function has a parameter ``config``."""
     try:
         return "config" in inspect.signature(function).parameters
-    except (TypeError, ValueError):  # a callable that does not tell
+    except (TypeError, ValueError):  # a callable without a signature
         return False
 
 
 def _family(record: PluginRecord, registered: Any) -> OpFamily:
     family = _own(record, registered, OpFamily, "its family")
     if not isinstance(family.ops, tuple) or not family.ops:
-        raise PluginInvalid(record, f"its family has {_described(family.ops)} for ops, not a tuple of at least one")
+        raise PluginInvalid(record, f"the ops of its family must be a non-empty tuple, got {_described(family.ops)}")
     for spec in family.ops:
         if not isinstance(spec, OpSpec):
             raise PluginInvalid(record, f"its ops include {_described(spec)}; decorate the handler with `@op`")
         if spec.family != record.name:
             raise PluginInvalid(record, f"its op `{spec.name}` is outside its namespace `{record.name}.`")
-    _check_unique(record, family.ops, "it has two ops `{}`")
+    _check_unique(record, family.ops, "duplicate op `{}`")
     _check_parts(record, family)
     return family
 
 
 def _check_parts(record: PluginRecord, family: OpFamily) -> None:
     if family.scope is not None and not (isinstance(family.scope, type) and issubclass(family.scope, Scope)):
-        raise PluginInvalid(record, f"its `scope` is {_described(family.scope)}, not a subclass of Scope")
+        raise PluginInvalid(record, f"its `scope` must be a subclass of Scope, got {_described(family.scope)}")
     if family.sdk is not None and not family.sdk.is_file():
-        raise PluginInvalid(record, f"its `sdk` names {str(family.sdk)!r}, which is no file")
+        raise PluginInvalid(record, f"its `sdk` must be a file, but {str(family.sdk)!r} is not")
     if family.credentials is not None and not callable(getattr(family.credentials, "resolve", None)):
-        raise PluginInvalid(record, f"its `credentials` is {_described(family.credentials)}, which has no `resolve`")
+        raise PluginInvalid(record, f"its `credentials` has no method `resolve`: {_described(family.credentials)}")
 
 
 def _guard(record: PluginRecord, registered: Any) -> type:
     guards = (registered,) if isinstance(registered, type) else _items(record, registered)
     if len(guards) > 1:
-        raise PluginInvalid(record, "`sideband_guards` returned several guards; give each an entry point of its own")
+        raise PluginInvalid(record, "`sideband_guards` returned several guards; give each its own entry point")
     if not isinstance(guards[0], type):
-        raise PluginInvalid(record, f"`sideband_guards` returned {_described(guards[0])}; a guard is a class")
+        raise PluginInvalid(record, f"`sideband_guards` must return a class, got {_described(guards[0])}")
     return guards[0]
 
 
@@ -130,7 +130,7 @@ def _stores(record: PluginRecord, registered: Any) -> tuple[StoreSpec, ...]:
 
 
 def _tools(record: PluginRecord, registered: Any) -> tuple[Any, ...]:
-    from ..tools import Tool  # tools know plugins
+    from ..tools import Tool  # circular import
 
     tools = _items(record, registered)
     for one in tools:
@@ -139,13 +139,13 @@ def _tools(record: PluginRecord, registered: Any) -> tuple[Any, ...]:
                 record, f"`sideband_tools` returned {_described(one)}; decorate the function with `@tool`"
             )
         if one.name.partition(".")[0] != record.name:
-            raise PluginInvalid(record, f"its tool `{one.name}` is neither `{record.name}` nor `{record.name}.*`")
-    _check_unique(record, tools, "it has two tools `{}`")
+            raise PluginInvalid(record, f"its tool `{one.name}` must be named `{record.name}` or `{record.name}.*`")
+    _check_unique(record, tools, "duplicate tool `{}`")
     return tools
 
 
 def _named(*methods: str) -> Callable[[PluginRecord, Any], tuple[Any, ...]]:
-    """A check for objects that have a name and these methods."""
+    """Return a check for objects that have a ``name`` and these methods."""
 
     def check(record: PluginRecord, registered: Any) -> tuple[Any, ...]:
         function = KINDS[record.kind].function
@@ -156,7 +156,7 @@ def _named(*methods: str) -> Callable[[PluginRecord, Any], tuple[Any, ...]]:
             for method in methods:
                 if not callable(getattr(item, method, None)):
                     raise PluginInvalid(record, f"`{function}` returned {_described(item)}, which has no `{method}`")
-        _check_unique(record, items, f"`{function}` returned two things called `{{}}`")
+        _check_unique(record, items, f"`{function}` returned two objects with the name `{{}}`")
         return items
 
     return check
@@ -165,20 +165,20 @@ def _named(*methods: str) -> Callable[[PluginRecord, Any], tuple[Any, ...]]:
 def _items(record: PluginRecord, registered: Any) -> tuple[Any, ...]:
     function = KINDS[record.kind].function
     if not isinstance(registered, list | tuple):
-        raise PluginInvalid(record, f"`{function}` returned {_described(registered)}, not a list")
+        raise PluginInvalid(record, f"`{function}` must return a list, got {_described(registered)}")
     if not registered:
         raise PluginInvalid(record, f"`{function}` returned an empty list")
     return tuple(registered)
 
 
 def _own(record: PluginRecord, registered: Any, kind: type[T], what: str) -> T:
-    """What was registered, which is of this kind and called like the entry point."""
+    """Return the registered object, after checking its type and name."""
     if not isinstance(registered, kind):
         article = "an" if kind.__name__[0] in "AEIOU" else "a"
-        problem = f"`{KINDS[record.kind].function}` returned {_described(registered)}, not {article} {kind.__name__}"
-        raise PluginInvalid(record, problem)
+        function = KINDS[record.kind].function
+        raise PluginInvalid(record, f"`{function}` must return {article} {kind.__name__}, got {_described(registered)}")
     if registered.name != record.name:
-        raise PluginInvalid(record, f"{what} is called `{registered.name}`, but its entry point `{record.name}`")
+        raise PluginInvalid(record, f"{what} is named `{registered.name}`, but its entry point `{record.name}`")
     return registered
 
 
@@ -191,7 +191,7 @@ def _check_unique(record: PluginRecord, named: Iterable[Any], problem: str) -> N
 
 
 def _described(value: Any) -> str:
-    """A value as messages show it: its type, and its text if that is short."""
+    """Return a description of a value for messages: its type, and its repr if that is short."""
     if value is None:
         return "None"
     if isinstance(value, type):

@@ -1,4 +1,4 @@
-"""Reads the metadata of installed distributions. Imports none of their code."""
+"""Read the metadata of installed distributions, without importing their code."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _CORE = "sideband-core"
 
 
 def scan(path: list[str]) -> Installed:
-    """Read the entry points of all distributions in these folders. What can't be read becomes a problem."""
-    importlib.invalidate_caches()  # what was installed a moment ago must be seen
+    """Return the entry points of all distributions in these folders, and a problem for each unreadable one."""
+    importlib.invalidate_caches()  # to find packages that were installed a moment ago
     found: list[EntryPoint] = []
     problems: list[str] = []
     for name, distribution in _candidates(path, problems):
@@ -32,7 +32,7 @@ def scan(path: list[str]) -> Installed:
 
 
 def _candidates(path: list[str], problems: list[str]) -> Iterator[tuple[str, importlib_metadata.Distribution]]:
-    """The distributions that name plugins; of those with one name, only the one that Python itself would import."""
+    """Yield the distributions with plugins. If several have the same name, yield the one that Python would import."""
     seen = set()
     for distribution in importlib_metadata.Distribution.discover(path=path):
         if f"[{_PREFIX}" not in _text(distribution, "entry_points.txt"):
@@ -40,7 +40,7 @@ def _candidates(path: list[str], problems: list[str]) -> Iterator[tuple[str, imp
         name = _name(distribution)
         if not name:
             folder = distribution.locate_file("")
-            problems.append(f"a distribution in {folder} has plugins, but no metadata that tells its name")
+            problems.append(f"a distribution in {folder} has plugins, but no name in its metadata")
         elif canonicalize_name(name) not in seen:
             seen.add(canonicalize_name(name))
             yield name, next(iter(importlib_metadata.Distribution.discover(name=name, path=path)), distribution)
@@ -77,7 +77,7 @@ def _read(name: str, distribution: importlib_metadata.Distribution) -> Iterator[
 
 
 def _split_group(group: str) -> tuple[int, str]:
-    """``sideband.v1.op`` is (1, ``op``); a group that says no version has version 0."""
+    """Split a group such as ``sideband.v1.op`` into version and kind, (1, ``op``); a missing version is 0."""
     version, _, kind = group.removeprefix(_PREFIX).partition(".")
     if version.startswith("v") and version[1:].isdecimal() and kind:
         return int(version[1:]), kind
@@ -105,18 +105,18 @@ def _text(distribution: importlib_metadata.Distribution, file: str) -> str:
 
 
 def _unmet(requires: Iterable[str]) -> str:
-    """Why the running core does not fit one of the requirements; empty if it fits all that apply here."""
+    """Return why the running core does not satisfy a requirement, or an empty string if it satisfies all."""
     for text in requires:
         try:
             requirement = Requirement(text)
         except InvalidRequirement:
-            return f"its requirement `{text}` can't be read"
+            return f"its requirement `{text}` is invalid"
         applies = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
         if applies and not requirement.specifier.contains(__version__, prereleases=True):
-            return f"it requires {_CORE}{requirement.specifier}, and this is {_CORE} {__version__}"
+            return f"it requires {_CORE}{requirement.specifier}, but {_CORE} {__version__} is installed"
     return ""
 
 
 def _project(requirement: str) -> str:
-    """The project that a requirement names: all up to the first character that can't be part of a name."""
+    """Return the project of a requirement: the text up to the first character that is not part of a name."""
     return canonicalize_name(re.split(r"[^\w.-]", requirement, maxsplit=1)[0])

@@ -1,4 +1,4 @@
-"""Finds the folders of skills that are installed as packages. Nothing of them is imported."""
+"""Find the folders of skills that are installed as packages, without importing them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ._records import PluginRecord, State
 
 
 def locate_skill(record: PluginRecord) -> SkillPackage | None:
-    """The folder of a skill's package; ``None`` if there is none, and then the record says why."""
+    """Return the folder of a skill's package, or ``None`` if it does not exist; the record then has the reason."""
     try:
         folder = _folder(record.value)
     except LookupError as error:
@@ -22,19 +22,19 @@ def locate_skill(record: PluginRecord) -> SkillPackage | None:
 
 
 def _folder(package: str) -> Path:
-    """Where a top-level package is. Looking for one that has no dot imports nothing.
+    """Return the folder of a top-level package. Searching for a name without a dot imports nothing.
 
     Raises:
-        LookupError: why it is in no folder of its own.
+        LookupError: if the package does not exist or is not a single folder.
     """
     if not package.isidentifier():
-        raise LookupError(f"it names {package!r}, and a skill is a top-level package")
+        raise LookupError(f"its value must be a top-level package, got {package!r}")
     try:
         spec = find_spec(package)
     except (ImportError, ValueError, AttributeError) as error:
         raise LookupError(f"its package `{package}` can't be located: {error}") from error
     if spec is None:
-        raise LookupError(f"its package `{package}` is not there")
+        raise LookupError(f"its package `{package}` does not exist")
     folders = [Path(folder) for folder in spec.submodule_search_locations or () if Path(folder).is_dir()]
     if len(folders) != 1:
         raise LookupError(f"its package `{package}` is {'several folders' if folders else 'not a folder'}")

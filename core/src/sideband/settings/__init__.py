@@ -1,4 +1,4 @@
-"""Configuration: the tables of `sideband.toml`, where each value came from, and trust in a project."""
+"""Configuration: the tables of `sideband.toml`, the source of each value, and trust in project files."""
 
 from ..state import default_home
 from ._agent import AgentSettings, BudgetSettings, CompactionSettings

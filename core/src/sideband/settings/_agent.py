@@ -1,4 +1,4 @@
-"""The table ``[agent]``: which model, how much it may cost, and when a conversation is made shorter."""
+"""The table ``[agent]``: models, limits, budget and compaction."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ class _Table(BaseModel):
 
 
 class CompactionSettings(_Table):
-    """The table ``[agent.compaction]``. The defaults are those that pi uses."""
+    """The table ``[agent.compaction]``. The defaults are those of pi."""
 
-    enabled: bool = Field(default=True, description="whether a long conversation is made shorter without being asked")
-    reserve: int = Field(16_384, ge=0, description="tokens of the context window that are kept free for an answer")
+    enabled: bool = Field(default=True, description="whether to compact long conversations automatically")
+    reserve: int = Field(16_384, ge=0, description="tokens of the context window that are reserved for the answer")
     percent: float | None = Field(
-        None, gt=0, le=100, description="compact at this share of the window instead of by `reserve`"
+        None, gt=0, le=100, description="percentage of the context window at which to compact, instead of `reserve`"
     )
-    keep: int = Field(20_000, ge=0, description="tokens of the newest messages that are kept as they are")
+    keep: int = Field(20_000, ge=0, description="tokens of the newest messages that are kept unchanged")
 
 
 class BudgetSettings(_Table):
-    """The table ``[agent.budget]``: what a session may use, its children included. Absent: no limit."""
+    """The table ``[agent.budget]``: the budget of a session, including its child agents. Missing keys mean no limit."""
 
     money: _Amount | None = Field(None, description="US dollars")
-    tokens: int | None = Field(None, gt=0, description="tokens, read and written")
+    tokens: int | None = Field(None, gt=0, description="input and output tokens")
     calls: int | None = Field(None, gt=0, description="tool calls")
-    seconds: _Amount | None = Field(None, description="seconds at work")
+    seconds: _Amount | None = Field(None, description="seconds during which a run is in progress")
 
 
 class AgentSettings(_Table):
@@ -42,22 +42,26 @@ class AgentSettings(_Table):
     """
 
     model: str | None = Field(None, description="the model to use, as provider:model")
-    fallbacks: list[str] = Field(default_factory=list, description="models to try in order if that one fails")
+    fallbacks: list[str] = Field(default_factory=list, description="models to try, in order, if `model` fails")
     thinking: Literal["off", "low", "medium", "high"] | None = Field(
-        None, description="how much the model may think before it speaks; absent: as the provider does"
+        None, description="the reasoning effort of the model; by default, the provider decides"
     )
-    max_tokens: int | None = Field(None, gt=0, description="how long an answer may be, in tokens")
-    context_window: int | None = Field(None, gt=0, description="tokens, if the provider does not say or is wrong")
-    temperature: float | None = Field(None, ge=0, le=2, description="absent: as the provider does")
-    tools: list[str] | None = Field(None, description="the tools that agents may call; all if absent")
-    parallel: int = Field(10, ge=1, le=100, description="tool calls of one turn that run at the same time")
-    turns: int = Field(200, ge=1, description="model steps in one run, after which it parks")
-    depth: int = Field(3, ge=0, le=10, description="how deep agents may spawn agents")
+    max_tokens: int | None = Field(None, gt=0, description="the maximum number of output tokens of an answer")
+    context_window: int | None = Field(
+        None, gt=0, description="the context window in tokens, if the provider reports none or a wrong one"
+    )
+    temperature: float | None = Field(
+        None, ge=0, le=2, description="the sampling temperature; by default, the provider decides"
+    )
+    tools: list[str] | None = Field(None, description="the tools that agents may call; by default all")
+    parallel: int = Field(10, ge=1, le=100, description="the maximum number of concurrent tool calls in a turn")
+    turns: int = Field(200, ge=1, description="the maximum number of turns in a run, after which it parks")
+    depth: int = Field(3, ge=0, le=10, description="the maximum nesting depth of child agents")
     tool_seconds: _Amount | None = Field(
         None,
-        description="seconds for a call of a tool that names no limit of its own; absent: `[policy] timeout` for a "
-        "tool of a skill, 600 for one of a plugin",
+        description="the timeout in seconds of tools without a timeout of their own; by default `[policy] timeout` for "
+        "tools of skills, and 600 for tools of plugins",
     )
-    output_tokens: int = Field(12_000, ge=100, description="tokens of a tool result above which it is shown cut")
+    output_tokens: int = Field(12_000, ge=100, description="tokens above which a tool result is truncated")
     compaction: CompactionSettings = Field(default_factory=CompactionSettings)
     budget: BudgetSettings = Field(default_factory=BudgetSettings)

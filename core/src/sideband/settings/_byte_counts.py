@@ -1,4 +1,4 @@
-"""Numbers of bytes as people write them: ``512M``, ``2G``."""
+"""Parse and format byte counts with a unit: ``512M``, ``2G``."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 def parse_bytes(value: Any) -> int:
-    """The number of bytes that a person or a file means.
+    """Return a number of bytes.
 
     Args:
-        value: a whole number, or a text such as ``512M``; units are powers of 1,024.
+        value: an integer, or a string such as ``512M``; units are powers of 1,024.
 
     Raises:
-        ValueError: it is neither.
+        ValueError: if the value is neither.
 
     Example:
         >>> parse_bytes("512M")
@@ -26,12 +26,12 @@ def parse_bytes(value: Any) -> int:
         return value
     found = _WRITTEN.fullmatch(value.strip()) if isinstance(value, str) else None
     if found is None:
-        raise ValueError("write a number of bytes, or a text like `512M` or `2G`")
+        raise ValueError("expected a number of bytes, or a string such as `512M` or `2G`")
     return int(found["number"]) * _UNITS[found["unit"][:1].upper()]
 
 
 def format_bytes(count: int) -> str:
-    """The shortest exact way to write it.
+    """Return the shortest exact notation of a byte count.
 
     Example:
         >>> format_bytes(3 << 29), format_bytes(1 << 31)

@@ -1,4 +1,4 @@
-"""The table ``[policy]``: what may be loaded, what may run and where, and how much of everything."""
+"""The table ``[policy]``: which plugins may load, how workers are isolated, and limits."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ..suggestions import did_you_mean
 from ._byte_counts import format_bytes, parse_bytes
 
 _CALL = "call"
-_LEAST_MEMORY = 32 << 20
-_MOST_MEMORY = 16 << 40
+_MIN_MEMORY = 32 << 20
+_MAX_MEMORY = 16 << 40
 
 
 def _memory(value: Any) -> int:
     count = parse_bytes(value)
-    if not _LEAST_MEMORY <= count <= _MOST_MEMORY:
-        raise ValueError("write from 32M, which a worker needs, to 16T")
+    if not _MIN_MEMORY <= count <= _MAX_MEMORY:
+        raise ValueError("must be between 32M, the minimum for a worker, and 16T")
     return count
 
 
@@ -40,35 +40,39 @@ class Policy(BaseModel):
 
     isolation: str = Field(
         "full",
-        description="the weakest tier that a worker may run on; with `,call`, each call gets a worker of its own",
+        description="the weakest isolation tier for workers; with `,call`, each call gets its own worker",
     )
-    strict: bool = Field(default=False, description="whether a plugin that can't be used is an error at start")
-    timeout: _Seconds = Field(60.0, description="seconds for a call whose skill and tool name none")
+    strict: bool = Field(default=False, description="whether an unusable plugin is an error at startup")
+    timeout: _Seconds = Field(60.0, description="the default timeout of a call in seconds")
     maximum_timeout: _Seconds = Field(
-        3600.0, description="the most seconds that a skill, tool or call may ask for", validate_default=True
+        3600.0, description="the maximum timeout in seconds that a skill, tool or call may set", validate_default=True
     )
-    memory: _Memory = Field(1 << 30, description="resident bytes for a worker whose skill names none, such as `1G`")
+    memory: _Memory = Field(1 << 30, description="the default limit of a worker's resident memory, such as `1G`")
     maximum_memory: _Memory = Field(
-        4 << 30, description="the most that a skill may ask for, such as `4G`", validate_default=True
+        4 << 30, description="the maximum memory limit that a skill may set, such as `4G`", validate_default=True
     )
-    workers: int = Field(32, ge=1, le=1000, description="worker processes at once; further calls wait for their turn")
+    workers: int = Field(
+        32, ge=1, le=1000, description="the maximum number of worker processes; further calls wait in a queue"
+    )
     idle_seconds: float = Field(
-        300.0, ge=1, allow_inf_nan=False, description="how long a worker is kept that nobody uses"
+        300.0, ge=1, allow_inf_nan=False, description="the seconds after which an idle worker is stopped"
     )
-    deny: dict[str, str] = Field(default_factory=dict, description="plugins that must not load, each with the reason")
-    only: list[str] | None = Field(None, description="the only plugins that may load, as kind.name; all if absent")
-    conflicts: dict[str, str] = Field(default_factory=dict, description="kind.name = the distribution that wins")
-    deadlines: dict[str, float] = Field(default_factory=dict, description="hook = seconds for all of its plugins")
-    order: dict[str, list[str]] = Field(default_factory=dict, description="hook = plugins in the order to run in")
+    deny: dict[str, str] = Field(default_factory=dict, description="plugins that must not load, each with a reason")
+    only: list[str] | None = Field(None, description="the only plugins that may load, as kind.name; by default all")
+    conflicts: dict[str, str] = Field(default_factory=dict, description="kind.name = the distribution to use")
+    deadlines: dict[str, float] = Field(
+        default_factory=dict, description="hook = the deadline in seconds, shared by all plugins"
+    )
+    order: dict[str, list[str]] = Field(default_factory=dict, description="hook = plugins, in the order to run them")
 
     @property
     def tier(self) -> Isolation:
-        """The weakest tier that a worker may run on."""
+        """The weakest isolation tier for workers."""
         return _parts(self.isolation)[0]
 
     @cached_property
     def alone(self) -> bool:
-        """Whether each call gets a worker of its own."""
+        """Whether each call gets its own worker."""
         return _parts(self.isolation)[1]
 
     @field_validator("isolation")
@@ -84,29 +88,29 @@ class Policy(BaseModel):
         usual = info.data.get(name, 0)
         if value < usual:
             written = format_bytes(usual) if name == "memory" else f"{usual:g}"
-            raise ValueError(f"it is less than `{name}`, which is {written}: raise it, or lower that")
+            raise ValueError(f"must be at least `{name}`, which is {written}")
         return value
 
     @field_validator("order", "deadlines")
     @classmethod
     def _known_hooks(cls, value: dict[str, Any]) -> dict[str, Any]:
         if value:
-            from ..hooks import HOOK_SPECS  # noqa: PLC0415  few name any, and it takes long to load
+            from ..hooks import HOOK_SPECS  # noqa: PLC0415  slow to import, and rarely needed
 
             for hook in value:
                 if hook not in HOOK_SPECS:
-                    raise ValueError(f"there is no hook `{hook}`{did_you_mean(hook, HOOK_SPECS)}")
+                    raise ValueError(f"unknown hook `{hook}`{did_you_mean(hook, HOOK_SPECS)}")
         return value
 
 
 def _parts(isolation: str) -> tuple[Isolation, bool]:
-    """The tier of an isolation as it is written, and whether each call gets a worker of its own."""
+    """Parse an isolation into its tier and whether each call gets its own worker."""
     words = [word.strip() for word in isolation.split(",")]
     tiers = [word for word in words if word != _CALL]
     if len(tiers) > 1 or len(words) - len(tiers) > 1:
-        raise ValueError(f"write a tier, `{_CALL}`, or both joined by a comma")
+        raise ValueError(f"expected a tier, `{_CALL}`, or both separated by a comma")
     try:
         tier = Isolation.parse(tiers[0]) if tiers else Isolation.FULL
     except ValueError as error:
-        raise ValueError(f"{error}; `{_CALL}` besides gives each call a worker of its own") from None
+        raise ValueError(f"{error}; add `,{_CALL}` to give each call its own worker") from None
     return tier, len(words) > len(tiers)

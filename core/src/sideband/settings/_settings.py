@@ -1,4 +1,4 @@
-"""Configuration: defaults < user file < trusted project file < ``SIDEBAND_*`` variables < flags, with its sources."""
+"""Load the configuration: defaults < user file < trusted project file < ``SIDEBAND_*`` variables < flags."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SECTIONS = ("plugins", "grants", "policy", "agent", "dist")
 
 
 class Settings(BaseModel):
-    """All that can be configured; one schema for users, projects and distributions.
+    """The schema of ``sideband.toml``, for users, projects and distributions.
 
     Example:
         >>> Settings.model_validate({"policy": {"timeout": 5}}).policy.timeout
@@ -37,16 +37,18 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     plugins: dict[str, dict[str, Any]] = Field(default_factory=dict, description="one table for each plugin")
-    grants: dict[str, list[str]] = Field(default_factory=dict, description="skill = capabilities that it gets unasked")
+    grants: dict[str, list[str]] = Field(
+        default_factory=dict, description="skill = capabilities that are granted without asking"
+    )
     policy: Policy = Field(default_factory=Policy)
     agent: AgentSettings = Field(default_factory=AgentSettings)
-    dist: dict[str, Any] = Field(default_factory=dict, description="reserved for distributions: takes no keys yet")
+    dist: dict[str, Any] = Field(default_factory=dict, description="reserved for distributions; must be empty")
 
     @field_validator("dist")
     @classmethod
     def _no_keys_yet(cls, table: dict[str, Any]) -> dict[str, Any]:
         if table:
-            raise ValueError(f"[dist] takes no keys yet, and has {', '.join(f'`{name}`' for name in table)}")
+            raise ValueError(f"[dist] is reserved and must be empty, found {', '.join(f'`{name}`' for name in table)}")
         return table
 
 
@@ -56,8 +58,8 @@ class LoadedSettings:
 
     Args:
         settings: the values.
-        sources: for each key that somebody set, as a path of names, who did: a file, a variable, ``flag``.
-        notices: what was found and not used, with the reason.
+        sources: the source of each key that was set, by path: a file, a variable, or ``flag``.
+        notices: messages about files and variables that were ignored, with the reason.
     """
 
     settings: Settings
@@ -65,7 +67,7 @@ class LoadedSettings:
     notices: tuple[str, ...] = ()
 
     def plugin_policy(self) -> PluginPolicy:
-        """What of it concerns the plugin host."""
+        """Return the settings for the plugin host."""
         policy = self.settings.policy
         return PluginPolicy(
             deny=policy.deny,
@@ -83,7 +85,7 @@ class LoadedSettings:
         )
 
     def effective(self) -> Iterator[tuple[str, Any, str]]:
-        """Each key with its value and where that came from, sorted by key."""
+        """Yield each key with its value and source, sorted by key."""
         for section, table in self.settings.model_dump().items():
             for name, value in sorted(table.items()):
                 if isinstance(value, dict) and value:
@@ -100,16 +102,16 @@ def load_settings(
     environment: Mapping[str, str] | None = None,
     flags: Mapping[str, Any] | None = None,
 ) -> LoadedSettings:
-    """Read all layers.
+    """Read and merge all layers of the configuration.
 
     Args:
-        home: the host's folder; its ``sideband.toml`` is the user's file.
-        project: a folder; the ``sideband.toml`` there or in the nearest folder above is used if it is trusted.
-        environment: variables such as ``SIDEBAND_POLICY__TIMEOUT=5``.
-        flags: nested, as the file would be.
+        home: the host's state folder; its ``sideband.toml`` is the user file.
+        project: a folder; the ``sideband.toml`` in it or in its nearest parent is used if it is trusted.
+        environment: environment variables such as ``SIDEBAND_POLICY__TIMEOUT=5``.
+        flags: nested tables, with the structure of the file.
 
     Raises:
-        ConfigurationError: names the key, the value, and the file or variable.
+        ConfigurationError: if a key or value is invalid; the message names the key, the value and the source.
     """
     merged: dict[str, Any] = {}
     sources: dict[_Path, str] = {}
@@ -130,14 +132,15 @@ def load_settings(
 
 
 def trust_project(home: Path, project: Path) -> Path:
-    """Trust the project file that applies to ``project``, as it is now; a changed file has to be trusted again.
+    """Trust the project file of ``project`` with its current content; a modified file must be trusted again.
 
     Raises:
-        ConfigurationError: there is none.
+        ConfigurationError: if there is no project file.
     """
     file = _find_project_file(project)
     if file is None:
-        raise ConfigurationError(_FILE, f"there is none in {project} or above", hint="create one, or leave out --trust")
+        problem = f"not found in {project} or its parent folders"
+        raise ConfigurationError(_FILE, problem, hint="create the file, or omit --trust")
     trusted = _trusted(home)
     trusted[str(file)] = _digest(file)
     lines = [f"{json.dumps(path)} = {json.dumps(digest)}\n" for path, digest in sorted(trusted.items())]
@@ -146,7 +149,7 @@ def trust_project(home: Path, project: Path) -> Path:
 
 
 def trusted_project(home: Path, folder: Path) -> Path | None:
-    """The nearest folder, from ``folder`` upwards, whose project file is trusted as it is now; ``None`` without one."""
+    """Return the nearest folder with a project file, from ``folder`` upwards, if its current content is trusted."""
     file = _find_project_file(folder)
     try:
         return file.parent if file and _trusted(home).get(str(file)) == _digest(file) else None
@@ -166,12 +169,12 @@ def _project_layer(home: Path, project: Path | None, notices: list[str]) -> tupl
     try:
         content = file.read_bytes()
     except OSError as error:
-        notices.append(f"{file} can't be read, and was not: {error.strerror}")
+        notices.append(f"ignored {file}: {error.strerror}")
         return {}, ""
     if _trusted(home).get(str(file)) != hashlib.sha256(content).hexdigest():
-        notices.append(f"{file} is not trusted as it is now, and was not read; add --trust to use it")
+        notices.append(f"ignored {file}: its current content is not trusted; add --trust to use it")
         return {}, ""
-    # The very bytes that were compared: the file may be another one by now.
+    # Parse the bytes whose digest was checked; the file may have changed since.
     return _parse(file, content), str(file)
 
 
@@ -183,17 +186,17 @@ def _environment_layers(environment: Mapping[str, str], notices: list[str]) -> I
         if section in _SECTIONS:
             if not path or not all(path):
                 hint = f"write SIDEBAND_{section.upper()}__KEY"
-                raise ConfigurationError(section, f"`{name}` names no key", source=name, hint=hint)
+                raise ConfigurationError(section, f"`{name}` does not name a key", source=name, hint=hint)
             yield setting([section, *path], text), name
         elif path:
-            unknown = f"there is no section `{section}`{did_you_mean(section, _SECTIONS)}"
-            notices.append(f"the variable {name} sets nothing: {unknown}")
+            unknown = f"unknown section `{section}`{did_you_mean(section, _SECTIONS)}"
+            notices.append(f"ignored the variable {name}: {unknown}")
         elif name.startswith(tuple(f"SIDEBAND_{one.upper()}_" for one in _SECTIONS)):
-            notices.append(f"the variable {name} sets nothing: section and key are joined by two underscores")
+            notices.append(f"ignored the variable {name}: separate section and key by two underscores")
 
 
 def setting(path: Sequence[str], text: str) -> dict[str, Any]:
-    """One setting as a nested table; ``text`` is a TOML value, or, where it is none, a string.
+    """Return one setting as a nested table. ``text`` is parsed as a TOML value, or else used as a string.
 
     Example:
         >>> setting(["policy", "timeout"], "5")
@@ -217,8 +220,8 @@ def _trusted(home: Path) -> dict[str, str]:
     file = home / "trust.toml"
     found = _read(file).get("projects", {}) if file.is_file() else {}
     if not isinstance(found, dict):
-        hint = "delete the file, and trust again"
-        raise ConfigurationError("projects", "it is no table", source=str(file), hint=hint)
+        hint = "delete the file and trust your projects again"
+        raise ConfigurationError("projects", "expected a table", source=str(file), hint=hint)
     return found
 
 
@@ -230,14 +233,14 @@ def _parse(file: Path, content: bytes) -> dict[str, Any]:
     try:
         return tomllib.loads(content.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ConfigurationError(file.name, f"it is not TOML: {error}", source=str(file)) from error
+        raise ConfigurationError(file.name, f"invalid TOML: {error}", source=str(file)) from error
 
 
 def _read(file: Path) -> dict[str, Any]:
     try:
         return _parse(file, file.read_bytes())
     except OSError as error:
-        raise ConfigurationError(file.name, f"it can't be read: {error.strerror}", source=str(file)) from error
+        raise ConfigurationError(file.name, f"can't be read: {error.strerror}", source=str(file)) from error
 
 
 def merge(
@@ -247,10 +250,10 @@ def merge(
     sources: dict[_Path, str] | None = None,
     path: _Path = (),
 ) -> None:
-    """Add ``values`` to ``into``; what both have is taken from ``values``, and its source noted in ``sources``."""
+    """Merge ``values`` into ``into``, where ``values`` take precedence, and record their source in ``sources``."""
     for name, value in values.items():
         here = (*path, name)
-        # Section, table, key are ours to merge; what is in a plugin's key is the plugin's.
+        # Merge sections, tables and keys, but not the values of keys: their structure is up to the plugin.
         if isinstance(value, Mapping) and len(here) < 3 and isinstance(into.setdefault(name, {}), dict):
             merge(into[name], value, source, sources, here)
         else:
@@ -267,6 +270,6 @@ def _configuration_error(error: ValidationError, sources: Mapping[_Path, str]) -
     if problem["type"] == "extra_forbidden":
         table = AgentSettings if path[0] == "agent" else Policy
         known_keys = _SECTIONS if len(path) == 1 else [f"{path[0]}.{name}" for name in table.model_fields]
-        return ConfigurationError(key, f"there is no such key{did_you_mean(key, known_keys)}", source=source)
+        return ConfigurationError(key, f"unknown key{did_you_mean(key, known_keys)}", source=source)
     message = problem["msg"].removeprefix("Value error, ")
-    return ConfigurationError(key, f"{message} (it is {problem['input']!r})", source=source)
+    return ConfigurationError(key, f"{message} (got {problem['input']!r})", source=source)
