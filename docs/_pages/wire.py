@@ -46,7 +46,7 @@ HOST = {
     "cancel": _wire.cancel("c1"),
     "dispatch_result": _wire.dispatch_result("d-7", {"status": 200}),
     "dispatch_result, an error": _wire.dispatch_error(
-        "d-7", {"code": "op.denied", "message": "http.get was refused", "hint": "", "retryable": False}
+        "d-7", {"code": "op.denied", "message": "http.get was denied: not in the grant", "hint": "", "retryable": False}
     ),
 }
 _ABOUT = {

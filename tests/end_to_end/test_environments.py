@@ -177,7 +177,7 @@ def test_a_call_names_the_command_that_installs_and_that_command_does_it(sideban
     assert refused.returncode == 5
     error = json.loads(refused.stdout)["error"]
     assert error["code"] == "environment.missing"
-    assert error["hint"].startswith(f"`sideband skills install numbers --skill-dir {numbers}`")
+    assert f"`sideband skills install numbers --skill-dir {numbers}`" in error["hint"]
     installed = sideband("skills", "install", "numbers", "--skill-dir", numbers, "--wheels", wheels)
     assert installed.returncode == 0, installed.stderr
     assert "… + numpy==" in installed.stderr
@@ -239,7 +239,7 @@ def test_the_failure_of_one_skill_alone_is_the_commands(install):
 def test_a_skill_that_does_not_load_is_named_with_its_reason(install):
     code, data = install("bad", bad="'a @ https://example.test/a.whl'")
     assert code == 2
-    assert "names a place" in data["error"]["message"]
+    assert "a @ https://example.test/a.whl" in data["error"]["message"]
 
 
 def test_a_skill_for_another_python_is_shown_and_not_installed(sideband, make_skill):
@@ -247,7 +247,7 @@ def test_a_skill_for_another_python_is_shown_and_not_installed(sideband, make_sk
     shown = sideband("skills", "show", "old", "--skill-dir", folder)
     assert shown.returncode == 0
     assert "needs Python <3" in shown.stdout
-    assert "runs on Python <3, and this is" in shown.stderr
+    assert "requires Python <3" in shown.stderr
     assert sideband("skills", "install", "old", "--skill-dir", folder).returncode == 5
 
 

@@ -318,7 +318,7 @@ async def test_what_a_skill_asks_for_and_there_is_not_names_the_skill_and_its_fi
         "wishful", "from sideband.skill import tool\n@tool\nasync def go() -> int:\n    return 1\n", "sqll"
     )
     async with make_host(skill) as host:
-        with pytest.raises(SkillError, match="`wishful` asks for what there is not") as caught:
+        with pytest.raises(SkillError, match="`wishful` requests an unknown capability") as caught:
             await host.call("wishful.go")
     assert "SKILL.md" in caught.value.hint
 

@@ -188,7 +188,7 @@ async def test_a_guard_that_causes_the_effect_it_decides_about_comes_to_an_end(m
 async def test_a_guard_that_can_not_be_used_denies_and_says_how_to_go_on(make_host, count):
     broken = Plugin(kind="guard", name="guard-broken", value=SimpleNamespace())
     async with make_host(count, broken) as host:
-        with pytest.raises(OpDenied, match=r"`guard-broken`.*can't be used.*\[policy.deny\]"):
+        with pytest.raises(OpDenied, match=r"`guard-broken`.*\[policy.deny\]"):
             await host.op("count.up", {"n": 1})
 
 

@@ -163,5 +163,5 @@ async def test_what_is_unknown_and_not_repeatable_stays_taken(home_of_a_dead_hos
 
 
 async def test_nobody_can_say_that_it_happened_and_may_be_repeated():
-    with pytest.raises(ValueError, match="not to be repeated"):
+    with pytest.raises(ValueError, match="mutually exclusive"):
         Reconciled(happened=True, repeatable=True)

@@ -42,7 +42,7 @@ async def test_an_op_of_a_broken_plugin_says_what_is_wrong_and_ends_with_5(make_
 
 async def test_an_op_of_no_family_is_only_not_there(make_host, echo):
     async with make_host(echo) as host:
-        with pytest.raises(OpNotFound, match=r"there is no op `eco\.say`"):
+        with pytest.raises(OpNotFound, match=r"unknown op `eco\.say`"):
             await host.op("eco.say", {})
 
 
@@ -62,6 +62,6 @@ async def test_a_policy_about_plugins_that_are_not_there_is_a_problem_that_is_na
     policy = {"deny": {"op.ecko": "x"}, "conflicts": {"op.nobody": "y"}}
     async with make_host(echo, settings={"policy": policy}) as host:
         problems = " ".join(host.plugins.problems)
-    assert "`op.ecko` under [policy.deny] names no plugin that is installed (did you mean `op.echo`?)" in problems
+    assert "`op.ecko` in [policy.deny] matches no installed plugin (did you mean `op.echo`?)" in problems
     assert "`op.nobody`" in problems
     assert "op.ecko" in caplog.text

@@ -224,9 +224,7 @@ async def test_session_change_can_be_cancelled(make_hooks, answering, event):
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("event", [SessionBeforeSwitch("new"), SessionBeforeFork("s1", "e1")])
-async def test_failing_plugin_does_not_prevent_a_session_change(
-    make_hooks, answering, failing, reports, event
-):
+async def test_failing_plugin_does_not_prevent_a_session_change(make_hooks, answering, failing, reports, event):
     hooks = make_hooks(normal=[("a", failing(event.hook)), ("b", answering(event.hook, Allow()))])
     assert (await hooks.decide(event)).allowed
     assert [report.error.code for report in reports] == ["hook.failed", "hook.result"]

@@ -42,9 +42,7 @@ async def test_compaction_can_be_cancelled(make_hooks, answering):
     assert await hooks.first(COMPACTION) == Cancel("busy", plugin="a")
 
 
-async def test_failure_falls_through_to_the_next_plugin_then_the_default(
-    make_hooks, answering, failing, reports
-):
+async def test_failure_falls_through_to_the_next_plugin_then_the_default(make_hooks, answering, failing, reports):
     hooks = make_hooks(normal=[("a", failing("compaction")), ("b", answering("compaction", Compacted("short")))])
     assert (await hooks.first(COMPACTION)).plugin == "b"
     hooks = make_hooks(normal=[("a", failing("compaction")), ("b", answering("compaction", "a summary"))])

@@ -34,9 +34,7 @@ def test_unknown_hook_suggests_the_closest_name():
     @hookimpl
     def tool_cal(event): ...
 
-    assert problems_of(SimpleNamespace(tool_cal=tool_cal)) == (
-        "unknown hook `tool_cal` (did you mean `tool_call`?)",
-    )
+    assert problems_of(SimpleNamespace(tool_cal=tool_cal)) == ("unknown hook `tool_cal` (did you mean `tool_call`?)",)
 
 
 def test_unknown_parameter_suggests_the_closest_name():

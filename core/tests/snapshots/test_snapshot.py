@@ -109,7 +109,7 @@ def test_tampered_snapshot_is_detected(tmp_path, make_spec, tampering):
             module.chmod(0o555)
         case "link":
             (taken.path / "more.py").symlink_to("/etc/hostname")
-    with pytest.raises(SnapshotFailed, match="not what was stored") as caught:
+    with pytest.raises(SnapshotFailed) as caught:
         snapshot(make_spec(), tmp_path / "home")
     assert caught.value.code == "snapshot.tampered"
     assert "delete the folder" in caught.value.hint
@@ -126,7 +126,7 @@ def test_link_inside_the_folder_is_copied_as_a_file(tmp_path, source, make_spec)
 def test_link_out_of_the_folder_is_rejected(tmp_path, source, make_spec, target):
     (tmp_path / "secret").write_text("secret")
     (source / "alias.py").symlink_to(target)
-    with pytest.raises(SnapshotFailed, match="leads out") as caught:
+    with pytest.raises(SnapshotFailed, match=r"`alias\.py`") as caught:
         snapshot(make_spec("alias.py"), tmp_path / "home")
     assert caught.value.code == "snapshot.escape"
 
@@ -145,13 +145,14 @@ def test_folder_replaced_by_a_link_is_not_followed(tmp_path, source, make_spec):
 @pytest.mark.parametrize("name", ["../secret", "/etc/hostname", "scripts/../../secret", ""])
 def test_path_out_of_the_folder_is_rejected(tmp_path, make_spec, name):
     (tmp_path / "secret").write_text("secret")
-    with pytest.raises(SnapshotFailed, match="no path inside"):
+    with pytest.raises(SnapshotFailed) as caught:
         snapshot(make_spec(name), tmp_path / "home")
+    assert caught.value.code == "snapshot.escape"
 
 
 def test_pipe_is_rejected_without_blocking(tmp_path, source, make_spec):
     os.mkfifo(source / "pipe")
-    with pytest.raises(SnapshotFailed, match="no regular file"):
+    with pytest.raises(SnapshotFailed, match="regular file"):
         snapshot(make_spec("pipe"), tmp_path / "home")
 
 
@@ -174,7 +175,7 @@ class ChangingFiles(tuple):  # noqa: SLOT001 - needs an attribute `change`
 def test_file_changed_during_the_copy_is_rejected(tmp_path, source, make_spec):
     files = ChangingFiles(("demo.py", "SKILL.md"))
     files.change = lambda: (source / "demo.py").write_text("x = 9\n")
-    with pytest.raises(SnapshotFailed, match=r"`demo\.py` was changed") as caught:
+    with pytest.raises(SnapshotFailed, match=r"`demo\.py`") as caught:
         snapshot(_spec_with(make_spec, files), tmp_path / "home")
     assert caught.value.code == "snapshot.changed"
 
@@ -182,8 +183,9 @@ def test_file_changed_during_the_copy_is_rejected(tmp_path, source, make_spec):
 def test_file_deleted_during_the_copy_is_rejected(tmp_path, source, make_spec):
     files = ChangingFiles(("demo.py", "SKILL.md"))
     files.change = (source / "demo.py").unlink
-    with pytest.raises(SnapshotFailed, match=r"`demo\.py` was changed"):
+    with pytest.raises(SnapshotFailed, match=r"`demo\.py`") as caught:
         snapshot(_spec_with(make_spec, files), tmp_path / "home")
+    assert caught.value.code == "snapshot.changed"
 
 
 def _spec_with(make_spec, files):

@@ -248,7 +248,7 @@ async def test_an_error_of_an_op_reaches_the_skill_with_all_that_it_says(make_sk
 
     async with make_pool() as pool:
         answer = await pool.call(skill.call("one", handler=refuse))
-    assert answer.value == ["op.denied", "echo.get was refused: not today", "echo.get", False, "ask again"]
+    assert answer.value == ["op.denied", "echo.get was denied: not today", "echo.get", False, "ask again"]
 
 
 async def test_an_error_of_an_op_that_a_skill_lets_pass_is_the_cause_of_its_failure(make_skill, make_pool):
@@ -258,7 +258,7 @@ async def test_an_error_of_an_op_that_a_skill_lets_pass_is_the_cause_of_its_fail
         raise OpDenied(op, "not today")
 
     async with make_pool() as pool:
-        with pytest.raises(SkillFailed, match=r"OpError: echo\.get was refused: not today") as caught:
+        with pytest.raises(SkillFailed, match=r"OpError: echo\.get was denied: not today") as caught:
             await pool.call(skill.call("one", handler=refuse))
     assert caught.value.__cause__.code == "op.denied"
 

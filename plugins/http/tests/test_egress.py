@@ -52,7 +52,8 @@ async def refused(host, op, url, **params):
 )
 async def test_secret_is_not_sent_to_another_origin(host, bound, other, params, part):
     message = await refused(host, "http.post", other.url("/echo"), **params)
-    assert f"the {part}, on its way to {other.origin}," in message
+    assert f"the {part} contains the secret" in message
+    assert f"sent to {other.origin}" in message
     assert other.seen == []
 
 
@@ -73,7 +74,7 @@ async def test_secret_is_sent_to_its_origin(host, bound):
 @pytest.mark.parametrize("path", [f"/{TOKEN}", f"/echo?q={TOKEN}", f"/echo?q={ENCODED}", f"/{ESCAPED}", f"/?{HALF}"])
 async def test_secret_in_a_url_is_refused_even_for_its_origin(host, bound, path):
     message = await refused(host, "http.get", bound.url(path))
-    assert "the request line holds the secret `bearer`" in message
+    assert "the request line contains the secret `bearer`" in message
     assert bound.seen == []
 
 

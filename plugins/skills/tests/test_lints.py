@@ -217,7 +217,7 @@ def test_a_folder_that_does_not_exist_is_said_not_to(tmp_path):
 
 @pytest.mark.parametrize(
     ("capability", "told"),
-    [("htpp:host=api.test", "no family `htpp` (did you mean `http`?)"), ("http:hsot=api.test", "no field `hsot`")],
+    [("htpp:host=api.test", "no family `htpp` (did you mean `http`?)"), ("http:hsot=api.test", "unknown field `hsot`")],
 )
 def test_a_capability_that_no_call_would_be_granted_is_found(validate, capability, told):
     manifest = ASKING.replace("http:host=api.test", f"http:host=api.test {capability}")
