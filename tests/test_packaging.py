@@ -20,6 +20,16 @@ FOLDERS = [
 ]
 
 
+# One process builds all wheels, since starting the build backend takes longer than building a wheel.
+BUILDING = """
+import os, sys
+from hatchling.build import build_wheel
+
+for folder, out in zip(sys.argv[1::2], sys.argv[2::2]):
+    os.chdir(folder)
+    build_wheel(out)
+"""
+
 # Modules may require an extra, except for top-level packages and plugin modules.
 IMPORTING = """
 import importlib
@@ -40,14 +50,10 @@ def uv(*words, **options):
 @pytest.fixture(scope="session")
 def wheels(tmp_path_factory):
     """All wheels of the workspace, by source folder."""
-    assert UV, "uv is required to build wheels; run `make test` to install it"
-    built = {}
-    for folder in FOLDERS:
-        out = tmp_path_factory.mktemp("wheel")
-        uv("build", "--quiet", "--wheel", "--no-build-isolation", "--python", sys.executable, "--no-sources",
-           "--out-dir", out, ROOT / folder)  # fmt: skip
-        (built[folder],) = out.glob("*.whl")
-    return built
+    outs = {folder: tmp_path_factory.mktemp("wheel") for folder in FOLDERS}
+    words = [str(path) for folder, out in outs.items() for path in (ROOT / folder, out)]
+    subprocess.run([sys.executable, "-c", BUILDING, *words], check=True, capture_output=True)
+    return {folder: next(out.glob("*.whl")) for folder, out in outs.items()}
 
 
 @pytest.fixture(scope="session")
@@ -59,32 +65,39 @@ def index(wheels, tmp_path_factory):
     return folder
 
 
-def install(index, folder, *wheels):
-    """Return the interpreter of an environment that holds these wheels, their dependencies, and nothing else."""
-    python = folder / "bin" / "python"
-    if not python.exists():
-        uv("venv", "--quiet", "--python", sys.executable, folder)
-    pins = ROOT / "requirements" / "run.txt"
-    uv("pip", "install", "--quiet", "--exact", "--python", python, "--find-links", index, "--constraint", pins, *wheels)
-    return python
+class Environment:
+    """A virtual environment whose contents can be replaced: common packages stay installed and compiled."""
+
+    def __init__(self, index, folder):
+        assert UV, "uv is required to install wheels; run `make test` to install it"
+        uv("venv", "--quiet", "--python", sys.executable, folder / "venv")
+        self.index, self.folder = index, folder
+        self.python = folder / "venv" / "bin" / "python"
+
+    def install(self, *wheels):
+        """Install wheels and their dependencies, and remove all other packages."""
+        pins = ROOT / "requirements" / "run.txt"
+        uv("pip", "install", "--quiet", "--exact", "--python", self.python, "--find-links", self.index,
+           "--constraint", pins, *wheels)  # fmt: skip
+
+    def run(self, *words):
+        """Run a program of the environment."""
+        program = self.python.with_name(words[0])
+        variables = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "SIDEBAND_HOME": str(self.folder / "home")}
+        return subprocess.run(
+            [program, *words[1:]], capture_output=True, text=True, check=False, cwd=self.folder,
+            stdin=subprocess.DEVNULL, env={**variables, "PYTHONPYCACHEPREFIX": str(self.folder / "compiled")},
+        )  # fmt: skip
 
 
-@pytest.fixture(scope="session")
-def environment(tmp_path_factory):
-    """The folder of an environment that the tests reuse, so that dependencies are compiled only once."""
-    return tmp_path_factory.mktemp("environment") / "venv"
-
-
-def run(python, code, home):
-    environment = {"PATH": os.environ["PATH"], "HOME": str(home), "SIDEBAND_HOME": str(home)}
-    done = subprocess.run([python, "-I", "-c", code], capture_output=True, text=True, check=False, env=environment)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+@pytest.fixture(scope="module")
+def environment(index, tmp_path_factory):
+    return Environment(index, tmp_path_factory.mktemp("environment"))
 
 
 @pytest.mark.parametrize("folder", [folder for folder in FOLDERS if folder != "."])
-def test_wheel_can_be_installed_and_imported_alone(folder, wheels, index, environment, tmp_path):
-    python = install(index, environment, wheels[folder])
+def test_wheel_can_be_installed_and_imported_alone(folder, wheels, environment):
+    environment.install(wheels[folder])
     with zipfile.ZipFile(wheels[folder]) as archive:
         files = archive.namelist()
     tops = sorted({name.partition("/")[0] for name in files if name.endswith("/__init__.py") and name.count("/") == 1})
@@ -95,45 +108,69 @@ def test_wheel_can_be_installed_and_imported_alone(folder, wheels, index, enviro
         for name in files
         if name.endswith(".py") and name.partition("/")[0] in tops and not name.endswith("__main__.py")
     )
-    run(python, IMPORTING.format(modules=modules, tops=tops, extras=_extras(ROOT / folder)), tmp_path)
+    done = environment.run(
+        "python", "-P", "-s", "-c", IMPORTING.format(modules=modules, tops=tops, extras=_extras(folder))
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def _extras(folder):
     """Return the modules that are installed only with an extra."""
-    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["project"]
     lines = (line for lines in project.get("optional-dependencies", {}).values() for line in lines)
     return sorted({re.split(r"[\s\[<>=!~;]", line)[0].replace("-", "_") for line in lines})
 
 
-def test_default_distribution_installs_a_working_command(wheels, index, tmp_path):
-    python = install(index, tmp_path / "venv", wheels["."])
-    home = tmp_path / "home"
-    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "SIDEBAND_HOME": str(home)}
-    done = subprocess.run(
-        [python.with_name("sideband"), "demo", "--json"], capture_output=True, text=True, check=False, env=environment
-    )
+def test_default_distribution_installs_a_working_command(wheels, environment):
+    environment.install(wheels["."])
+    done = environment.run("sideband", "demo", "--json")
     assert done.returncode == 0, done.stderr
     assert '"Neptune"' not in done.stdout
     assert '"Mercury"' in done.stdout
 
 
 WITHOUT_AGENT = ("core", "plugins/cli", "plugins/crypto", "plugins/store-sqlite")
+# Words of a command, and part of what it prints.
+WORKING = {
+    "--help": "sessions  ",
+    "run --help": "--model",
+    "ops list": "crypto.hash",
+    "ops show crypto.hash": "requires: crypto",
+    "plugins list": "sideband-crypto",
+    "plugins check": "sideband-crypto",
+    "plugins why crypto": "op.crypto: active",
+    "hooks list": "op_call",
+    "doctor --isolation none": "isolation",
+    "audit tail": "crypto.hash",
+    "audit query": "crypto.hash",
+    "audit verify": "ledger",
+    "skills list": "skills",
+    "sdk stubs stubs": "sideband_sdk/crypto.py",
+}
+NEED_AGENT = ("run hello", "chat", "sessions list", "sessions show last")
+# Runs commands in one process, and prints the exit code, output and errors of each.
+RUNNING = """
+import contextlib, io, json, sys
+from sideband.__main__ import main
+
+results = {}
+for words in json.loads(sys.argv[1]):
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
+        try:
+            code = main(words.split())
+        except SystemExit as ended:
+            code = ended.code
+    results[words] = [code, out.getvalue(), err.getvalue()]
+print(json.dumps(results))
+"""
 
 
 @pytest.fixture(scope="module")
 def without_agent(wheels, index, tmp_path_factory):
-    """The command line, installed with only the kernel, one op family and a store."""
-    folder = tmp_path_factory.mktemp("without-agent")
-    python = install(index, folder / "venv", *(wheels[name] for name in WITHOUT_AGENT))
-    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "SIDEBAND_HOME": str(folder / "home")}
-
-    def sideband(*words):
-        return subprocess.run(
-            [python.with_name("sideband"), *words], capture_output=True, text=True, check=False, cwd=folder,
-            stdin=subprocess.DEVNULL, env=environment,
-        )  # fmt: skip
-
-    installed = json.loads(uv("pip", "list", "--python", python, "--format", "json").stdout)
+    """An environment with only the kernel, the command line, one op family and a store."""
+    environment = Environment(index, tmp_path_factory.mktemp("without-agent"))
+    environment.install(*(wheels[name] for name in WITHOUT_AGENT))
+    installed = json.loads(uv("pip", "list", "--python", environment.python, "--format", "json").stdout)
     names = {one["name"] for one in installed if one["name"].startswith("sideband")}
     assert names == {
         "sideband-core",
@@ -142,51 +179,43 @@ def without_agent(wheels, index, tmp_path_factory):
         "sideband-skill-packages",
         "sideband-store-sqlite",
     }
-    assert sideband("op", "crypto.hash", "data=abc").returncode == 0
-    return sideband
+    assert environment.run("sideband", "op", "crypto.hash", "data=abc").returncode == 0
+    return environment
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ("--help", "sessions  "),
-        ("run --help", "--model"),
-        ("ops list", "crypto.hash"),
-        ("ops show crypto.hash", "requires: crypto"),
-        ("plugins list", "sideband-crypto"),
-        ("plugins check", "sideband-crypto"),
-        ("plugins why crypto", "op.crypto: active"),
-        ("hooks list", "op_call"),
-        ("doctor --isolation none", "isolation"),
-        ("audit tail", "crypto.hash"),
-        ("audit query", "crypto.hash"),
-        ("audit verify", "ledger"),
-        ("skills list", "skills"),
-        ("sdk stubs stubs", "sideband_sdk/crypto.py"),
-    ],
-)
-def test_command_without_agent_features_works_without_the_agent(without_agent, words, expected):
-    done = without_agent(*words.split())
+@pytest.fixture(scope="module")
+def results(without_agent):
+    """The exit code, output and errors of each command."""
+    commands = [*WORKING, *NEED_AGENT, *(f"{words} --json" for words in NEED_AGENT)]
+    done = without_agent.run("python", "-c", RUNNING, json.dumps(commands))
     assert done.returncode == 0, done.stderr
-    assert expected in done.stdout
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("words", WORKING)
+def test_command_without_agent_features_works_without_the_agent(results, words):
+    code, out, err = results[words]
+    assert code == 0, err
+    assert WORKING[words] in out
 
 
 def test_audit_why_explains_an_effect_without_the_agent(without_agent):
-    effect = json.loads(without_agent("audit", "query", "--op", "crypto.hash", "--json").stdout)[0]["effect"]
-    done = without_agent("audit", "why", effect)
+    listed = without_agent.run("sideband", "audit", "query", "--op", "crypto.hash", "--json")
+    effect = json.loads(listed.stdout)[0]["effect"]
+    done = without_agent.run("sideband", "audit", "why", effect)
     assert done.returncode == 0, done.stderr
     assert effect in done.stdout
     assert "crypto.hash" in done.stdout
-    unknown = without_agent("audit", "why", "call_1", "--json")
+    unknown = without_agent.run("sideband", "audit", "why", "call_1", "--json")
     assert (unknown.returncode, json.loads(unknown.stdout)["error"]["code"]) == (2, "usage")
 
 
-@pytest.mark.parametrize("words", ["run hello", "chat", "sessions list", "sessions show last"])
-def test_command_with_agent_features_suggests_installing_the_agent(without_agent, words):
-    done = without_agent(*words.split())
-    assert (done.returncode, done.stdout) == (5, "")
-    assert "[agent.missing]" in done.stderr
-    assert "pip install sideband-agent" in done.stderr
-    error = json.loads(without_agent(*words.split(), "--json").stdout)["error"]
+@pytest.mark.parametrize("words", NEED_AGENT)
+def test_command_with_agent_features_suggests_installing_the_agent(results, words):
+    code, out, err = results[words]
+    assert (code, out) == (5, "")
+    assert "[agent.missing]" in err
+    assert "pip install sideband-agent" in err
+    error = json.loads(results[f"{words} --json"][1])["error"]
     assert error["code"] == "agent.missing"
     assert "pip install sideband-agent" in error["hint"]

@@ -71,7 +71,7 @@ def _worker(policy: Policy) -> list[str]:
                 [
                     "address space (enforced by the operating system)",
                     _bytes(limits.address_space),
-                    "none: `MemoryError`",
+                    "none; raises `MemoryError`",
                 ],
                 ["threads", f"{limits.threads}", "`worker.threads`"],
                 ["open file descriptors", f"{limits.files}", "`worker.files`"],

@@ -16,7 +16,15 @@ __all__ = ["ops_page"]
 
 def ops_page() -> list[str]:
     """Return the lines of the page."""
-    lines = ["# Ops", "", "The ops that skills can call. `sideband ops show NAME` also prints the JSON Schemas."]
+    lines = [
+        "# Ops",
+        "",
+        *paragraph(
+            "The ops that skills can call. `sideband ops show NAME` also prints the JSON Schemas. *Preview* shows an "
+            "effect before it happens, *reconciliation* finds out after a crash whether it happened, and *undo* "
+            "reverts it."
+        ),
+    ]
     for family in sorted(_families(), key=lambda family: family.name):
         lines += ["", f"## {family.name}", "", family.doc]
         if family.scope is not None:
@@ -42,13 +50,9 @@ def _op(spec: OpSpec) -> Iterator[str]:
     yield first_paragraph(spec.doc)
     yield ""
     yield f"Level and properties: {', '.join(traits)}. Required capability: {required}."
-    abilities = {
-        "can show its effect beforehand (`preview`)": spec.preview,
-        "can find out after a crash whether it happened (`reconcile`)": spec.reconcile,
-        "can be undone (`undo`)": spec.undo,
-    }
+    abilities = {"Preview": spec.preview, "Reconciliation": spec.reconcile, "Undo": spec.undo}
     yield ""
-    yield from [f"- {'yes' if able else 'no'}: {what}" for what, able in abilities.items()]
+    yield " ".join(f"{name}: {'yes' if function else 'no'}." for name, function in abilities.items())
     schema = spec.params.model_json_schema()
     if schema.get("properties"):
         mandatory = set(schema.get("required", ()))
