@@ -12,9 +12,9 @@ ROOT = Path(__file__).parents[1]
 COMMAND = Path(sys.executable).with_name("sideband")
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request):
-    return request.param
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,7 @@
 """Shared fixtures: the examples of a page, and folders prepared according to the documentation."""
 
+import importlib
+import os
 import re
 import shlex
 import subprocess
@@ -8,6 +10,7 @@ import types
 from pathlib import Path
 
 import pytest
+from sideband.__main__ import main
 
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -57,6 +60,13 @@ def page():
 
 
 @pytest.fixture
+def import_page(root, monkeypatch):
+    """Import a module of the generator of the reference."""
+    monkeypatch.syspath_prepend(root / "docs")
+    return importlib.import_module
+
+
+@pytest.fixture
 def newcomer(tmp_path, page):
     """A folder with the skill of the README."""
     readme = page("README.md")
@@ -75,6 +85,32 @@ def talker(newcomer, page):
     (newcomer / "home").mkdir()
     (newcomer / "home" / "sideband.toml").write_text(agents.example("toml", "[plugins.scripted]"))
     return newcomer
+
+
+@pytest.fixture
+def sideband(tmp_path, monkeypatch, capsys):
+    """Run the command line in this process, with its own home folder and without a terminal."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("SIDEBAND_HOME", str(tmp_path / "home"))
+
+    def run(*words, folder=tmp_path, **environment):
+        with monkeypatch.context() as patch:
+            patch.chdir(folder)
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            capsys.readouterr()
+            try:
+                code = main([str(word) for word in words])
+            except SystemExit as ended:  # of --help
+                code = ended.code
+            printed = capsys.readouterr()
+        return types.SimpleNamespace(returncode=code, stdout=printed.out, stderr=printed.err)
+
+    reading, writing = os.pipe()  # a chat can't wait for /dev/null
+    os.close(writing)
+    with os.fdopen(reading) as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        yield run
 
 
 @pytest.fixture

@@ -11,15 +11,13 @@ from sideband.settings import AgentSettings, Policy
 
 
 @pytest.fixture
-def generate(root, monkeypatch):
-    monkeypatch.syspath_prepend(root / "docs")
-    return importlib.import_module("generate")
+def generate(import_page):
+    return import_page("generate")
 
 
 @pytest.fixture
-def events(root, monkeypatch):
-    monkeypatch.syspath_prepend(root / "docs")
-    return importlib.import_module("_pages.events").EVENTS
+def events(import_page):
+    return import_page("_pages.events").EVENTS
 
 
 def test_reference_is_up_to_date(generate, root):

@@ -4,7 +4,7 @@ import errno
 import json
 import re
 
-import pytest
+import anyio
 from sideband.loading import SkillSources
 from sideband.workers import Isolation
 from sideband_sandbox._workers._remedies import NamespaceFacts, namespace_remedy
@@ -32,14 +32,13 @@ def test_commands_show_the_tier_of_a_call_and_of_its_effects(newcomer, sideband,
     assert {effect["entries"][0]["isolation"] for effect in effects} == {"full"}
 
 
-@pytest.mark.anyio
-async def test_example_skill_requests_a_worker_for_each_call(tmp_path, sideband, page):
+def test_example_skill_requests_a_worker_for_each_call(tmp_path, sideband, page):
     (markdown,) = page(PAGE).examples("markdown")
     folder = tmp_path / "careful"
     folder.mkdir()
     (folder / "SKILL.md").write_text(markdown)
     assert sideband("skills", "validate", folder).returncode == 0
-    (skill,) = (await FolderLoader().load(SkillSources(folders=(folder,)))).skills
+    (skill,) = anyio.run(FolderLoader().load, SkillSources(folders=(folder,))).skills
     assert skill.alone
 
 
