@@ -24,10 +24,15 @@ def modules(source):
         yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
 
 
-def import_statements(name, path):
-    """Yield each import in a module, including those for type checkers: the module, and the imported names."""
+@pytest.fixture(scope="module")
+def statements(trees):
+    """The imports of each module, including those for type checkers: the imported module, and its imported names."""
+    return {path: list(_imports_in(name, path, trees[path.relative_to(ROOT)])) for _, name, path in ALL}
+
+
+def _imports_in(name, path, tree):
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((alias.name, ()) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -35,10 +40,13 @@ def import_statements(name, path):
             yield ".".join(filter(None, (base, node.module))), [alias.name for alias in node.names]
 
 
-def imports(name, path):
-    """Yield the absolute names that a module imports."""
-    for module, names in import_statements(name, path):
-        yield from (module, *(f"{module}.{one}" for one in names))
+@pytest.fixture(scope="module")
+def imports(statements):
+    """The absolute names that each module imports."""
+    return {
+        path: [one for module, names in found for one in (module, *(f"{module}.{name}" for name in names))]
+        for path, found in statements.items()
+    }
 
 
 def tops(source):
@@ -52,37 +60,37 @@ PLUGIN_TOPS = {top for source in SOURCES if source not in BELOW_PLUGINS for top 
 AGENT_AND_LIBRARIES = {top for source in BELOW_PLUGINS - {CORE} for top in tops(source)}
 
 
-def test_kernel_imports_no_higher_layer():
+def test_kernel_imports_no_higher_layer(imports):
     for name, path in modules(CORE):
-        used = {imported.partition(".")[0] for imported in imports(name, path)}
+        used = {imported.partition(".")[0] for imported in imports[path]}
         assert not used & (PLUGIN_TOPS | AGENT_AND_LIBRARIES | CORE_NEVER), name
 
 
-def test_agent_and_libraries_import_neither_plugins_nor_each_other():
+def test_agent_and_libraries_import_neither_plugins_nor_each_other(imports):
     for source in BELOW_PLUGINS - {CORE}:
         for name, path in modules(source):
-            used = {imported.partition(".")[0] for imported in imports(name, path)}
+            used = {imported.partition(".")[0] for imported in imports[path]}
             assert not used & ((PLUGIN_TOPS | AGENT_AND_LIBRARIES) - tops(source)), name
 
 
-def test_packages_import_only_public_names_of_other_packages():
+def test_packages_import_only_public_names_of_other_packages(imports):
     for source, name, path in ALL:
         private = [
             one
-            for one in imports(name, path)
+            for one in imports[path]
             if re.match(r"sideband\w*(\.\w+)*\._(?!_version__)", one) and one.partition(".")[0] not in tops(source)
         ]
         assert not private, name
 
 
-def test_plugins_do_not_import_other_plugins():
+def test_plugins_do_not_import_other_plugins(imports):
     for source, name, path in ALL:
         siblings = PLUGIN_TOPS - tops(source)
-        used = {imported.partition(".")[0] for imported in imports(name, path)}
+        used = {imported.partition(".")[0] for imported in imports[path]}
         assert not used & siblings, name
 
 
-def test_packages_import_only_declared_dependencies(packages):
+def test_packages_import_only_declared_dependencies(packages, imports):
     for folder, project in packages.items():
         extras = project["project"].get("optional-dependencies", {}).values()
         lines = [*project["project"].get("dependencies", ()), *(line for extra in extras for line in extra)]
@@ -94,7 +102,7 @@ def test_packages_import_only_declared_dependencies(packages):
         if folder.name != "core":
             allowed |= {"sideband"}
         for name, path in modules(source):
-            used = {imported.partition(".")[0] for imported in imports(name, path)}
+            used = {imported.partition(".")[0] for imported in imports[path]}
             undeclared = used - allowed - {"sideband_sdk", ""}
             assert not undeclared, f"{name} imports {undeclared}"
 
@@ -104,7 +112,7 @@ def _module_name(requirement):
     return {"attrs": "attrs", "pyyaml": "yaml"}.get(name, name.replace("-", "_"))
 
 
-def test_worker_runtime_imports_only_the_standard_library():
+def test_worker_runtime_imports_only_the_standard_library(imports):
     core = CORE
     inside = [
         *modules(core / "sideband" / "workers" / "runtime"),
@@ -113,20 +121,16 @@ def test_worker_runtime_imports_only_the_standard_library():
     ]
     assert len(inside) > 3
     for name, path in inside:
-        relative = path.relative_to(core).with_suffix("").parts
-        full = ".".join(relative)
-        used = {
-            one for one in imports(full, path) if not one.startswith(("sideband.workers.runtime", "sideband.skill"))
-        }
+        used = {one for one in imports[path] if not one.startswith(("sideband.workers.runtime", "sideband.skill"))}
         foreign = {one for one in used if one.partition(".")[0] not in sys.stdlib_module_names}
         assert foreign <= {"sideband", "sideband.workers", "sideband_sdk"}, name
 
 
-def test_no_other_package_imports_contrib():
+def test_no_other_package_imports_contrib(imports):
     contrib = {top for source in ROOT.glob("contrib/*/src") for top in tops(source)}
     for source, name, path in ALL:
         if "contrib" not in source.parts:
-            assert not {one.partition(".")[0] for one in imports(name, path)} & contrib, name
+            assert not {one.partition(".")[0] for one in imports[path]} & contrib, name
 
 
 def test_modules_have_at_most_600_lines():
@@ -137,16 +141,16 @@ def test_modules_have_at_most_600_lines():
     assert not long
 
 
-def test_import_graph_has_no_cycles_not_even_for_type_checkers():
+def test_import_graph_has_no_cycles_not_even_for_type_checkers(statements):
     for source in SOURCES:
         known = dict(modules(source))
-        graph = {name: set(neighbours(name, path, known)) - {name} for name, path in known.items()}
+        graph = {name: set(neighbours(statements[path], known)) - {name} for name, path in known.items()}
         list(graphlib.TopologicalSorter(graph).static_order())
 
 
-def neighbours(name, path, known):
+def neighbours(statements, known):
     """Yield the modules of ``known`` that a module imports. In ``from . import x``, ``x`` can be a module."""
-    for module, names in import_statements(name, path):
+    for module, names in statements:
         inner = [f"{module}.{one}" for one in names if f"{module}.{one}" in known]
         yield from inner
         if module in known and len(inner) < max(len(names), 1):
@@ -207,9 +211,9 @@ def test_public_names_are_sorted_and_exist(name):
         assert getattr(module, public) is not None
 
 
-def test_private_modules_define_all_only_if_it_is_star_imported():
+def test_private_modules_define_all_only_if_it_is_star_imported(statements):
     """In other private modules, ``__all__`` would be unused: the underscore already marks private names."""
-    star_imported = {module for _, name, path in ALL for module, names in import_statements(name, path) if "*" in names}
+    star_imported = {module for _, name, path in ALL for module, names in statements[path] if "*" in names}
     with_all = {
         name
         for _, name, path in ALL

@@ -75,16 +75,15 @@ def errors():
     return sorted((one for one in found if one.__module__.partition(".")[0] in ours), key=lambda one: one.__qualname__)
 
 
-@cache
-def calls():
-    """Return the calls and raises in the sources, by the name of the callee."""
+@pytest.fixture(scope="module")
+def calls(trees):
+    """The calls and raises in the sources, by the name of the callee."""
     found = {}
-    for source in SOURCES:
-        for path in source.rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text())):
-                name = _called(node)
-                if name:
-                    found.setdefault(name, []).append((path, node))
+    for path, tree in trees.items():
+        for node in ast.walk(tree):
+            name = _called(node)
+            if name:
+                found.setdefault(name, []).append((path, node))
     return found
 
 
@@ -131,7 +130,7 @@ def accepts_hint(owner):
     return "hint" in inspect.signature(owner.__init__).parameters
 
 
-def without_hint(error):
+def without_hint(error, calls):
     """Return the places that raise an error without a hint."""
     owner = maker(error)
     if owner is not SidebandError and not accepts_hint(owner):
@@ -143,10 +142,10 @@ def without_hint(error):
     if owner is not SidebandError and any(isinstance(hint, ast.BoolOp) for hint in hints_in(owner)):
         return []
     bare = []
-    for path, node in calls().get(error.__name__, ()):
+    for path, node in calls.get(error.__name__, ()):
         given = [keyword.value for keyword in getattr(node, "keywords", ()) if keyword.arg in ("hint", None)]
         if isinstance(node, ast.Raise) or not given or all(map(is_empty, given)):
-            bare.append(f"{path.relative_to(ROOT)}:{node.lineno}")
+            bare.append(f"{path}:{node.lineno}")
     return bare
 
 
@@ -163,8 +162,8 @@ def test_unrelated_errors_have_different_codes():
     assert set(SHARED) <= set(shared), "remove these from SHARED: their codes are unique now"
 
 
-def test_errors_have_hints():
-    bare = {error.__name__: found for error in errors() if (found := without_hint(error))}
+def test_errors_have_hints(calls):
+    bare = {error.__name__: found for error in errors() if (found := without_hint(error, calls))}
     assert {name: found for name, found in bare.items() if name not in NO_HINT} == {}
     assert set(NO_HINT) <= set(bare), "remove these from NO_HINT: they have hints now"
 
@@ -174,9 +173,9 @@ def test_reference_lists_every_error():
     assert [error.__name__ for error in errors() if not re.search(rf"\b{error.__name__}`", listed)] == []
 
 
-def test_raised_errors_are_named_in_tests():
+def test_raised_errors_are_named_in_tests(calls):
     words, text = words_and_text_of_tests()
-    raised = [error for error in errors() if error.__name__ in calls()]
+    raised = [error for error in errors() if error.__name__ in calls]
     untested = [
         error.__name__
         for error in raised

@@ -2,11 +2,7 @@
 
 import ast
 import collections
-from functools import cache
-from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-LAYERS = ("core", "agent", "libs/*", "plugins/*", "contrib/*")
 SHARED_CLASSES = {
     "Config": "the settings of a plugin; the host looks for this name",
     "OpError": "the failure of an op, in the host and in workers, which share no code",
@@ -20,15 +16,9 @@ RETIRED_FILE_NAMES = {
 }
 
 
-@cache
-def trees():
-    paths = [path for layer in LAYERS for source in ROOT.glob(f"{layer}/src") for path in source.rglob("*.py")]
-    return {path.relative_to(ROOT): ast.parse(path.read_text()) for path in paths}
-
-
-def test_class_names_are_unique():
+def test_class_names_are_unique(trees):
     found = collections.defaultdict(list)
-    for path, tree in trees().items():
+    for path, tree in trees.items():
         for node in tree.body:
             if isinstance(node, ast.ClassDef):
                 found[node.name].append(str(path))
@@ -37,15 +27,15 @@ def test_class_names_are_unique():
     assert set(SHARED_CLASSES) <= set(shared), "remove these from SHARED_CLASSES: they are unique now"
 
 
-def test_plugins_do_not_use_retired_file_names():
-    plugins = [path for path in trees() if path.parts[0] in ("plugins", "contrib")]
+def test_plugins_do_not_use_retired_file_names(trees):
+    plugins = [path for path in trees if path.parts[0] in ("plugins", "contrib")]
     assert {str(path): RETIRED_FILE_NAMES[path.name] for path in plugins if path.name in RETIRED_FILE_NAMES} == {}
 
 
-def test_scopes_are_defined_in_scope_modules():
+def test_scopes_are_defined_in_scope_modules(trees):
     misplaced = [
         str(path)
-        for path, tree in trees().items()
+        for path, tree in trees.items()
         for node in tree.body
         if path.parts[0] == "plugins" and path.name != "_scope.py" and isinstance(node, ast.ClassDef)
         if any(getattr(base, "id", "") == "Scope" for base in node.bases)
@@ -53,8 +43,8 @@ def test_scopes_are_defined_in_scope_modules():
     assert misplaced == []
 
 
-def test_ops_are_declared_in_ops_modules():
-    misplaced = [str(path) for path, tree in trees().items() if any(map(_declares_op, _functions(tree)))]
+def test_ops_are_declared_in_ops_modules(trees):
+    misplaced = [str(path) for path, tree in trees.items() if any(map(_declares_op, _functions(tree)))]
     assert [path for path in misplaced if path.startswith("plugins/") and not path.endswith("/_ops.py")] == []
 
 
@@ -67,8 +57,8 @@ def _declares_op(function):
     return any(getattr(call.func, "id", "") == "op" for call in calls)
 
 
-def test_exit_codes_are_not_written_as_numbers():
-    for path, tree in trees().items():
+def test_exit_codes_are_not_written_as_numbers(trees):
+    for path, tree in trees.items():
         for node in ast.walk(tree):
             match node:
                 case ast.Assign(targets=[ast.Name(id="exit_code")], value=ast.Constant(value=int())):

@@ -3,7 +3,6 @@
 import ast
 import importlib
 import re
-from functools import cache
 from pathlib import Path
 
 import attrs
@@ -24,44 +23,39 @@ REFUSED = {"Settings.dist"}
 READ_AS = {"Policy.isolation": "tier", "SkillSpec.isolation": "alone"}
 
 
-@cache
-def trees():
-    """Return the syntax tree of each module, by path."""
-    sources = [path for layer in LAYERS for source in ROOT.glob(f"{layer}/src") for path in source.rglob("*.py")]
-    return {path: ast.parse(path.read_text()) for path in sources}
-
-
-def used(kind, name_of, *, but):
+def used(trees, kind, name_of, *, but):
     return {
         name_of(node)
-        for path, tree in trees().items()
+        for path, tree in trees.items()
         if not any(part in path.as_posix() for part in but)
         for node in ast.walk(tree)
         if isinstance(node, kind)
     }
 
 
-@cache
-def called():
+@pytest.fixture(scope="module")
+def called(trees):
+    """The names of all functions and classes that are called."""
+
     def name_of(call):
         return getattr(call.func, "id", getattr(call.func, "attr", ""))
 
-    return used(ast.Call, name_of, but=("sideband/hooks/",))
+    return used(trees, ast.Call, name_of, but=("sideband/hooks/",))
 
 
-@cache
-def read():
-    """Return each attribute access as a pair of owner and name, such as ``policy`` and ``timeout``."""
+@pytest.fixture(scope="module")
+def read(trees):
+    """All attribute accesses as pairs of owner and name, such as ``policy`` and ``timeout``."""
 
     def pair_of(node):
         owner = node.value.func if isinstance(node.value, ast.Call) else node.value
         return getattr(owner, "id", getattr(owner, "attr", "")).removeprefix("_"), node.attr
 
-    return used(ast.Attribute, pair_of, but=("sideband/settings/_agent.py", "sideband/settings/_policy.py"))
+    return used(trees, ast.Attribute, pair_of, but=("sideband/settings/_agent.py", "sideband/settings/_policy.py"))
 
 
-def test_hooks_are_emitted_by_the_kernel_the_agent_or_a_plugin():
-    not_emitted = {hook for hook, spec in HOOK_SPECS.items() if spec.event.__name__ not in called()}
+def test_hooks_are_emitted_by_the_kernel_the_agent_or_a_plugin(called):
+    not_emitted = {hook for hook, spec in HOOK_SPECS.items() if spec.event.__name__ not in called}
     assert not_emitted == NOT_EMITTED
 
 
@@ -74,8 +68,8 @@ def test_hooks_are_emitted_by_the_kernel_the_agent_or_a_plugin():
         (CompactionSettings, {"compaction", "settings"}),
     ],
 )
-def test_settings_are_read(table, owners):
-    readers = {name for owner, name in read() if owner in owners}
+def test_settings_are_read(table, owners, read):
+    readers = {name for owner, name in read if owner in owners}
     keys = {f"{table.__name__}.{name}": name for name in table.model_fields}
     assert {key for key, name in keys.items() if READ_AS.get(key, name) not in readers} <= REFUSED
 
@@ -95,9 +89,9 @@ CONFIGS = sorted(
 
 
 @pytest.mark.parametrize("module", CONFIGS)
-def test_plugin_settings_are_read(module):
+def test_plugin_settings_are_read(module, trees):
     package = module.partition(".")[0]
-    own = [tree for path, tree in trees().items() if package in path.parts]
+    own = [tree for path, tree in trees.items() if package in path.parts]
     attributes = {node.attr for tree in own for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     models = [
         value
@@ -109,9 +103,9 @@ def test_plugin_settings_are_read(module):
     assert unread == set()
 
 
-def test_skill_metadata_keys_are_read():
+def test_skill_metadata_keys_are_read(read):
     page = (ROOT / "plugins" / "skills" / "README.md").read_text()
     keys = set(re.findall(r"`metadata: sideband\.(\w+)`", page))
     assert {"capabilities", "timeout", "isolation"} <= keys
-    readers = {name for owner, name in read() if owner == "skill"}
+    readers = {name for owner, name in read if owner == "skill"}
     assert {key for key in keys if READ_AS.get(f"SkillSpec.{key}", key) not in readers} == NOT_USED
