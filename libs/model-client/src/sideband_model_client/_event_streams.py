@@ -74,7 +74,7 @@ async def read_events(
         >>> async def texts(reply):
         ...     return [event.data async for event in read_events(reply.chunks)]
     """
-    lines, events = _LineSplitter(longest), _EventBuilder(longest)
+    lines, events = _EventLines(longest), _EventBuilder(longest)
     async for chunk in chunks:
         for line in lines.feed(chunk):
             if (event := events.feed(line)) is not None:
@@ -83,7 +83,7 @@ async def read_events(
         raise EventStreamCut
 
 
-class _LineSplitter:
+class _EventLines:
     r"""Splits bytes into lines. A ``\r`` at the end of a chunk may be the first half of a ``\r\n``."""
 
     def __init__(self, longest: int) -> None:
