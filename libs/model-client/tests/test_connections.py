@@ -1,6 +1,5 @@
 """Requests over real connections: what is sent, what is received, and whether the connection is reused."""
 
-import gc
 import gzip
 import json
 import socket
@@ -13,6 +12,7 @@ from sideband.providers import ProviderRefused, ProviderTimeout, ProviderUnreach
 from sideband_model_client import ServiceConnections, ServiceReply, ServiceRequest, read_events
 
 pytestmark = pytest.mark.anyio
+BOTH_BACKENDS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 
@@ -84,6 +84,7 @@ async def test_proxies_and_certificates_from_the_environment_are_ignored(server,
     assert await ask(server.base_url) == "direct"
 
 
+@BOTH_BACKENDS
 @pytest.mark.parametrize("status", [201, 204, 206, 400, 401, 404, 429, 500, 529])
 async def test_status_other_than_200_is_refused_with_the_message_of_the_server(server, ask, status):
     body = b"" if status == 204 else {"error": {"message": "not like that"}}
@@ -151,6 +152,7 @@ async def test_response_with_identity_encoding_is_read(server, ask, encoding):
     assert await ask(server.base_url) == "x"
 
 
+@BOTH_BACKENDS
 async def test_refused_connection_is_unreachable(ask, closed_port):
     error = await failure(ask, f"http://127.0.0.1:{closed_port}", ProviderUnreachable)
     assert (error.retryable, error.cause) == (True, "ConnectError")
@@ -180,6 +182,7 @@ async def test_url_that_is_too_long_is_unreachable(server, access):
     assert caught.value.cause == "InvalidURL"
 
 
+@BOTH_BACKENDS
 async def test_untrusted_certificate_ends_the_call(tls_server, ask):
     error = await failure(ask, tls_server.base_url, ProviderUnreachable)
     assert not error.retryable
@@ -188,6 +191,7 @@ async def test_untrusted_certificate_ends_the_call(tls_server, ask):
     assert tls_server.seen == []
 
 
+@BOTH_BACKENDS
 async def test_configured_authority_is_trusted(tls_server, ask, ca_file):
     tls_server.reply(b"safe")
     assert await ask(tls_server.base_url, ca_file=ca_file) == "safe"
@@ -199,6 +203,7 @@ async def test_tilde_in_ca_file_is_expanded(tls_server, ask, ca_file, monkeypatc
     assert await ask(tls_server.base_url, ca_file=type(ca_file)("~/ca.pem")) == "safe"
 
 
+@BOTH_BACKENDS
 @pytest.mark.parametrize(
     ("data", "what"),
     [
@@ -229,6 +234,7 @@ async def test_connect_timeout_names_its_setting(access):
     assert "`connect_timeout`" in caught.value.hint
 
 
+@BOTH_BACKENDS
 async def test_truncated_response_is_broken(server, ask):
     server.raw(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
     error = await failure(ask, server.base_url, StreamBroken)
@@ -246,11 +252,12 @@ async def test_unexpected_exception_is_not_converted(access):
                 pass
 
 
-async def test_endless_response_is_aborted(server, ask):
+async def test_endless_response_is_aborted(server, ask, access):
     server.flood(HEAD, b": still here\n\n" * 1_000)
     with anyio.fail_after(30):
         error = await failure(ask, server.base_url, StreamBroken, largest=1 << 20, most=1 << 30)
     assert "1,048,576 bytes" in error.message
+    assert ServiceRequest(access(server.base_url), "/chat").largest == 64 << 20
 
 
 async def test_endless_line_is_aborted(server, access):
@@ -269,26 +276,29 @@ async def test_endless_line_is_aborted(server, access):
         await read()
 
 
-async def test_leaving_early_closes_the_connection(server, access):
+@BOTH_BACKENDS
+async def test_leaving_early_closes_the_connection(server, access, collect_garbage):
     server.hold_after(HEAD + b"data: x\n\n")
     request = ServiceRequest(access(server.base_url), "/chat", {})
     async with ServiceConnections() as connections, connections.exchange(request) as reply:
         assert await anext(reply.chunks)
     assert await anyio.to_thread.run_sync(server.closed.wait, 10)
-    gc.collect()
+    collect_garbage()
 
 
+@BOTH_BACKENDS
 @pytest.mark.parametrize("data", [b"", HEAD])
-async def test_cancellation_closes_the_connection(server, ask, data):
+async def test_cancellation_closes_the_connection(server, ask, data, collect_garbage):
     server.hold_after(data)
     with anyio.move_on_after(0.2) as scope:
         await ask(server.base_url)
     assert scope.cancelled_caught
     assert await anyio.to_thread.run_sync(server.closed.wait, 10)
-    gc.collect()
+    collect_garbage()
 
 
-async def test_exception_in_the_reader_leaves_nothing_to_the_garbage_collector(server, access):
+@BOTH_BACKENDS
+async def test_exception_in_the_reader_leaves_nothing_to_the_garbage_collector(server, access, collect_garbage):
     server.hold_after(HEAD + b"data: x\n\n")
 
     async def read():
@@ -300,9 +310,10 @@ async def test_exception_in_the_reader_leaves_nothing_to_the_garbage_collector(s
         for _ in range(3):
             with pytest.raises(ZeroDivisionError):
                 await read()
-            gc.collect()
+            collect_garbage()
 
 
+@BOTH_BACKENDS
 async def test_connection_is_reused_for_the_next_request(server, access):
     server.reply(b"x")
     async with ServiceConnections() as connections:
@@ -312,6 +323,7 @@ async def test_connection_is_reused_for_the_next_request(server, access):
     assert len({one.connection for one in server.seen}) == 1
 
 
+@BOTH_BACKENDS
 async def test_concurrent_requests_do_not_wait_for_each_other(server, access):
     server.reply(b"x")
     answers = []
@@ -327,6 +339,7 @@ async def test_concurrent_requests_do_not_wait_for_each_other(server, access):
     assert answers == ["x"] * 120
 
 
+@BOTH_BACKENDS
 @pytest.mark.parametrize("rest", ["stalls", "closes"])
 async def test_drain_ignores_errors_after_the_end_of_the_protocol(server, access, rest):
     data = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\ndata: x\n\n"
@@ -339,6 +352,7 @@ async def test_drain_ignores_errors_after_the_end_of_the_protocol(server, access
     assert rest == "closes" or await anyio.to_thread.run_sync(server.closed.wait, 10)
 
 
+@BOTH_BACKENDS
 async def test_drain_waits_briefly_so_that_the_connection_is_reused(server, access):
     def script(handler):
         handler.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")

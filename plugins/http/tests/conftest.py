@@ -1,6 +1,7 @@
 """Loopback servers, and a host with this plugin."""
 
 import base64
+import gc
 import gzip
 import json
 import re
@@ -15,8 +16,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 from urllib.parse import parse_qs, urlsplit
 
+import anyio
 import attrs
 import pytest
+import sideband_http._exchange._retry
 import sideband_http.plugin
 import sideband_store_sqlite.plugin
 import trustme
@@ -32,9 +35,10 @@ TOKEN = "s3cr3t-token-value"
 PATIENCE = 20
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request):
-    return request.param
+@pytest.fixture
+def anyio_backend():
+    """Run on asyncio. Tests of cancellation, closing and concurrency override it with both backends."""
+    return "asyncio"
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -320,6 +324,7 @@ class RawServer(socketserver.ThreadingTCPServer):
             return False
 
         self.script = script
+        return script
 
 
 @contextmanager
@@ -337,6 +342,14 @@ def running(server):
 
 
 @pytest.fixture
+def collect_garbage():
+    """Return `gc.collect`, made fast by excluding the objects that exist before the test."""
+    gc.freeze()
+    yield gc.collect
+    gc.unfreeze()
+
+
+@pytest.fixture
 def server():
     with running(Server()) as one:
         yield one
@@ -346,6 +359,19 @@ def server():
 def other():
     with running(Server()) as one:
         yield one
+
+
+@pytest.fixture
+def delays(monkeypatch):
+    """Return the delays before retries, which are recorded instead of waited for."""
+    recorded = []
+
+    async def sleep(seconds):
+        recorded.append(seconds)
+
+    fake = SimpleNamespace(sleep=sleep, current_time=anyio.current_time)
+    monkeypatch.setattr(sideband_http._exchange._retry, "anyio", fake)
+    return recorded
 
 
 @pytest.fixture

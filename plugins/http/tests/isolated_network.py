@@ -177,7 +177,7 @@ async def main(home):
         results["granted"] = await ask(host, "http://private.test/", ["http:host=private.test,network=private"])
         results["not granted by name"] = await ask(host, "http://private.test/", ["http:host=public.test"])
         results["unknown"] = await ask(host, "http://unknown.test/", ["http"])
-        results["silent"] = await ask(host, "http://silent.test/", ["http"], timeout=0.5)
+        results["silent"] = await ask(host, "http://silent.test/", ["http"], timeout=0.2)
     return results
 
 

@@ -11,9 +11,7 @@ from sideband_http import HttpTimeout
 
 pytestmark = [
     pytest.mark.anyio,
-    pytest.mark.parametrize(
-        ("anyio_backend", "transport"), [("asyncio", "aiohttp"), ("asyncio", "httpx"), ("trio", "httpx")]
-    ),
+    pytest.mark.parametrize(("anyio_backend", "transport"), [("asyncio", "aiohttp"), ("trio", "httpx")]),
 ]
 
 LAST = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"

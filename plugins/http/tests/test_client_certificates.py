@@ -10,6 +10,7 @@ from sideband.ops import Credential
 from sideband_http import ClientCertificateInvalid
 
 pytestmark = pytest.mark.anyio
+BOTH_BACKENDS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 
 PASSWORD = "s3cr3t-token-value"  # the value in `Credentials`
 
@@ -67,6 +68,7 @@ def server_of(requesting, tls_server, monkeypatch):
     return tls_server
 
 
+@BOTH_BACKENDS
 async def test_certificate_is_sent_to_its_origin(open_host, server_of, ca_file, files):
     async with open_host(ca_file=str(ca_file), **config(server_of.origin, *files)) as host:
         assert await identity(host, server_of) == "me@example.org"
@@ -79,6 +81,7 @@ async def test_key_and_certificate_may_be_in_one_file(open_host, server_of, ca_f
         assert await identity(host, server_of) == "me@example.org"
 
 
+@BOTH_BACKENDS
 async def test_certificate_is_not_sent_to_another_origin(open_host, server_of, ca_file, files, credentials):
     async with open_host(ca_file=str(ca_file), **config("https://127.0.0.1", *files)) as host:
         assert await identity(host, server_of) == "anonymous"
@@ -87,6 +90,7 @@ async def test_certificate_is_not_sent_to_another_origin(open_host, server_of, c
     assert elsewhere["body"] == "anonymous"
 
 
+@BOTH_BACKENDS
 @pytest.mark.parametrize("first", [True, False])
 async def test_certificate_is_not_sent_to_another_server_in_either_order(
     open_host, server_of, server_context, *, first, ca_file, files

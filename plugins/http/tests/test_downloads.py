@@ -8,6 +8,7 @@ from sideband_confined_files import FileFailed, FileRefused, FileTaken
 from sideband_http import HttpError
 
 pytestmark = pytest.mark.anyio
+BOTH_BACKENDS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 
 
 def files(host):
@@ -48,6 +49,7 @@ async def test_error_status_writes_no_file(host, server):
     assert files(host) == []
 
 
+@BOTH_BACKENDS
 @pytest.mark.parametrize(
     ("path", "code"),
     [("/bytes?count=101", "http.too_large"), ("/gzip?count=5000000", "http.too_large"), ("/cut", "http.protocol")],
@@ -71,12 +73,14 @@ async def test_full_disk_leaves_no_file(host, server):
     assert files(host) == ["warm"]
 
 
+@BOTH_BACKENDS
 async def test_timed_out_download_leaves_no_file(host, server):
     with pytest.raises(TimeoutError):
         await fetch(host, server.url("/slowbody"), timeout=0.2)
     assert files(host) == []
 
 
+@BOTH_BACKENDS
 async def test_cancelled_download_leaves_no_file(host, server):
     async with anyio.create_task_group() as group:
         group.start_soon(fetch, host, server.url("/slowbody"))

@@ -1,5 +1,3 @@
-import gc
-
 import pytest
 from sideband_http import (
     AuthoritiesInvalid,
@@ -12,6 +10,7 @@ from sideband_http import (
 )
 
 pytestmark = pytest.mark.anyio
+BOTH_BACKENDS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 
 
 async def failure(host, kind, url, op="http.get", **params):
@@ -20,6 +19,7 @@ async def failure(host, kind, url, op="http.get", **params):
     return caught.value
 
 
+@BOTH_BACKENDS
 async def test_refused_connection_is_retryable(host, closed_port):
     error = await failure(host, ConnectFailed, f"http://127.0.0.1:{closed_port}/")
     assert (error.code, error.retryable) == ("http.connect", True)
@@ -31,6 +31,7 @@ async def test_unknown_host_is_a_connect_error(host):
     assert error.code == "http.connect"
 
 
+@BOTH_BACKENDS
 @pytest.mark.parametrize("path", ["/slow", "/slowbody"])
 async def test_slow_server_is_a_timeout(host, server, path):
     error = await failure(host, HttpTimeout, server.url(path), timeout=0.2)
@@ -51,6 +52,7 @@ async def test_timeout_of_a_post_is_not_retryable(host, server):
     assert error.retryable is False
 
 
+@BOTH_BACKENDS
 @pytest.mark.parametrize("path", ["/garbage", "/cut"])
 async def test_lost_connection_is_a_retryable_protocol_error(host, server, path):
     error = await failure(host, ProtocolFailed, server.url(path))
@@ -62,6 +64,7 @@ async def test_lost_connection_of_a_post_is_not_retryable(host, server):
     assert error.retryable is False
 
 
+@BOTH_BACKENDS
 @pytest.mark.parametrize("path", ["/bytes?count=1001", "/chunked?count=2", "/gzip?count=5000000"])
 async def test_body_over_the_limit_is_an_error(host, server, path):
     error = await failure(host, ResponseTooLarge, server.url(path), max_bytes=1000)
@@ -73,6 +76,7 @@ async def test_body_at_the_limit_is_accepted(host, server):
     assert answer["body_length"] == 1000
 
 
+@BOTH_BACKENDS
 async def test_headers_over_the_limit_are_an_error(host, server):
     await failure(host, ResponseTooLarge, server.url("/manyheaders"))
 
@@ -87,6 +91,7 @@ async def test_body_with_unknown_compression_is_returned_unchanged(host, server)
     assert (answer["bytes"], answer["content_encoding"]) == (b"\x8b\x02\x80hello", "br")
 
 
+@BOTH_BACKENDS
 async def test_untrusted_certificate_is_a_tls_error(host, tls_server):
     error = await failure(host, TlsFailed, tls_server.url("/echo"))
     assert (error.code, error.retryable) == ("http.tls", False)
@@ -94,6 +99,7 @@ async def test_untrusted_certificate_is_a_tls_error(host, tls_server):
     assert tls_server.seen == []
 
 
+@BOTH_BACKENDS
 async def test_certificate_for_another_name_is_a_tls_error(open_host, tls_server, ca_file):
     async with open_host(ca_file=str(ca_file)) as host:
         url = f"https://localhost:{tls_server.server_port}/echo"
@@ -101,11 +107,13 @@ async def test_certificate_for_another_name_is_a_tls_error(open_host, tls_server
     assert error.code == "http.tls"
 
 
+@BOTH_BACKENDS
 async def test_unencrypted_server_on_https_is_a_tls_error(host, server):
     error = await failure(host, TlsFailed, server.url("/echo").replace("http://", "https://"), timeout=5)
     assert error.code == "http.tls"
 
 
+@BOTH_BACKENDS
 async def test_configured_authority_is_trusted(open_host, tls_server, ca_file):
     async with open_host(ca_file=str(ca_file)) as host:
         answer = await host.op("http.get", {"url": tls_server.url("/echo")})
@@ -132,9 +140,10 @@ async def test_authorities_from_the_environment_are_not_trusted(host, tls_server
     await failure(host, TlsFailed, tls_server.url("/echo"))
 
 
+@BOTH_BACKENDS
 @pytest.mark.parametrize("path", ["/chunked?count=500", "/gzip?count=9000000"])
-async def test_partially_read_body_leaves_nothing_to_the_garbage_collector(host, server, path):
+async def test_partially_read_body_leaves_nothing_to_the_garbage_collector(host, server, path, collect_garbage):
     for _ in range(3):
         with pytest.raises(ResponseTooLarge):
             await host.op("http.get", {"url": server.url(path), "max_bytes": 50_000})
-        gc.collect()
+        collect_garbage()

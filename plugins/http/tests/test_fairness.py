@@ -47,7 +47,6 @@ async def serve(stream):
         await stream.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_unanswered_requests_leave_connections_for_others(tmp_path):
     module = SimpleNamespace(sideband_ops=lambda: OpFamily(name="greedy", ops=(go,)))
     settings = {"plugins": {"http": {"max_connections": 4}}}
@@ -64,7 +63,6 @@ async def test_unanswered_requests_leave_connections_for_others(tmp_path):
         tasks.cancel_scope.cancel()
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_sessions_of_a_caller_share_its_connection_limit(tmp_path):
     begun, two = [], anyio.Event()
 

@@ -1,6 +1,5 @@
 """HTTP/2 over TLS: concurrent requests, and hostile servers."""
 
-import gc
 import socketserver
 import threading
 from contextlib import suppress
@@ -24,6 +23,7 @@ from hyperframe.frame import (
 from sideband_http import HttpError
 
 pytestmark = pytest.mark.anyio
+BOTH_BACKENDS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 
 OK = [(":status", "200"), ("content-type", "text/plain")]
 
@@ -128,6 +128,7 @@ def whole(stream, *pairs):
     return headers(stream, *pairs, flags=("END_HEADERS", "END_STREAM"))
 
 
+@BOTH_BACKENDS
 async def test_many_requests_share_one_connection(host, http2):
     bodies = []
 
@@ -146,10 +147,11 @@ async def test_body_within_the_flow_control_window_is_sent(host, http2):
     assert (await outcome(host, http2, "http.post", body=b"x" * 60_000))["status"] == 200
 
 
+@BOTH_BACKENDS
 async def test_server_that_never_extends_the_window_is_a_timeout(host, http2):
     http2.asked_at = RequestReceived
     http2.script = lambda *_: http2.released.wait(20)
-    assert await outcome(host, http2, "http.post", body=b"x" * 1_000_000, timeout=0.4) == "http.timeout"
+    assert await outcome(host, http2, "http.post", body=b"x" * 1_000_000, timeout=0.2) == "http.timeout"
 
 
 REFUSED = {
@@ -216,7 +218,7 @@ IDLE = {
 @pytest.mark.parametrize("case", IDLE)
 async def test_frames_without_content_are_a_timeout(host, http2, server, case):
     http2.script = IDLE[case]
-    assert await outcome(host, http2, timeout=0.4) in {"http.timeout", "http.protocol"}
+    assert await outcome(host, http2, timeout=0.2) in {"http.timeout", "http.protocol"}
     assert (await host.op("http.get", {"url": server.url("/bytes?count=2")}))["body"] == "xx"
 
 
@@ -231,6 +233,7 @@ async def test_hpack_bomb_is_rejected(host, http2):
     assert await outcome(host, http2) in {"http.protocol", "http.too_large"}
 
 
+@BOTH_BACKENDS
 async def test_reset_of_a_stream_does_not_affect_others(host, http2):
     def script(handler, stream):
         if http2.asked == 2:
@@ -266,7 +269,8 @@ async def test_goaway_makes_the_next_request_use_a_new_connection(host, http2):
     assert http2.connections == 3
 
 
-async def test_cancelled_handshake_leaves_no_socket(host):
+@BOTH_BACKENDS
+async def test_cancelled_handshake_leaves_no_socket(host, collect_garbage):
     """A socket left to the garbage collector emits a ResourceWarning, which fails this test or the next one."""
 
     greeted = anyio.Event()
@@ -287,5 +291,5 @@ async def test_cancelled_handshake_leaves_no_socket(host):
             asking.start_soon(host.op, "http.get", {"url": url})
             await greeted.wait()
             asking.cancel_scope.cancel()
-        gc.collect()
+        collect_garbage()
         tasks.cancel_scope.cancel()

@@ -14,6 +14,7 @@ from sideband_http._transport._interface import Peer
 from sideband_http._transport._trust import Trust
 
 pytestmark = pytest.mark.anyio
+BOTH_BACKENDS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 
 NAME = "service.test"
 GRANTED = f"http:host={NAME}"
@@ -140,6 +141,7 @@ async def test_error_does_not_reveal_the_address(get, names):
     assert "10.11" not in str(caught.value) + caught.value.hint
 
 
+@BOTH_BACKENDS
 async def test_name_may_resolve_to_a_granted_network(get, names, server):
     names.known[NAME] = ["127.0.0.1"]
     answer = await get(f"{GRANTED},network=loopback")
@@ -273,6 +275,7 @@ async def test_changed_address_is_checked_again(open_host, names, server, monkey
     assert len(server.seen) == 1
 
 
+@BOTH_BACKENDS
 async def test_open_connection_is_used_only_for_its_peer(open_host, names, server, monkeypatch):
     monkeypatch.setattr(sideband_http._addresses._resolving, "_CACHE_SECONDS", -1.0)
     names.known[NAME] = ["127.0.0.1"]
@@ -342,6 +345,7 @@ async def test_ambiguous_redirect_is_not_followed(host, server, names, location)
     assert len(server.seen) == 1
 
 
+@BOTH_BACKENDS
 async def test_redirect_connects_to_the_address_of_its_target(host, server, names):
     names.known["start.test"], names.known[NAME] = ["127.0.0.1"], ["127.0.0.9"]
     url = f"http://start.test:{server.server_port}/redirect"
@@ -351,6 +355,7 @@ async def test_redirect_connects_to_the_address_of_its_target(host, server, name
     assert len(server.seen) == 1
 
 
+@BOTH_BACKENDS
 async def test_next_address_is_tried_if_the_first_refuses_the_connection(get, names, server):
     names.known[NAME] = ["127.0.0.9", "127.0.0.8", "127.0.0.1"]
     assert (await get(f"{GRANTED},network=loopback"))["status"] == 200
@@ -389,6 +394,7 @@ def test_last_reached_address_is_tried_first(monkeypatch):
     assert connections.in_order(peers) == peers
 
 
+@BOTH_BACKENDS
 async def test_certificate_must_match_the_name(open_host, tls_server, server_context, *, authority, ca_file, names):
     names.known[NAME] = names.known["other.test"] = ["127.0.0.1"]
     authority.issue_cert(NAME).configure_cert(server_context)
@@ -421,6 +427,7 @@ async def test_http2_connection_is_not_shared_between_names_of_a_certificate(
     assert len(opened) == 2
 
 
+@BOTH_BACKENDS
 async def test_tls_error_does_not_try_the_next_address(host, tls_server, names):
     names.known[NAME] = ["127.0.0.1", "127.0.0.9"]
     with pytest.raises(TlsFailed):

@@ -19,6 +19,7 @@ from sideband_http._addresses._url import parse_url
 from sideband_http._transport._proxies import Bypass, ProxyRules
 
 pytestmark = pytest.mark.anyio
+BOTH_BACKENDS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 
 NAME = "service.test"
 
@@ -133,6 +134,7 @@ async def test_proxy_does_not_see_tls_content(open_host, proxy, tls_server, ca_f
     assert "private" not in proxy.asked[0]
 
 
+@BOTH_BACKENDS
 async def test_https_proxy_is_supported(open_host, server, names, server_context, ca_file):
     names[NAME] = ["8.8.8.8"]
     with running(Proxy(server_context)) as proxy:
@@ -260,6 +262,7 @@ async def test_refusal_or_invalid_response_of_a_proxy_is_a_proxy_error(open_host
     assert "[plugins.http]" in caught.value.hint
 
 
+@BOTH_BACKENDS
 async def test_silent_proxy_is_a_timeout(open_host, proxy, names):
     names[NAME] = ["8.8.8.8"]
     proxy.answer = None
@@ -274,7 +277,7 @@ async def test_silent_proxy_is_asked_for_the_next_address(open_host, proxy, name
     proxy.answer = None
     async with open_host(proxy=proxy.origin) as host:
         with pytest.raises(HttpTimeout):
-            await host.op("http.get", {"url": f"http://{NAME}/", "timeout": 1})
+            await host.op("http.get", {"url": f"http://{NAME}/", "timeout": 0.3})
     assert len(proxy.asked) == 2
 
 

@@ -6,6 +6,7 @@ import pytest
 from sideband.ops import OpDenied, OpParamsInvalid
 
 pytestmark = pytest.mark.anyio
+BOTH_BACKENDS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 
 
 def seen(answer):
@@ -28,6 +29,7 @@ async def test_response_has_all_fields(host, server):
     assert seen(answer)["headers"]["user-agent"].startswith("sideband/")
 
 
+@BOTH_BACKENDS
 @pytest.mark.parametrize("verb", ["get", "post", "put", "patch", "delete", "options"])
 async def test_each_op_sends_its_method(host, server, verb):
     assert seen(await host.op(f"http.{verb}", {"url": server.url("/echo")}))["method"] == verb.upper()
@@ -80,6 +82,7 @@ async def test_cookies_are_sent(host, server):
     assert server.seen[0]["headers"]["cookie"] == "a=1; b=2"
 
 
+@BOTH_BACKENDS
 @pytest.mark.parametrize(
     ("content", "kind", "sent"),
     [
@@ -155,6 +158,7 @@ async def test_body_is_decompressed(host, server):
     assert (await host.op("http.get", {"url": server.url("/deflate")}))["body"] == "deflated"
 
 
+@BOTH_BACKENDS
 async def test_requests_are_concurrent(host, server):
     answers = []
 
@@ -173,6 +177,7 @@ async def test_cookies_are_not_kept_between_requests(host, server):
     assert "cookie" not in server.seen[1]["headers"]
 
 
+@BOTH_BACKENDS
 async def test_request_after_a_cancelled_one_succeeds(host, server):
     async with anyio.create_task_group() as group:
         group.start_soon(host.op, "http.get", {"url": server.url("/slow")})
@@ -193,6 +198,7 @@ async def test_configured_user_agent_is_sent(open_host, server):
     assert server.seen[0]["headers"]["user-agent"] == "team/1.0"
 
 
+@BOTH_BACKENDS
 async def test_number_of_connections_is_limited(open_host, server):
     async with open_host(max_connections=1) as host, anyio.create_task_group() as group:
         group.start_soon(host.op, "http.get", {"url": server.url("/slow")})
@@ -245,6 +251,7 @@ async def test_invalid_url_is_rejected(host):
     assert caught.value.code == "http.url"
 
 
+@BOTH_BACKENDS
 async def test_cancellation_is_not_swallowed(host, server):
     with anyio.move_on_after(0.2) as scope:
         await host.op("http.get", {"url": server.url("/slow")})

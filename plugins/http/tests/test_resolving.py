@@ -9,6 +9,7 @@ import sideband_http._addresses._resolving
 from sideband_http._addresses._resolving import NameUnresolved, SystemResolver
 
 pytestmark = pytest.mark.anyio
+BOTH_BACKENDS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 
 MAX_LOOKUPS = sideband_http._addresses._resolving._MAX_LOOKUPS
 MAX_LOOKUPS_PER_DOMAIN = sideband_http._addresses._resolving._MAX_LOOKUPS_PER_DOMAIN
@@ -98,6 +99,7 @@ async def test_error_of_the_system_is_reported(resolver, system):
         await SystemResolver(fail).resolve("h.test", "me")
 
 
+@BOTH_BACKENDS
 async def test_lookup_times_out(resolver, system, monkeypatch):
     monkeypatch.setattr(sideband_http._addresses._resolving, "_LOOKUP_SECONDS", 0.05)
     system.released.clear()
@@ -116,6 +118,7 @@ async def hang(resolver, system, domain, count):
         tasks.cancel_scope.cancel()
 
 
+@BOTH_BACKENDS
 async def test_abandoned_lookups_count_towards_the_limit_of_a_domain(resolver, system):
     await hang(resolver, system, "greedy", MAX_LOOKUPS_PER_DOMAIN)
     with pytest.raises(NameUnresolved, match="too many"):
@@ -124,6 +127,7 @@ async def test_abandoned_lookups_count_towards_the_limit_of_a_domain(resolver, s
     assert await resolver.resolve("h.test", "another")
 
 
+@BOTH_BACKENDS
 async def test_slot_is_released_when_the_thread_ends(resolver, system):
     await hang(resolver, system, "greedy", MAX_LOOKUPS_PER_DOMAIN)
     system.released.set()
@@ -144,6 +148,7 @@ async def test_abandoned_lookups_count_towards_the_total_limit(resolver, system)
         await resolver.resolve("h.test", "another")
 
 
+@BOTH_BACKENDS
 async def test_lookup_cancelled_before_its_thread_starts_releases_its_slot(resolver, system):
     for _ in range(2 * MAX_LOOKUPS_PER_DOMAIN):
         with anyio.CancelScope() as scope:

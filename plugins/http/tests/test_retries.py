@@ -68,11 +68,10 @@ async def test_idempotency_key_and_header_are_rejected(host, server):
     assert server.seen == []
 
 
-async def test_post_is_retried_if_the_connection_is_refused(host, closed_port):
-    started = anyio.current_time()
+async def test_post_is_retried_if_the_connection_is_refused(host, closed_port, delays):
     with pytest.raises(ConnectFailed) as caught:
-        await host.op("http.post", {"url": f"http://127.0.0.1:{closed_port}/", "retry": 2, "retry_delay": 0.1})
-    assert anyio.current_time() - started >= 0.3
+        await host.op("http.post", {"url": f"http://127.0.0.1:{closed_port}/", "retry": 2, "retry_delay": 1})
+    assert len(delays) == 2
     assert caught.value.retryable is True
 
 

@@ -39,11 +39,6 @@ SKILL = '''
 
 
 @pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
-@pytest.fixture
 def skill(tmp_path):
     folder = tmp_path / "skills" / "visitor"
     folder.mkdir(parents=True)

@@ -134,7 +134,6 @@ async def options(*, http2):
     return TransportOptions(tls=await Trust().context(http2=http2), http2=http2, max_connections=1)
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 @pytest.mark.parametrize(
     ("name", "http2", "fast"),
     [("auto", False, True), ("auto", True, False), ("aiohttp", True, True), ("httpx", False, False)],
@@ -160,7 +159,6 @@ async def test_aiohttp_on_trio_is_rejected_at_the_first_request(open_host, serve
     assert server.seen == []
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_missing_aiohttp_is_rejected(monkeypatch):
     monkeypatch.setitem(sys.modules, "aiohttp", None)
     with pytest.raises(TransportUnavailable, match="not installed") as caught:

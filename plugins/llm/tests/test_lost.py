@@ -46,11 +46,6 @@ KILLED = dedent(
 
 
 @pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
-@pytest.fixture
 def killed(tmp_path):
     done = subprocess.run([sys.executable, "-c", KILLED, tmp_path / "home"], check=False, timeout=60)
     assert done.returncode == -9

@@ -6,6 +6,7 @@ from sideband.providers import ProviderUnconfigured
 from sideband_llm import ProviderUnknown
 
 pytestmark = pytest.mark.anyio
+BOTH_BACKENDS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 
 
 async def test_models_of_all_providers_are_listed(open_host, make):
@@ -50,6 +51,7 @@ async def test_provider_whose_plugin_fails_to_load_is_reported(open_host, make):
     assert len(found["models"]) == 2
 
 
+@BOTH_BACKENDS
 async def test_providers_are_listed_concurrently(open_host, make):
     met = anyio.Event()
 
@@ -66,6 +68,7 @@ async def test_providers_are_listed_concurrently(open_host, make):
     assert [one["name"] for one in found["models"]] == ["one:a", "two:b"]
 
 
+@BOTH_BACKENDS
 async def test_provider_that_times_out_is_reported(open_host, make, monkeypatch):
     monkeypatch.setattr("sideband_llm._survey._SECONDS", 0.2)
     async with open_host(make.provider(), make.provider("slow", anyio.sleep_forever)) as host:

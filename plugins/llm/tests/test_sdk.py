@@ -30,11 +30,6 @@ SKILL = '''
 
 
 @pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
-@pytest.fixture
 def skill(tmp_path):
     folder = tmp_path / "skills" / "writer"
     folder.mkdir(parents=True)

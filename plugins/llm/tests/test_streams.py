@@ -5,6 +5,7 @@ from sideband.ops import OpError, OpTimeout
 from sideband.providers import Finished, ProviderError, ProviderRefused, StreamBroken, TextDelta
 
 pytestmark = pytest.mark.anyio
+BOTH_BACKENDS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 
 
 @pytest.fixture
@@ -98,6 +99,7 @@ async def test_provider_error_in_a_group_is_unwrapped(host, fake, ask):
         await ask(host)
 
 
+@BOTH_BACKENDS
 @pytest.mark.parametrize(
     "raised",
     [
@@ -115,6 +117,7 @@ async def test_exception_of_a_provider_does_not_end_the_host(host, fake, make, a
     assert (await ask(host))["stop"] == "end"
 
 
+@BOTH_BACKENDS
 async def test_stalled_stream_ends_at_the_deadline(host, fake, ask):
     fake.script = [TextDelta(text="x"), anyio.sleep_forever]
     with pytest.raises(OpTimeout):
@@ -128,6 +131,7 @@ async def test_stream_stalled_after_finished_ends_at_the_deadline(host, fake, ma
         await ask(host, deadline=0.3)
 
 
+@BOTH_BACKENDS
 async def test_cancelled_call_closes_the_stream(host, fake, ask):
     begun = anyio.Event()
 
@@ -149,6 +153,7 @@ async def test_cancelled_call_closes_the_stream(host, fake, ask):
     assert fake.closed == 1
 
 
+@BOTH_BACKENDS
 async def test_cancellation_in_a_group_is_not_converted(host, fake, ask):
     async def hang():
         try:
@@ -175,6 +180,7 @@ async def test_stream_that_is_not_an_iterator_is_an_error(host, fake, ask, monke
         await ask(host)
 
 
+@BOTH_BACKENDS
 async def test_exception_in_the_listener_closes_the_stream(host, fake, ask):
     class Failing(list):
         def append(self, part):

@@ -1,4 +1,3 @@
-import gc
 import socket
 from contextlib import aclosing
 
@@ -15,6 +14,7 @@ from sideband.providers import (
 from sideband_openai import _provider
 
 pytestmark = pytest.mark.anyio
+BOTH_BACKENDS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 
@@ -77,6 +77,7 @@ async def test_configured_authority_is_trusted(open_client, tls_server, ca_file,
         assert (await client.ask()).text == "x"
 
 
+@BOTH_BACKENDS
 @pytest.mark.parametrize("data", [b"", HEAD, HEAD + b"data: {}\n\n", HEAD + b": waiting\n\n"])
 async def test_silent_server_is_a_timeout(open_client, server, data):
     server.hold_after(data)
@@ -115,32 +116,36 @@ async def test_endless_text_is_aborted(client, server, make):
         assert "16,777,216 characters" in (await failure(client, StreamBroken)).message
 
 
-async def test_leaving_early_closes_the_connection(client, server, make):
+@BOTH_BACKENDS
+async def test_leaving_early_closes_the_connection(client, server, make, collect_garbage):
     server.hold_after(HEAD + make.events(make.chunk(content="x"), done=False))
     provider, ctx = await client.provider()
     async with aclosing(provider.stream(make.request(), ctx)) as stream:
         assert await anext(stream) == TextDelta(text="x")
     assert await anyio.to_thread.run_sync(server.closed.wait, 10)
-    gc.collect()
+    collect_garbage()
 
 
+@BOTH_BACKENDS
 @pytest.mark.parametrize("data", [b"", HEAD])
-async def test_cancellation_closes_the_connection(client, server, data):
+async def test_cancellation_closes_the_connection(client, server, data, collect_garbage):
     server.hold_after(data)
     with anyio.move_on_after(0.2) as scope:
         await client.ask()
     assert scope.cancelled_caught
     assert await anyio.to_thread.run_sync(server.closed.wait, 10)
-    gc.collect()
+    collect_garbage()
 
 
-async def test_broken_stream_leaves_nothing_to_the_garbage_collector(client, server):
+@BOTH_BACKENDS
+async def test_broken_stream_leaves_nothing_to_the_garbage_collector(client, server, collect_garbage):
     server.hold_after(HEAD + b"data: {\n\n")
     for _ in range(3):
         await failure(client, StreamBroken)
-        gc.collect()
+        collect_garbage()
 
 
+@BOTH_BACKENDS
 async def test_stream_ends_at_done_even_if_the_body_does_not(client, server, make):
     server.hold_after(HEAD + make.events(make.chunk(content="x"), make.chunk(finish="stop")))
     with anyio.fail_after(5):
