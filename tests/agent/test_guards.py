@@ -135,7 +135,8 @@ async def test_where_nobody_can_be_asked_it_is_refused(stage, kit):
     async with stage([call(("echo", {"text": "ha"})), "ok"], kit.echo, guard(tool_call=ask)) as agent:
         await agent.invoke("hi")
         assert (
-            "was not approved (nobody can be asked: that takes a terminal, or --yes): Really?" in results(agent)[0].text
+            "was not approved (no approver is available: use a terminal, or pass --yes): Really?"
+            in results(agent)[0].text
         )
 
 

@@ -86,7 +86,7 @@ async def test_a_denied_call_is_recorded_as_refused_with_its_arguments(stage, ki
     ("answer", "last"),
     [
         (False, {"by": "approver", "said": "refuse"}),
-        (None, {"by": "nobody", "said": "refuse", "note": "nobody can be asked"}),
+        (None, {"by": "nobody", "said": "refuse", "note": "no approver is available"}),
     ],
 )
 async def test_what_a_person_said_no_to_is_told_from_what_nobody_could_be_asked(stage, kit, answer, last):

@@ -183,10 +183,10 @@ async def test_workers_that_may_use_more_memory_are_a_trust_domain_of_their_own(
 @pytest.mark.parametrize(
     ("policy", "skill", "request_", "code", "told"),
     [
-        ({}, {"memory": "5G"}, {}, "limit.memory", "the skill `guest` asks for a memory of 5G, and 4G is the most"),
-        ({}, {"timeout": "4000"}, {}, "limit.timeout", "the skill `guest` asks for a timeout of 4000 s, and 3600 s"),
-        ({"maximum_timeout": 100}, {}, {"timeout": 101.0}, "limit.timeout", "the call asks for a timeout of 101 s"),
-        ({}, {}, {"timeout": float("inf")}, "limit.timeout", "the call asks for a timeout of inf s"),
+        ({}, {"memory": "5G"}, {}, "limit.memory", "`guest` requests a memory of 5G, but the policy allows at most 4G"),
+        ({}, {"timeout": "4000"}, {}, "limit.timeout", "`guest` requests a timeout of 4000 s"),
+        ({"maximum_timeout": 100}, {}, {"timeout": 101.0}, "limit.timeout", "the call requests a timeout of 101 s"),
+        ({}, {}, {"timeout": float("inf")}, "limit.timeout", "the call requests a timeout of inf s"),
     ],
 )
 async def test_who_asks_for_more_than_the_policy_allows_is_refused_before_anything_runs(  # noqa: PLR0917  a table

@@ -1,6 +1,6 @@
-"""sideband: an agent runtime made of plugins, in which no skill and no tool touches the world directly.
+"""sideband: an agent runtime made of plugins. Skills and tools have no direct access to files, network or processes.
 
-Names are imported when they are first used, so that ``import sideband`` costs nothing.
+Names are imported on first use, so that ``import sideband`` is fast.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 from ._lazy import lazy
 from ._version import __version__
 
-# As type checkers know it. `typing` itself takes longer to import than `sideband --version` takes otherwise.
+# Type checkers treat this name as `typing.TYPE_CHECKING`. Importing `typing` takes longer than the rest of
+# `sideband --version`.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -47,6 +48,6 @@ _find, __dir__ = lazy(__name__, ".errors", ".ops", ".hooks", ".plugins", ".broke
 
 def __getattr__(name: str) -> Any:
     if name in _IN_AGENT:
-        # An AttributeError would be replaced by Python's own message where `from sideband import …` asks.
+        # `from sideband import …` would replace the message of an AttributeError with Python's own.
         raise ImportError(f"`{name}` is in the package `sideband-agent`: use `from sideband_agent import {name}`")
     return _find(name)

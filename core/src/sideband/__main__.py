@@ -1,4 +1,4 @@
-"""The command ``sideband``. ``--version`` is answered here, before anything else is imported."""
+"""The entry point of the command ``sideband``. It handles ``--version`` itself, without importing anything else."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ def main(argv: list[str] | None = None) -> int:
     """Run the command line and return its exit code.
 
     Args:
-        argv: the arguments without the program's name; those of the process if ``None``.
+        argv: the arguments without the program's name, or ``None`` for ``sys.argv``.
     """
     arguments = sys.argv[1:] if argv is None else argv
     if arguments == ["--version"]:
         from ._version import __version__
 
-        print(f"sideband {__version__}")  # also where standard output is closed
+        print(f"sideband {__version__}")  # `print` also works if standard output is closed
         return 0
     from .command_line import run
 

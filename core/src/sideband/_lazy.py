@@ -1,11 +1,12 @@
-"""Packages that import a name when it is first used, so that a fast start pays for nothing else."""
+"""Import the names of a package on first use, to keep start-up fast."""
 
 from __future__ import annotations
 
 import sys
 from importlib import import_module
 
-# As type checkers know it. `typing` itself takes longer to import than `sideband --version` takes otherwise.
+# Type checkers treat this name as `typing.TYPE_CHECKING`. Importing `typing` takes longer than the rest of
+# `sideband --version`.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,11 +14,12 @@ if TYPE_CHECKING:
 
 
 def lazy(package: str, *modules: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Make the ``__getattr__`` and the ``__dir__`` of a package that has an ``__all__``.
+    """Return a module-level ``__getattr__`` and ``__dir__`` for a package that defines ``__all__``.
 
     Args:
-        package: its name.
-        modules: where its names come from, relative to it. They are tried in this order, so the quick ones come first.
+        package: the name of the package.
+        modules: the relative names of the modules that define the package's names. They are searched in this order, so
+            list those that are fast to import first.
     """
     namespace = vars(sys.modules[package])
     names: list[str] = namespace["__all__"]

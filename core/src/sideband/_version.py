@@ -1,3 +1,3 @@
-"""The version, as a constant: reading it from metadata would cost more than the whole of ``--version``."""
+"""The version, as a constant: reading the package metadata would take longer than the rest of ``--version``."""
 
 __version__ = "0.1.0"

@@ -1,13 +1,13 @@
-"""Blobs: bytes that are too large for a message, kept by their content in the host's state.
+"""Blobs: content-addressed binary data in the host's state, for data that is too large for a message.
 
-A blob is found by its SHA-256 and never changes. It is there whole or not at all, for the host's user only.
+A blob is identified by its SHA-256 and immutable. Writes are atomic. Only the host's user can read the files.
 
 OpFailed
 └── BlobError                                 blob.failed
-    ├── BlobMissing(LookupError)              blob.missing     there is none with this digest
-    ├── BlobDamaged(ValueError)               blob.damaged     what is there is something else
+    ├── BlobMissing(LookupError)              blob.missing     no blob has this digest
+    ├── BlobDamaged(ValueError)               blob.damaged     the content does not match the digest
     ├── BlobTooLarge(ValueError)              blob.too_large
-    └── BlobStorage(OSError)                  blob.storage     the file system refuses
+    └── BlobStorage(OSError)                  blob.storage     a file system operation failed
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 @frozen
 class BlobScope(Scope, family="blobs"):
-    """What a grant must allow for a skill to get at blobs, through whichever op.
+    """The scope that a grant must allow for a skill to access blobs, through any op.
 
     Args:
-        mode: ``read`` and ``write`` of what one knows by its digest or content; ``list`` and ``delete`` also of what
-            others have kept. A capability that leaves it out means ``read`` and ``write``.
+        mode: ``read`` and ``write`` apply to blobs whose digest or content the caller knows; ``list`` and ``delete``
+            also to blobs of other callers. The default in a capability is ``read`` and ``write``.
     """
 
     defaults: ClassVar[Mapping[str, tuple[str, ...]]] = {"mode": ("read", "write")}
@@ -67,11 +67,11 @@ class BlobScope(Scope, family="blobs"):
 
 @frozen
 class Blob:
-    """A blob that is there.
+    """A stored blob.
 
     Args:
-        sha256: the digest of its content, 64 lower-case hexadecimal digits; its name.
-        size: in bytes.
+        sha256: the digest of the content, which identifies the blob: 64 lower-case hexadecimal digits.
+        size: the size in bytes.
     """
 
     sha256: str
@@ -79,61 +79,61 @@ class Blob:
 
 
 class BlobError(OpFailed):
-    """A blob could not be kept or had."""
+    """A blob could not be stored or read."""
 
     code = "blob.failed"
 
 
 class BlobMissing(BlobError, LookupError):
-    """There is no blob with this digest."""
+    """No blob with this digest exists."""
 
     code = "blob.missing"
 
     def __init__(self, sha256: str) -> None:
         super().__init__(
-            f"there is no blob `{sha256[:80]}`",
-            hint="a blob is named by the SHA-256 of its content, 64 lower-case hexadecimal digits; keep it again",
+            f"blob `{sha256[:80]}` does not exist",
+            hint="pass the SHA-256 of the content as 64 lower-case hexadecimal digits, or store the content again",
         )
         self.nothing_happened = True
 
 
 class BlobDamaged(BlobError, ValueError):
-    """What is stored under this digest has another one."""
+    """The stored content does not match its digest."""
 
     code = "blob.damaged"
 
     def __init__(self, sha256: str) -> None:
         super().__init__(
-            f"the blob `{sha256}` is damaged: its content has another digest",
-            hint="keep the same content again, which mends it, or delete it",
+            f"blob `{sha256}` is damaged: its content does not match the digest",
+            hint="store the same content again to repair it, or delete it",
         )
 
 
 class BlobTooLarge(BlobError, ValueError):
-    """It is larger than it may be. Nothing of it is kept."""
+    """The blob exceeds the size limit. Nothing was stored."""
 
     code = "blob.too_large"
 
     def __init__(self, limit: int) -> None:
-        super().__init__(f"the blob is larger than {limit:,} bytes", hint="raise the limit, or take a part of it")
+        super().__init__(f"blob exceeds the limit of {limit:,} bytes", hint="raise the limit, or request a part of it")
         self.nothing_happened = True
 
 
 class BlobStorage(BlobError, OSError):
-    """The file system refuses. Nothing is half-written."""
+    """A file system operation failed. No partial content was stored."""
 
     code = "blob.storage"
 
     def __init__(self, folder: Path, error: OSError) -> None:
         super().__init__(
-            f"a blob in `{folder}` can't be read or written: {error.strerror or type(error).__name__}",
-            hint="look at free space and permissions",
+            f"cannot access a blob in `{folder}`: {error.strerror or type(error).__name__}",
+            hint="check free space and permissions",
         )
 
 
 @define(eq=False)
 class NewBlob:
-    """A blob that is being written. Without a commit nothing is left of it."""
+    """A blob that is being written. Its content is discarded unless it is committed."""
 
     _store: BlobStore
     _file: PartialFile
@@ -143,11 +143,11 @@ class NewBlob:
     _pending: bytearray = field(factory=bytearray, init=False)
 
     async def write(self, piece: bytes) -> None:
-        """Add to the end.
+        """Append ``piece``.
 
         Raises:
-            BlobTooLarge: it has more bytes now than it may have.
-            BlobStorage: the disk is full, for instance.
+            BlobTooLarge: if the blob now exceeds its size limit.
+            BlobStorage: if the write failed, for example because the disk is full.
         """
         self.size += len(piece)
         if self.size > self._limit:
@@ -157,10 +157,10 @@ class NewBlob:
             await to_thread.run_sync(self._flush)
 
     async def commit(self) -> Blob:
-        """Keep it, durably.
+        """Store the blob durably.
 
         Raises:
-            BlobStorage: the file system refuses.
+            BlobStorage: if a file system operation failed.
         """
         return await to_thread.run_sync(self._commit)
 
@@ -176,21 +176,21 @@ class NewBlob:
         with self._store.failures():
             path = self._store.path(blob.sha256)
             path.parent.mkdir(mode=0o700, exist_ok=True)
-            # Over one that is there already: it might be damaged.
+            # Replace an existing blob too, because it may be damaged.
             self._file.commit(path)
         return blob
 
     def discard(self) -> None:
-        """Let go of it; what was not committed is gone."""
+        """Remove the temporary file. Do nothing after a commit."""
         self._file.discard()
 
 
 @define(eq=False)
 class BlobReader:
-    """A blob that is being read, piece by piece.
+    """A blob that is being read, as an iterator over its pieces.
 
     Attributes:
-        blob: which one.
+        blob: the digest and size of the blob.
     """
 
     blob: Blob
@@ -202,7 +202,7 @@ class BlobReader:
         return self
 
     async def __anext__(self) -> bytes:
-        # no generator: whoever stops early would have to close it
+        # Not an async generator, because a caller that stops early would have to close it.
         if piece := await to_thread.run_sync(self._read):
             self._digest.update(piece)
             return piece
@@ -220,7 +220,7 @@ class BlobStore:
     """The blobs of one host. Several hosts may share the folder.
 
     Args:
-        folder: where they are; made when the first is kept.
+        folder: the folder of the blobs. It is created with the first blob.
 
     Example:
         >>> store = BlobStore(home / "blobs")
@@ -238,10 +238,10 @@ class BlobStore:
 
     @asynccontextmanager
     async def create(self, *, max_bytes: int) -> AsyncIterator[NewBlob]:
-        """A new blob of at most ``max_bytes``, to be written and committed.
+        """Yield a new blob of at most ``max_bytes``, to be written and committed.
 
         Raises:
-            BlobStorage: the file system refuses.
+            BlobStorage: if a file system operation failed.
         """
         new = await to_thread.run_sync(self._create, max_bytes)
         try:
@@ -251,10 +251,10 @@ class BlobStore:
                 await to_thread.run_sync(new.discard)
 
     async def put(self, data: bytes) -> Blob:
-        """Keep these bytes.
+        """Store these bytes.
 
         Raises:
-            BlobStorage: the file system refuses.
+            BlobStorage: if a file system operation failed.
         """
         async with self.create(max_bytes=len(data)) as new:
             await new.write(data)
@@ -262,12 +262,12 @@ class BlobStore:
 
     @asynccontextmanager
     async def open(self, sha256: str) -> AsyncIterator[BlobReader]:
-        """A reader of a blob. Whoever reads to the end knows that it was whole.
+        """Yield a reader of a blob. It verifies the digest when it reaches the end.
 
         Raises:
-            BlobMissing: there is none.
-            BlobDamaged: at the end of reading: the digest is another one.
-            BlobStorage: the file system refuses.
+            BlobMissing: if the blob does not exist.
+            BlobDamaged: at the end of reading, if the content does not match the digest.
+            BlobStorage: if a file system operation failed.
         """
         descriptor, blob = await to_thread.run_sync(self._open, sha256)
         try:
@@ -276,12 +276,12 @@ class BlobStore:
             os.close(descriptor)
 
     async def read(self, sha256: str, *, max_bytes: int) -> bytes:
-        """The whole content.
+        """Return the whole content.
 
         Raises:
-            BlobMissing: there is none.
-            BlobTooLarge: it has more than ``max_bytes``.
-            BlobDamaged: the digest is another one.
+            BlobMissing: if the blob does not exist.
+            BlobTooLarge: if it has more than ``max_bytes``.
+            BlobDamaged: if the content does not match the digest.
         """
         async with self.open(sha256) as reader:
             if reader.blob.size > max_bytes:
@@ -289,26 +289,26 @@ class BlobStore:
             return b"".join([piece async for piece in reader])
 
     async def find(self, sha256: str) -> Blob | None:
-        """The blob, if it is there."""
+        """Return the blob, or ``None`` if it does not exist."""
         return await to_thread.run_sync(self._find, sha256)
 
     async def delete(self, sha256: str) -> bool:
-        """Remove a blob, and tell whether it was there.
+        """Delete a blob and return whether it existed.
 
         Raises:
-            BlobStorage: the file system refuses.
+            BlobStorage: if a file system operation failed.
         """
         return await to_thread.run_sync(self._delete, sha256)
 
     async def list(self, *, limit: int = 1_000) -> tuple[Blob, ...]:
-        """The blobs, by digest, ``limit`` of them at most."""
+        """Return at most ``limit`` blobs, sorted by digest."""
         return await to_thread.run_sync(self._list, limit)
 
     def path(self, sha256: str) -> Path:
-        """Where the blob is, or would be.
+        """Return the path of the blob, whether or not it exists.
 
         Raises:
-            BlobMissing: this is no digest.
+            BlobMissing: if ``sha256`` is not a valid digest.
         """
         if not _DIGEST.match(sha256):
             raise BlobMissing(sha256)
@@ -316,7 +316,7 @@ class BlobStore:
 
     @contextmanager
     def failures(self) -> Iterator[None]:
-        """Raise as ``BlobStorage`` what the file system raises inside."""
+        """Convert an ``OSError`` of the body to ``BlobStorage``."""
         try:
             yield
         except OSError as error:
@@ -331,7 +331,7 @@ class BlobStore:
             return NewBlob(self, PartialFile.create(self.folder / f"{_TEMPORARY}{token_hex(16)}"), max_bytes)
 
     def _remove_abandoned(self) -> None:
-        """What hosts have left that were killed while they wrote."""
+        """Remove old temporary files of hosts that were killed during a write."""
         before = time.time() - _ABANDONED_SECONDS
         for path in self.folder.glob(f"{_TEMPORARY}*"):
             with suppress(FileNotFoundError):

@@ -1,4 +1,4 @@
-"""What a command of the command line is: a plugin of the group ``sideband.v1.command``, named like the command."""
+"""The commands of the command line. Each is a plugin in the group ``sideband.v1.command``, named like the command."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ __all__ = ["Command"]
 
 
 class Command(NamedTuple):
-    """One command. ``sideband_commands()`` of the plugin returns it.
+    """One command, as ``sideband_commands()`` of its plugin returns it.
 
-    Heavy imports belong into ``run``: the module is imported when ``sideband --help`` lists the commands.
+    Put slow imports into ``run``: ``sideband --help`` imports the module of every command.
 
     Attributes:
-        name: the entry-point name, and the word that people type.
+        name: the entry-point name, and the word that users type.
         summary: one line for the list of commands.
         configure: adds arguments to the command's own parser.
-        run: does it and returns the exit code. A ``SidebandError`` that it raises is printed (as JSON if ``--json`` was
-            given), and its ``exit_code`` is returned.
+        run: executes the command and returns the exit code. If it raises a ``SidebandError``, the error is printed (as
+            JSON with ``--json``) and its ``exit_code`` is used.
 
     Example:
         >>> def run(arguments):

@@ -1,4 +1,4 @@
-"""The root of every error, and the errors that belong to no folder.
+"""The base class of all errors, and the errors that do not belong to a sub-package.
 
     SidebandError
     ├── ConfigurationError(ValueError)            config.invalid
@@ -13,8 +13,8 @@
     ├── AgentFailed, SessionError                 sideband_agent: _errors.py, sessions/_errors.py
     └── LedgerError                               ledger/_errors.py
 
-Each class builds its own message, has a stable ``code``, the ``exit_code`` of the command line, and a ``hint``
-that says what to do.
+Each class builds its own message and has a stable ``code``, an ``exit_code`` for the command line, and a ``hint`` that
+says what to do.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _LONGEST = 2_000
 
 
 class SidebandError(Exception):
-    """The base of all errors that sideband raises on purpose.
+    """The base class of all errors that sideband raises.
 
     Args:
-        message: what happened, in one sentence, naming the value that was wrong.
-        hint: what to do about it; empty if there is nothing to do.
-        code: overrides the class's stable code (only more specific ones: ``http.connect``).
-        retryable: whether the same request may succeed later; the class's default if ``None``.
-        plugin: the entry-point name of the plugin it came from.
+        message: one sentence that describes the problem and names the invalid value.
+        hint: what the user can do, or an empty string.
+        code: a code that is more specific than that of the class, such as ``http.connect``.
+        retryable: whether the same request may succeed later, or ``None`` for the default of the class.
+        plugin: the entry-point name of the plugin that caused the error.
         hook: the hook that was running.
         op: the op that was running.
 
@@ -75,11 +75,11 @@ class SidebandError(Exception):
             self.retryable = retryable
 
     def clean(self, text: Callable[[str], str]) -> None:
-        """Put every text that the error carries through ``text``, in place. Subclasses that carry more extend it.
+        """Apply ``text`` to each string in the error, in place. Subclasses with more strings must extend this method.
 
         Args:
-            text: takes what is secret out of a text. What is cut must be cut afterwards: half a secret is not
-                recognised.
+            text: redacts the secrets in a string. It runs before strings are truncated, because a truncated secret
+                would not be recognized.
         """
         self.message = text(str(self.message))[:_LONGEST]
         self.hint = text(str(self.hint))[:_LONGEST]
@@ -88,7 +88,7 @@ class SidebandError(Exception):
             self.op = text(self.op)[:200]
 
     def as_dict(self) -> dict[str, Any]:
-        """The error as data: ``code``, ``message``, ``hint``, ``retryable`` and what it came from, where known."""
+        """Return ``code``, ``message``, ``hint`` and ``retryable``, and ``op``, ``plugin`` and ``hook`` if known."""
         known = {"op": self.op, "plugin": self.plugin, "hook": self.hook}
         return {
             "code": self.code,
@@ -100,7 +100,7 @@ class SidebandError(Exception):
 
 
 class ConfigurationError(SidebandError, ValueError):
-    """A configuration key has a value that can't be used. The message names the key, the value and the file."""
+    """A configuration key has an invalid value. The message names the key, the value and the file."""
 
     code = "config.invalid"
     exit_code = ExitCode.CONFIGURATION
@@ -113,39 +113,39 @@ class ConfigurationError(SidebandError, ValueError):
 
 
 class StateUnwritable(SidebandError, OSError):
-    """A file or folder of the host's state can't be written or made. What was there is untouched."""
+    """A file or folder of the host's state can't be created or written. Existing content is unchanged."""
 
     code = "state.unwritable"
 
     def __init__(self, path: object, error: OSError) -> None:
         super().__init__(
-            f"{path} can't be written: {error.strerror or error}",
-            hint="make room and give yourself the right, or set SIDEBAND_HOME to a folder that you can write to",
+            f"cannot write {path}: {error.strerror or error}",
+            hint="check free space and permissions, or set SIDEBAND_HOME to a writable folder",
         )
 
 
 class UsageError(SidebandError, ValueError):
-    """A request that makes no sense as written: an unknown flag, a malformed ``key=value``, a missing name."""
+    """The request is malformed: an unknown flag, an invalid ``key=value``, a missing name."""
 
     code = "usage"
     exit_code = ExitCode.USAGE
 
 
 class StoreError(SidebandError, RuntimeError):
-    """The store could not do what was asked; nothing was half-written."""
+    """The store failed. The operation had no partial effect."""
 
     code = "store.failed"
 
 
 class StoreConflict(StoreError):
-    """A versioned write met another version than the one it was made for."""
+    """A versioned write found a different version than expected."""
 
     code = "store.conflict"
 
     def __init__(self, key: str, *, expected: int, found: int) -> None:
         super().__init__(
             f"`{key}` is at version {found}, not {expected}",
-            hint="read it again and repeat the change on what is there now",
+            hint="read the document again and apply the change to the new version",
             retryable=True,
         )
         self.key = key

@@ -8,16 +8,16 @@ __all__ = ["ExitCode"]
 
 
 class ExitCode(IntEnum):
-    """What a command ends with. An error class names the code that it leads to.
+    """The exit code of a command. Each error class has the code that it causes as ``exit_code``.
 
     Attributes:
-        SUCCESS: done.
+        SUCCESS: the command succeeded.
         FAILURE: the task failed.
         USAGE: the request was malformed.
-        DENIED: a policy, a grant or a guard refused.
+        DENIED: a policy, a grant or a guard denied the request.
         UNAVAILABLE: a worker or a provider failed.
-        CONFIGURATION: the configuration or a plugin can't be used.
-        INTERRUPTED: a person interrupted the command: 128 and the number of SIGINT, as shells count.
+        CONFIGURATION: the configuration or a plugin is invalid.
+        INTERRUPTED: the user interrupted the command: 128 plus the number of SIGINT, as in shells.
 
     Example:
         >>> ExitCode.DENIED

@@ -1,4 +1,4 @@
-"""What a skill loader promises and produces. Loaders are plugins of the group ``sideband.v1.loader``."""
+"""The protocol of skill loaders, which are plugins in the group ``sideband.v1.loader``, and the data they return."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ __all__ = [
 
 @frozen
 class SkillProblem:
-    """Something in a skill that was not understood, and what was done about it.
+    """A problem that a loader found in a skill.
 
     Args:
-        source: the folder, or the folder and file, that it is about.
-        code: stable, ``skill.name.folder`` for instance.
+        source: the folder, or the file in it, that has the problem.
+        code: a stable code, such as ``skill.name.folder``.
         reason: one sentence that names the key and the value.
-        hint: the remedy.
-        fatal: whether the skill (or this tool of it) could not be loaded because of it.
+        hint: how to fix the problem.
+        fatal: whether the problem prevented the skill, or this tool of it, from being loaded.
     """
 
     source: str
@@ -48,19 +48,19 @@ class SkillProblem:
 
 @frozen
 class ToolSpec:
-    """One typed function of a skill, as found without importing it.
+    """One typed function of a skill, found without importing its module.
 
     Args:
-        skill: the skill's name, as a name part: ``my_skill``.
+        skill: the skill's name in its identifier form, such as ``my_skill``.
         name: the function's name.
-        module: path of the file in the skill's folder, with ``/``.
+        module: the path of the file relative to the skill's folder, with ``/``.
         description: the first paragraph of the docstring.
         parameters: a JSON Schema object for the arguments.
-        returns: a JSON Schema for the result, if the annotation could be understood.
-        timeout: seconds for one call; ``None`` leaves it to the skill and the host.
-        validate: checks and coerces arguments (strings from a command line included), and returns them as plain
-            JSON data. Raises ``ValueError`` whose message names each bad argument.
-        signature: the signature as text, for people.
+        returns: a JSON Schema for the result, or ``None`` if the annotation is missing or not supported.
+        timeout: the maximum duration of one call in seconds, or ``None`` for the default of the skill or the host.
+        validate: a function that validates and coerces arguments, including strings from a command line, and returns
+            them as plain JSON data. It raises a ``ValueError`` whose message names each invalid argument.
+        signature: the signature as text, for display.
     """
 
     skill: str
@@ -75,33 +75,33 @@ class ToolSpec:
 
     @property
     def full_name(self) -> str:
-        """``skill.tool``, as people write it."""
+        """The name that users write: ``skill.tool``."""
         return f"{self.skill}.{self.name}"
 
     @property
     def model_name(self) -> str:
-        """``skill__tool``, as models see it."""
+        """The name that models see: ``skill__tool``."""
         return f"{self.skill}__{self.name}"
 
 
 @frozen
 class SkillSpec:
-    """A skill as loaded: data only; none of its code has run.
+    """A loaded skill. It is plain data: none of the skill's code has run.
 
     Args:
-        name: as the skill calls itself (``github-stars``); ``key`` is its name part (``github_stars``).
-        source: the folder that it was read from. Never written to.
+        name: the name in SKILL.md, such as ``github-stars``. ``key`` is its identifier form, ``github_stars``.
+        source: the folder that the skill was read from. It is never written to.
         origin: ``folder``, or ``package NAME VERSION``.
-        files: what belongs to the skill, relative to ``source``, with ``/``, sorted; this is what is snapshotted.
-        capabilities: what it asks for, as written (validated for grammar).
-        requirements: what it depends on, as PEP 508 texts; ``sideband skills install`` fetches them.
-        requires_python: the versions of Python that it runs on, as a PEP 440 specifier set; empty for any.
-        memory: resident bytes that its worker may use; ``None`` leaves it to the policy.
-        alone: whether each of its calls gets a worker of its own.
-        families: the op families that its code names in imports from ``sideband.skill``; ``None`` if that can't be
-            told, which means all.
+        files: the files of the skill, relative to ``source``, with ``/``, sorted. Snapshots contain these files.
+        capabilities: the requested capabilities, as written. Their syntax is valid.
+        requirements: the dependencies as PEP 508 strings. ``sideband skills install`` installs them.
+        requires_python: the supported Python versions as a PEP 440 specifier set. Empty means any version.
+        memory: the maximum resident memory of the skill's worker in bytes, or ``None`` for the limit of the policy.
+        alone: whether each call of the skill gets its own worker.
+        families: the op families that the code imports from ``sideband.skill``, or ``None`` if they can't be
+            determined, which means all families.
         instructions: the body of SKILL.md.
-        problems: warnings that did not keep it from loading.
+        problems: warnings. They did not prevent the skill from being loaded.
     """
 
     name: str
@@ -127,13 +127,13 @@ class SkillSpec:
     problems: tuple[SkillProblem, ...] = ()
 
     def tool(self, name: str) -> ToolSpec | None:
-        """The tool of that name, or ``None``."""
+        """Return the tool with that name, or ``None``."""
         return next((tool for tool in self.tools if tool.name == name), None)
 
 
 @frozen
 class SkillPackage:
-    """An installed package that carries a skill: an entry point of the group ``sideband.v1.skill``, located only."""
+    """An installed package with a skill: an entry point in the group ``sideband.v1.skill``. It is not imported."""
 
     name: str
     path: Path
@@ -143,7 +143,7 @@ class SkillPackage:
 
 @frozen
 class SkillSources:
-    """Where to look: folders (each a skill, or a folder of skills) and installed packages."""
+    """The places to search for skills: folders (each a skill, or a folder of skills) and installed packages."""
 
     folders: tuple[Path, ...] = ()
     packages: tuple[SkillPackage, ...] = ()
@@ -151,29 +151,30 @@ class SkillSources:
 
 @frozen
 class LoadedSkills:
-    """What a loader found. What it could not load is in ``problems``, ``fatal``; nothing is dropped silently."""
+    """The result of a loader. Each skill that could not be loaded has a problem with ``fatal=True``."""
 
     skills: tuple[SkillSpec, ...] = ()
     problems: tuple[SkillProblem, ...] = ()
 
 
 class SkillLoader(Protocol):
-    """Finds skills without running them. ``sideband_loaders()`` of the plugin returns its loaders."""
+    """A loader, which finds skills without running them. ``sideband_loaders()`` of a plugin returns its loaders."""
 
     name: str
 
     async def load(self, sources: SkillSources) -> LoadedSkills:
-        """Read what is there. A bad skill becomes a problem, never an exception."""
+        """Load all skills in ``sources``. An invalid skill is reported as a problem, never as an exception."""
 
     async def validate(self, folder: Path, *, families: Iterable[OpFamily] = ()) -> tuple[SkillProblem, ...]:
-        """Everything that is wrong with one skill, for its author: what ``load`` says, and what would fail later.
+        """Return all problems of one skill, for its author, including those that ``load`` does not check.
 
         Args:
             folder: the skill's folder.
-            families: the op families there are, so that what the code uses can be checked; none checks less.
+            families: the available op families, to check the ops that the code uses. Without families, ops are not
+                checked.
 
         Returns:
-            The problems, in the order in which they were met; empty if there are none.
+            The problems in the order in which they were found.
 
         Example:
             >>> for problem in await loader.validate(Path("my-skill")):
@@ -182,7 +183,7 @@ class SkillLoader(Protocol):
 
 
 class SkillError(SidebandError, ValueError):
-    """A skill that was asked for by name could not be loaded."""
+    """A skill that was requested by name could not be loaded."""
 
     code = "skill.invalid"
     exit_code = ExitCode.CONFIGURATION

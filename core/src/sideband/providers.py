@@ -1,4 +1,4 @@
-"""What a provider of models promises, what it is asked, and how it fails."""
+"""The protocol that a model provider implements, its requests and its errors."""
 
-from .models._providers import *  # noqa: F403  its names are what is public here
-from .models._providers import __all__  # noqa: F401  what `import *` takes from here
+from .models._providers import *  # noqa: F403  re-exports the public names
+from .models._providers import __all__  # noqa: F401  limits `import *` from this module

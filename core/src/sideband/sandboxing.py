@@ -1,4 +1,4 @@
-"""What a sandbox plugin supplies: a probe that proves its tier, and launchers of workers and of commands."""
+"""The interface of sandbox plugins: a probe that proves the isolation tier, and launchers of workers and programs."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ __all__ = [
     "WorkerUsage",
 ]
 
-# What programs reserve and never use: code, stacks of threads, arenas of allocators.
+# Address space that programs reserve but do not use: code, thread stacks, allocator arenas.
 _RESERVED = 1 << 30
 
 
 class Isolation(IntEnum):
-    """The tiers, weakest first. A tier is claimed only where a throw-away worker has just proved it."""
+    """The isolation tiers, weakest first. A host reports a tier only after a throw-away worker has proved it."""
 
     NONE = 0
     SEATBELT_UNTESTED = 1
@@ -39,27 +39,31 @@ class Isolation(IntEnum):
 
     @property
     def label(self) -> str:
-        """As written in configuration, ledger and results: ``no-namespaces``."""
+        """The name in configuration, ledger and results, such as ``no-namespaces``."""
         return self.name.lower().replace("_", "-")
 
     @classmethod
     def parse(cls, label: str) -> Isolation:
-        """The tier of that label. Raises ``ValueError`` naming the known ones."""
+        """Return the tier with that label.
+
+        Raises:
+            ValueError: if the label is unknown. The message lists the known labels.
+        """
         for tier in cls:
             if tier.label == label:
                 return tier
-        raise ValueError(f"`{label}` is no isolation tier; there are {', '.join(tier.label for tier in cls)}")
+        raise ValueError(f"unknown isolation tier `{label}`, expected one of {', '.join(tier.label for tier in cls)}")
 
 
 @frozen
 class Probe:
-    """What a sandbox can really do here.
+    """The result of probing a sandbox on this machine.
 
     Args:
         isolation: the tier that was proved.
-        proofs: what a throw-away worker tried and could not do, one sentence each.
-        gaps: what stays possible on this tier, one sentence each.
-        hints: what would have to change for a higher tier.
+        proofs: the operations that a throw-away worker tried and that were blocked, one sentence each.
+        gaps: the operations that this tier does not block, one sentence each.
+        hints: the changes to the system that would enable a higher tier.
     """
 
     isolation: Isolation
@@ -70,13 +74,14 @@ class Probe:
 
 @frozen
 class WorkerLimits:
-    """Limits of one worker process. The kernel holds some of them, the host's watchdog all of them.
+    """The limits of one worker process. The kernel enforces some of them, the host's watchdog all of them.
 
     Args:
-        memory: resident bytes.
-        threads: threads, the main one included.
-        files: open descriptors.
-        output: bytes written to its own standard output and error, past the runtime.
+        memory: the maximum resident memory in bytes.
+        threads: the maximum number of threads, including the main thread.
+        files: the maximum number of open descriptors.
+        output: the maximum number of bytes that the worker writes to its standard output and error directly, bypassing
+            the runtime.
     """
 
     memory: int = 1 << 30
@@ -86,20 +91,21 @@ class WorkerLimits:
 
     @property
     def address_space(self) -> int:
-        """Bytes of address space: more than ``memory``, so that what is only reserved does not count."""
+        """The address space in bytes. It exceeds ``memory`` to leave room for memory that is only reserved."""
         return self.memory + _RESERVED
 
 
 @frozen
 class LaunchRequest:
-    """One worker to start.
+    """A request to start a worker.
 
     Args:
-        snapshot: the skill's folder as it was when loaded, the only one of the skill's that the worker may read.
-        sdk: the folder that is first on the worker's path; it holds the runtime and the generated SDK.
-        packages: the folder of the packages that the skill depends on, if it depends on any.
-        environment: the worker's whole environment; nothing is inherited.
-        limits: see there.
+        snapshot: a copy of the skill's folder made when the skill was loaded. The worker can read this copy, but not
+            the skill's own folder.
+        sdk: the first folder on the worker's import path. It holds the runtime and the generated SDK.
+        packages: the folder with the dependencies of the skill, or ``None`` if it has no dependencies.
+        environment: all environment variables of the worker. The host's variables are not inherited.
+        limits: the limits of the process.
     """
 
     snapshot: Path
@@ -111,13 +117,13 @@ class LaunchRequest:
 
 @frozen
 class WorkerUsage:
-    """What a process uses at one moment.
+    """The current resource usage of a process.
 
     Args:
-        memory: resident bytes, shared ones included.
-        threads: how many it has.
-        files: open descriptors; ``None`` if that can't be seen.
-        processor: seconds of processor time since its start.
+        memory: the resident memory in bytes, including shared pages.
+        threads: the number of threads.
+        files: the number of open descriptors, or ``None`` if it is unknown.
+        processor: the processor time since the start of the process, in seconds.
     """
 
     memory: int
@@ -127,7 +133,7 @@ class WorkerUsage:
 
 
 class _StartedProcess(Protocol):
-    """What the host can do with a process that a sandbox has started. Whoever launched it owns it."""
+    """The host's interface to a process that a sandbox has started. The caller of the launch method owns it."""
 
     pid: int
     stdout: int
@@ -135,70 +141,70 @@ class _StartedProcess(Protocol):
     isolation: Isolation
 
     def kill(self) -> None:
-        """End it at once, with all that it has started. Harmless if it has ended."""
+        """Kill the process and all its descendants. Do nothing if it has exited."""
 
     def usage(self) -> WorkerUsage | None:
-        """What it uses now, as the kernel says; ``None`` if that can't be seen, or it has ended."""
+        """Return the current usage as reported by the kernel, or ``None`` if unknown or if the process has exited."""
 
     async def wait(self) -> int:
-        """Its exit code; negative for the signal that ended it."""
+        """Wait for the process and return its exit code, or the negative signal number if a signal killed it."""
 
     async def close(self) -> None:
-        """Kill all that still runs of it, reap it, and close the descriptors. Can be called again."""
+        """Kill and reap the process and its descendants, and close the descriptors. Idempotent."""
 
 
 class WorkerProcess(_StartedProcess, Protocol):
-    """A started worker. Whoever launched it owns it, and must ``close`` it.
+    """A started worker. The caller of ``launch`` owns it and must call ``close``.
 
     Attributes:
-        pid: its process id, as the host sees it; 0 if the host can't see it.
+        pid: the process id in the host's namespace, or 0 if it is not visible to the host.
         channel: the host's end of the protocol's socket pair, non-blocking.
-        stdout: descriptor to read its standard output from, non-blocking.
-        stderr: the same for its standard error.
+        stdout: the non-blocking descriptor from which to read its standard output.
+        stderr: the non-blocking descriptor from which to read its standard error.
         isolation: the tier that it runs on.
     """
 
     channel: socket
 
     def was_out_of_memory(self) -> bool:
-        """Whether the kernel ended it because it wanted more memory than its limit. Ask once it has ended."""
+        """Return whether the kernel killed the worker for exceeding its memory limit. Call it after it exits."""
 
 
 class Sandbox(Protocol):
-    """What ``sideband_sandboxes()`` of a plugin in the group ``sideband.v1.sandbox`` returns a list of.
+    """A sandbox, as ``sideband_sandboxes()`` of a plugin in the group ``sideband.v1.sandbox`` returns it in a list.
 
-    A host probes it before it launches workers, and closes it after they have ended.
+    A host calls ``probe`` before it launches workers, and ``close`` after they have ended.
     """
 
     name: str
 
     async def probe(self, folders: Sequence[Path] = ()) -> Probe:
-        """Find out, by trying, which tier can be had here. Never claims more than a worker just proved.
+        """Determine by experiment which tier is available. Report only a tier that a worker has just proved.
 
         Args:
-            folders: those in which everything lies that workers will be launched with, now and later: the parents of
-                snapshots, SDKs and packages. They exist. A sandbox may make them readable once, for all workers, as
-                long as each worker reads no more in them than what its own request names.
+            folders: the parent folders of all snapshots, SDKs and packages that later ``launch`` requests will name.
+                They exist. A sandbox may make them readable for all workers at once, provided that each worker can read
+                only the paths in its own request.
         """
 
     async def launch(self, request: LaunchRequest) -> WorkerProcess:
-        """Start a worker. It has run its lock-down, or ended itself, before it reads a first message.
+        """Start a worker. The worker applies its lock-down before it reads the first message, or exits.
 
         Raises:
-            WorkerStartFailed: it could not be started; says what the system answered.
+            WorkerStartFailed: if the worker could not be started. The message has the reason that the system gave.
         """
 
     async def close(self) -> None:
-        """End what it keeps between launches. Can be called again; a later ``probe`` starts anew."""
+        """Release all resources kept between launches. Idempotent. ``probe`` may be called again afterwards."""
 
 
 @frozen
 class Place:
-    """A folder or file that a command may use.
+    """A folder or file that a program may use.
 
     Args:
-        path: absolute, without symbolic links.
-        writable: whether it may change what is there.
+        path: the absolute path, without symbolic links.
+        writable: whether the program may modify it.
     """
 
     path: Path
@@ -207,14 +213,14 @@ class Place:
 
 @frozen
 class ProgramLimits:
-    """Limits of one command with all that it starts. The kernel holds them as far as it can.
+    """The limits of one program and its descendants. The kernel enforces those that it supports.
 
     Args:
-        memory: bytes, of each process.
-        processes: processes and threads at once.
-        files: open descriptors of each process.
-        file_size: bytes of one file that it writes.
-        cpu_seconds: processor time of each process.
+        memory: the maximum memory of each process, in bytes.
+        processes: the maximum number of processes and threads at the same time.
+        files: the maximum number of open descriptors of each process.
+        file_size: the maximum size of each file that is written, in bytes.
+        cpu_seconds: the maximum processor time of each process.
     """
 
     memory: int = 2 << 30
@@ -226,15 +232,15 @@ class ProgramLimits:
 
 @frozen
 class ProgramRequest:
-    """One command to start. There is no shell in between.
+    """A request to start a program, without a shell.
 
     Args:
-        arguments: the vector; the first is the absolute path of the program.
-        folder: the working directory, absolute.
-        environment: the whole environment; nothing is inherited.
-        places: what it may read and write besides the system's programs and libraries.
-        network: whether it may use the network.
-        limits: see there.
+        arguments: the argument vector. The first item is the absolute path of the program.
+        folder: the absolute path of the working directory.
+        environment: all environment variables. The host's variables are not inherited.
+        places: the folders and files that the program may use, in addition to the system's programs and libraries.
+        network: whether the program may use the network.
+        limits: the limits of the program and its descendants.
     """
 
     arguments: tuple[str, ...]
@@ -246,29 +252,29 @@ class ProgramRequest:
 
 
 class ProgramProcess(_StartedProcess, Protocol):
-    """A started command. Whoever launched it owns it, and must ``close`` it.
+    """A started program. The caller of ``launch_program`` owns it and must call ``close``.
 
     Attributes:
-        pid: its process id, as the host sees it; 0 if the host can't see it.
-        stdin: descriptor to write its standard input to, non-blocking; -1 once it was closed with ``end_input``.
-        stdout: descriptor to read its standard output from, non-blocking.
-        stderr: the same for its standard error.
+        pid: the process id in the host's namespace, or 0 if it is not visible to the host.
+        stdin: the non-blocking descriptor to which to write its standard input, or -1 after ``end_input``.
+        stdout: the non-blocking descriptor from which to read its standard output.
+        stderr: the non-blocking descriptor from which to read its standard error.
         isolation: the tier that it runs on.
     """
 
     stdin: int
 
     def end_input(self) -> None:
-        """Close its standard input: it reads the end. Can be called again."""
+        """Close its standard input, so that the program reads end-of-file. Idempotent."""
 
 
 @runtime_checkable
 class ProgramSandbox(Sandbox, Protocol):
-    """A sandbox that isolates commands too, not only workers."""
+    """A sandbox that isolates programs as well as workers."""
 
     async def launch_program(self, request: ProgramRequest) -> ProgramProcess:
-        """Start a command on the tier that was proved, or not at all: what has run can't be taken back.
+        """Start a program on the proved tier. Never fall back to a lower tier: a program's effects can't be undone.
 
         Raises:
-            WorkerStartFailed: it could not be started; says what the system answered.
+            WorkerStartFailed: if the program could not be started. The message has the reason that the system gave.
         """

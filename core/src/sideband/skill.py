@@ -1,9 +1,10 @@
-"""What a skill imports: the ``tool`` mark, and the op families of the host.
+"""The module that skills import: the ``tool`` decorator and the op families of the host.
 
     from sideband.skill import tool, http, sql
 
-A family is what the host generated for it (``sideband sdk stubs`` writes its types), or, where nothing was generated, a
-stand-in that sends any op by keyword. The standard library only: workers have nothing else.
+A family is the module that the host generated for it (``sideband sdk stubs`` writes its types), or, if none was
+generated, a proxy that sends any op with keyword arguments. Uses the standard library only, because workers have no
+other packages.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ def tool(function: _Function, /) -> _Function: ...
 @overload
 def tool(*, timeout: float | None = None) -> Callable[[_Function], _Function]: ...
 def tool(function: Any = None, /, *, timeout: float | None = None) -> Any:
-    """Mark an ``async def`` as a tool, which a model or a user may call.
+    """Mark an ``async def`` as a tool that models and users may call.
 
-    It stays the function that it is. Its signature gives the schema, its docstring the description.
+    The function itself is returned unchanged. Its signature defines the schema, its docstring the description.
 
     Args:
-        function: what is marked.
-        timeout: seconds that one call may take; without it, the skill's or the host's default holds.
+        function: the function to mark.
+        timeout: the maximum duration of one call in seconds. The default is that of the skill or the host.
 
     Example:
         >>> @tool
@@ -38,12 +39,12 @@ def tool(function: Any = None, /, *, timeout: float | None = None) -> Any:
         ...     '''Say hello.
         ...
         ...     Args:
-        ...         name: whom to greet
+        ...         name: the person to greet
         ...     '''
         ...     return f"Hello, {name}!"
         >>> @tool(timeout=300)
         ... async def crawl(site: str) -> list[str]:
-        ...     '''All pages of a site.'''
+        ...     '''Return the addresses of all pages of a site.'''
     """
 
     def mark(marked: _Function) -> _Function:
@@ -54,19 +55,19 @@ def tool(function: Any = None, /, *, timeout: float | None = None) -> Any:
 
 
 async def dispatch(op: str, params: Mapping[str, Any] | None = None, *, answer: bool = True) -> Any:
-    """Ask the host for an op. The functions of the families are thin wrappers around this.
+    """Dispatch an op to the host. The functions of the families are thin wrappers around this function.
 
     Args:
-        op: its name, ``family.verb``.
-        params: its parameters, as JSON data and ``bytes``.
-        answer: whether to wait for the answer; ``False`` for ops that are fire-and-forget, which have none.
+        op: the name of the op, ``family.verb``.
+        params: the parameters, as JSON data and ``bytes``.
+        answer: whether to wait for the answer. ``False`` for fire-and-forget ops, which have no answer.
 
     Returns:
         The op's result, as plain data.
 
     Raises:
-        OpError: it was refused, or it failed; ``code`` tells which.
-        RuntimeError: there is no host, or the caller belongs to no call.
+        OpError: if the op was denied or failed. Its ``code`` distinguishes the two.
+        RuntimeError: if there is no host, or the caller does not run inside a call.
 
     Example:
         >>> page = await dispatch("http.get", {"url": "https://example.org"})
@@ -74,18 +75,21 @@ async def dispatch(op: str, params: Mapping[str, Any] | None = None, *, answer: 
     runtime, call = running(op)
     if answer and op not in _WITHOUT_ANSWER:
         return await runtime.dispatches.run(call, op, params or {})
-    runtime.dispatches.tell(call, op, params or {})
+    runtime.dispatches.notify(call, op, params or {})
     return None
 
 
 def capabilities() -> tuple[str, ...]:
-    """The rights of the current call, as text: to explain to a user what can't be done. The host alone decides."""
+    """Return the capabilities of the current call as strings.
+
+    Use them to explain to a user why an op is not available. They grant nothing: the host decides.
+    """
     call = current_call.get()
     return () if call is None else call.capabilities
 
 
 class _Family:
-    """Stands in for a family that was not generated: any verb, by keyword."""
+    """A proxy for a family that was not generated. It accepts any verb with keyword arguments."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -97,7 +101,7 @@ class _Family:
 
         async def send(*positional: Any, **params: Any) -> Any:
             if positional:
-                raise TypeError(f"{op} takes keyword arguments only here: {op}(name=value)")
+                raise TypeError(f"{op} accepts keyword arguments only: {op}(name=value)")
             return await dispatch(op, params)
 
         send.__name__ = send.__qualname__ = op
@@ -112,7 +116,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = f"sideband_sdk.{name}"
     try:
-        from importlib import import_module  # noqa: PLC0415  only when a family is used
+        from importlib import import_module  # noqa: PLC0415  only needed when a family is used
 
         family: Any = import_module(module)
     except ModuleNotFoundError as missing:

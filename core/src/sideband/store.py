@@ -1,6 +1,6 @@
-"""What a store promises. Sessions, claims and heads are core code on this protocol; a plugin supplies the engine.
+"""The store protocol. A plugin implements it; the kernel keeps sessions, claims and heads in it.
 
-Documents are JSON objects under a string key, with a version that starts at 1 and grows by 1 with each write.
+Documents are JSON objects under a string key. Their version starts at 1 and grows by 1 with each write.
 Streams are append-only sequences of JSON objects, numbered from 0.
 """
 
@@ -18,7 +18,7 @@ __all__ = ["Document", "Record", "Store", "StoreSpec", "Transaction"]
 
 @frozen
 class Document:
-    """A stored object and its version (1 for the first write)."""
+    """A stored object and its version, which is 1 after the first write."""
 
     value: Mapping[str, Any]
     version: int
@@ -26,58 +26,59 @@ class Document:
 
 @frozen
 class Record:
-    """One object of a stream and its position (from 0)."""
+    """One object of a stream and its position, counted from 0."""
 
     position: int
     value: Mapping[str, Any]
 
 
 class Transaction(Protocol):
-    """What can be done inside a transaction, and, each as a transaction of its own, on a store."""
+    """The operations of a transaction. A store has the same methods, each of which runs in its own transaction."""
 
     async def get(self, key: str) -> Document | None:
-        """The document under ``key``, or ``None``."""
+        """Return the document under ``key``, or ``None``."""
 
     async def put(self, key: str, value: Mapping[str, Any], *, version: int | None = None) -> int:
         """Write ``value`` and return its new version.
 
         Args:
-            version: the version that this replaces; 0 means "must not exist yet", ``None`` means "whatever is there".
+            version: the expected current version. 0 means that the key must not exist; ``None`` skips the check.
 
         Raises:
-            StoreConflict: the document is at another version; nothing was written.
+            StoreConflict: if the document has a different version. Nothing was written.
         """
 
     async def delete(self, key: str, *, version: int | None = None) -> bool:
-        """Remove the document; whether there was one. ``version`` as for ``put``."""
+        """Delete the document and return whether it existed. ``version`` is the same as for ``put``."""
 
     async def keys(self, prefix: str = "") -> Sequence[str]:
-        """The keys that begin with ``prefix``, sorted."""
+        """Return the keys that start with ``prefix``, sorted."""
 
     async def append(self, stream: str, values: Sequence[Mapping[str, Any]]) -> int:
-        """Add to the end of a stream, all or nothing, and return the position of the first one added."""
+        """Append all values to a stream atomically and return the position of the first."""
 
     async def read(self, stream: str, *, start: int = 0, limit: int | None = None) -> Sequence[Record]:
-        """The records of a stream from ``start``, in order, at most ``limit``."""
+        """Return at most ``limit`` records of a stream in order, from position ``start``."""
 
     async def delete_stream(self, stream: str) -> bool:
-        """Remove a whole stream; whether there was one."""
+        """Delete a whole stream and return whether it existed."""
 
 
 class Store(Transaction, Protocol):
-    """A place to keep state. Safe to use from many tasks of one host and from several hosts at once."""
+    """Storage for state. Several tasks and several hosts may use it concurrently."""
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
-        """All of the body, or, when it raises or is cancelled, nothing. Not nested."""
+        """Run the body as a transaction: roll back if it raises or is cancelled. Transactions can't be nested."""
 
 
 @frozen
 class StoreSpec:
-    """What a plugin of the group ``sideband.v1.store`` registers through ``sideband_stores()``.
+    """The registration of a store: ``sideband_stores()`` of a plugin in the group ``sideband.v1.store`` returns a list.
 
     Args:
         name: the entry-point name.
-        open: given a folder for its files, an async context manager that yields the open store and closes it.
+        open: a function that takes the folder for the store's files, and returns an async context manager that yields
+            the open store and closes it.
 
     Example:
         >>> def sideband_stores():

@@ -9,7 +9,7 @@ __all__ = ["closest", "did_you_mean"]
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is most like ``name``, or ``None`` if no name is close.
+    """Return the known name that is most similar to ``name``, or ``None`` if no name is similar enough.
 
     Example:
         >>> closest("htpp", ["http", "sql"])
@@ -20,7 +20,7 @@ def closest(name: str, known: Iterable[str]) -> str | None:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message about an unknown name: `` (did you mean `x`?)``, or nothing.
+    """Return `` (did you mean `x`?)`` to append to a message about an unknown name, or an empty string.
 
     Example:
         >>> f"unknown op `htpp.get`{did_you_mean('htpp.get', ['http.get'])}"

@@ -1,7 +1,7 @@
-"""What a model may call: tools, as plugins declare them, and views that only narrow.
+"""Tools, which models may call, and immutable views of tools, which can only be narrowed.
 
-A tool is a plugin of the group ``sideband.v1.tool``: ``sideband_tools()`` returns a list of them, or the entry point
-names one. Tools of skills are made by the host, and look the same.
+A tool is a plugin in the group ``sideband.v1.tool``: ``sideband_tools()`` returns a list of tools, or the entry point
+is a ``Tool`` itself. The host creates the tools of skills with the same interface.
 """
 
 from __future__ import annotations
@@ -35,19 +35,20 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*(\.[a-z][a-z0-9]*(_[a-z0-9]+)*)?
 _LONGEST_NAME = 64
 
 SCHEMA_LIMIT = 65_536
-"""The most characters that the description and the parameters of a tool may have, as JSON: every request has them."""
+"""The maximum length of a tool's description and parameters as JSON, in characters. Every model request has them."""
 
 
 @frozen
 class ResultLimits:
-    """How much a tool may return. Of a longer text a model sees a part anyway; see ``output_tokens``.
+    """The limits of a tool's result. The part of a long text that a model sees is limited by ``output_tokens``.
 
     Attributes:
-        characters: of the text that is kept under a handle. The middle of a longer one is left out.
-        images: how many. The others are left out.
-        image: bytes of one image. A larger one, one that is not what it says, and one of another kind than png, jpeg,
-            gif and webp is left out: models refuse it, again with each request.
-        metadata: characters of what it says besides, as JSON. If it is more, nothing of it is kept.
+        characters: the maximum length of the text that is stored under a handle. The middle of a longer text is
+            omitted.
+        images: the maximum number of images. Further images are omitted.
+        image: the maximum size of one image in bytes. An image is also omitted if its content does not match its media
+            type, or if it is not a PNG, JPEG, GIF or WebP: models would reject every request that contains it.
+        metadata: the maximum length of the metadata as JSON, in characters. Longer metadata is dropped entirely.
     """
 
     characters: int = 16 << 20
@@ -57,19 +58,19 @@ class ResultLimits:
 
 
 RESULT_LIMITS = ResultLimits()
-"""The limits of every result."""
+"""The limits that apply to every result."""
 
 
 @frozen
 class ToolOutput:
-    """A result with more to say than its content.
+    """A tool's result with additional information.
 
     Args:
         content: text, JSON data, or a list of message parts (``TextPart``, ``ImagePart``).
-        is_error: whether the tool failed; the content says why.
+        is_error: whether the tool failed. The content has the reason.
         terminate: whether the run may end with this result instead of another model call.
-        metadata: data that is stored with the result, and not sent to the model. What the host says itself, ``effect``,
-            ``ms``, ``output``, ``code``, ``unknown`` and such, is not taken from here.
+        metadata: data that is stored with the result but not sent to the model. Keys that the host sets itself, such as
+            ``effect``, ``ms``, ``output``, ``code`` and ``unknown``, are ignored.
     """
 
     content: Any
@@ -83,17 +84,19 @@ class Tool:
     """One tool.
 
     Attributes:
-        name: ``memory``, or ``github.stars``: of a plugin, its entry-point name, alone or before a dot.
-        description: for the model: what it does, and when to use it.
+        name: ``memory``, or ``github.stars``. A plugin's tool has the entry-point name, alone or before a dot.
+        description: the description for the model: what the tool does, and when to use it.
         parameters: a JSON Schema object.
-        validate: checks and coerces arguments; raises ``ValueError`` whose message names each bad argument.
-        run: does it, with validated arguments. Returns text, JSON data, or a ``ToolOutput``; what it raises is told to
-            the model.
-        level: the highest level that its effects reach.
-        read_only: whether it changes nothing, so that repeating it with the same result is no progress.
+        validate: a function that validates and coerces arguments. It raises a ``ValueError`` whose message names each
+            invalid argument.
+        run: a function that runs the tool with validated arguments. It returns text, JSON data, or a ``ToolOutput``.
+            The model sees the message of an exception.
+        level: the highest level of its effects.
+        read_only: whether the tool has no side effects. A repeated call with the same result then counts as no
+            progress.
         exclusive: whether no other call may run at the same time.
-        timeout: seconds; ``None`` for the host's default.
-        source: where it comes from, for people: ``skill github``, ``plugin memory``.
+        timeout: the maximum duration in seconds, or ``None`` for the host's default.
+        source: the origin of the tool, for display: ``skill github``, ``plugin memory``.
     """
 
     name: str
@@ -109,12 +112,12 @@ class Tool:
 
     @property
     def model_name(self) -> str:
-        """Its name as models see it: ``github__stars``."""
+        """The name that models see: ``github__stars``."""
         return self.name.replace(".", "__")
 
     @property
     def schema(self) -> ToolSchema:
-        """It, as a model is told."""
+        """The schema of the tool for a model request."""
         return ToolSchema(name=self.model_name, description=self.description, parameters=dict(self.parameters))
 
 
@@ -126,20 +129,22 @@ def tool(
     exclusive: bool = False,
     timeout: float | None = None,
 ) -> Callable[[Callable[[Any, ToolContext], Awaitable[Any]]], Tool]:
-    """Declare a tool. Its parameters are the pydantic model that the function's first parameter is annotated with.
+    """Declare a tool. The annotation of the function's first parameter is a pydantic model of the tool's parameters.
+
+    The docstring of the function is the description.
 
     Args:
-        name, level, read_only, exclusive, timeout: the attributes of ``Tool``. The description is the docstring.
+        name, level, read_only, exclusive, timeout: the attributes of ``Tool``.
 
     Raises:
-        TypeError: the name or the function can't be used; the message says why.
+        TypeError: if the name or the function is invalid.
 
     Example:
         >>> class EchoParams(BaseModel):
         ...     text: str
         >>> @tool("echo", read_only=True)
         ... async def echo(params: EchoParams, ctx: ToolContext) -> str:
-        ...     '''Say it again.'''
+        ...     '''Return the text.'''
         ...     return params.text
         >>> echo.model_name, echo.validate({"text": "hello"})
         ('echo', {'text': 'hello'})
@@ -147,10 +152,8 @@ def tool(
 
     def declare(function: Callable[[Any, ToolContext], Awaitable[Any]]) -> Tool:
         if not is_tool_name(name):
-            problem = (
-                "a name is lower-case words joined with `_`, alone or two of them joined by a dot, in 64 characters"
-            )
-            raise TypeError(f"tool `{name}`: {problem}")
+            rule = "expected `name` or `family.name`, each of lower-case words joined by `_`, at most 64 characters"
+            raise TypeError(f"invalid tool name `{name}`: {rule}")
         model = params_model(f"tool `{name}`", "function", function)
 
         def validate(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -158,8 +161,8 @@ def tool(
                 return model.model_validate(dict(arguments)).model_dump(mode="json", exclude_unset=True)
             except ValidationError as error:
                 found = error.errors(include_url=False, include_context=False, include_input=False)[:10]
-                told = (f"`{'.'.join(map(str, one['loc'])) or 'arguments'}`: {one['msg']}" for one in found)
-                raise ValueError("; ".join(told)) from None
+                problems = (f"`{'.'.join(map(str, one['loc'])) or 'arguments'}`: {one['msg']}" for one in found)
+                raise ValueError("; ".join(problems)) from None
 
         async def run(arguments: dict[str, Any], ctx: ToolContext) -> Any:
             return await function(model.model_validate(arguments), ctx)
@@ -180,7 +183,7 @@ def tool(
 
 
 def is_tool_name(name: str) -> bool:
-    """Whether a tool can have this name: one or two parts of lower-case words joined with ``_``, joined by a dot.
+    """Return whether this is a valid tool name: one or two parts joined by a dot, each of lower-case words and ``_``.
 
     Example:
         >>> is_tool_name("github.stars"), is_tool_name("github__stars"), is_tool_name("Stars")
@@ -191,7 +194,7 @@ def is_tool_name(name: str) -> bool:
 
 @frozen
 class ToolView:
-    """The tools that somebody may call: immutable, in the order of their names, and never wider than it was made.
+    """The tools that a caller may use: immutable, sorted by name. Tools can be removed, but never added.
 
     Example:
         >>> view = ToolView.of([echo])
@@ -203,7 +206,7 @@ class ToolView:
 
     @classmethod
     def of(cls, tools: Iterable[Tool]) -> ToolView:
-        """A view of these tools."""
+        """Return a view of these tools."""
         return cls(tuple(sorted(tools, key=lambda one: one.name)))
 
     @property
@@ -212,24 +215,23 @@ class ToolView:
         return tuple(one.name for one in self.tools)
 
     def narrow(self, names: Iterable[str]) -> ToolView:
-        """Only those of the tools that are named, by either of their names.
+        """Return a view with only the named tools. A tool matches by ``name`` or by ``model_name``.
 
-        A name that ends in ``*`` stands for all that begin like it. What is not in the view stays out of it: see
-        ``unknown``.
+        A name that ends in ``*`` matches by prefix. Names that match no tool are ignored: see ``unknown``.
         """
         wanted = tuple(names)
         return ToolView(tuple(one for one in self.tools if any(_matches(one, name) for name in wanted)))
 
     def unknown(self, names: Iterable[str]) -> tuple[str, ...]:
-        """The names that name nothing here."""
+        """Return the names that match no tool in this view."""
         return tuple(name for name in names if not any(_matches(one, name) for one in self.tools))
 
     def get(self, name: str) -> Tool | None:
-        """The tool of that name, as people or as models write it, or ``None``."""
+        """Return the tool with that ``name`` or ``model_name``, or ``None``."""
         return next((one for one in self.tools if name in (one.name, one.model_name)), None)
 
     def schemas(self) -> tuple[ToolSchema, ...]:
-        """The tools, as a model is told about them."""
+        """Return the schemas of the tools for a model request."""
         return tuple(one.schema for one in self.tools)
 
 

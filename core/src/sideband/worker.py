@@ -1,30 +1,32 @@
-"""A worker process: ``python -m sideband.worker --stdio``, for hosts in any language.
+"""A worker process for hosts in any language: ``python -m sideband.worker --stdio``.
 
-The protocol is JSON, one object a line, at most 16 MiB and 64 levels deep, on standard input and output. Bytes are
-``{"__bytes__": BASE64}``. A host says:
+The protocol is JSON on standard input and output: one object per line, of at most 16 MiB and 64 levels. Bytes are
+encoded as ``{"__bytes__": BASE64}``. A host sends:
 
 - ``{"__type__": "call", "__id__": ID, "__call__": {"module": FILE, "function": NAME, "kwargs": {…}, "working_dir":
-  FOLDER, "capabilities": […], "env": {"timezone": …, "locale": …}}}`` to start a call; any number may run at once;
-- ``{"__type__": "dispatch_result", "__dispatch_id__": ID, "payload": …}`` to answer an op, or with ``"__error__":
-  {"code", "message", "op", "retryable", "hint"}`` (or a text) instead of the payload;
-- ``{"__type__": "cancel", "__id__": ID}`` to cancel a call, which still gets its ``result``;
-- ``{"__type__": "hello", "version": 1}``, if it wants to know the worker's version and to get ``log`` messages.
+  FOLDER, "capabilities": […], "env": {"timezone": …, "locale": …}}}`` to start a call. Any number of calls may run
+  concurrently;
+- ``{"__type__": "dispatch_result", "__dispatch_id__": ID, "payload": …}`` to answer an op. A failure has
+  ``"__error__": {"code", "message", "op", "retryable", "hint"}`` (or a string) instead of ``payload``;
+- ``{"__type__": "cancel", "__id__": ID}`` to cancel a call. The worker still sends its ``result``;
+- ``{"__type__": "hello", "version": 1}`` to request the worker's version and to receive ``log`` messages.
 
-A worker says:
+A worker sends:
 
 - ``{"__type__": "dispatch", "__id__": CALL, "__dispatch_id__": "d-N", "__caps__": […], "__dispatch__": {"op": NAME,
-  "params": {…}}}`` when a call wants an op; ``N`` rises. ``__caps__`` repeats what the call was told, no more;
-- ``{"__type__": "cancel", "__dispatch_id__": ID}`` when the call does not wait for it any more;
-- ``{"__type__": "result", "__id__": ID, …}`` when a call has ended, with the keys of the object that it returned beside
-  the protocol's own; anything else, and an object whose only key is ``value``, is wrapped as ``"value"``. A failure is
-  ``"__error__": {"code", "message", "traceback", "cause"}``;
-- ``{"__type__": "ready", "version": 1, "python": …}`` to ``hello``, then ``{"__type__": "log", "__id__": ID, "stream":
-  "stdout", "text": …}`` for each line that a call prints. Without ``hello`` what is printed goes to standard error.
+  "params": {…}}}`` when a call requests an op. ``N`` increases. ``__caps__`` repeats the ``capabilities`` of the call;
+- ``{"__type__": "cancel", "__dispatch_id__": ID}`` when the call no longer waits for the op;
+- ``{"__type__": "result", "__id__": ID, …}`` when a call has ended. If it returned an object, the keys of the object
+  are beside the keys of the protocol. Any other value, and an object whose only key is ``value``, is wrapped as
+  ``"value"``. A failure is ``"__error__": {"code", "message", "traceback", "cause"}``;
+- ``{"__type__": "ready", "version": 1, "python": …}`` in reply to ``hello``, then ``{"__type__": "log", "__id__": ID,
+  "stream": "stdout", "text": …}`` for each line that a call prints. Without ``hello``, printed lines go to standard
+  error.
 
-A skill that reports progress dispatches ``progress.report``, which has no answer. The worker ends with its input.
+A skill reports progress by dispatching ``progress.report``, which has no answer. The worker exits when its input ends.
 
-The same file starts sideband's own workers, as a script: it imports nothing but what the interpreter already has until
-the lock-down has been applied.
+Sideband's own workers run this file as a script. It imports only modules that the interpreter has already loaded until
+the lock-down is applied.
 """
 
 import os
@@ -39,13 +41,13 @@ __all__ = ["main"]
 
 _USAGE = """usage: python -m sideband.worker (--stdio | --fd N) [options]
 
-  --stdio           the protocol is on standard input and output
-  --fd N            the protocol is on this descriptor, a connected stream socket
-  --sdk DIR         the folder that is first on the path: holds the generated SDK
-  --packages DIR    the folder that is last on the path: holds what the skill depends on
-  --lockdown FILE   run `apply(plan)` of this file before anything else; if it raises, exit with 97
-  --plan JSON       the plan for it
-  --ceiling SECONDS how long an op may stay unanswered (1800)
+  --stdio           use standard input and output for the protocol
+  --fd N            use this descriptor, a connected stream socket, for the protocol
+  --sdk DIR         prepend this folder, which holds the generated SDK, to the import path
+  --packages DIR    append this folder, which holds the dependencies of the skill, to the import path
+  --lockdown FILE   run `apply(plan)` of this file before anything else; if it raises, exit with code 97
+  --plan JSON       the plan that is passed to `apply`
+  --ceiling SECONDS maximum time to wait for the answer to an op (default: 1800)
 """
 _CHANNEL = 3
 
@@ -54,14 +56,14 @@ def main(arguments: "list[str]") -> None:
     """Serve one host, then end the process.
 
     Args:
-        arguments: of the command line, without the program's name.
+        arguments: the command-line arguments without the program's name.
     """
     options = _parse(arguments)
     read, write = _take_stdio() if "--stdio" in options else _take_descriptor(int(options["--fd"]))
     lockdown = _lock_down(options)
     if "--sdk" in options:
         sys.path.insert(0, options["--sdk"])
-    # Only now: an import reads files, and the lock-down decides which may be read.
+    # Import after the lock-down: an import reads files, and the lock-down decides which files are readable.
     from sideband.workers.runtime import serve  # noqa: PLC0415
 
     serve(
@@ -112,23 +114,23 @@ def _lock_down(options: "Mapping[str, str]") -> "dict[str, Any] | None":
             _die_with_parent()
         return None
     try:
-        import json  # noqa: PLC0415  what a plan needs
+        import json  # noqa: PLC0415  only needed for a plan
 
         path = options["--lockdown"]
-        with open(path, "rb") as file:  # noqa: PTH123  pathlib costs more than all the rest
+        with open(path, "rb") as file:  # noqa: PTH123  importing pathlib costs more than everything else here
             code = compile(file.read(), path, "exec")
         module: dict[str, Any] = {"__name__": "sideband_lockdown", "__file__": path}
         exec(code, module)  # noqa: S102  the host's own file, named on the host's own command line
         answer: dict[str, Any] = module["apply"](json.loads(options["--plan"]))
-    except BaseException as error:  # noqa: BLE001  whatever it was, nothing may run without the lock-down
-        _stop(97, f"sideband: the lock-down failed: {type(error).__name__}: {error}\n")
+    except BaseException as error:  # noqa: BLE001  nothing may run without the lock-down
+        _stop(97, f"sideband: lock-down failed: {type(error).__name__}: {error}\n")
     return answer
 
 
 def _die_with_parent() -> None:
-    """Have the kernel end this process with its host, also when it is stuck in a loop. Linux only."""
+    """Make the kernel kill this process when its host exits, even if it is in a busy loop. Linux only."""
     if sys.platform == "linux":
-        import ctypes  # noqa: PLC0415  not needed elsewhere
+        import ctypes  # noqa: PLC0415  only needed on Linux
 
         set_parent_death_signal, kill = 1, 9
         ctypes.CDLL(None).prctl(set_parent_death_signal, kill, 0, 0, 0)

@@ -1,4 +1,4 @@
-"""A host with op families that are defined in the tests, on a real store and a real ledger."""
+"""Fixtures for a host with inline op families, a real store and a real ledger."""
 
 import json
 from types import SimpleNamespace
@@ -16,7 +16,7 @@ def anyio_backend(request):
 
 @pytest.fixture
 def make_host(tmp_path):
-    """A host whose only plugins are a store and what the test hands over."""
+    """Return a function that creates a host with a store and the given plugins only."""
 
     def make(*plugins, settings=None, home=tmp_path / "home", **options):
         store = Plugin(kind="store", name="sqlite", value=sideband_store_sqlite.plugin)
@@ -27,7 +27,7 @@ def make_host(tmp_path):
 
 @pytest.fixture
 def family():
-    """An inline op plugin from its ops."""
+    """Return a function that creates an inline op plugin from its ops."""
 
     def make(name, *ops, **options):
         module = SimpleNamespace(sideband_ops=lambda: OpFamily(name=name, ops=ops, **options))
@@ -38,7 +38,7 @@ def family():
 
 @pytest.fixture
 def hook():
-    """An inline hook or guard plugin from functions marked with ``hookimpl``."""
+    """Return a function that creates an inline hook or guard plugin from functions marked with ``hookimpl``."""
 
     def make(name, *functions, kind="hook"):
         return Plugin(kind=kind, name=name, value=SimpleNamespace(**{one.__name__: one for one in functions}))
@@ -48,7 +48,7 @@ def hook():
 
 @pytest.fixture
 def ledger_lines(tmp_path):
-    """All lines of the ledger, as data."""
+    """Return a function that reads all lines of the ledger as data."""
 
     def read(home=tmp_path / "home"):
         files = sorted((home / "ledger").glob("*.jsonl"))
@@ -59,5 +59,5 @@ def ledger_lines(tmp_path):
 
 @pytest.fixture
 def outcomes(ledger_lines):
-    """The outcome lines of the ledger."""
+    """Return a function that reads the outcome lines of the ledger."""
     return lambda: [line for line in ledger_lines() if line["kind"] == "outcome"]

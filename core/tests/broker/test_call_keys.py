@@ -1,4 +1,4 @@
-"""The key of a call is the key of each of its effects that must not happen twice."""
+"""Idempotency keys of calls: each effect that is not idempotent gets a key derived from that of the call."""
 
 import anyio
 import pytest
@@ -36,18 +36,18 @@ def call(key):
     return Call("c", Grant.of([]), "d", Origin(), anyio.current_time() + 60, key=key)
 
 
-async def test_a_call_that_is_repeated_repeats_no_effect_and_reads_again(make_host, bank):
+async def test_repeated_call_repeats_reads_but_no_other_effects(make_host, bank):
     plugin, ran = bank
     async with make_host(plugin) as host:
         for _ in range(2):
             again = call("k")
             for name in ("pay", "look", "pay"):
                 await host.broker.dispatch(again, f"bank.{name}", {})
-    # Equal effects of one call are counted, so the second payment was one of its own.
+    # Equal effects of one call are numbered, so the second payment has its own key.
     assert ran == ["pay", "look", "pay", "look"]
 
 
-async def test_parameters_that_differ_make_another_effect_and_their_order_does_not(make_host, bank):
+async def test_different_parameters_make_a_new_effect_regardless_of_order(make_host, bank):
     plugin, ran = bank
     async with make_host(plugin) as host:
         for params in (
@@ -61,7 +61,7 @@ async def test_parameters_that_differ_make_another_effect_and_their_order_does_n
     assert ran == ["pay"] * 3
 
 
-async def test_a_call_without_a_key_repeats_its_effects(make_host, bank):
+async def test_call_without_a_key_repeats_its_effects(make_host, bank):
     plugin, ran = bank
     async with make_host(plugin) as host:
         for _ in range(2):

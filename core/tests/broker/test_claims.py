@@ -1,4 +1,4 @@
-"""Who may run the effect of a key, where two hosts meet in one store."""
+"""Claims on idempotency keys of two hosts with a shared store."""
 
 from types import SimpleNamespace
 
@@ -13,7 +13,7 @@ PAY = {"op": "bank.pay", "digest": "d"}
 
 
 class Memory:
-    """A store of documents that can be made to lose a race."""
+    """A store in memory that can simulate a lost race."""
 
     def __init__(self):
         self.documents = {}
@@ -38,7 +38,7 @@ def store():
 
 
 class Ledger:
-    """A ledger whose hosts all live."""
+    """A ledger whose hosts are all alive."""
 
     async def register(self):
         pass
@@ -52,27 +52,27 @@ def claims(store):
     return Claims(store, Ledger())
 
 
-async def test_a_key_is_claimed_once(claims):
+async def test_key_is_claimed_once(claims):
     assert await claims.take("k", effect="e-1", **PAY) is None
     with pytest.raises(EffectInFlight):
         await claims.take("k", effect="e-2", **PAY)
 
 
-async def test_the_key_of_one_op_is_not_for_another_with_the_same_parameters(claims):
+async def test_key_is_rejected_for_another_op_with_the_same_parameters(claims):
     await claims.take("k", effect="e-1", **PAY)
     await claims.settle("k", "done", 1)
     with pytest.raises(KeyReused):
         await claims.take("k", effect="e-2", op="bank.refund", digest="d")
 
 
-async def test_what_is_unknown_stays_unknown(claims):
+async def test_unknown_effect_remains_unknown(claims):
     await claims.take("k", effect="e-1", **PAY)
     await claims.settle("k", "unknown")
     with pytest.raises(EffectUnknown, match="e-1"):
         await claims.take("k", effect="e-2", **PAY)
 
 
-async def test_of_two_who_try_a_failed_effect_again_one_runs(claims, store):
+async def test_concurrent_retries_of_a_failed_effect_run_once(claims, store):
     await claims.take("k", effect="e-1", **PAY)
     await claims.settle("k", "failed")
 
@@ -85,7 +85,7 @@ async def test_of_two_who_try_a_failed_effect_again_one_runs(claims, store):
         await claims.take("k", effect="e-2", **PAY)
 
 
-async def test_a_claim_that_vanishes_meanwhile_is_somebody_elses(claims, store):
+async def test_claim_that_disappears_during_a_conflict_is_in_flight(claims, store):
     await claims.take("k", effect="e-1", **PAY)
 
     async def get(key):

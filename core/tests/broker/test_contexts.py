@@ -1,4 +1,4 @@
-"""What a handler can do through its context, how long, and what becomes of what it raises."""
+"""The context of a handler: its capabilities, its lifetime, and the conversion of exceptions."""
 
 import anyio
 import anyio.lowlevel
@@ -25,7 +25,7 @@ def area(name):
     return AreaScope(name=name)
 
 
-async def test_an_op_that_names_several_scopes_needs_all_of_them(make_host, family):
+async def test_op_with_several_scopes_requires_all_of_them(make_host, family):
     @op("area.join", requires="area", scope=lambda params: [area("a"), area("b")])
     async def join(params: Nothing, ctx: OpContext) -> str:
         return "joined"
@@ -36,7 +36,7 @@ async def test_an_op_that_names_several_scopes_needs_all_of_them(make_host, fami
             await host.op("area.join", {}, grants=["area:name=a"])
 
 
-async def test_an_op_without_scope_needs_some_capability_of_its_family(make_host, family):
+async def test_op_without_a_scope_requires_any_capability_of_its_family(make_host, family):
     @op("area.look", requires="area")
     async def look(params: Nothing, ctx: OpContext) -> str:
         return "seen"
@@ -47,8 +47,8 @@ async def test_an_op_without_scope_needs_some_capability_of_its_family(make_host
             await host.op("area.look", {}, grants=[])
 
 
-async def test_a_context_that_was_kept_has_no_right_no_progress_and_no_child_effect_any_more(make_host, family):
-    kept, told = [], []
+async def test_context_is_unusable_after_its_dispatch(make_host, family):
+    kept, reports = [], []
 
     @op("area.keep", requires="area")
     async def keep(params: Nothing, ctx: OpContext) -> None:
@@ -56,7 +56,7 @@ async def test_a_context_that_was_kept_has_no_right_no_progress_and_no_child_eff
         kept.append(ctx)
 
     async with make_host(family("area", keep, scope=AreaScope)) as host:
-        await host.op("area.keep", {}, on_progress=told.append)
+        await host.op("area.keep", {}, on_progress=reports.append)
         with pytest.raises(OpDenied, match="has ended"):
             kept[0].require(area("a"))
         with pytest.raises(OpDenied, match="has ended"):
@@ -64,21 +64,21 @@ async def test_a_context_that_was_kept_has_no_right_no_progress_and_no_child_eff
         with pytest.raises(OpDenied, match="has ended"):
             await kept[0].credential("name", "https://example.org")
         await kept[0].progress(message="late")
-    assert told == []
+    assert reports == []
 
 
-async def test_a_message_of_progress_is_cut(make_host, family):
+async def test_progress_message_is_truncated(make_host, family):
     @op("area.talk")
     async def talk(params: Nothing, ctx: OpContext) -> None:
         await ctx.progress(message="x" * 9_999)
 
-    told = []
+    reports = []
     async with make_host(family("area", talk)) as host:
-        await host.op("area.talk", {}, on_progress=told.append)
-    assert len(told[0].message) == 2_000
+        await host.op("area.talk", {}, on_progress=reports.append)
+    assert len(reports[0].message) == 2_000
 
 
-async def test_a_child_effect_has_the_key_that_its_parent_gives_it(make_host, family):
+async def test_child_effect_has_the_key_from_its_parent(make_host, family):
     ran = []
 
     @op("area.child", level=Level.RESTRICTED)
@@ -94,7 +94,7 @@ async def test_a_child_effect_has_the_key_that_its_parent_gives_it(make_host, fa
         assert await host.op("area.parent", {}) == [1, 1]
 
 
-async def test_a_child_effect_can_be_given_less_than_its_parent_has(make_host, family):
+async def test_child_effect_can_have_a_narrower_grant_than_its_parent(make_host, family):
     @op("area.enter", requires="area", scope=lambda params: area(params.text))
     async def enter(params: Nothing, ctx: OpContext) -> str:
         return params.text
@@ -108,7 +108,7 @@ async def test_a_child_effect_can_be_given_less_than_its_parent_has(make_host, f
             await host.op("area.send", {}, grants=["area:name=a|b"])
 
 
-async def test_the_deadline_of_a_call_holds_for_its_ops_too(make_host, family):
+async def test_deadline_of_a_call_limits_its_ops(make_host, family):
     @op("area.hang", timeout=60)
     async def hang(params: Nothing, ctx: OpContext) -> None:
         await anyio.sleep_forever()
@@ -118,7 +118,7 @@ async def test_the_deadline_of_a_call_holds_for_its_ops_too(make_host, family):
             await host.op("area.hang", {}, deadline=0.05)
 
 
-async def test_an_op_that_names_no_time_limit_has_one(make_host, family):
+async def test_op_without_a_timeout_gets_the_default_timeout(make_host, family):
     deadlines = []
 
     @op("area.clock")
@@ -130,7 +130,7 @@ async def test_an_op_that_names_no_time_limit_has_one(make_host, family):
     assert 59 < deadlines[0] <= 60
 
 
-async def test_what_a_handler_raises_when_its_time_is_up_is_a_timeout(make_host, family):
+async def test_exception_during_cancellation_at_the_deadline_becomes_a_timeout(make_host, family):
     @op("area.wrap", timeout=0.05)
     async def wrap(params: Nothing, ctx: OpContext) -> None:
         try:
@@ -143,7 +143,7 @@ async def test_what_a_handler_raises_when_its_time_is_up_is_a_timeout(make_host,
             await host.op("area.wrap", {})
 
 
-async def test_a_preview_is_redacted_and_its_rights_end_with_it(make_host, family, hook):
+async def test_preview_is_redacted_and_its_context_ends_with_it(make_host, family, hook):
     kept, seen = [], []
 
     async def preview(params, ctx):
@@ -167,7 +167,7 @@ async def test_a_preview_is_redacted_and_its_rights_end_with_it(make_host, famil
             await kept[0].dispatch("area.send", {})
 
 
-async def test_a_credential_without_a_family_that_keeps_them_is_refused(make_host, family):
+async def test_credential_without_a_resolver_is_denied(make_host, family):
     @op("area.ask")
     async def ask(params: Nothing, ctx: OpContext) -> None:
         await ctx.credential("token", "https://example.org")
@@ -181,13 +181,13 @@ async def test_a_credential_without_a_family_that_keeps_them_is_refused(make_hos
         mode: str | None = None
 
     async with make_host(family("area", ask), family("secrets", none, scope=KeeperScope)) as host:
-        with pytest.raises(OpDenied, match="keeps no credentials"):
+        with pytest.raises(OpDenied, match="does not support credentials"):
             await host.op("area.ask", {})
         with pytest.raises(OpDenied, match="`secrets:mode=use,name=token` is not granted"):
             await host.op("area.ask", {}, grants=[])
 
 
-async def test_the_headers_of_a_credential_are_known_to_the_redactor_as_its_value_is(make_host, family):
+async def test_value_and_headers_of_a_credential_are_redacted(make_host, family):
     from sideband.ops import Credential
 
     class Resolver:
@@ -208,7 +208,7 @@ async def test_the_headers_of_a_credential_are_known_to_the_redactor_as_its_valu
         assert await host.op("secrets.show", {}) == ["[redacted:token]", "[redacted:token]"]
 
 
-async def test_an_error_of_sideband_keeps_its_code_and_hint_and_is_redacted(make_host, family):
+async def test_sideband_error_keeps_its_code_and_hint_and_is_redacted(make_host, family):
     @op("area.break")
     async def break_(params: Nothing, ctx: OpContext) -> None:
         ctx.protect("canary-7f3a9c51", "canary")
@@ -229,7 +229,7 @@ async def test_an_error_of_sideband_keeps_its_code_and_hint_and_is_redacted(make
     assert str(error) == "no [redacted:canary]"
 
 
-async def test_an_error_of_an_op_is_given_its_op_and_plugin(make_host, family):
+async def test_op_error_gets_its_op_and_plugin(make_host, family):
     @op("area.fail")
     async def fail(params: Nothing, ctx: OpContext) -> None:
         raise OpFailed("no", code="area.no")
@@ -240,7 +240,7 @@ async def test_an_error_of_an_op_is_given_its_op_and_plugin(make_host, family):
     assert (caught.value.code, caught.value.op, caught.value.plugin) == ("area.no", "area.fail", "area")
 
 
-async def test_the_only_error_of_a_group_is_the_error(make_host, family):
+async def test_exception_group_with_one_error_is_unwrapped(make_host, family):
     @op("area.group")
     async def group(params: Nothing, ctx: OpContext) -> None:
         raise ExceptionGroup("one", [OpFailed("inner", code="area.inner")])
@@ -251,7 +251,7 @@ async def test_the_only_error_of_a_group_is_the_error(make_host, family):
     assert caught.value.code == "area.inner"
 
 
-async def test_an_error_that_can_not_say_what_it_is_or_says_too_much_is_told_all_the_same(make_host, family):
+async def test_exception_with_a_failing_or_long_message_becomes_an_op_error(make_host, family):
     class Silent(Exception):
         def __str__(self):
             raise RuntimeError("no text")
@@ -268,7 +268,7 @@ async def test_an_error_that_can_not_say_what_it_is_or_says_too_much_is_told_all
     assert len(caught.value.message) < 2_100
 
 
-async def test_a_closer_that_fails_is_reported_and_the_others_close(make_host, family, caplog):
+async def test_failing_cleanup_is_logged_and_the_others_run(make_host, family, caplog):
     closed = []
 
     @op("area.open")
@@ -289,7 +289,7 @@ async def test_a_closer_that_fails_is_reported_and_the_others_close(make_host, f
     assert "stuck on [redacted:canary]" in caplog.text
 
 
-async def test_what_a_cancelled_call_left_open_is_closed(make_host, family):
+async def test_cleanup_runs_after_cancellation(make_host, family):
     closed = []
 
     @op("area.open")
@@ -307,7 +307,7 @@ async def test_what_a_cancelled_call_left_open_is_closed(make_host, family):
     assert closed == [1]
 
 
-async def test_an_op_that_reveals_answers_with_what_stands_under_sensitive_keys_too(make_host, family):
+async def test_revealing_op_returns_values_under_sensitive_keys(make_host, family):
     @op("area.reveal", reveals=True)
     async def reveal(params: Nothing, ctx: OpContext) -> dict[str, str]:
         return {"password": "canary-7f3a9c51"}

@@ -1,4 +1,4 @@
-"""A known secret goes nowhere but where it is bound to, in whichever form it stands in what is sent."""
+"""Egress checks: a known secret, in any encoded form, is sent only to the origins that it is bound to."""
 
 import base64
 import json
@@ -32,7 +32,7 @@ class SecretsScope(Scope, family="secrets"):
 
 @pytest.fixture
 def mail(family):
-    """An op that asks before it sends."""
+    """Return a plugin with an op that calls ``check_egress`` before it sends."""
 
     @op("mail.send", level=Level.RESTRICTED)
     async def send(params: Sending, ctx: OpContext) -> str:
@@ -58,7 +58,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_a_value_does_not_leave_for_an_origin_that_it_is_not_bound_to(make_host, mail, form):
+async def test_secret_is_not_sent_to_an_origin_it_is_not_bound_to(make_host, mail, form):
     async with make_host(mail) as host:
         host.redactor.protect(VALUE, "canary", origins=[HOME])
         with pytest.raises(EgressRefused) as caught:
@@ -67,28 +67,28 @@ async def test_a_value_does_not_leave_for_an_origin_that_it_is_not_bound_to(make
     assert VALUE not in str(caught.value)
 
 
-async def test_a_place_for_no_secret_at_all_gets_none(make_host, mail):
+async def test_destination_without_an_audience_gets_no_secret(make_host, mail):
     async with make_host(mail) as host:
         host.redactor.protect(VALUE, "canary", origins=[HOME])
         with pytest.raises(EgressRefused):
             await host.op("mail.send", {"content": VALUE})
 
 
-async def test_a_value_that_is_bound_to_nothing_goes_nowhere(make_host, mail):
+async def test_secret_without_origins_is_not_sent_anywhere(make_host, mail):
     async with make_host(mail) as host:
         host.redactor.protect(VALUE, "canary")
         with pytest.raises(EgressRefused):
             await host.op("mail.send", {"audience": HOME, "content": VALUE})
 
 
-async def test_a_value_that_becomes_known_twice_may_go_wherever_either_may(make_host, mail):
+async def test_origins_of_a_secret_protected_twice_are_merged(make_host, mail):
     async with make_host(mail) as host:
         host.redactor.protect(VALUE, "canary")
         host.redactor.protect(VALUE, "canary", origins=[HOME])
         assert await host.op("mail.send", {"audience": HOME, "content": VALUE}) == "sent"
 
 
-async def test_the_refusal_names_secret_place_and_audience_and_is_recorded(make_host, mail, outcomes):
+async def test_refusal_names_secret_part_and_audience_and_is_recorded(make_host, mail, outcomes):
     async with make_host(mail) as host:
         host.redactor.protect(VALUE, "canary", origins=[HOME])
         with pytest.raises(EgressRefused) as caught:
@@ -101,7 +101,7 @@ async def test_the_refusal_names_secret_place_and_audience_and_is_recorded(make_
     assert outcomes()[0]["error"]["code"] == "op.egress"
 
 
-async def test_a_credential_may_go_to_its_audience_and_its_origins_only(make_host, family):
+async def test_credential_is_sent_only_to_its_audience_and_origins(make_host, family):
     class Resolver:
         async def resolve(self, handle, audience, ctx):
             return Credential(handle, VALUE, origins=("https://second.example",))
@@ -129,7 +129,7 @@ async def test_a_credential_may_go_to_its_audience_and_its_origins_only(make_hos
 
 @pytest.fixture
 def cutter(family):
-    """An op that asks before it answers a part."""
+    """Return a plugin with an op that calls ``check_cut`` before it returns a part."""
 
     @op("parts.cut", level=Level.SAFE)
     async def cut(params: Cut, ctx: OpContext) -> str:
@@ -146,7 +146,7 @@ class Cut(BaseModel):
 
 
 @pytest.mark.parametrize("form", [name for name in FORMS if name != "bytes"])
-async def test_a_secret_is_not_cut_in_two_in_any_form(make_host, cutter, form):
+async def test_cut_inside_a_secret_is_refused_in_every_form(make_host, cutter, form):
     content = FORMS[form]
     async with make_host(cutter) as host:
         host.redactor.protect(VALUE, "canary", origins=[HOME])
@@ -155,7 +155,7 @@ async def test_a_secret_is_not_cut_in_two_in_any_form(make_host, cutter, form):
                 await host.op("parts.cut", {"content": content, "at": at})
 
 
-async def test_what_lies_beside_a_secret_may_be_cut_off(make_host, cutter):
+async def test_cut_beside_a_secret_is_allowed(make_host, cutter):
     async with make_host(cutter) as host:
         host.redactor.protect(VALUE, "canary")
         for at in (0, 3, 6, 6 + len(VALUE), 8 + len(VALUE)):

@@ -1,4 +1,4 @@
-"""What is known only while an op runs is not compared at the gate, and is compared once it is known."""
+"""Scope fields whose value is known only while the op runs are checked by the handler instead of the gate."""
 
 from types import MappingProxyType
 
@@ -25,7 +25,7 @@ class RoadScope(Scope, family="road"):
 
 @pytest.fixture
 def road(family):
-    """An op that finds out on the way what the road is like."""
+    """Return a plugin with an op that determines the surface of the road in its handler."""
 
     @op("road.take", requires="road", level=Level.MONITORED, scope=lambda params: RoadScope(to=params.to))
     async def take(params: Trip, ctx: OpContext) -> str:
@@ -35,25 +35,25 @@ def road(family):
     return family("road", take, scope=RoadScope)
 
 
-async def test_a_field_that_is_known_later_keeps_nobody_out_at_the_gate(make_host, road):
+async def test_field_known_later_is_not_checked_at_the_gate(make_host, road):
     async with make_host(road) as host:
         assert await host.op("road.take", {}, grants=["road:to=farm,surface=gravel"]) == "arrived"
 
 
-async def test_it_is_compared_once_it_is_known(make_host, road):
+async def test_field_known_later_is_checked_by_the_handler(make_host, road):
     async with make_host(road) as host:
         for grant in ("road:to=farm", "road:surface=paved", "road"):
             with pytest.raises(OpDenied, match="surface=gravel"):
                 await host.op("road.take", {}, grants=[grant])
 
 
-async def test_the_other_fields_are_compared_at_the_gate(make_host, road):
+async def test_other_fields_are_checked_at_the_gate(make_host, road):
     async with make_host(road) as host:
         with pytest.raises(OpDenied, match="`road:to=town` is not granted"):
             await host.op("road.take", {"to": "town"}, grants=["road:to=farm,surface=gravel"])
 
 
-async def test_rights_to_two_things_do_not_add_up_to_a_third(make_host, road):
+async def test_fields_of_different_capabilities_do_not_combine(make_host, road):
     async with make_host(road) as host:
         with pytest.raises(OpDenied):
             await host.op("road.take", {}, grants=["road:to=farm", "road:to=town,surface=gravel"])

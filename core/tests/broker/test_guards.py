@@ -1,4 +1,4 @@
-"""What guards decide about effects holds, and a failing guard denies."""
+"""Guards: their decisions are enforced, and a failing guard denies."""
 
 from types import SimpleNamespace
 
@@ -32,7 +32,7 @@ def count(family):
     return family("count", up, scope=CountScope)
 
 
-async def test_a_denied_effect_does_not_happen_and_the_record_names_the_guard(make_host, count, hook, outcomes):
+async def test_denied_effect_is_recorded_with_the_guard(make_host, count, hook, outcomes):
     @hookimpl
     def op_call(event):
         return Deny("not today")
@@ -45,7 +45,7 @@ async def test_a_denied_effect_does_not_happen_and_the_record_names_the_guard(ma
     assert outcomes()[0]["decisions"] == [{"plugin": "strict", "said": "deny", "note": "not today"}]
 
 
-async def test_a_guard_that_raises_denies_and_is_named(make_host, count, hook):
+async def test_failing_guard_denies_and_is_named(make_host, count, hook):
     @hookimpl
     async def op_call(event):
         raise RuntimeError("broken")
@@ -55,7 +55,7 @@ async def test_a_guard_that_raises_denies_and_is_named(make_host, count, hook):
             await host.op("count.up", {"n": 1})
 
 
-async def test_a_guard_that_returns_something_else_denies(make_host, count, hook):
+async def test_guard_with_an_invalid_answer_denies(make_host, count, hook):
     @hookimpl
     def op_call(event):
         return "fine by me"
@@ -65,7 +65,7 @@ async def test_a_guard_that_returns_something_else_denies(make_host, count, hook
             await host.op("count.up", {"n": 1})
 
 
-async def test_replaced_parameters_are_what_runs(make_host, count, hook, ledger_lines):
+async def test_replaced_parameters_are_used_and_recorded(make_host, count, hook, ledger_lines):
     @hookimpl
     def op_call(event):
         return Replace({"n": 41}) if event.params["n"] != 41 else None
@@ -96,20 +96,20 @@ async def test_replaced_parameters_pass_the_gate_again(make_host, count, hook):
             await host.op("count.up", {"n": 1}, grants=["count:n=1"])
 
 
-async def test_a_question_that_nobody_can_answer_is_a_refusal(make_host, count, hook):
+async def test_question_without_an_approver_denies(make_host, count, hook):
     @hookimpl
     def op_call(event):
         return Ask("Really?")
 
     async with make_host(count, hook("asker", op_call)) as host:
         with pytest.raises(
-            OpDenied, match=r"it was not approved \(nobody can be asked: that takes a terminal, or --yes\): Really\?"
+            OpDenied, match=r"it was not approved \(no approver is available: use a terminal, or pass --yes\): Really\?"
         ):
             await host.op("count.up", {"n": 1})
 
 
 @pytest.mark.parametrize("answer", [True, False])
-async def test_the_answer_to_a_question_decides(make_host, count, hook, answer):
+async def test_answer_of_the_approver_decides(make_host, count, hook, answer):
     @hookimpl
     def op_call(event):
         return Ask("Really?")
@@ -129,7 +129,7 @@ async def test_the_answer_to_a_question_decides(make_host, count, hook, answer):
     assert asked == [("Really?", "count.up")]
 
 
-async def test_a_note_is_recorded_with_the_effect(make_host, count, hook, ledger_lines):
+async def test_note_of_a_guard_is_recorded_with_the_effect(make_host, count, hook, ledger_lines):
     @hookimpl
     def op_call(event):
         return Allow("looked at it")
@@ -140,7 +140,7 @@ async def test_a_note_is_recorded_with_the_effect(make_host, count, hook, ledger
     assert intent["decisions"] == [{"plugin": "watcher", "said": "allow", "note": "looked at it"}]
 
 
-async def test_an_effect_is_observed_once_with_what_was_recorded(make_host, count, hook):
+async def test_effect_is_observed_once_with_its_recorded_parameters(make_host, count, hook):
     seen = []
 
     @hookimpl
@@ -155,7 +155,7 @@ async def test_an_effect_is_observed_once_with_what_was_recorded(make_host, coun
     assert dict(seen[0].params) == {"n": 1}
 
 
-async def test_an_observer_that_fails_changes_nothing(make_host, count, hook):
+async def test_failing_observer_does_not_affect_the_effect(make_host, count, hook):
     @hookimpl
     async def effect(event):
         raise RuntimeError("broken")
@@ -164,7 +164,7 @@ async def test_an_observer_that_fails_changes_nothing(make_host, count, hook):
         assert await host.op("count.up", {"n": 1}) == 2
 
 
-async def test_a_guard_that_hangs_denies_at_its_deadline(make_host, count, hook):
+async def test_hanging_guard_denies_at_its_deadline(make_host, count, hook):
     @hookimpl
     async def op_call(event):
         await anyio.sleep_forever()
@@ -175,7 +175,7 @@ async def test_a_guard_that_hangs_denies_at_its_deadline(make_host, count, hook)
             await host.op("count.up", {"n": 1})
 
 
-async def test_a_guard_that_causes_the_effect_it_decides_about_comes_to_an_end(make_host, count, hook):
+async def test_recursive_guard_denies_at_the_nesting_limit(make_host, count, hook):
     @hookimpl
     async def op_call(event, ctx):
         await ctx.dispatch("count.up", {"n": 1})
@@ -185,14 +185,14 @@ async def test_a_guard_that_causes_the_effect_it_decides_about_comes_to_an_end(m
             await host.op("count.up", {"n": 1})
 
 
-async def test_a_guard_that_can_not_be_used_denies_and_says_how_to_go_on(make_host, count):
+async def test_broken_guard_denies_and_the_hint_has_a_remedy(make_host, count):
     broken = Plugin(kind="guard", name="guard-broken", value=SimpleNamespace())
     async with make_host(count, broken) as host:
         with pytest.raises(OpDenied, match=r"`guard-broken`.*\[policy.deny\]"):
             await host.op("count.up", {"n": 1})
 
 
-async def test_a_broken_guard_that_the_policy_denies_stands_in_nobodys_way(make_host, count):
+async def test_broken_guard_denied_by_the_policy_is_ignored(make_host, count):
     broken = Plugin(kind="guard", name="guard-broken", value=SimpleNamespace())
     settings = {"policy": {"deny": {"guard.guard-broken": "known to be broken"}}}
     async with make_host(count, broken, settings=settings) as host:

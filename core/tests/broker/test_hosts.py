@@ -1,4 +1,4 @@
-"""What a host makes of its settings and plugins, and what plugins can do by themselves."""
+"""Settings and plugins of a host, and effects that plugins dispatch themselves."""
 
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
@@ -24,7 +24,7 @@ class RoomScope(Scope, family="room"):
     text: str | None = None
 
 
-async def test_what_an_effect_of_a_plugin_left_open_is_closed(make_host, family):
+async def test_cleanup_of_a_plugins_own_effect_runs(make_host, family):
     closed = []
 
     @op("room.open")
@@ -48,7 +48,7 @@ async def test_what_an_effect_of_a_plugin_left_open_is_closed(make_host, family)
         await host.op("other.use", {})
 
 
-async def test_a_plugin_can_do_with_less_than_all_rights(make_host, family, hook):
+async def test_plugin_can_dispatch_with_a_narrower_grant(make_host, family, hook):
     @op("room.enter", requires="room", scope=lambda params: RoomScope(text=params.text))
     async def enter(params: Nothing, ctx: OpContext) -> str:
         return params.text
@@ -69,14 +69,14 @@ async def test_a_plugin_can_do_with_less_than_all_rights(make_host, family, hook
     assert refused == ["op.denied"]
 
 
-async def test_a_host_needs_a_store(tmp_path):
+async def test_host_without_a_store_is_a_configuration_error(tmp_path):
     with pytest.raises(ConfigurationError, match="no store plugin") as caught:
         async with Host(home=tmp_path, autoload=False):
             pass
     assert "sideband-store-sqlite" in caught.value.hint
 
 
-async def test_of_two_stores_none_is_chosen_silently(tmp_path):
+async def test_two_stores_are_a_configuration_error(tmp_path):
     stores = [Plugin(kind="store", name=name, value=sideband_store_sqlite.plugin) for name in ("one", "sqlite")]
     with pytest.raises(ConfigurationError, match="one, sqlite") as caught:
         async with Host(home=tmp_path, autoload=False, plugins=stores):
@@ -84,7 +84,7 @@ async def test_of_two_stores_none_is_chosen_silently(tmp_path):
     assert "[policy.deny]" in caught.value.hint
 
 
-async def test_what_a_hook_raises_is_redacted_in_the_log(make_host, family, hook, caplog):
+async def test_exception_of_a_hook_is_redacted_in_the_log(make_host, family, hook, caplog):
     @op("room.look")
     async def look(params: Nothing, ctx: OpContext) -> None: ...
 
@@ -99,7 +99,7 @@ async def test_what_a_hook_raises_is_redacted_in_the_log(make_host, family, hook
     assert CANARY not in caplog.text
 
 
-async def test_the_order_in_the_settings_is_the_order_of_the_hooks(make_host, family, hook):
+async def test_order_of_hooks_follows_the_settings(make_host, family, hook):
     asked = []
 
     def watcher(name):

@@ -19,7 +19,7 @@ class Refused(OpFailed):
 
 @pytest.fixture
 def bank(family):
-    """An op that counts how often it really ran, and does what the amount says."""
+    """Return a plugin with an op that fails, hangs or succeeds depending on the amount, and the list of its runs."""
     ran = []
 
     @op("bank.pay", level=Level.RESTRICTED, timeout=0.2)
@@ -28,7 +28,7 @@ def bank(family):
         if params.amount < -1:
             raise ValueError("half way through")
         if params.amount < 0:
-            raise Refused("not a cent has moved")
+            raise Refused("insufficient funds")
         if params.amount > 100:
             await anyio.sleep_forever()
         return {"paid": params.amount, "payments": len(ran)}
@@ -37,7 +37,7 @@ def bank(family):
     return plugin, ran
 
 
-async def test_a_second_dispatch_with_the_same_key_gets_the_first_answer(make_host, bank):
+async def test_second_dispatch_with_the_same_key_gets_the_stored_result(make_host, bank):
     plugin, ran = bank
     async with make_host(plugin) as host:
         first = await host.op("bank.pay", {"amount": 5}, key="k")
@@ -45,7 +45,7 @@ async def test_a_second_dispatch_with_the_same_key_gets_the_first_answer(make_ho
     assert ran == [5]
 
 
-async def test_the_answer_is_kept_for_the_next_host(make_host, bank):
+async def test_stored_result_is_available_to_the_next_host(make_host, bank):
     plugin, ran = bank
     async with make_host(plugin) as host:
         first = await host.op("bank.pay", {"amount": 5}, key="k")
@@ -54,7 +54,7 @@ async def test_the_answer_is_kept_for_the_next_host(make_host, bank):
     assert ran == [5]
 
 
-async def test_a_stored_answer_keeps_its_bytes(make_host, family):
+async def test_stored_result_preserves_bytes(make_host, family):
     @op("bytes.make")
     async def make(params: Amount, ctx: OpContext) -> dict[str, bytes]:
         return {"raw": b"\x00\xff"}
@@ -64,7 +64,7 @@ async def test_a_stored_answer_keeps_its_bytes(make_host, family):
             assert await host.op("bytes.make", {}, key="k") == {"raw": b"\x00\xff"}
 
 
-async def test_a_key_can_not_be_used_for_another_effect(make_host, bank):
+async def test_key_is_rejected_for_other_parameters(make_host, bank):
     plugin, ran = bank
     async with make_host(plugin) as host:
         await host.op("bank.pay", {"amount": 5}, key="k")
@@ -73,7 +73,7 @@ async def test_a_key_can_not_be_used_for_another_effect(make_host, bank):
     assert ran == [5]
 
 
-async def test_a_stored_answer_is_only_for_those_who_may_have_it(make_host, family):
+async def test_stored_result_requires_the_grant(make_host, family):
     @op("bank.read", requires="bank", level=Level.CONTROLLED)
     async def read(params: Amount, ctx: OpContext) -> str:
         return "answer"
@@ -84,7 +84,7 @@ async def test_a_stored_answer_is_only_for_those_who_may_have_it(make_host, fami
             await host.op("bank.read", {}, key="k", grants=[])
 
 
-async def test_an_effect_that_failed_half_way_is_unknown_and_never_repeated(make_host, bank):
+async def test_failed_effect_is_unknown_and_not_repeated(make_host, bank):
     plugin, ran = bank
     async with make_host(plugin) as host:
         with pytest.raises(OpFailed):
@@ -94,7 +94,7 @@ async def test_an_effect_that_failed_half_way_is_unknown_and_never_repeated(make
     assert ran == [-2]
 
 
-async def test_an_effect_of_which_nothing_happened_can_be_tried_again_with_its_key(make_host, bank):
+async def test_effect_that_did_not_happen_can_be_retried_with_its_key(make_host, bank):
     plugin, ran = bank
     async with make_host(plugin) as host:
         for _ in range(2):
@@ -103,7 +103,7 @@ async def test_an_effect_of_which_nothing_happened_can_be_tried_again_with_its_k
     assert ran == [-1, -1]
 
 
-async def test_an_effect_that_timed_out_is_unknown_and_never_repeated(make_host, bank):
+async def test_effect_that_timed_out_is_unknown_and_not_repeated(make_host, bank):
     plugin, ran = bank
     async with make_host(plugin) as host:
         with pytest.raises(OpTimeout):
@@ -113,7 +113,7 @@ async def test_an_effect_that_timed_out_is_unknown_and_never_repeated(make_host,
     assert ran == [101]
 
 
-async def test_of_two_at_once_one_runs_and_the_other_is_told_so(make_host, bank):
+async def test_concurrent_dispatch_with_the_same_key_is_rejected_as_in_flight(make_host, bank):
     plugin, ran = bank
     ended = []
 
@@ -130,7 +130,7 @@ async def test_of_two_at_once_one_runs_and_the_other_is_told_so(make_host, bank)
     assert ran == [101]
 
 
-async def test_an_effect_that_was_done_before_its_host_died_keeps_its_answer(make_host, bank):
+async def test_result_survives_a_host_that_died_before_settling_the_claim(make_host, bank):
     plugin, ran = bank
     async with make_host(plugin) as host:
         first = await host.op("bank.pay", {"amount": 5}, key="k")

@@ -1,4 +1,4 @@
-"""What an op notes before it changes the world is on disk by then, and told to whoever asks what became of it."""
+"""Notes: an op records data before it changes anything, and ``reconcile`` and ``undo`` get it."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ class Name(BaseModel):
 
 @pytest.fixture
 def noting(family):
-    """An op that notes what it is given."""
+    """Return a function that creates a plugin with an op that makes the given notes."""
 
     def make(*notes, **options):
         @op("mail.send", level=Level.RESTRICTED, record=["name"], **options)
@@ -32,7 +32,7 @@ def noting(family):
     return make
 
 
-async def test_a_note_is_a_line_between_intent_and_outcome_and_part_of_the_record(make_host, noting, ledger_lines):
+async def test_note_is_a_line_between_intent_and_outcome_and_part_of_the_record(make_host, noting, ledger_lines):
     async with make_host(noting({"digest": "abc"})) as host:
         await host.op("mail.send", {"name": "letter"})
         effect = next(line["effect"] for line in ledger_lines() if line["kind"] == "note")
@@ -42,13 +42,13 @@ async def test_a_note_is_a_line_between_intent_and_outcome_and_part_of_the_recor
     assert (record.note, record.status, record.params) == ({"digest": "abc"}, "done", {"name": "letter"})
 
 
-async def test_later_notes_are_added_to_earlier_ones(make_host, noting, outcomes):
+async def test_later_notes_are_merged_into_earlier_ones(make_host, noting, outcomes):
     async with make_host(noting({"a": 1, "b": 1}, {"b": 2, "c": 3})) as host:
         await host.op("mail.send", {})
     assert outcomes()[0]["note"] == {"a": 1, "b": 2, "c": 3}
 
 
-async def test_secrets_do_not_stand_in_notes(make_host, noting, ledger_lines):
+async def test_notes_are_redacted(make_host, noting, ledger_lines):
     async with make_host(noting({"before": "it was canary-7f3a9c51"})) as host:
         host.redactor.protect("canary-7f3a9c51", "canary")
         await host.op("mail.send", {})
@@ -56,7 +56,7 @@ async def test_secrets_do_not_stand_in_notes(make_host, noting, ledger_lines):
     assert "[redacted:canary]" in str(ledger_lines())
 
 
-async def test_a_note_that_is_too_large_fails_before_anything_is_changed(make_host, family, ledger_lines):
+async def test_note_that_is_too_large_fails_before_the_change(make_host, family, ledger_lines):
     changed = []
 
     @op("mail.send", level=Level.RESTRICTED)
@@ -65,13 +65,13 @@ async def test_a_note_that_is_too_large_fails_before_anything_is_changed(make_ho
         changed.append(True)
 
     async with make_host(family("mail", send)) as host:
-        with pytest.raises(Exception, match="at most 65,536 bytes"):
+        with pytest.raises(Exception, match="65,536 bytes"):
             await host.op("mail.send", {})
     assert changed == []
     assert "note" not in [line["kind"] for line in ledger_lines()]
 
 
-async def test_nothing_is_noted_of_what_only_asks_or_plans(make_host, noting):
+async def test_note_outside_a_running_effect_is_rejected(make_host, noting):
     seen = []
 
     async def undo(recorded, ctx):
@@ -85,7 +85,7 @@ async def test_nothing_is_noted_of_what_only_asks_or_plans(make_host, noting):
         await host.op("mail.send", {}, on_effect=lambda report: effects.append(report.id))
         with pytest.raises(RuntimeError, match="enough"):
             await host.plan_undo(effects[0])
-    assert "only an effect that runs can be noted" in seen[0]
+    assert "notes require a running effect" in seen[0]
 
 
 DYING = """
@@ -130,7 +130,7 @@ def home_of_a_dead_host(tmp_path):
     return home
 
 
-async def test_after_a_crash_the_op_is_told_what_it_noted(home_of_a_dead_host, make_host, noting, outcomes):
+async def test_reconcile_gets_the_notes_after_a_crash(home_of_a_dead_host, make_host, noting, outcomes):
     asked = []
 
     async def reconcile(recorded, ctx):
@@ -143,9 +143,7 @@ async def test_after_a_crash_the_op_is_told_what_it_noted(home_of_a_dead_host, m
     assert outcomes()[-1]["note"] == {"digest": "abc", "size": 3}
 
 
-async def test_what_may_be_repeated_is_unknown_and_its_key_is_free_for_the_same_request(
-    home_of_a_dead_host, make_host, noting
-):
+async def test_repeatable_effect_frees_its_key_for_the_same_request_only(home_of_a_dead_host, make_host, noting):
     async def reconcile(recorded, ctx):
         return Reconciled(happened=False, repeatable=True)
 
@@ -156,12 +154,12 @@ async def test_what_may_be_repeated_is_unknown_and_its_key_is_free_for_the_same_
         assert await host.op("mail.send", {"name": "letter"}, key="k") is None
 
 
-async def test_what_is_unknown_and_not_repeatable_stays_taken(home_of_a_dead_host, make_host, noting):
+async def test_key_of_an_unknown_effect_remains_claimed(home_of_a_dead_host, make_host, noting):
     async with make_host(noting()) as host:
         with pytest.raises(EffectUnknown):
             await host.op("mail.send", {"name": "letter"}, key="k")
 
 
-async def test_nobody_can_say_that_it_happened_and_may_be_repeated():
+async def test_effect_that_happened_cannot_be_repeatable():
     with pytest.raises(ValueError, match="mutually exclusive"):
         Reconciled(happened=True, repeatable=True)

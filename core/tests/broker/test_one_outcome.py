@@ -1,4 +1,4 @@
-"""FAILS TODAY (each test shows a bug). One typed reply and one outcome, whatever a plugin's code does."""
+"""Faulty plugin code: each dispatch ends with one typed error and one outcome."""
 
 import math
 from contextlib import suppress
@@ -84,7 +84,7 @@ def odd(family):
         ("odd.say", {"number": math.inf}, "k"),
     ],
 )
-async def test_whatever_a_plugin_does_there_is_one_typed_error_and_one_outcome(make_host, odd, outcomes, case):
+async def test_failure_of_plugin_code_gives_one_typed_error_and_one_outcome(make_host, odd, outcomes, case):
     name, params, key = case
     async with make_host(odd) as host:
         with pytest.raises(OpError):
@@ -106,14 +106,14 @@ async def group(params: Text, ctx: OpContext) -> None:
         tasks.start_soon(anyio.sleep_forever)
 
 
-async def test_a_group_of_errors_at_the_time_limit_is_a_timeout(make_host, family, outcomes):
+async def test_exception_group_at_the_timeout_becomes_a_timeout(make_host, family, outcomes):
     async with make_host(family("odd", group)) as host:
         with pytest.raises(OpTimeout):
             await host.op("odd.group", {})
     assert len(outcomes()) == 1
 
 
-async def test_a_group_of_errors_of_a_cancelled_handler_has_an_outcome_and_is_typed(make_host, family, outcomes):
+async def test_exception_group_of_a_cancelled_handler_has_one_outcome(make_host, family, outcomes):
     async with make_host(family("odd", group)) as host:
         try:
             with anyio.move_on_after(0.03):
@@ -123,7 +123,7 @@ async def test_a_group_of_errors_of_a_cancelled_handler_has_an_outcome_and_is_ty
     assert len(outcomes()) == 1
 
 
-async def test_an_effect_does_not_begin_after_the_deadline_of_its_call(make_host, family):
+async def test_effect_does_not_begin_after_the_deadline_of_its_call(make_host, family):
     ran = []
 
     @op("odd.late")
@@ -136,7 +136,7 @@ async def test_an_effect_does_not_begin_after_the_deadline_of_its_call(make_host
     assert not ran
 
 
-async def test_a_listener_that_fails_changes_nothing(make_host, odd):
+async def test_failing_listener_does_not_affect_the_effect(make_host, odd):
     def listener(effect):
         raise RuntimeError("the listener's own problem")
 
@@ -144,7 +144,7 @@ async def test_a_listener_that_fails_changes_nothing(make_host, odd):
         assert await host.op("odd.say", {}, on_effect=listener) == "said"
 
 
-async def test_a_key_that_a_dead_host_took_before_it_wrote_an_intent_is_free(make_host, odd):
+async def test_key_claimed_by_a_dead_host_without_an_intent_is_free(make_host, odd):
     from sideband.broker._values import digest_of
 
     async with make_host(odd) as host:
@@ -155,7 +155,7 @@ async def test_a_key_that_a_dead_host_took_before_it_wrote_an_intent_is_free(mak
         assert await host.op("odd.say", {}, key="k") == "said"
 
 
-async def test_a_key_whose_taker_was_cancelled_is_free(make_host, odd):
+async def test_key_of_a_dispatch_cancelled_during_its_claim_is_free(make_host, odd):
     async with make_host(odd) as host:
         put = host.store.put
 
@@ -189,7 +189,7 @@ async def test_patterns_of_plugins_are_redacted(make_host, family, hook):
         assert await host.op("odd.token", {}) == "it is [redacted:forge]"
 
 
-async def test_a_secret_in_the_name_of_an_op_or_a_parameter_is_not_recorded(make_host, odd, outcomes):
+async def test_secret_in_the_name_of_an_op_or_parameter_is_not_recorded(make_host, odd, outcomes):
     async with make_host(odd) as host:
         host.redactor.protect(CANARY, "canary")
         for name, params in ((f"odd.{CANARY}", {}), ("odd.say", {CANARY: 1})):
@@ -198,7 +198,7 @@ async def test_a_secret_in_the_name_of_an_op_or_a_parameter_is_not_recorded(make
     assert CANARY not in str(outcomes())
 
 
-async def test_a_secret_that_is_cut_is_redacted_before_it_is_cut(make_host, odd, family):
+async def test_message_is_redacted_before_it_is_truncated(make_host, odd, family):
     @op("cut.raise")
     async def fail(params: Text, ctx: OpContext) -> None:
         raise ValueError("x" * 1_990 + CANARY)

@@ -1,4 +1,4 @@
-"""Ops that a program brings itself, without a plugin."""
+"""Ops that a program defines itself, without a plugin."""
 
 import pytest
 from pydantic import BaseModel
@@ -15,11 +15,11 @@ class Text(BaseModel):
 
 @op("mine.say")
 async def say(params: Text, ctx) -> str:
-    """Say it."""
+    """Return the text."""
     return params.text
 
 
-async def test_an_own_op_names_what_stands_for_its_plugin_and_has_no_effects_but_itself():
+async def test_own_op_has_the_given_plugin_name_and_cannot_dispatch():
     bound = BoundOp.own(say, plugin="program")
     assert (bound.spec, bound.family.name, bound.plugin.name) == (say, "mine", "program")
     assert (bound.plugin.config, bound.plugin.state) == (None, None)
@@ -27,7 +27,7 @@ async def test_an_own_op_names_what_stands_for_its_plugin_and_has_no_effects_but
         await bound.plugin.context.dispatch("mine.say", {"text": "hello"})
 
 
-async def test_an_own_op_can_not_be_looked_up(make_host):
+async def test_own_op_cannot_be_looked_up(make_host):
     BoundOp.own(say, plugin="program")
     async with make_host() as host:
         with pytest.raises(OpNotFound):

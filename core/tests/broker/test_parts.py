@@ -1,4 +1,4 @@
-"""Parts of results, providers of models, and ops of the host's own."""
+"""Parts of results, model providers, and the host's own ops."""
 
 from types import SimpleNamespace
 
@@ -22,7 +22,7 @@ async def tell(params: Nothing, ctx) -> str:
     ctx.protect("hush-hush", "secret")
     for part in ("once", "hush-hush", "end, hus"):
         await ctx.emit({"text": part})
-    return "told"
+    return "end"
 
 
 def call(host, **options):
@@ -32,23 +32,23 @@ def call(host, **options):
     return Call(id="c1", grant=Grant.of(()), domain="test", origin=Origin(), deadline=deadline, **options)
 
 
-async def test_parts_reach_whoever_asked_for_them_redacted_and_in_order(make_host, family):
+async def test_parts_are_passed_on_redacted_and_in_order(make_host, family):
     got = []
 
     async def take(part):
         got.append(part["text"])
 
     async with make_host(family("story", tell)) as host:
-        assert await host.broker.dispatch(call(host, on_part=take), "story.tell", {}) == "told"
+        assert await host.broker.dispatch(call(host, on_part=take), "story.tell", {}) == "end"
     assert "".join(got) == "once[redacted:secret]end, hus"
 
 
-async def test_without_anybody_who_asks_parts_go_nowhere(make_host, family):
+async def test_parts_without_a_listener_are_discarded(make_host, family):
     async with make_host(family("story", tell)) as host:
-        assert await host.op("story.tell", {}) == "told"
+        assert await host.op("story.tell", {}) == "end"
 
 
-async def test_an_op_finds_a_provider_with_the_context_of_its_plugin(make_host, family):
+async def test_op_gets_a_provider_with_the_context_of_its_plugin(make_host, family):
     found = []
 
     @op("story.ask", level=Level.SAFE)
@@ -67,13 +67,13 @@ async def test_an_op_finds_a_provider_with_the_context_of_its_plugin(make_host, 
     assert found == [("muse-loud", "muse", ("muse", "muse-loud"))]
 
 
-async def test_an_op_of_the_hosts_own_can_be_named_by_nobody_else(make_host):
+async def test_own_op_of_the_host_cannot_be_dispatched_by_name(make_host):
     async with make_host() as host:
         with pytest.raises(OpNotFound):
             await host.op("tool.call", {"tool": "echo", "arguments": {}, "call": "c1"})
 
 
-async def test_a_key_whose_effect_never_happened_is_free_for_something_else(make_host, family):
+async def test_key_of_an_effect_that_did_not_happen_is_free_for_another(make_host, family):
     from sideband.ops import OpError, OpFailed
 
     class Text(BaseModel):
@@ -98,7 +98,7 @@ async def test_a_key_whose_effect_never_happened_is_free_for_something_else(make
         assert await host.broker.recall("k2") is None
 
 
-async def test_names_in_a_reply_that_are_somebody_elses_hide_nothing_but_known_secrets(make_host, family):
+async def test_sensitive_keys_are_not_redacted_in_results_with_foreign_names(make_host, family):
     @op("story.form", level=Level.SAFE, foreign_names=True)
     async def form(params: Nothing, ctx) -> dict:
         """Answer with names that the caller chose."""
@@ -111,7 +111,7 @@ async def test_names_in_a_reply_that_are_somebody_elses_hide_nothing_but_known_s
     assert "hush-hush" not in reply["token"]
 
 
-async def test_a_handler_whose_tasks_try_to_end_the_host_fails_alone(make_host, family):
+async def test_exit_in_a_task_of_a_handler_fails_the_op_only(make_host, family):
     from sideband.ops import OpError
 
     @op("story.exit", level=Level.SAFE)

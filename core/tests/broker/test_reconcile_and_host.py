@@ -1,4 +1,4 @@
-"""FAILS TODAY (each test shows a bug). Nothing that a plugin does keeps a host from starting or ending."""
+"""Faulty ``reconcile`` functions and lifespans do not prevent a host from starting or stopping."""
 
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
@@ -41,7 +41,7 @@ def mail(family):
     return make
 
 
-async def test_a_reconcile_that_hangs_leaves_the_effect_unknown_and_the_host_starts(make_host, mail, monkeypatch):
+async def test_hanging_reconcile_leaves_the_effect_unknown(make_host, mail, monkeypatch):
     monkeypatch.setattr(_recovery, "_RECONCILE_SECONDS", 0.05)
 
     async def reconcile(recorded, ctx):
@@ -55,7 +55,7 @@ async def test_a_reconcile_that_hangs_leaves_the_effect_unknown_and_the_host_sta
 
 
 @pytest.mark.parametrize("answer", [True, Reconciled(happened=True, result=object()), Reconciled(True, float("nan"))])
-async def test_a_reconcile_that_answers_nonsense_leaves_the_host_starting(make_host, mail, answer):
+async def test_invalid_answer_of_reconcile_does_not_prevent_recovery(make_host, mail, answer):
     async def reconcile(recorded, ctx):
         return answer
 
@@ -65,7 +65,7 @@ async def test_a_reconcile_that_answers_nonsense_leaves_the_host_starting(make_h
     assert len(ledger.outcomes) == 1
 
 
-async def test_what_a_reconcile_opens_is_closed(make_host, mail):
+async def test_cleanup_of_reconcile_runs(make_host, mail):
     closed = []
 
     async def reconcile(recorded, ctx):
@@ -84,9 +84,7 @@ async def note(params: Name, ctx: OpContext) -> str:
     return "noted"
 
 
-async def test_a_lifespan_that_causes_an_effect_before_or_after_the_broker_is_told_so_by_a_sideband_error(
-    make_host, family
-):
+async def test_dispatch_in_a_lifespan_outside_the_brokers_lifetime_raises_a_sideband_error(make_host, family):
     raised = []
 
     @asynccontextmanager
@@ -96,7 +94,7 @@ async def test_a_lifespan_that_causes_an_effect_before_or_after_the_broker_is_to
                 await ctx.dispatch("mail.note", {})
             except SidebandError:
                 pass
-            except Exception as error:  # noqa: BLE001  it collects whatever is not typed
+            except Exception as error:  # noqa: BLE001  collects all untyped errors
                 raised.append((moment, repr(error)))
             if moment == "enter":
                 yield

@@ -1,4 +1,4 @@
-"""What an op is given when it is asked what became of an effect, and what is kept of its answer."""
+"""``reconcile``: its arguments, and what is stored of its answer."""
 
 import pytest
 from pydantic import BaseModel
@@ -16,7 +16,7 @@ class Name(BaseModel):
 
 
 class Ledger:
-    """The ledger after a crash: what is open, and what is said of it now."""
+    """A ledger after a crash, with unsettled intents. It collects the outcomes."""
 
     def __init__(self, *intents):
         self.intents = intents
@@ -43,7 +43,7 @@ def intent(op="mail.send", key="k"):
 
 @pytest.fixture
 def mail(family):
-    """An op whose reconcile is given."""
+    """Return a function that creates a plugin with an op with the given ``reconcile``."""
 
     def make(reconcile):
         @op("mail.send", requires="mail", level=Level.RESTRICTED, record=["name"], reconcile=reconcile)
@@ -55,7 +55,7 @@ def mail(family):
     return make
 
 
-async def test_it_is_asked_with_what_the_ledger_knows_and_with_the_rights_of_the_effect(make_host, mail):
+async def test_reconcile_gets_the_record_and_the_grant_of_the_effect(make_host, mail):
     seen = []
 
     async def reconcile(recorded, ctx):
@@ -70,7 +70,7 @@ async def test_it_is_asked_with_what_the_ledger_knows_and_with_the_rights_of_the
     assert recovered.status == "done"
 
 
-async def test_its_answer_is_redacted_and_on_disk_and_kept_for_the_key(make_host, mail):
+async def test_result_of_reconcile_is_redacted_durable_and_stored_for_the_key(make_host, mail):
     async def reconcile(recorded, ctx):
         return Reconciled(happened=True, result=f"sent with {CANARY}")
 
@@ -84,7 +84,7 @@ async def test_its_answer_is_redacted_and_on_disk_and_kept_for_the_key(make_host
     assert (kept.value["state"], kept.value["result"]) == ("done", "sent with [redacted:canary]")
 
 
-async def test_without_a_key_no_answer_is_kept(make_host, mail):
+async def test_result_of_reconcile_is_not_stored_without_a_key(make_host, mail):
     async def reconcile(recorded, ctx):
         return Reconciled(happened=True, result="sent")
 
@@ -95,7 +95,7 @@ async def test_without_a_key_no_answer_is_kept(make_host, mail):
     assert ledger.outcomes[0][0].result is None
 
 
-async def test_what_did_not_happen_has_failed_and_its_key_is_free(make_host, mail):
+async def test_effect_that_did_not_happen_is_failed_and_its_key_is_free(make_host, mail):
     async def reconcile(recorded, ctx):
         return Reconciled(happened=False)
 
@@ -106,7 +106,7 @@ async def test_what_did_not_happen_has_failed_and_its_key_is_free(make_host, mai
     assert "it did not happen" in ledger.outcomes[0][0].error["message"]
 
 
-async def test_what_can_not_be_told_is_unknown_and_its_key_stays_taken(make_host, mail):
+async def test_effect_without_an_answer_is_unknown_and_its_key_remains_claimed(make_host, mail):
     async def reconcile(recorded, ctx):
         return None
 
@@ -119,7 +119,7 @@ async def test_what_can_not_be_told_is_unknown_and_its_key_stays_taken(make_host
     assert ledger.outcomes[0][0].error["code"] == "effect.unknown"
 
 
-async def test_a_family_that_is_gone_is_named_in_the_log(make_host, caplog):
+async def test_missing_op_is_named_in_the_log(make_host, caplog):
     async with make_host() as host:
         await recover(host.broker, Ledger(intent()), Claims(host.store, host.ledger))
     assert "unknown op `mail.send`" in caplog.text

@@ -1,4 +1,4 @@
-"""What the ledger says of a dispatch: bounded, redacted, and written whatever happens meanwhile."""
+"""Ledger records of dispatches: limited in size, redacted, and written also after cancellation."""
 
 import math
 
@@ -38,9 +38,7 @@ def note(family):
     return family("note", write, pay)
 
 
-async def test_a_dispatch_that_is_cancelled_while_a_guard_decides_is_recorded_as_cancelled(
-    make_host, note, hook, outcomes
-):
+async def test_dispatch_cancelled_while_a_guard_decides_is_recorded_as_cancelled(make_host, note, hook, outcomes):
     @hookimpl
     async def op_call(event):
         await anyio.sleep_forever()
@@ -53,7 +51,7 @@ async def test_a_dispatch_that_is_cancelled_while_a_guard_decides_is_recorded_as
     ]
 
 
-async def test_the_name_of_an_unknown_op_is_cut_and_redacted_in_its_record(make_host, note, outcomes):
+async def test_name_of_an_unknown_op_is_redacted_and_truncated_in_its_record(make_host, note, outcomes):
     async with make_host(note) as host:
         host.redactor.protect(CANARY, "canary")
         with pytest.raises(OpNotFound):
@@ -63,7 +61,7 @@ async def test_the_name_of_an_unknown_op_is_cut_and_redacted_in_its_record(make_
     assert len(line["op"]) == 200
 
 
-async def test_what_a_worker_tried_is_cut_and_redacted_in_its_record(make_host, outcomes):
+async def test_rejected_request_of_a_worker_is_redacted_and_truncated_in_its_record(make_host, outcomes):
     async with make_host() as host:
         host.redactor.protect(CANARY, "canary")
         await host.broker.record_refusal(CANARY + "x" * 500, Origin(), "worker.protocol", f"it said {CANARY}")
@@ -72,7 +70,7 @@ async def test_what_a_worker_tried_is_cut_and_redacted_in_its_record(make_host, 
     assert len(line["op"]) == 200
 
 
-async def test_a_known_secret_among_bad_parameters_is_not_in_the_error(make_host, note):
+async def test_known_secret_in_an_invalid_parameter_is_redacted_in_the_error(make_host, note):
     async with make_host(note) as host:
         host.redactor.protect(CANARY, "canary")
         with pytest.raises(OpParamsInvalid) as caught:
@@ -81,35 +79,35 @@ async def test_a_known_secret_among_bad_parameters_is_not_in_the_error(make_host
     assert CANARY not in str(caught.value)
 
 
-async def test_a_long_value_among_bad_parameters_is_cut_in_the_error(make_host, note):
+async def test_long_value_of_an_invalid_parameter_is_omitted_in_the_error(make_host, note):
     async with make_host(note) as host:
         with pytest.raises(OpParamsInvalid) as caught:
             await host.op("note.write", {"text": ["x" * 5_000]})
     assert len(str(caught.value)) < 300
 
 
-async def test_the_name_of_an_unknown_parameter_is_cut_in_the_record(make_host, note, outcomes):
+async def test_name_of_an_unknown_parameter_is_truncated_in_the_record(make_host, note, outcomes):
     async with make_host(note) as host:
         with pytest.raises(OpParamsInvalid):
             await host.op("note.write", {"x" * 5_000: 1, "text": 5})
     assert "x" * 40 in outcomes()[0]["params"]
 
 
-async def test_parameters_that_json_can_not_carry_are_named_without_their_values(make_host, note, ledger_lines):
+async def test_parameters_that_json_cannot_represent_are_recorded_without_values(make_host, note, ledger_lines):
     async with make_host(note) as host:
         assert await host.op("note.write", {"number": math.inf, "text": "hello"}) == "written"
     (intent,) = [line for line in ledger_lines() if line["kind"] == "intent"]
     assert intent["params"] == {"number": "…", "text": "…"}
 
 
-async def test_long_texts_lists_and_bytes_are_shortened_in_the_record(make_host, note, ledger_lines):
+async def test_long_strings_lists_and_bytes_are_shortened_in_the_record(make_host, note, ledger_lines):
     async with make_host(note) as host:
         await host.op("note.write", {"text": "x" * 600, "items": list(range(60)), "raw": b"\0" * 9})
     (intent,) = [line for line in ledger_lines() if line["kind"] == "intent"]
     assert intent["params"] == {"text": "x" * 500 + "…", "items": [*range(50), "…"], "raw": "(9 bytes)"}
 
 
-async def test_what_a_guard_notes_is_redacted_in_the_record(make_host, note, hook, ledger_lines):
+async def test_note_of_a_guard_is_redacted_in_the_record(make_host, note, hook, ledger_lines):
     @hookimpl
     def op_call(event):
         return Allow(f"the value is {CANARY}")
@@ -129,7 +127,7 @@ def question():
     return op_call
 
 
-async def test_what_guards_replaced_and_asked_is_recorded(make_host, note, hook, ledger_lines):
+async def test_replacements_and_questions_of_guards_are_recorded(make_host, note, hook, ledger_lines):
     @hookimpl
     def op_call(event):
         return Replace({"text": "tame"}) if event.params.get("text") == "wild" else None
@@ -151,11 +149,11 @@ async def test_what_guards_replaced_and_asked_is_recorded(make_host, note, hook,
         {"plugin": "asker", "said": "ask", "note": "Really?"},
         {"by": "approver", "said": "approve"},
     ]
-    # The person is asked about what will run, not about what was asked for.
+    # The approver sees the parameters that will run, not the original ones.
     assert asked == [{"text": "tame"}]
 
 
-async def test_a_refusal_after_a_replacement_is_recorded_with_what_would_have_run(make_host, note, hook, outcomes):
+async def test_denial_after_a_replacement_is_recorded_with_the_replaced_parameters(make_host, note, hook, outcomes):
     @hookimpl
     def op_call(event):
         return Replace({"text": "tame"}) if event.params.get("text") == "wild" else None
@@ -168,9 +166,7 @@ async def test_a_refusal_after_a_replacement_is_recorded_with_what_would_have_ru
     assert outcomes()[0]["params"] == {"text": "tame"}
 
 
-async def test_an_effect_that_was_done_is_recorded_as_done_if_its_caller_gives_up_meanwhile(
-    make_host, family, outcomes
-):
+async def test_finished_effect_of_a_cancelled_caller_is_recorded_as_done(make_host, family, outcomes):
     scope = anyio.CancelScope()
 
     @op("late.do", level=Level.RESTRICTED)
@@ -185,7 +181,7 @@ async def test_an_effect_that_was_done_is_recorded_as_done_if_its_caller_gives_u
     assert outcomes()[0]["status"] == "done"
 
 
-async def test_a_cancelled_effect_with_a_key_is_unknown_afterwards(make_host, family, outcomes):
+async def test_cancelled_effect_with_a_key_is_unknown(make_host, family, outcomes):
     @op("late.hang", level=Level.RESTRICTED)
     async def hang(params: Note, ctx: OpContext) -> str:
         await anyio.sleep_forever()
@@ -198,7 +194,7 @@ async def test_a_cancelled_effect_with_a_key_is_unknown_afterwards(make_host, fa
             await host.op("late.hang", {}, key="k")
 
 
-async def test_an_idempotent_effect_that_timed_out_can_be_tried_again_with_its_key(make_host, family):
+async def test_idempotent_effect_that_timed_out_can_be_retried_with_its_key(make_host, family):
     tries = []
 
     @op("late.read", level=Level.SAFE, timeout=0.05)
@@ -214,7 +210,7 @@ async def test_an_idempotent_effect_that_timed_out_can_be_tried_again_with_its_k
         assert await host.op("late.read", {}, key="k") == "read"
 
 
-async def test_a_refused_dispatch_does_not_touch_the_claim_of_its_key(make_host, note, outcomes):
+async def test_rejected_dispatch_does_not_change_the_claim_of_its_key(make_host, note, outcomes):
     async with make_host(note) as host:
         assert await host.op("note.pay", {"text": "a"}, key="k") == "paid"
         with pytest.raises(KeyReused):
@@ -225,7 +221,7 @@ async def test_a_refused_dispatch_does_not_touch_the_claim_of_its_key(make_host,
 
 
 @pytest.mark.parametrize("how", ["fails", "is cancelled"])
-async def test_a_key_is_free_again_if_the_intent_could_not_be_written(make_host, note, monkeypatch, how, tmp_path):
+async def test_key_is_released_if_the_intent_is_not_written(make_host, note, monkeypatch, how, tmp_path):
     scope = anyio.CancelScope()
 
     async def intent(entry, *, durable):
@@ -245,7 +241,7 @@ async def test_a_key_is_free_again_if_the_intent_could_not_be_written(make_host,
         assert await host.op("note.pay", {}, key="k") == "paid"
 
 
-async def test_effects_that_could_do_harm_are_on_disk_before_they_happen(make_host, family, monkeypatch):
+async def test_intents_of_controlled_or_non_idempotent_ops_are_durable(make_host, family, monkeypatch):
     durable = {}
 
     @op("harm.none", level=Level.MONITORED)
@@ -270,9 +266,7 @@ async def test_effects_that_could_do_harm_are_on_disk_before_they_happen(make_ho
     assert durable == {"harm.none": False, "harm.some": True, "harm.twice": True}
 
 
-async def test_the_outcome_of_an_effect_with_a_key_is_on_disk_and_only_it_has_the_result(
-    make_host, note, monkeypatch, outcomes
-):
+async def test_outcome_of_an_effect_with_a_key_is_durable_and_has_the_result(make_host, note, monkeypatch, outcomes):
     durable = []
     async with make_host(note) as host:
         written = host.ledger.outcome
@@ -288,16 +282,16 @@ async def test_the_outcome_of_an_effect_with_a_key_is_on_disk_and_only_it_has_th
     assert [line.get("result") for line in outcomes()] == ["paid", None]
 
 
-async def test_a_caller_is_told_of_each_effect_with_the_capability_that_allowed_it(make_host, note):
-    told = []
+async def test_effect_report_has_status_decision_and_parameters(make_host, note):
+    reports = []
     async with make_host(note) as host:
-        await host.op("note.write", {"text": "a"}, on_effect=told.append)
-    assert [(one.op, one.status, one.decision, dict(one.params)) for one in told] == [
-        ("note.write", "done", "needs none", {"text": "a"})
+        await host.op("note.write", {"text": "a"}, on_effect=reports.append)
+    assert [(one.op, one.status, one.decision, dict(one.params)) for one in reports] == [
+        ("note.write", "done", "no capability required", {"text": "a"})
     ]
 
 
-async def test_a_secret_in_the_reason_of_a_guard_is_in_no_error_and_no_record(make_host, note, hook, outcomes):
+async def test_reason_of_a_guard_is_redacted_in_error_and_record(make_host, note, hook, outcomes):
     @hookimpl
     def op_call(event):
         return Deny(f"no {CANARY} here")
@@ -310,7 +304,7 @@ async def test_a_secret_in_the_reason_of_a_guard_is_in_no_error_and_no_record(ma
     assert CANARY not in str(outcomes())
 
 
-async def test_a_long_value_that_begins_with_a_secret_shows_no_part_of_it(make_host, note):
+async def test_long_value_with_a_secret_is_omitted_entirely(make_host, note):
     canary = "canary-7f3a9c51"
     async with make_host(note) as host:
         host.redactor.protect(canary, "canary")

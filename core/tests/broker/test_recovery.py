@@ -1,4 +1,4 @@
-"""A host that is killed leaves effects that are done, failed or unknown, and never repeats one silently."""
+"""Recovery after a host was killed: interrupted effects become done, failed or unknown, and are not repeated."""
 
 import signal
 import subprocess
@@ -66,7 +66,7 @@ async def main():
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         await host.op("mail.send", {{"name": "third"}})
         verdict = await verify(host.ledger.folder, host.store)
-        print("whole" if verdict.ok else verdict.problems)
+        print("intact" if verdict.ok else verdict.problems)
 
 
 anyio.run(main)
@@ -94,7 +94,7 @@ def mail(family, **options):
 
 
 @pytest.mark.anyio
-async def test_an_effect_that_was_under_way_is_unknown_and_not_repeated(home_of_a_dead_host, make_host, family):
+async def test_effect_interrupted_by_a_crash_is_unknown_and_not_repeated(home_of_a_dead_host, make_host, family):
     async with make_host(mail(family)) as host:
         assert [(one.op, one.status) for one in host.recovered] == [("mail.send", "unknown")]
         with pytest.raises(EffectUnknown):
@@ -102,7 +102,7 @@ async def test_an_effect_that_was_under_way_is_unknown_and_not_repeated(home_of_
 
 
 @pytest.mark.anyio
-async def test_an_op_that_can_ask_the_world_settles_it(home_of_a_dead_host, make_host, family):
+async def test_reconcile_settles_an_interrupted_effect(home_of_a_dead_host, make_host, family):
     asked = []
 
     async def reconcile(recorded, ctx):
@@ -116,7 +116,7 @@ async def test_an_op_that_can_ask_the_world_settles_it(home_of_a_dead_host, make
 
 
 @pytest.mark.anyio
-async def test_an_op_that_fails_to_ask_leaves_it_unknown(home_of_a_dead_host, make_host, family):
+async def test_failing_reconcile_leaves_the_effect_unknown(home_of_a_dead_host, make_host, family):
     async def reconcile(recorded, ctx):
         raise ConnectionError("the world is away")
 
@@ -125,7 +125,7 @@ async def test_an_op_that_fails_to_ask_leaves_it_unknown(home_of_a_dead_host, ma
 
 
 @pytest.mark.anyio
-async def test_an_effect_is_recovered_once(home_of_a_dead_host, make_host, family):
+async def test_effect_is_recovered_once(home_of_a_dead_host, make_host, family):
     async with make_host(mail(family)) as host:
         assert len(host.recovered) == 1
     async with make_host(mail(family)) as host:
@@ -133,20 +133,20 @@ async def test_an_effect_is_recovered_once(home_of_a_dead_host, make_host, famil
 
 
 @pytest.mark.anyio
-async def test_a_missing_family_leaves_it_unknown_and_the_host_starts(home_of_a_dead_host, make_host):
+async def test_missing_family_leaves_the_effect_unknown(home_of_a_dead_host, make_host):
     async with make_host() as host:
         assert [one.status for one in host.recovered] == ["unknown"]
 
 
 @pytest.mark.anyio
-async def test_the_ledger_of_a_dead_host_is_whole(home_of_a_dead_host, make_host, family):
+async def test_ledger_of_a_killed_host_is_intact(home_of_a_dead_host, make_host, family):
     async with make_host(mail(family)) as host:
         verdict = await verify(host.ledger.folder, host.store)
     assert verdict.ok
     assert verdict.entries > 0
 
 
-def test_a_full_disk_stops_effects_with_a_clear_error(tmp_path):
+def test_full_disk_blocks_effects_until_there_is_space(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", FULL_DISK, str(tmp_path / "home")], capture_output=True, text=True, check=False
     )
@@ -154,5 +154,5 @@ def test_a_full_disk_stops_effects_with_a_clear_error(tmp_path):
         "effect first",
         "ledger.unwritable",
         "effect third",
-        "whole",
+        "intact",
     ], done.stderr

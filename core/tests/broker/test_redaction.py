@@ -1,4 +1,4 @@
-"""No form of a known value gets through the redactor."""
+"""Redaction of known values in all encoded forms."""
 
 import base64
 import html
@@ -41,51 +41,51 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS)
 @given(secret=SECRETS, before=st.text(max_size=5), after=st.text(max_size=5))
-def test_a_value_is_found_in_every_form(form, secret, before, after):
+def test_value_is_redacted_in_every_encoded_form(form, secret, before, after):
     redactor = Redaction()
     redactor.protect(secret, "canary")
     encoded = FORMS[form](secret)
     text = redactor.text(before + encoded + after)
     assert "[redacted:canary]" in text
-    # What base64 leaves of a value's last, shared character tells less than 6 bits.
+    # The last base64 character may remain. It is shared with the following data and reveals less than 6 bits.
     assert encoded[: max(6, len(encoded) - 6)] not in text.replace("[redacted:canary]", "")
 
 
 @given(secret=st.binary(min_size=9, max_size=30), before=st.binary(max_size=7), after=st.binary(max_size=7))
-def test_a_value_inside_a_longer_base64_text_is_found_at_any_alignment(secret, before, after):
+def test_value_in_longer_base64_data_is_redacted_at_any_alignment(secret, before, after):
     redactor = Redaction()
     redactor.protect(secret, "canary")
     assert "[redacted:canary]" in redactor.text(base64.b64encode(before + secret + after).decode())
 
 
 @given(SECRETS)
-def test_keys_nested_values_and_bytes_are_searched(secret):
+def test_keys_nested_values_and_bytes_are_redacted(secret):
     redactor = Redaction()
     redactor.protect(secret, "canary")
     data = redactor.data({"a": [{secret: (secret,)}], "b": secret.encode() + b"!"})
     assert secret not in json.dumps(data, ensure_ascii=False, default=lambda raw: raw.decode())
 
 
-def test_a_number_that_is_a_known_value_is_replaced():
+def test_number_that_is_a_known_value_is_redacted():
     redactor = Redaction()
     redactor.protect("314159", "pin")
     assert redactor.data({"n": 314159, "m": 27}) == {"n": "[redacted:pin]", "m": 27}
 
 
 @pytest.mark.parametrize("key", ["password", "Authorization", "X-Api-Key", "set-cookie", "clientSecret"])
-def test_values_under_sensitive_keys_are_replaced_whatever_they_are(key):
+def test_any_value_under_a_sensitive_key_is_redacted(key):
     assert Redaction().data({key: {"deep": 1}}) == {key: "[redacted]"}
 
 
-def test_a_sensitive_key_without_a_value_stays_empty():
+def test_null_under_a_sensitive_key_is_unchanged():
     assert Redaction().data({"password": None}) == {"password": None}
 
 
-def test_sensitive_keys_can_be_left_alone():
+def test_redaction_of_sensitive_keys_is_optional():
     assert Redaction().data({"password": "x"}, sensitive_keys=False) == {"password": "x"}
 
 
-def test_a_form_that_contains_another_one_is_replaced_whole():
+def test_longer_form_is_redacted_before_a_form_it_contains():
     redactor = Redaction()
     redactor.protect("abcd", "short")
     redactor.protect("xxabcdxx", "long")
@@ -93,12 +93,12 @@ def test_a_form_that_contains_another_one_is_replaced_whole():
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), {"a": [float("-inf")]}, {"a": object()}])
-def test_what_json_can_not_carry_is_refused_with_its_place(value):
+def test_value_that_json_cannot_represent_is_rejected_with_its_location(value):
     with pytest.raises(Unserializable, match="result"):
         Redaction().data(value)
 
 
-def test_values_too_short_to_be_told_from_ordinary_text_are_left_alone():
+def test_short_values_are_not_redacted():
     redactor = Redaction()
     redactor.protect("abc", "tiny")
     assert redactor.text("abc") == "abc"
@@ -116,7 +116,7 @@ def test_values_too_short_to_be_told_from_ordinary_text_are_left_alone():
         ("918273645546372819", 918273645546372819.0),
     ],
 )
-def test_a_value_is_found_in_numbers_with_and_without_a_fraction(secret, number):
+def test_value_is_redacted_in_integers_and_floats(secret, number):
     redactor = Redaction()
     redactor.protect(secret, "pin")
     assert redactor.data([number, {"a": number}]) == ["[redacted:pin]", {"a": "[redacted:pin]"}]
@@ -124,7 +124,7 @@ def test_a_value_is_found_in_numbers_with_and_without_a_fraction(secret, number)
 
 
 @pytest.mark.parametrize("secret", ["0000000", "1e400", "9" * 400, "12345678.", "nan", "infinity"])
-def test_a_value_that_is_no_number_of_its_own_hides_no_numbers(secret):
+def test_value_without_a_distinctive_number_redacts_no_numbers(secret):
     redactor = Redaction()
     redactor.protect(secret, "pin")
     assert redactor.data([0, 0.5, 12345678, 1e300]) == [0, 0.5, 12345678, 1e300]

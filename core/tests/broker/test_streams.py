@@ -1,4 +1,4 @@
-"""A known value gets through the redactor in no pieces, however a text is cut, and the text stays what it is."""
+"""Redaction of streamed text: the output equals the redacted text, for any split into pieces."""
 
 import time
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sideband.broker import Redaction
 from sideband.broker._streams import PartRedaction, TextRedaction
 
-# Few letters, so that values begin, break off, repeat and overlap all the time.
+# A small alphabet, so that complete, partial and overlapping values are frequent.
 LETTERS = st.sampled_from("abcd/ \\é")
 VALUES = st.lists(st.text(LETTERS, min_size=4, max_size=9), min_size=1, max_size=3)
 TEXTS = st.lists(st.text(LETTERS, max_size=6) | st.integers(0, 2), max_size=12)
@@ -27,10 +27,10 @@ def pieces_of(data, text):
 
 
 @settings(max_examples=400)
-@given(values=VALUES, told=TEXTS, data=st.data())
-def test_what_is_given_out_is_the_redacted_whole(values, told, data):
+@given(values=VALUES, texts=TEXTS, data=st.data())
+def test_output_of_a_stream_equals_the_redacted_text(values, texts, data):
     redactor = redactor_for(values)
-    text = "".join(values[one % len(values)] if isinstance(one, int) else one for one in told)
+    text = "".join(values[one % len(values)] if isinstance(one, int) else one for one in texts)
     stream = TextRedaction(redactor)
     given_out = [stream.feed(piece) for piece in pieces_of(data, text)]
     assert "".join([*given_out, stream.end()]) == redactor.text(text)
@@ -38,7 +38,7 @@ def test_what_is_given_out_is_the_redacted_whole(values, told, data):
 
 @settings(max_examples=200)
 @given(value=st.text(min_size=8, max_size=20), form=st.integers(0, 40), before=st.text(max_size=5), data=st.data())
-def test_no_form_of_a_value_gets_through(value, form, before, data):
+def test_every_form_of_a_value_is_redacted_in_a_stream(value, form, before, data):
     from sideband.broker._redaction import _forms
 
     redactor = redactor_for([value])
@@ -50,21 +50,21 @@ def test_no_form_of_a_value_gets_through(value, form, before, data):
 
 
 @pytest.mark.parametrize("split", range(1, 13))
-def test_a_value_that_is_split_over_two_pieces_is_found(split):
+def test_value_split_across_two_pieces_is_redacted(split):
     stream = TextRedaction(redactor_for(["s3cr3t-value"]))
     text = "s3cr3t-value"
     given_out = [stream.feed(text[:split]), stream.feed(text[split:]), stream.end()]
     assert "".join(given_out) == "[redacted:N0]"
 
 
-def test_nothing_is_kept_back_that_can_not_begin_a_value():
+def test_only_a_possible_beginning_of_a_value_is_held_back():
     stream = TextRedaction(redactor_for(["s3cr3t-value"]))
     assert stream.feed("Hello, world.") == "Hello, world."
     assert stream.feed("a s3cr") == "a "
     assert stream.feed("eam") == "s3cream"
 
 
-def test_a_value_that_becomes_known_while_its_beginning_waits_is_found():
+def test_value_protected_while_its_beginning_is_held_back_is_redacted():
     redactor = redactor_for(["s3cr3t-other"])
     stream = TextRedaction(redactor)
     shown = stream.feed("s3cr3t-")
@@ -72,7 +72,7 @@ def test_a_value_that_becomes_known_while_its_beginning_waits_is_found():
     assert shown + stream.feed("value.") + stream.end() == "[redacted:late]."
 
 
-def test_values_upon_values_without_end_are_masked_in_bounded_memory():
+def test_endless_overlapping_values_are_redacted_in_bounded_memory():
     stream = TextRedaction(redactor_for(["aaaa"]))
     given_out = [stream.feed("a" * 1_000) for _ in range(1_000)]
     held = len(stream._text)
@@ -84,7 +84,7 @@ def test_values_upon_values_without_end_are_masked_in_bounded_memory():
 @example(size=1)
 @given(size=st.integers(1, 400))
 @settings(max_examples=20)
-def test_what_a_pattern_matches_is_found_however_it_is_cut(size):
+def test_match_of_a_pattern_is_redacted_for_any_piece_size(size):
     redactor = Redaction()
     redactor.add_pattern(r"Bearer [a-z]{8,200}", "token")
     text = f"{'word ' * 100}Bearer {'x' * 100} and {'more ' * 100}"
@@ -93,7 +93,7 @@ def test_what_a_pattern_matches_is_found_however_it_is_cut(size):
     assert "".join([*given_out, stream.end()]) == redactor.text(text)
 
 
-def test_the_time_grows_with_the_text():
+def test_time_is_linear_in_the_length_of_the_text():
     redactor = redactor_for([f"s3cr3t-value-{number}" for number in range(50)])
 
     def seconds(length):
@@ -112,21 +112,21 @@ def parts_of(redactor, *parts):
     return [shown for part in parts for shown in stream.feed(part)] + list(stream.end())
 
 
-def test_texts_of_parts_that_follow_each_other_are_one_text():
+def test_texts_of_consecutive_parts_are_one_text():
     shown = parts_of(
         redactor_for(["s3cr3t-value"]), {"type": "text", "text": "a s3cr3t"}, {"type": "text", "text": "-value."}
     )
     assert shown == [{"type": "text", "text": "a "}, {"type": "text", "text": "[redacted:N0]."}]
 
 
-def test_what_is_kept_back_is_handed_on_before_a_part_of_another_type():
+def test_held_back_text_is_emitted_before_a_part_of_another_type():
     shown = parts_of(
         redactor_for(["s3cr3t-value"]), {"type": "thinking", "text": "s3cr3t"}, {"type": "text", "text": "hi"}
     )
     assert shown == [{"type": "thinking", "text": "s3cr3t"}, {"type": "text", "text": "hi"}]
 
 
-def test_arguments_of_two_calls_are_two_texts_though_their_pieces_take_turns():
+def test_interleaved_arguments_of_two_calls_are_separate_texts():
     def piece(index, text, name=""):
         return {"type": "tool_call", "index": index, "name": name, "arguments": text}
 
@@ -136,6 +136,6 @@ def test_arguments_of_two_calls_are_two_texts_though_their_pieces_take_turns():
     assert shown == [piece(0, "", "echo"), piece(0, '"'), piece(0, '[redacted:N0]"'), piece(1, "s3cr")]
 
 
-def test_other_strings_are_redacted_as_they_stand():
+def test_other_strings_of_a_part_are_redacted_individually():
     shown = parts_of(redactor_for(["s3cr3t-value"]), {"type": "image", "note": "s3cr3t-value", "text": 3})
     assert shown == [{"type": "image", "note": "[redacted:N0]", "text": 3}]

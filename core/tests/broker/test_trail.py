@@ -1,4 +1,4 @@
-"""The record of an effect tells what a person was shown who agreed to it, and which effect it is a part of."""
+"""Records of effects: the preview that the approver saw, and the enclosing effect."""
 
 import anyio
 import pytest
@@ -22,7 +22,7 @@ def op_call(event):
 
 @pytest.fixture
 def mail(family):
-    """An op that can say what it would do."""
+    """Return a function that creates a plugin with an op that has a preview."""
 
     def make(preview=None):
         async def would(params, ctx):
@@ -39,7 +39,7 @@ def mail(family):
 
 @pytest.fixture
 def person():
-    """Who agrees to everything, and remembers what was shown."""
+    """Return an approver that approves everything and collects the previews."""
     shown = []
 
     async def approver(question, event):
@@ -50,7 +50,7 @@ def person():
     return approver
 
 
-async def test_who_is_asked_is_shown_what_would_happen_and_the_record_says_what(make_host, mail, hook, person):
+async def test_approver_sees_the_preview_and_the_record_contains_it(make_host, mail, hook, person):
     async with make_host(mail(), hook("asker", op_call), approver=person) as host:
         host.redactor.protect("canary-7f3a9c51", "canary")
         effects = []
@@ -64,7 +64,7 @@ async def test_who_is_asked_is_shown_what_would_happen_and_the_record_says_what(
     }
 
 
-async def test_it_is_what_would_happen_with_what_a_guard_put_in_place(make_host, mail, hook, person):
+async def test_preview_uses_the_parameters_replaced_by_a_guard(make_host, mail, hook, person):
     @hookimpl(before=["asker"])
     def tame(event):
         return Replace({"text": "tame!"})
@@ -75,26 +75,26 @@ async def test_it_is_what_would_happen_with_what_a_guard_put_in_place(make_host,
     assert person.shown[0].startswith("send 5 letters")
 
 
-async def test_a_preview_that_fails_is_said_and_decides_nothing(make_host, mail, hook, person):
+async def test_failing_preview_is_shown_and_does_not_decide(make_host, mail, hook, person):
     async def broken(params, ctx):
         raise LookupError("no")
 
     async with make_host(mail(broken), hook("asker", op_call), approver=person) as host:
         assert await host.op("mail.send", {"text": "abc"}) == "abc"
-    assert person.shown == ["what would happen can't be told: LookupError"]
+    assert person.shown == ["preview failed: LookupError"]
 
 
-async def test_a_preview_that_hangs_is_given_up(make_host, mail, hook, person, monkeypatch):
+async def test_hanging_preview_times_out(make_host, mail, hook, person, monkeypatch):
     async def hanging(params, ctx):
         await anyio.sleep_forever()
 
     monkeypatch.setattr("sideband.broker._broker._PREVIEW_SECONDS", 0.05)
     async with make_host(mail(hanging), hook("asker", op_call), approver=person) as host:
         assert await host.op("mail.send", {"text": "abc"}) == "abc"
-    assert person.shown == ["what would happen can't be told: TimeoutError"]
+    assert person.shown == ["preview failed: TimeoutError"]
 
 
-async def test_an_op_without_a_preview_shows_nothing(make_host, family, hook, person):
+async def test_op_without_a_preview_shows_nothing(make_host, family, hook, person):
     @op("mail.send", level=Level.RESTRICTED)
     async def send(params: Letter, ctx: OpContext) -> None:
         pass
@@ -104,7 +104,7 @@ async def test_an_op_without_a_preview_shows_nothing(make_host, family, hook, pe
     assert person.shown == [None]
 
 
-async def test_a_child_effect_says_what_it_is_a_part_of(make_host, family):
+async def test_record_of_a_child_effect_has_the_enclosing_effect(make_host, family):
     @op("mail.send", level=Level.RESTRICTED)
     async def send(params: Letter, ctx: OpContext) -> None:
         await ctx.dispatch("mail.stamp", {})
@@ -121,7 +121,7 @@ async def test_a_child_effect_says_what_it_is_a_part_of(make_host, family):
     assert (child.within, parent.within) == (parent.effect, None)
 
 
-async def test_a_child_that_is_refused_says_it_too(make_host, family):
+async def test_record_of_a_denied_child_effect_has_the_enclosing_effect(make_host, family):
     @op("mail.send", level=Level.RESTRICTED)
     async def send(params: Letter, ctx: OpContext) -> None:
         with pytest.raises(OpDenied):

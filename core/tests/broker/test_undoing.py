@@ -1,4 +1,4 @@
-"""An effect is taken back by other effects, planned by its op, gated and recorded like any, and never twice."""
+"""Undo: an op plans the steps that revert its effect. Steps are normal effects, and run at most once."""
 
 import pytest
 from pydantic import BaseModel
@@ -30,14 +30,14 @@ def light():
 
 @pytest.fixture
 def lamp(family, light):
-    """An op that can be taken back, one that can't, and one that only reads."""
+    """Return a plugin with an op that can be undone, one that can't, and one that only reads."""
 
     async def undo(recorded, ctx):
         if recorded.status != "done":
             return Undo(remains=(f"it ended as {recorded.status}",))
         before = recorded.note["before"]
         step = UndoStep("lamp.set", {"value": before}, f"set it back to {before}")
-        return Undo(steps=(step,), remains=("whoever has seen it has seen it",))
+        return Undo(steps=(step,), remains=("the light was visible",))
 
     @op("lamp.set", level=Level.CONTROLLED, record=["value"], undo=undo)
     async def set_lamp(params: Setting, ctx: OpContext) -> int:
@@ -59,23 +59,23 @@ def lamp(family, light):
 
 
 async def run(host, op, **params):
-    """Run an op and answer the id of its effect."""
+    """Run an op and return the id of its effect."""
     effects = []
     await host.op(op, params, on_effect=lambda report: effects.append(report.id))
     return effects[-1]
 
 
-async def test_a_plan_says_what_would_be_done_and_what_stays_and_changes_nothing(make_host, lamp, light):
+async def test_plan_lists_steps_and_remains_without_changing_anything(make_host, lamp, light):
     async with make_host(lamp) as host:
         plan = await host.plan_undo(await run(host, "lamp.set", value=5))
     assert [(step.op, step.params, step.text) for step in plan.steps] == [
         ("lamp.set", {"value": 0}, "set it back to 0")
     ]
-    assert plan.remains == ("whoever has seen it has seen it",)
+    assert plan.remains == ("the light was visible",)
     assert light.value == 5
 
 
-async def test_carrying_it_out_takes_it_back_as_an_effect_of_its_own(make_host, lamp, light):
+async def test_undo_reverts_the_effect_with_a_new_effect(make_host, lamp, light):
     async with make_host(lamp) as host:
         effect = await run(host, "lamp.set", value=5)
         plan = await host.plan_undo(effect)
@@ -87,7 +87,7 @@ async def test_carrying_it_out_takes_it_back_as_an_effect_of_its_own(make_host, 
     assert (record.op, record.key, record.status) == ("lamp.set", f"undo:{effect}:0", "done")
 
 
-async def test_what_was_taken_back_is_not_taken_back_again(make_host, lamp, light):
+async def test_undone_effect_is_not_undone_again(make_host, lamp, light):
     async with make_host(lamp) as host:
         effect = await run(host, "lamp.set", value=5)
         first = await host.plan_undo(effect)
@@ -96,12 +96,12 @@ async def test_what_was_taken_back_is_not_taken_back_again(make_host, lamp, ligh
         second = await host.plan_undo(effect)
         assert [step.state for step in second.steps] == ["done"]
         assert await host.undo(second) == []
-        # A plan that is out of date does no harm either.
+        # An outdated plan has no effect either.
         await host.undo(first)
     assert light.value == 7
 
 
-async def test_taking_back_can_be_taken_back(make_host, lamp, light):
+async def test_undo_can_be_undone(make_host, lamp, light):
     async with make_host(lamp) as host:
         reports = []
         await host.undo(await host.plan_undo(await run(host, "lamp.set", value=5)), on_effect=reports.append)
@@ -110,15 +110,15 @@ async def test_taking_back_can_be_taken_back(make_host, lamp, light):
     assert light.value == 5
 
 
-async def test_a_step_that_fails_is_told_with_its_error(make_host, lamp, light):
+async def test_failed_step_has_its_error(make_host, lamp, light):
     async with make_host(lamp) as host:
         plan = await host.plan_undo(await run(host, "lamp.set", value=5))
         light.broken = True
-        (gone,) = await host.undo(plan)
-    assert gone.error.message == "the lamp is broken"
+        (outcome,) = await host.undo(plan)
+    assert outcome.error.message == "the lamp is broken"
 
 
-async def test_steps_after_one_that_failed_are_not_tried(make_host, family, light):
+async def test_steps_after_a_failed_one_are_not_run(make_host, family, light):
     async def undo(recorded, ctx):
         steps = [UndoStep("lamp.fail", {}, "first"), UndoStep("lamp.set", {"value": 9}, "second")]
         return Undo(steps=tuple(steps))
@@ -143,22 +143,22 @@ async def test_guards_decide_about_steps(make_host, lamp, hook, light):
         return Deny("not now") if event.key and event.key.startswith("undo:") else None
 
     async with make_host(lamp, hook("watch", op_call)) as host:
-        (gone,) = await host.undo(await host.plan_undo(await run(host, "lamp.set", value=5)))
-    assert gone.error.code == "op.denied"
+        (outcome,) = await host.undo(await host.plan_undo(await run(host, "lamp.set", value=5)))
+    assert outcome.error.code == "op.denied"
     assert light.value == 5
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("lamp.flash", "knows no way to take lamp.flash back"), ("lamp.read", "changes nothing")]
+    ("name", "reason"), [("lamp.flash", "does not support undoing lamp.flash"), ("lamp.read", "changes nothing")]
 )
-async def test_what_knows_no_way_back_says_so(make_host, lamp, name, said):
+async def test_op_without_undo_has_an_empty_plan_with_the_reason(make_host, lamp, name, reason):
     async with make_host(lamp) as host:
         plan = await host.plan_undo(await run(host, name))
     assert plan.steps == ()
-    assert said in plan.remains[0]
+    assert reason in plan.remains[0]
 
 
-async def test_what_was_refused_did_not_happen(make_host, lamp, hook):
+async def test_plan_for_a_denied_effect_is_empty(make_host, lamp, hook):
     @hookimpl
     async def op_call(event, ctx):
         return Deny("no")
@@ -168,10 +168,10 @@ async def test_what_was_refused_did_not_happen(make_host, lamp, hook):
         with pytest.raises(PermissionError):
             await host.op("lamp.set", {}, on_effect=lambda report: effects.append(report.id))
         plan = await host.plan_undo(effects[0])
-    assert plan.remains == ("it was refused: nothing happened",)
+    assert plan.remains == ("it was denied: nothing happened",)
 
 
-async def test_an_effect_that_nobody_knows_is_missing(make_host, lamp):
+async def test_plan_for_an_unknown_effect_raises(make_host, lamp):
     async with make_host(lamp) as host:
         with pytest.raises(EffectMissing) as caught:
             await host.plan_undo("nothing-1")
@@ -179,7 +179,7 @@ async def test_an_effect_that_nobody_knows_is_missing(make_host, lamp):
     assert "audit query" in caught.value.hint
 
 
-async def test_a_plan_that_fails_is_a_typed_error_of_its_op_without_secrets(make_host, family):
+async def test_failing_plan_raises_a_redacted_error_with_its_op(make_host, family):
     async def undo(recorded, ctx):
         raise KeyError("canary-7f3a9c51")
 
@@ -196,7 +196,7 @@ async def test_a_plan_that_fails_is_a_typed_error_of_its_op_without_secrets(make
     assert "canary-7f3a9c51" not in str(caught.value)
 
 
-async def test_what_a_plan_says_holds_no_secrets(make_host, family):
+async def test_texts_of_a_plan_are_redacted(make_host, family):
     async def undo(recorded, ctx):
         step = UndoStep("lamp.set", {}, "canary-7f3a9c51 goes back")
         return Undo(steps=(step,), remains=("canary-7f3a9c51 stays",))

@@ -1,4 +1,4 @@
-"""What is wrong with a plugin is said with its own code, remedy and exit code wherever one of its ops is asked for."""
+"""Ops of plugins that can't be used fail with the code, hint and exit code of the plugin's error."""
 
 from types import SimpleNamespace
 
@@ -25,7 +25,7 @@ def echo(family):
     return family("echo", say)
 
 
-async def test_an_op_of_a_denied_plugin_names_the_line_and_ends_with_3(make_host, echo, outcomes):
+async def test_op_of_a_denied_plugin_has_the_reason_and_exit_code_3(make_host, echo, outcomes):
     async with make_host(echo, settings={"policy": {"deny": {"op.echo": "too loud"}}}) as host:
         with pytest.raises(OpUnavailable, match="too loud") as caught:
             await host.op("echo.say", {})
@@ -33,32 +33,32 @@ async def test_an_op_of_a_denied_plugin_names_the_line_and_ends_with_3(make_host
     assert outcomes()[0]["error"]["code"] == "plugin.denied"
 
 
-async def test_an_op_of_a_broken_plugin_says_what_is_wrong_and_ends_with_5(make_host):
+async def test_op_of_an_invalid_plugin_has_the_reason_and_exit_code_5(make_host):
     async with make_host(Plugin("op", "echo", SimpleNamespace(sideband_op=1))) as host:
         with pytest.raises(OpUnavailable, match="sideband_ops") as caught:
             await host.op("echo.say", {})
     assert (caught.value.code, caught.value.exit_code) == ("plugin.invalid", 5)
 
 
-async def test_an_op_of_no_family_is_only_not_there(make_host, echo):
+async def test_op_of_an_unknown_family_is_not_found(make_host, echo):
     async with make_host(echo) as host:
         with pytest.raises(OpNotFound, match=r"unknown op `eco\.say`"):
             await host.op("eco.say", {})
 
 
-async def test_a_grant_for_a_family_that_is_not_there_can_not_be_used(make_host, echo):
+async def test_grant_for_an_unknown_family_is_rejected(make_host, echo):
     async with make_host(echo) as host:
         with pytest.raises(CapabilityInvalid, match="did you mean `echo`"):
             await host.op("echo.say", {}, grants=["ecko"])
 
 
-async def test_a_grant_for_a_denied_family_says_who_denies_it(make_host, echo):
+async def test_grant_for_a_denied_family_has_the_reason(make_host, echo):
     async with make_host(echo, settings={"policy": {"deny": {"op.echo": "too loud"}}}) as host:
         with pytest.raises(PluginDenied, match="too loud"):
             await host.op("echo.say", {}, grants=["echo"])
 
 
-async def test_a_policy_about_plugins_that_are_not_there_is_a_problem_that_is_named(make_host, echo, caplog):
+async def test_policy_for_an_unknown_plugin_is_reported_as_a_problem(make_host, echo, caplog):
     policy = {"deny": {"op.ecko": "x"}, "conflicts": {"op.nobody": "y"}}
     async with make_host(echo, settings={"policy": policy}) as host:
         problems = " ".join(host.plugins.problems)

@@ -8,7 +8,7 @@ from sideband.ledger import Intent, Ledger, Outcome
 from sideband.ops import Level, Origin
 from sideband_store_sqlite import open_sqlite
 
-# A host in a process of its own. What it says has been acknowledged to it before.
+# A host in its own process. It prints the id of each effect after the ledger has acknowledged the intent.
 WRITER = """
 import sys, anyio
 from pathlib import Path
@@ -50,7 +50,7 @@ async def store(tmp_path):
 
 @pytest.fixture
 def write():
-    """Record effects, each with intent and outcome, and return their ids."""
+    """Return a function that records effects with intent and outcome, and returns their ids."""
 
     async def write(ledger: Ledger, count: int, *, op="http.get", status="done", durable=False, **fields):
         effects = []
@@ -69,7 +69,7 @@ def write():
 
 @pytest.fixture
 def start_host(tmp_path):
-    """Start a host in a process of its own."""
+    """Return a function that starts a host in its own process."""
     started = []
 
     def start(count, *, rotate=1 << 20, leave_open=False, limit=None):
@@ -91,7 +91,7 @@ def start_host(tmp_path):
 
 @pytest.fixture
 def ledger_bytes(tmp_path):
-    """A real ledger over several segments, closed in order, and the store that goes with it."""
+    """Return the files of a properly closed ledger with several segments, and the folder of its store."""
 
     async def make():
         async with open_sqlite(tmp_path / "original") as store:

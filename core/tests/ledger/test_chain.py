@@ -1,4 +1,4 @@
-"""What is written: one chain of lines, over segments and among hosts."""
+"""Writing the ledger: one chain of lines, across segments and hosts."""
 
 import json
 import os
@@ -16,7 +16,7 @@ def raw_lines(folder):
     return [line for path in sorted(folder.glob("*.jsonl")) for line in path.read_bytes().splitlines()]
 
 
-async def test_each_line_follows_the_one_before_it_as_documented(folder, store, write):
+async def test_lines_are_chained_as_documented(folder, store, write):
     async with Ledger(folder, store) as ledger:
         await write(ledger, 3)
     prev = "0" * 64
@@ -29,19 +29,19 @@ async def test_each_line_follows_the_one_before_it_as_documented(folder, store, 
         prev = digest
 
 
-async def test_a_host_opens_and_closes_around_its_effects(folder, store, write):
+async def test_host_writes_open_and_close_lines_around_its_effects(folder, store, write):
     async with Ledger(folder, store) as ledger:
         await write(ledger, 1)
     assert [entry.kind for entry in await tail(folder)] == ["open", "intent", "outcome", "close"]
 
 
-async def test_a_host_without_effects_leaves_nothing(folder, store):
+async def test_host_without_effects_creates_no_files(folder, store):
     async with Ledger(folder, store) as ledger:
         assert await ledger.orphans() == ()
     assert not folder.exists()
 
 
-async def test_an_intent_says_who_what_and_with_which_right(folder, store):
+async def test_intent_line_contains_origin_op_and_grant(folder, store):
     async with Ledger(folder, store) as ledger:
         intent = Intent(
             effect=ledger.new_effect_id(),
@@ -68,19 +68,19 @@ async def test_an_intent_says_who_what_and_with_which_right(folder, store):
     assert fields["origin"] == {"principal": "ana", "session": "s", "skill": "demo", "tool": "harvest"}
 
 
-async def test_an_outcome_repeats_nothing_of_its_intent_and_a_refusal_says_all(folder, store):
+async def test_outcome_repeats_request_fields_only_without_an_intent(folder, store):
     async with Ledger(folder, store) as ledger:
-        said = {"op": "http.get", "params": {"n": 1}, "grant": ("http",), "origin": Origin(), "level": Level.SAFE}
+        request = {"op": "http.get", "params": {"n": 1}, "grant": ("http",), "origin": Origin(), "level": Level.SAFE}
         effect = ledger.new_effect_id()
-        await ledger.intent(Intent(effect=effect, **said), durable=False)
-        await ledger.outcome(Outcome(effect=effect, status="done", **said))
-        await ledger.outcome(Outcome(effect=ledger.new_effect_id(), status="denied", **said))
+        await ledger.intent(Intent(effect=effect, **request), durable=False)
+        await ledger.outcome(Outcome(effect=effect, status="done", **request))
+        await ledger.outcome(Outcome(effect=ledger.new_effect_id(), status="denied", **request))
         done, denied = (entry.fields for entry in await tail(folder, 2))
     assert not {"params", "grant", "origin", "level"} & set(done)
     assert {"params", "grant", "origin", "level"} <= set(denied)
 
 
-async def test_a_result_is_recorded_only_under_a_key(folder, store):
+async def test_result_is_recorded_only_with_a_key(folder, store):
     async with Ledger(folder, store) as ledger:
         for key in (None, "k"):
             outcome = Outcome(effect=ledger.new_effect_id(), op="x.y", status="done", key=key, result={"data": b"\x00"})
@@ -104,14 +104,14 @@ async def test_a_result_is_recorded_only_under_a_key(folder, store):
     ],
     ids=["nan", "infinity", "keys", "object", "bytes", "surrogate", "number", "set"],
 )
-async def test_a_value_that_json_cannot_say_does_not_keep_an_effect_from_the_record(folder, store, value, recorded):
+async def test_value_that_json_cannot_represent_is_recorded_as_text(folder, store, value, recorded):
     async with Ledger(folder, store) as ledger:
         await ledger.intent(Intent(effect=ledger.new_effect_id(), op="x.y", params={"value": value}), durable=False)
         assert (await tail(folder, 1))[0].fields["params"] == {"value": recorded}
     assert (await verify(folder, store)).ok
 
 
-async def test_a_value_nested_without_end_is_recorded_up_to_a_depth(folder, store):
+async def test_recursive_value_is_recorded_up_to_a_maximum_depth(folder, store):
     value = []
     value.append(value)
     async with Ledger(folder, store) as ledger:
@@ -119,7 +119,7 @@ async def test_a_value_nested_without_end_is_recorded_up_to_a_depth(folder, stor
         assert "nested too deeply" in json.dumps((await tail(folder, 1))[0].fields["params"])
 
 
-async def test_the_chain_continues_over_numbered_segments(folder, store, write):
+async def test_chain_continues_across_numbered_segments(folder, store, write):
     async with Ledger(folder, store, rotate_bytes=2000) as ledger:
         await write(ledger, 20)
     names = sorted(path.name for path in folder.glob("*.jsonl"))
@@ -131,7 +131,7 @@ async def test_the_chain_continues_over_numbered_segments(folder, store, write):
     assert verdict.entries == len(raw_lines(folder))
 
 
-async def test_a_second_host_continues_the_chain(folder, store, write):
+async def test_second_host_continues_the_chain(folder, store, write):
     for _ in range(2):
         async with Ledger(folder, store) as ledger:
             await write(ledger, 2)
@@ -139,7 +139,7 @@ async def test_a_second_host_continues_the_chain(folder, store, write):
     assert (verdict.ok, verdict.entries) == (True, 12)
 
 
-async def test_hosts_of_one_process_may_alternate_also_over_segments(folder, store, write):
+async def test_alternating_hosts_in_one_process_share_the_chain_across_segments(folder, store, write):
     async with Ledger(folder, store, rotate_bytes=1500) as one, Ledger(folder, store, rotate_bytes=1500) as two:
         for _ in range(10):
             await write(one, 1)
@@ -149,13 +149,13 @@ async def test_hosts_of_one_process_may_alternate_also_over_segments(folder, sto
     assert verdict.entries == len(raw_lines(folder))
 
 
-async def test_effect_ids_are_unique_among_hosts(folder, store):
+async def test_effect_ids_are_unique_across_hosts(folder, store):
     async with Ledger(folder, store) as one, Ledger(folder, store) as two:
         ids = [ledger.new_effect_id() for ledger in (one, two) for _ in range(100)]
     assert len(set(ids)) == 200
 
 
-async def test_many_durable_intents_at_once_are_all_recorded(folder, store, write):
+async def test_concurrent_durable_intents_are_all_recorded(folder, store, write):
     async with Ledger(folder, store) as ledger, anyio.create_task_group() as tasks:
         for _ in range(50):
             tasks.start_soon(lambda: write(ledger, 3, durable=True))
@@ -163,7 +163,7 @@ async def test_many_durable_intents_at_once_are_all_recorded(folder, store, writ
     assert (verdict.ok, verdict.entries) == (True, 302)
 
 
-async def test_a_waiter_that_is_cancelled_does_not_keep_the_others_waiting(folder, store, write):
+async def test_cancelled_waiter_does_not_block_the_others(folder, store, write):
     async with Ledger(folder, store) as ledger:
         for _ in range(20):
             with anyio.fail_after(10):
@@ -176,7 +176,7 @@ async def test_a_waiter_that_is_cancelled_does_not_keep_the_others_waiting(folde
     assert (await verify(folder, store)).ok
 
 
-async def test_files_and_folders_are_for_their_user_only(folder, store, write):
+async def test_files_and_folders_are_accessible_to_their_owner_only(folder, store, write):
     folder.mkdir(mode=0o755)
     old = os.umask(0)
     try:
@@ -190,7 +190,7 @@ async def test_files_and_folders_are_for_their_user_only(folder, store, write):
     assert set(modes.values()) == {0o600}
 
 
-async def test_a_ledger_that_is_not_open_says_so(folder, store, write):
+async def test_closed_ledger_raises(folder, store, write):
     ledger = Ledger(folder, store)
     with pytest.raises(LedgerClosed):
         await write(ledger, 1)
@@ -200,7 +200,7 @@ async def test_a_ledger_that_is_not_open_says_so(folder, store, write):
         await write(ledger, 1)
 
 
-async def test_an_exception_of_the_body_comes_out_as_it_is(folder, store, write):
+async def test_exception_of_the_body_is_not_wrapped(folder, store, write):
     async def fail():
         async with Ledger(folder, store) as ledger:
             await write(ledger, 1)
@@ -211,7 +211,7 @@ async def test_an_exception_of_the_body_comes_out_as_it_is(folder, store, write)
     assert (await verify(folder, store)).ok
 
 
-async def test_a_cancelled_host_still_closes_in_order(folder, store, write):
+async def test_cancelled_host_still_writes_its_close_line_and_head(folder, store, write):
     with anyio.CancelScope() as scope:
         async with Ledger(folder, store) as ledger:
             await write(ledger, 1)
@@ -225,31 +225,31 @@ async def test_a_cancelled_host_still_closes_in_order(folder, store, write):
 
 
 @pytest.mark.parametrize(
-    ("damage", "says"),
+    ("damage", "reason"),
     [
         (lambda data: data + b"not an entry\n", "not an entry"),
-        (lambda data: data.replace(b'"kind":"close"', b'"kind":"clone"'), "does not fit its content"),
+        (lambda data: data.replace(b'"kind":"close"', b'"kind":"clone"'), "does not match its content"),
     ],
     ids=["nonsense", "changed"],
 )
-async def test_nothing_is_written_after_a_last_line_that_is_no_entry(folder, store, write, damage, says):
+async def test_nothing_is_written_after_an_invalid_last_line(folder, store, write, damage, reason):
     async with Ledger(folder, store) as ledger:
         await write(ledger, 1)
     path = folder / "00000001.jsonl"
     path.write_bytes(damage(path.read_bytes()))
     before = path.read_bytes()
     async with Ledger(folder, store) as ledger:
-        with pytest.raises(LedgerDamaged, match=says) as caught:
+        with pytest.raises(LedgerDamaged, match=reason) as caught:
             await write(ledger, 1)
     assert "audit verify" in caught.value.hint
     assert path.read_bytes() == before
 
 
-async def test_a_link_in_place_of_a_segment_is_not_followed(folder, store, write, tmp_path):
+async def test_link_in_place_of_a_segment_is_not_followed(folder, store, write, tmp_path):
     folder.mkdir()
     (tmp_path / "elsewhere").touch()
     (folder / "00000001.jsonl").symlink_to(tmp_path / "elsewhere")
     async with Ledger(folder, store) as ledger:
-        with pytest.raises(OSError, match="can't be written"):
+        with pytest.raises(OSError, match="cannot write ledger"):
             await write(ledger, 1)
     assert (tmp_path / "elsewhere").read_bytes() == b""

@@ -1,4 +1,4 @@
-"""Many wait for one sync: who comes while one is under way is covered by the next, whatever becomes of the others."""
+"""Group commit: appends during a sync share the next sync, even if some of their tasks are cancelled."""
 
 import os
 import threading
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Disk:
-    """A disk whose next syncs end only once they may."""
+    """A disk whose syncs block until ``may_end`` is set."""
 
     def __init__(self):
         self.syncs = 0
@@ -51,7 +51,7 @@ async def record(ledger, done):
     done.append(True)
 
 
-async def test_all_who_come_while_a_sync_is_under_way_are_covered_by_one_more(ledger, disk):
+async def test_appends_during_a_sync_share_the_next_sync(ledger, disk):
     done = []
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(record, ledger, done)
@@ -64,7 +64,7 @@ async def test_all_who_come_while_a_sync_is_under_way_are_covered_by_one_more(le
     assert (len(done), disk.syncs) == (11, 2)
 
 
-async def test_if_who_was_to_begin_the_next_sync_is_cancelled_another_one_does(ledger, disk):
+async def test_next_sync_is_started_by_another_task_if_its_starter_is_cancelled(ledger, disk):
     done, never = [], []
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(record, ledger, done)

@@ -1,4 +1,4 @@
-"""What is noted of an effect is on disk before its op goes on."""
+"""Notes about effects are synced to disk before the op continues."""
 
 import os
 
@@ -8,7 +8,7 @@ from sideband.ledger import Intent, Ledger, Outcome, find, verify
 pytestmark = pytest.mark.anyio
 
 
-async def test_each_note_is_synced_before_it_returns(folder, store, monkeypatch):
+async def test_note_is_synced_before_it_returns(folder, store, monkeypatch):
     synced = []
 
     def sync(descriptor):
@@ -26,7 +26,7 @@ async def test_each_note_is_synced_before_it_returns(folder, store, monkeypatch)
         await ledger.outcome(Outcome(effect=effect, op="test.write", status="done"))
 
 
-async def test_a_note_without_an_outcome_is_part_of_the_record(folder, store):
+async def test_note_without_an_outcome_is_part_of_the_record(folder, store):
     async with Ledger(folder, store) as ledger:
         effect = ledger.new_effect_id()
         await ledger.intent(Intent(effect=effect, op="test.write", params={"a": 1}), durable=True)

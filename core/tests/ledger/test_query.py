@@ -1,4 +1,4 @@
-"""The record is found again: by filters, by text, by id; and the index can always be thrown away."""
+"""Queries of the ledger by filter, text and id, and the index, which can be deleted at any time."""
 
 import sqlite3
 from datetime import UTC, datetime, timedelta
@@ -12,22 +12,22 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 async def filled(folder, store):
-    """Effects of several kinds; their ids by name."""
+    """Record effects of several kinds, and return their ids by name."""
     async with Ledger(folder, store, rotate_bytes=1500) as ledger:
         ids = {}
 
         async def effect(name, op, status, *, skill="demo", tool="harvest", principal="user", key=None, **params):
             ids[name] = ledger.new_effect_id()
             origin = Origin(principal=principal, skill=skill, tool=tool)
-            said = {"effect": ids[name], "op": op, "key": key}
-            intent = Intent(**said, params=params, origin=origin, level=Level.MONITORED, grant=("http",))
+            fields = {"effect": ids[name], "op": op, "key": key}
+            intent = Intent(**fields, params=params, origin=origin, level=Level.MONITORED, grant=("http",))
             if status == "denied":
                 error = {"code": "op.denied"}
-                said |= {"params": params, "origin": origin, "level": Level.MONITORED, "error": error}
+                fields |= {"params": params, "origin": origin, "level": Level.MONITORED, "error": error}
             else:
                 await ledger.intent(intent, durable=False)
             if status != "open":
-                await ledger.outcome(Outcome(**said, status=status, ms=2.5, bytes=7, result={"n": b"\x01"}))
+                await ledger.outcome(Outcome(**fields, status=status, ms=2.5, bytes=7, result={"n": b"\x01"}))
 
         await effect("get", "http.get", "done", url="https://example.org/ä?q=%_")
         await effect("post", "http.post", "failed", tool="send", key="s:r:1")
@@ -40,7 +40,7 @@ async def filled(folder, store):
 
 @pytest.fixture
 async def agents(folder, store):
-    """Effects of agents: sessions, runs and steps, by name."""
+    """Record effects of agents with sessions, runs and steps, and return their ids by name."""
     async with Ledger(folder, store) as ledger:
         ids = {}
 
@@ -86,8 +86,8 @@ async def test_effects_of_agents_are_found_by_session_run_step_and_tool(folder, 
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_an_index_of_an_older_version_is_built_again(folder, agents):
-    """The first version's index knew no sessions."""
+async def test_index_of_an_older_version_is_rebuilt(folder, agents):
+    """Format 1 of the index had no sessions."""
     (folder / "index.sqlite").unlink(missing_ok=True)
     with sqlite3.connect(folder / "index.sqlite") as database:
         database.executescript(
@@ -123,7 +123,7 @@ async def test_an_index_of_an_older_version_is_built_again(folder, agents):
     ],
     ids=str,
 )
-async def test_effects_are_found_by_what_they_have_in_common_newest_first(folder, filled, filters, names):
+async def test_query_returns_matching_effects_newest_first(folder, filled, filters, names):
     assert [record.effect for record in await query(folder, **filters)] == [filled[name] for name in names]
 
 
@@ -136,7 +136,7 @@ async def test_effects_are_found_by_time(folder, filled):
     assert [record.effect for record in await query(folder, until=middle)] == [filled["post"], filled["get"]]
 
 
-async def test_an_effect_is_put_together_from_its_lines(folder, filled):
+async def test_record_is_merged_from_its_lines(folder, filled):
     record = await find(folder, filled["post"])
     assert isinstance(record, EffectRecord)
     assert (record.op, record.status, record.key, record.ms, record.bytes) == ("http.post", "failed", "s:r:1", 2.5, 7)
@@ -147,17 +147,17 @@ async def test_an_effect_is_put_together_from_its_lines(folder, filled):
     assert (refused.params, refused.error) == ({"binary": "rm"}, {"code": "op.denied"})
 
 
-async def test_an_unknown_effect_is_none(folder, filled):
+async def test_find_returns_none_for_an_unknown_effect(folder, filled):
     assert await find(folder, "nothing-1") is None
 
 
-async def test_a_ledger_that_is_not_there_has_no_effects_and_is_not_made(folder):
+async def test_query_of_a_missing_ledger_is_empty_and_creates_nothing(folder):
     assert await query(folder) == ()
     assert await tail(folder) == ()
     assert not folder.exists()
 
 
-async def test_an_outcome_that_comes_later_is_seen(folder, store):
+async def test_later_outcome_is_found(folder, store):
     async with Ledger(folder, store) as ledger:
         effect = ledger.new_effect_id()
         await ledger.intent(Intent(effect=effect, op="x.y"), durable=False)
@@ -166,7 +166,7 @@ async def test_an_outcome_that_comes_later_is_seen(folder, store):
         assert (await find(folder, effect)).status == "done"
 
 
-async def test_the_last_entries_come_in_order_over_segments(folder, filled):
+async def test_tail_returns_the_last_entries_in_order_across_segments(folder, filled):
     entries = await tail(folder, 7)
     assert [entry.seq for entry in entries] == list(range(entries[-1].seq - 6, entries[-1].seq + 1))
     assert await tail(folder, 100, after=entries[-3].seq) == entries[-2:]
@@ -185,7 +185,7 @@ async def test_lines_longer_than_a_block_are_found(folder, store, write):
         assert len(await tail(folder, 100)) == 10
 
 
-def damage_nothing_but_delete(path):
+def delete(path):
     path.unlink()
 
 
@@ -216,7 +216,7 @@ def execute(statement):
 @pytest.mark.parametrize(
     "damage",
     [
-        damage_nothing_but_delete,
+        delete,
         damage_bytes,
         damage_middle,
         cut,
@@ -229,7 +229,7 @@ def execute(statement):
     ],
     ids=["deleted", "bytes", "middle", "cut", "table", "version", "digest", "segment", "offsets", "effects"],
 )
-async def test_an_index_that_is_gone_damaged_or_wrong_is_built_again(folder, filled, damage):
+async def test_missing_damaged_or_wrong_index_is_rebuilt(folder, filled, damage):
     before = await query(folder)
     damage(folder / "index.sqlite")
     assert await query(folder) == before
@@ -238,14 +238,14 @@ async def test_an_index_that_is_gone_damaged_or_wrong_is_built_again(folder, fil
     database.close()
 
 
-async def test_an_index_of_a_ledger_that_was_cut_is_built_again(folder, store, filled):
+async def test_index_of_a_truncated_ledger_is_rebuilt(folder, store, filled):
     await query(folder)
     path = max(path for path in folder.glob("*.jsonl") if path.stat().st_size)
     path.write_bytes(b"")
     assert filled["running"] not in {record.effect for record in await query(folder)}
 
 
-async def test_what_was_written_after_a_cut_is_found(folder, store, write):
+async def test_effects_written_after_a_truncation_are_found(folder, store, write):
     async with Ledger(folder, store) as ledger:
         await write(ledger, 5)
     await query(folder)
@@ -256,7 +256,7 @@ async def test_what_was_written_after_a_cut_is_found(folder, store, write):
     assert [record.effect for record in await query(folder, op="other.op")] == later[::-1]
 
 
-async def test_what_can_be_read_of_a_damaged_ledger_is_found(folder, filled):
+async def test_readable_effects_of_a_damaged_ledger_are_found(folder, filled):
     for path in folder.glob("*.jsonl"):
         path.write_bytes(path.read_bytes().replace(b'"op":"sql.query"', b'"op":"sql\xffquery"'))
     (folder / "00000001.jsonl").write_bytes(b'[]\n{"kind": 1}\n' + (folder / "00000001.jsonl").read_bytes())
@@ -264,7 +264,7 @@ async def test_what_can_be_read_of_a_damaged_ledger_is_found(folder, filled):
     assert found == [filled[name] for name in ("running", "httpx", "refused", "post", "get")]
 
 
-async def test_an_index_that_cannot_be_made_is_a_clear_error(folder, filled):
+async def test_index_that_cannot_be_created_raises(folder, filled):
     (folder / "index.sqlite").mkdir()
     with pytest.raises(LedgerIndexFailed) as caught:
         await query(folder)

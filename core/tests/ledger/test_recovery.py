@@ -1,4 +1,4 @@
-"""After a crash: the chain is whole, what was acknowledged is there, and what was left open is listed once."""
+"""Recovery after a crash: the chain is intact, acknowledged entries exist, and unsettled effects are listed once."""
 
 import signal
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.anyio
 
 async def until(condition):
     with anyio.fail_after(5):
-        while not condition():  # noqa: ASYNC110 -- a file tells no one that it changed
+        while not condition():  # noqa: ASYNC110 -- there is no event for a change of a file
             await anyio.sleep(0.001)
 
 
@@ -24,11 +24,11 @@ async def settle(ledger, orphans):
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 @pytest.mark.parametrize("rotate", [1 << 20, 2000])
 @pytest.mark.parametrize("kill_after", [1, 5, 40])
-async def test_a_killed_host_loses_nothing_that_was_acknowledged(tmp_path, folder, start_host, rotate, kill_after):
+async def test_killed_host_loses_no_acknowledged_entries(tmp_path, folder, start_host, rotate, kill_after):
     host = start_host(100_000, rotate=rotate)
-    said = [host.stdout.readline().strip() for _ in range(kill_after)]
+    acknowledged = [host.stdout.readline().strip() for _ in range(kill_after)]
     host.send_signal(signal.SIGKILL)
-    said += [line.strip() for line in host.stdout if line.endswith("\n")]
+    acknowledged += [line.strip() for line in host.stdout if line.endswith("\n")]
     async with open_sqlite(tmp_path) as store:
         async with Ledger(folder, store, rotate_bytes=rotate) as ledger:
             orphans = await ledger.orphans()
@@ -37,25 +37,25 @@ async def test_a_killed_host_loses_nothing_that_was_acknowledged(tmp_path, folde
         verdict = await verify(folder, store)
         assert verdict.ok, verdict.problems
         known = {record.effect: record.status for record in await query(folder, limit=1_000_000)}
-    assert set(said) <= set(known)
+    assert set(acknowledged) <= set(known)
     assert all(known[intent.effect] == "unknown" for intent in orphans)
     assert set(known.values()) <= {"done", "unknown"}
     assert list((folder / "hosts").iterdir()) == []
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_processes_that_write_at_once_keep_one_chain(tmp_path, folder, store, start_host):
+async def test_concurrent_processes_share_one_chain(tmp_path, folder, store, start_host):
     hosts = [start_host(100, rotate=4000) for _ in range(3)]
-    said = [host.communicate(timeout=60)[0].split() for host in hosts]
-    assert [lines[-1] for lines in said] == ["end"] * 3
+    acknowledged = [host.communicate(timeout=60)[0].split() for host in hosts]
+    assert [lines[-1] for lines in acknowledged] == ["end"] * 3
     verdict = await verify(folder, store)
     assert verdict.ok, verdict.problems
     known = {record.effect for record in await query(folder, limit=1000)}
-    assert known == {effect for lines in said for effect in lines[:-1]}
+    assert known == {effect for lines in acknowledged for effect in lines[:-1]}
 
 
 @pytest.mark.parametrize("torn", [b"{", b'{"hash":"' + b"0" * 64 + b'","seq":9', b"\x00" * 5000, b"x" * 200_000])
-async def test_a_torn_last_line_is_removed_and_the_ledger_says_so(folder, store, write, torn):
+async def test_incomplete_last_line_is_removed_and_recorded(folder, store, write, torn):
     async with Ledger(folder, store) as ledger:
         await write(ledger, 2)
     path = folder / "00000001.jsonl"
@@ -69,7 +69,7 @@ async def test_a_torn_last_line_is_removed_and_the_ledger_says_so(folder, store,
     assert str(len(torn)) in str(verdict.notices[0])
 
 
-async def test_a_torn_line_met_while_a_host_lives_is_removed_too(folder, store, write):
+async def test_incomplete_line_is_removed_by_a_running_host(folder, store, write):
     async with Ledger(folder, store) as ledger:
         await write(ledger, 1)
         with (folder / "00000001.jsonl").open("ab") as file:
@@ -80,7 +80,7 @@ async def test_a_torn_line_met_while_a_host_lives_is_removed_too(folder, store, 
     assert len(verdict.notices) == 1
 
 
-async def test_a_segment_that_was_made_and_not_yet_written_to_is_used(folder, store, write):
+async def test_empty_last_segment_is_used(folder, store, write):
     async with Ledger(folder, store, rotate_bytes=1) as ledger:
         await write(ledger, 1)
     last = max(folder.glob("*.jsonl"))
@@ -92,7 +92,7 @@ async def test_a_segment_that_was_made_and_not_yet_written_to_is_used(folder, st
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_only_what_a_dead_host_left_open_is_an_orphan(folder, store, start_host):
+async def test_only_unsettled_effects_of_dead_hosts_are_orphans(folder, store, start_host):
     dead, living = start_host(3, leave_open=True), start_host(2, leave_open=True)
     left = [[line.strip() for line in iter(host.stdout.readline, "end\n")] for host in (dead, living)]
     dead.kill()
@@ -104,7 +104,7 @@ async def test_only_what_a_dead_host_left_open_is_an_orphan(folder, store, start
         assert {intent.op for intent in orphans} == {"test.write"}
 
 
-async def test_what_one_host_looks_after_no_other_gets_until_it_is_gone(folder, store, start_host):
+async def test_orphans_belong_to_one_host_until_it_closes(folder, store, start_host):
     dead = start_host(2, leave_open=True)
     for _ in iter(dead.stdout.readline, "end\n"):
         pass
@@ -124,7 +124,7 @@ async def test_what_one_host_looks_after_no_other_gets_until_it_is_gone(folder, 
     assert {record.status for record in await query(folder)} == {"unknown"}
 
 
-async def test_what_a_host_still_ran_when_it_closed_is_an_orphan_of_the_next(folder, store):
+async def test_effects_running_at_close_are_orphans_for_the_next_host(folder, store):
     async with Ledger(folder, store) as ledger:
         effect = ledger.new_effect_id()
         await ledger.intent(Intent(effect=effect, op="x.y"), durable=False)
@@ -134,7 +134,7 @@ async def test_what_a_host_still_ran_when_it_closed_is_an_orphan_of_the_next(fol
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 @pytest.mark.parametrize("mark", [b"", b"\x00" * 64, b'{"segment": 1}'], ids=["empty", "zeros", "incomplete"])
-async def test_a_mark_that_was_lost_means_that_all_is_read(folder, store, start_host, mark):
+async def test_lost_mark_makes_recovery_read_the_whole_ledger(folder, store, start_host, mark):
     dead = start_host(5, leave_open=True)
     left = [line.strip() for line in iter(dead.stdout.readline, "end\n")]
     dead.kill()
@@ -145,7 +145,7 @@ async def test_a_mark_that_was_lost_means_that_all_is_read(folder, store, start_
         assert [intent.effect for intent in await ledger.orphans()] == left
 
 
-async def test_the_mark_moves_on_with_the_oldest_running_effect(folder, store, write):
+async def test_mark_follows_the_oldest_running_effect(folder, store, write):
     async with Ledger(folder, store, head_interval=0) as ledger:
         await write(ledger, 200)
         (file,) = (folder / "hosts").iterdir()
@@ -154,7 +154,7 @@ async def test_the_mark_moves_on_with_the_oldest_running_effect(folder, store, w
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_a_host_that_is_stopped_while_it_holds_the_lock_is_waited_for_and_named(folder, store, write):
+async def test_lock_of_a_stopped_host_times_out_as_busy(folder, store, write):
     import fcntl
 
     async with Ledger(folder, store, lock_timeout=0.05) as ledger:
@@ -174,7 +174,7 @@ async def test_a_host_that_is_stopped_while_it_holds_the_lock_is_waited_for_and_
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_the_head_is_stored_while_a_host_lives(folder, store, write):
+async def test_head_is_stored_while_the_host_is_running(folder, store, write):
     async with Ledger(folder, store, head_interval=0) as ledger:
         await write(ledger, 10)
         with anyio.fail_after(5):

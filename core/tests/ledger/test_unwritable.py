@@ -1,4 +1,4 @@
-"""A line that can't be written stops the effect with a clear error, leaves nothing behind, and later ones work."""
+"""Lines that can't be written: the error is typed, no part of the line is left, and later writes succeed."""
 
 import errno
 import os
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 def full_disk(tmp_path):
-    """A real file system of 256 KiB."""
+    """Mount a file system of 256 KiB, and yield its folder."""
     mount = tmp_path / "small"
     mount.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(mount)]
@@ -25,14 +25,14 @@ def full_disk(tmp_path):
         or subprocess.run(command, capture_output=True, check=False).returncode
     ):
         assert not os.environ.get("CI"), "CI runs as root where file systems can be mounted"
-        pytest.skip("mounting a file system needs root")
+        pytest.skip("mounting a file system requires root")
     yield mount
     subprocess.run(["umount", "--lazy", str(mount)], check=True)
 
 
 @pytest.fixture
 def file_limit():
-    """Let no file grow beyond so many bytes."""
+    """Yield a function that limits the size of files in bytes."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size or soft, hard))
     resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -47,7 +47,7 @@ async def write_until_full(ledger, write):
         await write(ledger, 1)
 
 
-async def test_a_full_disk_stops_effects_and_room_lets_them_go_on(full_disk, store, write):
+async def test_full_disk_blocks_effects_until_there_is_space(full_disk, store, write):
     folder = full_disk / "ledger"
     ballast = full_disk / "ballast"
     ballast.write_bytes(b"x" * 100_000)
@@ -56,7 +56,7 @@ async def test_a_full_disk_stops_effects_and_room_lets_them_go_on(full_disk, sto
             await write_until_full(ledger, write)
         assert (caught.value.errno, caught.value.code) == (errno.ENOSPC, "ledger.unwritable")
         assert "No space left" in str(caught.value)
-        assert "free some space" in caught.value.hint
+        assert "free some disk space" in caught.value.hint
         assert lines(folder).endswith(b"\n")
         ballast.unlink()
         await write(ledger, 5)
@@ -65,7 +65,7 @@ async def test_a_full_disk_stops_effects_and_room_lets_them_go_on(full_disk, sto
     assert verdict.notices == ()
 
 
-async def test_a_disk_that_is_full_from_the_start_is_a_clear_error(full_disk, store, write):
+async def test_initially_full_disk_raises(full_disk, store, write):
     (full_disk / "ledger").mkdir()
     ballast = full_disk / "ballast"
     with pytest.raises(OSError, match="No space left"):
@@ -80,7 +80,7 @@ async def test_a_disk_that_is_full_from_the_start_is_a_clear_error(full_disk, st
     assert (verdict.ok, verdict.entries) == (True, 4)
 
 
-async def test_a_line_that_was_written_in_part_is_taken_back(folder, store, write, file_limit):
+async def test_partially_written_line_is_removed(folder, store, write, file_limit):
     async with Ledger(folder, store) as ledger:
         await write(ledger, 2)
         before = lines(folder)
@@ -96,7 +96,7 @@ async def test_a_line_that_was_written_in_part_is_taken_back(folder, store, writ
     assert (verdict.ok, verdict.entries, verdict.notices) == (True, 8, ())
 
 
-async def test_an_effect_whose_intent_could_not_be_written_is_no_orphan(folder, store, write, file_limit):
+async def test_effect_with_an_unwritten_intent_is_not_an_orphan(folder, store, write, file_limit):
     async with Ledger(folder, store) as ledger:
         await write(ledger, 1)
         file_limit(len(lines(folder)))
@@ -108,26 +108,26 @@ async def test_an_effect_whose_intent_could_not_be_written_is_no_orphan(folder, 
         assert await ledger.orphans() == ()
 
 
-async def test_a_close_that_cannot_be_written_raises_nothing(folder, store, write, file_limit, caplog):
+async def test_unwritable_close_line_is_only_logged(folder, store, write, file_limit, caplog):
     async with Ledger(folder, store) as ledger:
         await write(ledger, 1)
         file_limit(len(lines(folder)))
     file_limit(None)
-    assert "could not be written" in caplog.text
+    assert "could not write the `close` line" in caplog.text
     assert [entry.kind for entry in await tail(folder, 1)] == ["outcome"]
     assert (await verify(folder, store)).ok
 
 
-async def test_a_folder_that_cannot_be_made_is_a_clear_error(tmp_path, store, write):
+async def test_folder_that_cannot_be_created_raises(tmp_path, store, write):
     (tmp_path / "file").write_text("in the way")
     async with Ledger(tmp_path / "file" / "ledger", store) as ledger:
-        with pytest.raises(LedgerUnwritable, match="can't be written"):
+        with pytest.raises(LedgerUnwritable, match="cannot write ledger"):
             await write(ledger, 1)
 
 
 @pytest.fixture
 def no_rights(tmp_path):
-    """A folder that this user may not write to. Root may write everywhere, so root becomes somebody else."""
+    """Make the folder read-only. Root ignores permissions, so switch to another user if running as root."""
     owner = os.geteuid()
     tmp_path.chmod(0o500)
     if owner == 0:
@@ -137,19 +137,19 @@ def no_rights(tmp_path):
     tmp_path.chmod(0o700)
 
 
-async def test_a_folder_without_rights_is_a_clear_error(folder, store, write, no_rights):
+async def test_folder_without_write_permission_raises(folder, store, write, no_rights):
     async with Ledger(folder, store) as ledger:
         with pytest.raises(LedgerUnwritable, match="Permission denied") as caught:
             await write(ledger, 1)
     assert "SIDEBAND_HOME" in caught.value.hint
 
 
-async def test_a_store_that_fails_does_not_stop_effects(folder, write, tmp_path, caplog):
+async def test_failing_store_does_not_block_effects(folder, write, tmp_path, caplog):
     async with open_sqlite(tmp_path) as store:
         ledger = Ledger(folder, store, head_interval=0)
         await ledger.__aenter__()
         await write(ledger, 1)
     await write(ledger, 1)
     await ledger.__aexit__(None, None, None)
-    assert "could not be stored" in caplog.text
+    assert "could not store the head" in caplog.text
     assert len(lines(folder).splitlines()) == 6

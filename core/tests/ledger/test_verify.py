@@ -1,4 +1,4 @@
-"""Whatever someone does to the files is found, and the verdict says where and what."""
+"""Verification: any change to the files is detected, and the result has its location and reason."""
 
 import json
 import shutil
@@ -17,7 +17,7 @@ MUTATIONS = ("byte", "insert", "delete", "drop", "repeat", "swap", "move", "cut"
 
 
 def mutate(files, kind, data):
-    """The files, changed in one way."""
+    """Return a copy of the files with one mutation."""
     files = dict(files)
     name = data.draw(st.sampled_from(sorted(files)), label="file")
     content = bytearray(files[name])
@@ -63,7 +63,7 @@ async def verdict_on(files, home, folder):
         return await verify(folder, store)
 
 
-def test_the_ledger_that_the_mutations_start_from_is_whole(ledger_bytes, tmp_path):
+def test_unmodified_ledger_is_intact(ledger_bytes, tmp_path):
     files, home = ledger_bytes
     assert len(files) > 2
     verdict = anyio.run(verdict_on, files, home, tmp_path / "copy")
@@ -74,7 +74,7 @@ def test_the_ledger_that_the_mutations_start_from_is_whole(ledger_bytes, tmp_pat
 @pytest.mark.parametrize("kind", MUTATIONS)
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_any_single_mutation_is_found(ledger_bytes, tmp_path, kind, data):
+def test_any_single_mutation_is_detected(ledger_bytes, tmp_path, kind, data):
     files, home = ledger_bytes
     changed = mutate(files, kind, data)
     assume(changed != files)
@@ -84,7 +84,7 @@ def test_any_single_mutation_is_found(ledger_bytes, tmp_path, kind, data):
 
 
 def reforged(lines):
-    """Lines whose hashes and numbers all fit, as someone would make them who knows how."""
+    """Return the lines with valid hashes and numbers, as an attacker would forge them."""
     prev, out = "0" * 64, []
     for number, raw in enumerate(lines, 1):
         fields = {**json.loads(raw), "seq": number, "prev": prev}
@@ -97,7 +97,7 @@ def reforged(lines):
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("change", ["drop", "edit", "cut"])
-async def test_a_chain_that_was_forged_as_a_whole_is_found_by_the_stored_head(folder, store, write, change):
+async def test_forged_chain_is_detected_by_the_stored_head(folder, store, write, change):
     async with Ledger(folder, store) as ledger:
         await write(ledger, 5)
     path = folder / "00000001.jsonl"
@@ -111,24 +111,24 @@ async def test_a_chain_that_was_forged_as_a_whole_is_found_by_the_stored_head(fo
     path.write_bytes(b"".join(reforged(lines)))
     verdict = await verify(folder, store)
     assert not verdict.ok
-    assert "the store knows" in str(verdict.problems[0]) or "cut off" in str(verdict.problems[0])
+    assert "head in the store" in str(verdict.problems[0]) or "truncated" in str(verdict.problems[0])
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(
     "case",
     [
-        (lambda lines: [*lines[:2], lines[2].replace(b"done", b"doen"), *lines[3:]], 3, "its hash does not fit"),
+        (lambda lines: [*lines[:2], lines[2].replace(b"done", b"doen"), *lines[3:]], 3, "its hash does not match"),
         (lambda lines: lines[:2] + lines[3:], 3, "entries 3 to 3 are missing"),
-        (lambda lines: [*lines[:3], lines[1], *lines[3:]], 4, "entry 2 stands where entry 4 belongs"),
+        (lambda lines: [*lines[:3], lines[1], *lines[3:]], 4, "expected entry 4, found entry 2"),
         (lambda lines: [*lines[:2], b"nonsense\n", *lines[2:]], 3, "not an entry"),
         (lambda lines: [*lines, b'{"hash":"'], 7, "incomplete"),
-        (lambda lines: lines[:-2], 0, "the end was cut off: entry 6 was written, and the last is 4"),
+        (lambda lines: lines[:-2], 0, "truncated: entry 6 was written, but the last is 4"),
     ],
     ids=["changed", "removed", "repeated", "inserted", "torn", "cut"],
 )
-async def test_the_verdict_names_segment_line_and_problem(folder, store, write, case):
-    change, line, says = case
+async def test_problem_has_segment_line_and_reason(folder, store, write, case):
+    change, line, reason = case
     async with Ledger(folder, store) as ledger:
         await write(ledger, 2)
     path = folder / "00000001.jsonl"
@@ -137,12 +137,12 @@ async def test_the_verdict_names_segment_line_and_problem(folder, store, write, 
     assert not verdict.ok
     problem = verdict.problems[0]
     assert (problem.line, problem.segment) == (line, "00000001.jsonl" if line else "")
-    assert says in problem.reason
-    assert says in str(problem)
+    assert reason in problem.reason
+    assert reason in str(problem)
 
 
 @pytest.mark.anyio
-async def test_a_missing_segment_is_named(folder, store, write):
+async def test_missing_segment_is_named(folder, store, write):
     async with Ledger(folder, store, rotate_bytes=1500) as ledger:
         await write(ledger, 10)
     (folder / "00000002.jsonl").unlink()
@@ -151,25 +151,25 @@ async def test_a_missing_segment_is_named(folder, store, write):
 
 
 @pytest.mark.anyio
-async def test_a_ledger_that_was_removed_as_a_whole_is_found(folder, store, write):
+async def test_removed_ledger_is_detected(folder, store, write):
     async with Ledger(folder, store) as ledger:
         await write(ledger, 1)
     shutil.rmtree(folder)
     verdict = await verify(folder, store)
     assert not verdict.ok
-    assert "entry 4 was written, and the last is 0" in str(verdict.problems[0])
+    assert "entry 4 was written, but the last is 0" in str(verdict.problems[0])
 
 
 @pytest.mark.anyio
-async def test_no_ledger_and_no_head_is_whole(folder, store):
+async def test_missing_ledger_without_a_head_is_intact(folder, store):
     verdict = await verify(folder, store)
     assert (verdict.ok, verdict.entries, verdict.head) == (True, 0, None)
 
 
 @pytest.mark.anyio
-async def test_a_first_host_that_ended_before_it_wrote_a_line_left_nothing_wrong(folder, store, write):
+async def test_head_without_any_lines_is_intact(folder, store, write):
     folder.mkdir()
-    (folder / "hosts").write_text("in the way of its file")
+    (folder / "hosts").write_text("blocks the folder of host files")
     async with Ledger(folder, store) as ledger:
         with pytest.raises(LedgerUnwritable):
             await write(ledger, 1)
@@ -178,15 +178,15 @@ async def test_a_first_host_that_ended_before_it_wrote_a_line_left_nothing_wrong
 
 
 @pytest.mark.anyio
-async def test_a_lost_head_is_a_problem(folder, store, write):
+async def test_lost_head_is_a_problem(folder, store, write):
     async with Ledger(folder, store) as ledger:
         await write(ledger, 1)
     await store.delete("ledger/head")
-    assert "holds no head" in str((await verify(folder, store)).problems[0])
+    assert "has no head" in str((await verify(folder, store)).problems[0])
 
 
 @pytest.mark.anyio
-async def test_a_lost_head_stays_visible_when_a_later_host_stores_a_new_one(folder, store, write):
+async def test_lost_head_remains_a_notice_after_a_later_host_stores_one(folder, store, write):
     async with Ledger(folder, store) as ledger:
         await write(ledger, 1)
     await store.delete("ledger/head")
@@ -194,11 +194,11 @@ async def test_a_lost_head_stays_visible_when_a_later_host_stores_a_new_one(fold
         await write(ledger, 1)
     verdict = await verify(folder, store)
     assert verdict.ok
-    assert ["held no head" in str(notice) for notice in verdict.notices] == [True]
+    assert ["had no head" in str(notice) for notice in verdict.notices] == [True]
 
 
 @pytest.mark.anyio
-async def test_a_first_host_leaves_no_notice(folder, store, write):
+async def test_first_host_causes_no_notice(folder, store, write):
     async with Ledger(folder, store) as ledger:
         await write(ledger, 1)
         assert (await verify(folder, store)).ok
@@ -206,9 +206,9 @@ async def test_a_first_host_leaves_no_notice(folder, store, write):
 
 
 @pytest.mark.anyio
-async def test_a_first_host_that_begins_during_a_verification_is_no_problem(folder, store, write):
+async def test_first_host_that_starts_during_verification_is_not_a_problem(folder, store, write):
     class Meanwhile:
-        """The store, with a host that begins once the head was asked for."""
+        """A store that starts a host when the head is read."""
 
         async def get(self, key):
             found = await store.get(key)
@@ -223,14 +223,14 @@ async def test_a_first_host_that_begins_during_a_verification_is_no_problem(fold
 
 
 @pytest.mark.anyio
-async def test_a_head_that_comes_late_does_not_replace_a_later_one(store):
+async def test_older_head_does_not_replace_a_newer_one(store):
     await save_head(store, Head(1, 500, 5, "b" * 64))
     await save_head(store, Head(1, 300, 3, "a" * 64))
     assert (await store.get("ledger/head")).value["seq"] == 5
 
 
 @pytest.mark.anyio
-async def test_a_cut_that_a_later_host_wrote_after_stays_visible(folder, store, write):
+async def test_truncation_remains_a_problem_after_later_hosts_write(folder, store, write):
     async with Ledger(folder, store) as ledger:
         await write(ledger, 3)
     path = folder / "00000001.jsonl"
@@ -240,12 +240,12 @@ async def test_a_cut_that_a_later_host_wrote_after_stays_visible(folder, store, 
             await write(ledger, 5)
     verdict = await verify(folder, store)
     assert not verdict.ok
-    assert ["entries were gone" in str(problem) for problem in verdict.problems] == [True]
+    assert ["entries were missing" in str(problem) for problem in verdict.problems] == [True]
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("how", ["cut", "removed", "replaced"])
-async def test_what_is_done_to_the_file_while_a_host_lives_stays_visible(folder, store, write, how):
+async def test_tampering_while_a_host_is_running_is_detected(folder, store, write, how):
     async with Ledger(folder, store) as ledger:
         await write(ledger, 3)
         path = folder / "00000001.jsonl"
@@ -259,11 +259,11 @@ async def test_what_is_done_to_the_file_while_a_host_lives_stays_visible(folder,
         await write(ledger, 3)
     verdict = await verify(folder, store)
     assert not verdict.ok
-    assert any("entries were gone" in str(problem) for problem in verdict.problems)
+    assert any("entries were missing" in str(problem) for problem in verdict.problems)
 
 
 @pytest.mark.anyio
-async def test_a_verification_beside_a_writing_host_finds_nothing_wrong(folder, store, write):
+async def test_verification_during_writes_finds_no_problem(folder, store, write):
     async def keep_writing():
         while True:
             await write(ledger, 1)

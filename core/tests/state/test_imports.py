@@ -1,4 +1,4 @@
-"""State is at the bottom of the kernel, and cheap to begin with."""
+"""The imports of the state package, which is the lowest layer of the kernel and fast to import."""
 
 import ast
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 import sideband.state
 
 
-def test_it_imports_nothing_of_the_kernel_but_its_errors():
+def test_state_imports_only_errors_from_the_kernel():
     found = set()
     for path in Path(sideband.state.__file__).parent.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -17,11 +17,11 @@ def test_it_imports_nothing_of_the_kernel_but_its_errors():
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             assert not [name for name in names if name.partition(".")[0] == "sideband"], path
-    # `_lazy` itself imports nothing of the kernel.
+    # `_lazy` itself imports nothing from the kernel.
     assert found == {"_lazy", "errors"}
 
 
-def test_a_fast_start_imports_the_home_folder_alone():
+def test_default_home_imports_no_third_party_packages():
     probe = (
         "import sys; from sideband.state import default_home; default_home()\n"
         "print([name for name in sys.modules if name.partition('.')[0] in {'attr', 'attrs', 'anyio', 'pydantic'}])"

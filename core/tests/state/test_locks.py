@@ -1,4 +1,4 @@
-"""Locks between processes and within one: waited for with a limit, cancellable, gone with their holder."""
+"""File locks between processes and within one process: timeouts, cancellation, and release on exit."""
 
 import errno
 import fcntl
@@ -33,7 +33,7 @@ def path(tmp_path):
     return tmp_path / "lock"
 
 
-def test_of_two_holders_in_one_process_one_waits(path):
+def test_second_holder_in_the_same_process_waits(path):
     with FileLock(path) as first, FileLock(path) as second:
         assert first.acquire(0)
         assert not second.try_acquire()
@@ -44,7 +44,7 @@ def test_of_two_holders_in_one_process_one_waits(path):
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_lock_ends_with_its_holder(path):
+def test_lock_is_released_when_its_holder_is_killed(path):
     with subprocess.Popen([sys.executable, "-c", HOLDER, path], stdin=-1, stdout=-1) as holder, FileLock(path) as lock:
         holder.stdout.readline()
         assert not lock.try_acquire()
@@ -52,7 +52,7 @@ def test_a_lock_ends_with_its_holder(path):
         assert lock.acquire(10)
 
 
-def test_a_shared_lock_is_held_beside_others(path):
+def test_shared_locks_coexist_and_exclude_an_exclusive_lock(path):
     path.touch()
     with path.open() as one, path.open() as two:
         assert try_lock(one.fileno(), shared=True)
@@ -60,14 +60,14 @@ def test_a_shared_lock_is_held_beside_others(path):
         assert not try_lock(one.fileno())
 
 
-def test_no_link_is_followed(path):
+def test_link_is_not_followed(path):
     path.symlink_to("elsewhere")
     with FileLock(path) as lock, pytest.raises(OSError, match=r".") as caught:
         lock.try_acquire()
     assert caught.value.errno == errno.ELOOP
 
 
-async def test_async_code_waits_without_a_thread(path):
+async def test_acquire_async_waits_for_the_lock(path):
     with FileLock(path) as first, FileLock(path) as second:
         assert await first.acquire_async(0)
         assert not await second.acquire_async(0.01)
@@ -79,7 +79,7 @@ async def test_async_code_waits_without_a_thread(path):
 
 
 @pytest.mark.parametrize("in_thread", [True, False])
-async def test_who_waits_can_be_cancelled(path, in_thread):
+async def test_waiting_can_be_cancelled(path, in_thread):
     with FileLock(path) as first, FileLock(path) as second:
         first.acquire(0)
         with anyio.move_on_after(0.02) as scope:
@@ -90,7 +90,7 @@ async def test_who_waits_can_be_cancelled(path, in_thread):
         assert scope.cancelled_caught
 
 
-def test_folders_are_locked_in_one_order_and_each_once(tmp_path):
+def test_equal_folders_are_locked_once(tmp_path):
     one, two, again = (os.open(tmp_path / name, os.O_RDONLY) for name in ("", "", "."))
     other = os.open(tmp_path, os.O_RDONLY)
     with locked_folders(one, two, again):
@@ -100,7 +100,7 @@ def test_folders_are_locked_in_one_order_and_each_once(tmp_path):
         os.close(descriptor)
 
 
-def test_where_there_are_no_locks_folders_are_not_waited_for_and_files_are_not_taken(tmp_path, monkeypatch):
+def test_missing_lock_support_is_ignored_for_folders_and_raised_for_files(tmp_path, monkeypatch):
     def refuse(_descriptor, _operation):
         raise OSError(errno.ENOLCK, "No locks available")
 

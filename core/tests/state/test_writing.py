@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, also when the process is killed or the disk is full."""
+"""Atomic file writes, also when the process is killed or the disk is full."""
 
 import stat
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 from sideband import SidebandError
 from sideband.state import PartialFile, remove_partial_files, replace_file, write_state_file
 
-# Replaces one file again and again by whole contents of one letter, and says when it has begun.
+# Replaces a file repeatedly with contents of one repeated letter, and prints a line after each replacement.
 WRITER = """
 import sys
 from pathlib import Path
@@ -19,7 +19,7 @@ for number in range(1_000_000):
     print(number, flush=True)
 """
 
-# Fills a disk of its own, which only it sees.
+# Fills a disk that is mounted in its own mount namespace.
 FILLER = """
 import sys
 from pathlib import Path
@@ -39,7 +39,7 @@ def names(folder):
     return sorted(one.name for one in folder.iterdir())
 
 
-def test_a_file_is_for_its_owner_and_replaces_what_was_there(tmp_path):
+def test_replace_file_replaces_the_content_and_restricts_the_mode(tmp_path):
     path = tmp_path / "x"
     path.write_text("old")
     path.chmod(0o666)
@@ -49,7 +49,7 @@ def test_a_file_is_for_its_owner_and_replaces_what_was_there(tmp_path):
     assert names(tmp_path) == ["x"]
 
 
-def test_a_link_is_replaced_and_not_followed(tmp_path):
+def test_link_is_replaced_and_not_followed(tmp_path):
     (tmp_path / "other").write_text("other")
     (tmp_path / "x").symlink_to("other")
     replace_file(tmp_path / "x", b"new")
@@ -57,7 +57,7 @@ def test_a_link_is_replaced_and_not_followed(tmp_path):
     assert (tmp_path / "other").read_text() == "other"
 
 
-def test_what_must_be_new_takes_the_place_of_nothing(tmp_path):
+def test_overwrite_false_raises_if_the_file_exists(tmp_path):
     replace_file(tmp_path / "x", b"first", overwrite=False)
     with pytest.raises(FileExistsError):
         replace_file(tmp_path / "x", b"second", overwrite=False)
@@ -65,7 +65,7 @@ def test_what_must_be_new_takes_the_place_of_nothing(tmp_path):
     assert names(tmp_path) == ["x"]
 
 
-def test_pieces_that_fail_leave_what_was_there(tmp_path):
+def test_failing_pieces_leave_the_old_file(tmp_path):
     (tmp_path / "x").write_text("old")
 
     def pieces():
@@ -78,7 +78,7 @@ def test_pieces_that_fail_leave_what_was_there(tmp_path):
     assert names(tmp_path) == ["x"]
 
 
-def test_what_is_discarded_leaves_nothing(tmp_path):
+def test_discarded_file_is_removed(tmp_path):
     partial = PartialFile.create(tmp_path / "part")
     partial.discard()
     assert names(tmp_path) == []
@@ -87,7 +87,7 @@ def test_what_is_discarded_leaves_nothing(tmp_path):
         PartialFile.create(tmp_path / "part")
 
 
-def test_a_state_file_brings_its_folder_and_a_typed_error(tmp_path):
+def test_write_state_file_creates_its_folder_and_raises_a_typed_error(tmp_path):
     write_state_file(tmp_path / "home" / "x", "ü")
     assert (tmp_path / "home" / "x").read_text(encoding="utf-8") == "ü"
     assert stat.S_IMODE((tmp_path / "home").stat().st_mode) == 0o700
@@ -98,7 +98,7 @@ def test_a_state_file_brings_its_folder_and_a_typed_error(tmp_path):
     assert names(tmp_path / "home") == ["folder", "x"]
 
 
-def test_a_killed_writer_leaves_the_old_or_the_new_and_what_can_be_removed(tmp_path):
+def test_killed_writer_leaves_the_old_or_the_new_content(tmp_path):
     path = tmp_path / "x"
     for round_ in range(4):
         with subprocess.Popen([sys.executable, "-c", WRITER, path], stdout=subprocess.PIPE) as process:
@@ -106,13 +106,13 @@ def test_a_killed_writer_leaves_the_old_or_the_new_and_what_can_be_removed(tmp_p
             time.sleep(0.007 * round_)
             process.kill()
         assert path.read_bytes() in {b"a" * 3_000_000, b"b" * 3_000_000}
-    mine = tmp_path / ".other.1.sideband-new"
-    mine.write_text("of another file")
+    other = tmp_path / ".other.1.sideband-new"
+    other.write_text("a partial file of another path")
     remove_partial_files(path)
-    assert names(tmp_path) == [mine.name, "x"]
+    assert names(tmp_path) == [other.name, "x"]
 
 
-def test_a_full_disk_leaves_what_was_there(tmp_path):
+def test_full_disk_leaves_the_old_file(tmp_path):
     mount = 'mount -t tmpfs -o size=512k none "$1" && exec "$2" -c "$3" "$1"'
     done = subprocess.run(
         ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mount, "sh", tmp_path, sys.executable, FILLER],

@@ -84,7 +84,7 @@ async def test_closing_ends_it_and_can_be_repeated():
 
 
 async def test_what_can_not_be_started_is_a_typed_error(tmp_path):
-    with pytest.raises(WorkerStartFailed, match="could not be started") as caught:
+    with pytest.raises(WorkerStartFailed, match="cannot start") as caught:
         await launch_plain(ProgramRequest((str(tmp_path / "nothing"),), folder=tmp_path))
     assert caught.value.hint
 

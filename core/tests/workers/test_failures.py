@@ -86,10 +86,10 @@ TOOLS = """
 @pytest.mark.parametrize(
     ("function", "how"),
     [
-        ("leave", r"with exit code 7 \(its last words: .*about to leave"),
-        ("die", "by signal SIGKILL"),
-        ("fault", "by signal SIGSEGV"),
-        ("close", "by closing its channel"),
+        ("leave", r"exited with code 7 \(last output: .*about to leave"),
+        ("die", "killed by SIGKILL"),
+        ("fault", "killed by SIGSEGV"),
+        ("close", "closed its channel"),
     ],
 )
 async def test_a_crash_fails_the_calls_of_that_worker_and_the_next_call_gets_a_new_one(  # noqa: PLR0917  fixtures
@@ -361,7 +361,7 @@ async def test_a_worker_that_can_not_be_started_says_why(make_skill, make_pool, 
     async with WorkerPool(PlainSandbox(Path("/nowhere/python"))) as pool:
         found = await gather(*(pool.call(skill.call("pid")) for _ in range(3)))
     async with make_pool() as pool:
-        with pytest.raises(WorkerStartFailed, match=r"ended with exit code 2 .*can't open file.* before it was ready"):
+        with pytest.raises(WorkerStartFailed, match=r"exited with code 2 .*can't open file.* before it was ready"):
             await pool.call(skill.call("pid", launch=no_sdk))
         assert (await pool.call(skill.call("pid"))).value
     assert all(isinstance(error, WorkerStartFailed) for error in found)

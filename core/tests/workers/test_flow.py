@@ -98,7 +98,7 @@ async def test_a_worker_that_reads_byte_by_byte_is_ended(make_skill, make_pool):
         return "x" * (4 << 20)
 
     async with make_pool(write_timeout=0.5) as pool:
-        with anyio.fail_after(5), pytest.raises(WorkerExited, match="because it read nothing for"):
+        with anyio.fail_after(5), pytest.raises(WorkerExited, match="read nothing for"):
             await pool.call(skill.call("slow", handler=large))
 
 
@@ -116,7 +116,7 @@ async def test_a_line_that_is_begun_and_not_ended_ends_its_worker(make_skill, ma
     )
     async with make_pool(line_timeout=0.3) as pool:
         for drip in (False, True):
-            with pytest.raises(ProtocolViolation, match=r"it did not end a line within 0.3 s"):
+            with pytest.raises(ProtocolViolation, match=r"it did not finish a line within 0.3 s"):
                 await pool.call(skill.call("half", id=f"mine-{drip}", arguments={"drip": drip}))
     assert [report.code for report in reports] == ["worker.protocol"] * 2
 
@@ -215,7 +215,7 @@ async def test_reports_that_would_flood_are_counted(make_skill, make_pool, repor
     async with make_pool() as pool:
         await pool.call(skill.call("many"))
     assert [report.code for report in reports] == ["limit.dispatches"] * 101
-    assert reports[-1].message == "the same happened 50 more times in this worker"
+    assert reports[-1].message == "50 more reports of this kind in this worker"
 
 
 async def test_an_answer_says_how_many_bytes_it_took(make_skill, make_pool):

@@ -32,7 +32,7 @@ def make_call(make_skill, sdk, tmp_path):
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (READY.replace(b"1}", b"2}"), "it speaks version 2 of the protocol"),
+        (READY.replace(b"1}", b"2}"), "protocol version 2"),
         (b'{"__type__": "log", "stream": "stdout", "text": ""}\n', "its first message is not `ready`"),
         (READY * 2, "not alone"),
     ],

@@ -88,8 +88,8 @@ async def test_a_long_line_is_whole_and_one_without_end_is_left_out(make_skill, 
         await pool.call(skill.call("one"))
     assert skill.output("stdout") == [
         "x" * 65_536,
-        "[a line of 65,542 characters was left out]",
-        "[a line of 70,000 characters was left out]",
+        "[line of 65,542 characters omitted]",
+        "[line of 70,000 characters omitted]",
     ]
 
 
@@ -109,7 +109,7 @@ async def test_a_long_raw_line_is_whole_and_one_without_end_is_left_out(make_ski
 
     async with make_pool() as pool:
         await pool.call(skill.call("one", handler=pause))
-    assert skill.output("worker.stdout") == ["x" * 65_536, "[a line of 70,000 characters was left out]", "after"]
+    assert skill.output("worker.stdout") == ["x" * 65_536, "[line of 70,000 characters omitted]", "after"]
 
 
 async def test_a_log_message_without_end_is_left_out(make_skill, make_pool):
@@ -123,7 +123,7 @@ async def test_a_log_message_without_end_is_left_out(make_skill, make_pool):
     """)
     async with make_pool() as pool:
         await pool.call(skill.call("one", id="mine"))
-    assert skill.output("stdout") == ["[a line of 100,000 characters was left out]"]
+    assert skill.output("stdout") == ["[line of 100,000 characters omitted]"]
 
 
 async def test_a_flood_of_lines_is_counted_and_declared(make_skill, make_pool):
@@ -137,7 +137,7 @@ async def test_a_flood_of_lines_is_counted_and_declared(make_skill, make_pool):
     async with make_pool() as pool:
         await pool.call(skill.call("one"))
     assert skill.output("stdout") == [str(n) for n in range(9_999)]
-    assert skill.output("stderr") == ["[501 more lines were dropped]"]
+    assert skill.output("stderr") == ["[501 more lines dropped]"]
     assert not skill.output("note")
 
 
@@ -166,7 +166,7 @@ async def test_a_flood_past_the_runtime_is_counted_too(make_skill, make_pool):
     async with make_pool() as pool:
         await pool.call(skill.call("one", id="mine"))
     assert len(skill.output("stdout")) == 10_000
-    assert skill.output("note") == ["500 more lines were dropped"]
+    assert skill.output("note") == ["500 more lines dropped"]
 
 
 async def test_lone_surrogates_in_print_are_escaped(make_skill, make_pool):

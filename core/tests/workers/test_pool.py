@@ -393,7 +393,7 @@ async def test_waiting_for_a_worker_counts_for_the_deadline(make_skill, make_poo
         await answers.arrived(1)
         with pytest.raises(CallTimeout, match=r"skill.pid did not end within 0.1 s") as caught:
             await pool.call(skill.call("pid", domain="late", timeout=0.1))
-        assert "all 1 workers were in use" in caught.value.hint
+        assert "all 1 workers" in caught.value.hint
         answers.release("first")
     assert len(sandbox.launched) == 1
 

@@ -40,9 +40,9 @@ GREEDY = """
 """
 LIMITS = {"memory": 128 << 20, "threads": 16, "files": 24}
 MESSAGES = {
-    "memory": r"the worker used too much memory: \d+ MiB, where 128 MiB is the limit",
-    "threads": r"the worker used too much threads: \d+, where 16 is the limit",
-    "files": r"the worker used too much files: \d+ descriptors, where 24 is the limit",
+    "memory": r"memory limit of 128 MiB: \d+ MiB",
+    "threads": r"threads limit of 16: \d+",
+    "files": r"files limit of 24: \d+ descriptors",
 }
 
 

@@ -1,4 +1,4 @@
-"""The broker: the one seam between what skills, tools and plugins want and the world."""
+"""The broker: the single entry point for all effects of skills, tools and plugins."""
 
 from ._broker import Broker
 from ._call import Call, EffectReport, Progress

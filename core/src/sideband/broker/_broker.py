@@ -1,4 +1,4 @@
-"""The one seam: every effect of every skill, tool and plugin passes ``Broker.dispatch``."""
+"""The broker: every effect of every skill, tool and plugin passes through ``Broker.dispatch``."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ _DEFAULT_TIMEOUT = 60.0
 _PREVIEW_SECONDS = 20.0
 _DEEPEST_CHILD = 8
 _Answer = TypeVar("_Answer")
-# How many dispatches the current one is inside of, whether ops, hooks or lifespans made them.
+# The nesting depth of the current dispatch, including dispatches made by hooks and lifespans.
 _depth: ContextVar[int] = ContextVar("sideband_dispatch_depth", default=0)
 
 
 @define(eq=False, repr=False, kw_only=True)
 class Broker:
-    """Looks up, gates, runs, redacts and records ops. One per host."""
+    """The broker of a host, which looks up, authorizes, runs, redacts and records ops."""
 
     ops: Ops
     redactor: Redaction
@@ -88,16 +88,19 @@ class Broker:
         """Run one op for ``call``, and return its result as plain data.
 
         Args:
-            key: an idempotency key; an effect with this key happens at most once, and its result is kept.
-            grant: narrower rights than the call's, for a child effect.
-            via: the plugin that asks, for a child effect.
-            within: the effect that a child effect belongs to.
-            own: an op of the host's own, which nobody else can name.
-            decisions: what was decided about it before it came here; recorded with what is decided here.
+            call: the call that dispatches the op.
+            op: the name of the op.
+            params: the parameters of the op.
+            key: an idempotency key. An effect with this key happens at most once, and its result is stored.
+            grant: a narrower grant than that of the call, for a child effect.
+            via: the plugin that dispatches a child effect.
+            within: the id of the enclosing effect, for a child effect.
+            own: an op of the host itself, which can't be dispatched by name.
+            decisions: decisions made before the dispatch. They are recorded together with those made here.
 
         Raises:
-            OpError: why there is no result; ``OpDenied`` if nothing was executed for want of rights.
-            LedgerError: nothing was executed, because it could not be recorded.
+            OpError: if the op failed. ``OpDenied`` means that it was not authorized and not executed.
+            LedgerError: if the intent could not be recorded. The op was not executed.
         """
         dispatch = Dispatch(
             call=call,
@@ -140,11 +143,14 @@ class Broker:
         return await self._run(dispatch)
 
     async def recall(self, key: str) -> tuple[str, Any] | None:
-        """What became of the effect of a key: ``done`` with its result, or ``unknown``. ``None``: nothing happened."""
+        """Return the outcome of the effect with this key: ``done`` and its result, ``unknown``, or ``None``.
+
+        ``None`` means that no effect happened with this key.
+        """
         return await self._claims.recall(key)
 
     async def record_refusal(self, op: str, origin: Origin, code: str, message: str) -> None:
-        """Record something that a worker tried and that never became a dispatch."""
+        """Record a request of a worker that was rejected before it became a dispatch."""
         await self._recorder.of_worker(op, origin, code, message)
 
     async def refuse(
@@ -156,10 +162,10 @@ class Broker:
         *,
         decisions: Sequence[Mapping[str, Any]] = (),
     ) -> str:
-        """Record, and tell of, what was refused before it became a dispatch; returns the id that it has there.
+        """Record and report an op that was refused before it became a dispatch, and return its effect id.
 
         Raises:
-            LedgerError: it could not be recorded.
+            LedgerError: if it could not be recorded.
         """
         dispatch = Dispatch(
             call=call,
@@ -224,10 +230,10 @@ class Broker:
         def validate(params: Mapping[str, Any]) -> Mapping[str, Any]:
             return self._parse(spec, params).model_dump(exclude_unset=True)
 
-        decision, said, refusal = await decide(hooks, event, self._approver, validate)
-        dispatch.decisions += self.redactor.data(said)
+        decision, answers, refusal = await decide(hooks, event, self._approver, validate)
+        dispatch.decisions += self.redactor.data(answers)
         if decision.replaced_by and decision.arguments is not None:
-            # What a guard puts in place of the parameters passes validation and gate like what it replaces.
+            # Parameters replaced by a guard must pass validation and the grant check too.
             self._validate(dispatch, decision.arguments)
             self._check_grant(dispatch)
         if refusal is not None:
@@ -235,7 +241,7 @@ class Broker:
 
     async def _preview(self, dispatch: Dispatch, params: Mapping[str, Any]) -> str:
         spec = dispatch.found.spec
-        assert spec.preview is not None  # noqa: S101  only offered where there is one
+        assert spec.preview is not None  # noqa: S101  the caller checks that the op has a preview
         context = self._context(dispatch, dispatch.call.deadline)
         try:
             with anyio.fail_after(_PREVIEW_SECONDS):
@@ -280,10 +286,16 @@ class Broker:
         grant: Grant | None = None,
         note: dict[str, Any] | None = None,
     ) -> DispatchContext:
-        """The context for code of ``plugin``, with the call's rights or the narrower ``grant``.
+        """Return the context for code of ``plugin``, with the call's grant or the narrower ``grant``.
 
         Args:
-            note: what was noted so far; ``None`` if nothing can be, since no effect is under way.
+            plugin: the plugin whose code gets the context.
+            call: the call.
+            op: the name of the op.
+            effect: the id of the effect.
+            deadline: the deadline on the clock of ``anyio.current_time()``.
+            grant: a narrower grant than that of the call.
+            note: the notes made so far, or ``None`` if no effect is running and notes are not allowed.
         """
         return DispatchContext(
             op=op,
@@ -304,26 +316,26 @@ class Broker:
         question: Callable[[Recorded, ModelContext], Awaitable[_Answer]],
         bound: BoundOp,
         call: Call,
-        said: Intent,
+        record: Intent,
     ) -> _Answer:
-        """Ask the plugin of an op about an effect that it had.
+        """Call a function of an op's spec with the record of an earlier effect.
 
         Args:
-            question: the function of its spec that answers.
+            question: the function of the spec, such as ``reconcile`` or ``undo``.
             bound: the op.
-            call: for which it is asked, with whose rights.
-            said: what the ledger says about the effect.
+            call: the call whose grant applies.
+            record: the ledger's record of the effect.
         """
-        context = self.context(bound.plugin, call, op=said.op, effect=said.effect, deadline=call.deadline)
+        context = self.context(bound.plugin, call, op=record.op, effect=record.effect, deadline=call.deadline)
         recorded = Recorded(
-            effect=said.effect,
-            op=said.op,
-            params=said.params,
-            key=said.key,
-            note=said.note,
-            status=said.status if isinstance(said, EffectRecord) else None,
-            result=said.result if isinstance(said, EffectRecord) else None,
-            time=said.time,
+            effect=record.effect,
+            op=record.op,
+            params=record.params,
+            key=record.key,
+            note=record.note,
+            status=record.status if isinstance(record, EffectRecord) else None,
+            result=record.result if isinstance(record, EffectRecord) else None,
+            time=record.time,
         )
         try:
             return await question(recorded, context)
@@ -331,7 +343,7 @@ class Broker:
             context.end()
 
     async def record_note(self, effect: str, op: str, note: Mapping[str, Any]) -> None:
-        """Record what an op notes of an effect that is under way."""
+        """Record a note about a running effect."""
         await self._ledger.note(effect, op, note)
 
     async def _answer(self, dispatch: Dispatch, result: Any) -> Any:
@@ -343,7 +355,7 @@ class Broker:
         return reply
 
     def _plain_result(self, dispatch: Dispatch, result: Any) -> tuple[Any, Any, int]:
-        """What the caller gets, what may be recorded of it, and how many bytes it has as JSON."""
+        """Return the reply for the caller, the redacted result for the ledger, and the size of the reply as JSON."""
         spec = dispatch.found.spec
         try:
             if type(result) is not spec.result:
@@ -356,6 +368,9 @@ class Broker:
             problems = validation_problems(error, whole="result")
         except Unserializable as error:
             problems = str(error)
-        except (ValueError, RecursionError) as error:  # a lone surrogate, a list that is too deep or holds itself
-            problems = f"it can't be sent: {safe_text(error)}"
+        except (
+            ValueError,
+            RecursionError,
+        ) as error:  # a lone surrogate, or a list that is nested too deeply or recursive
+            problems = f"the result can't be encoded as JSON: {safe_text(error)}"
         raise OpResultInvalid(dispatch.op, problems, plugin=dispatch.plugin)

@@ -1,4 +1,4 @@
-"""One call as the host knows it: who asks, with which rights, until when, and what must be closed when it ends."""
+"""The host's state of a call: its origin, grant, deadline and cleanup functions."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ..ops import Grant, Origin
 
 @frozen
 class Progress:
-    """How far a call is, as told by one of its ops.
+    """The progress of a call, as reported by one of its ops.
 
     Args:
-        call: the call's id.
-        source: the op that tells.
-        current, total: in whatever unit the op counts.
-        message: one line for people.
+        call: the id of the call.
+        source: the op that reports the progress.
+        current, total: the current and the final value, in a unit that the op chooses.
+        message: one line for display.
     """
 
     call: str
@@ -33,14 +33,14 @@ class Progress:
 
 @frozen
 class EffectReport:
-    """One dispatch that has ended, as its ledger entry says it.
+    """A report of a finished dispatch, with the same data as its ledger entry.
 
     Args:
         id: the effect's id in the ledger.
         status: ``done``, ``failed``, ``denied``, ``cancelled`` or ``unknown``.
-        decision: why it was allowed or refused, in a few words.
-        ms: from the request to its end, in milliseconds.
-        params: the parameters that the ledger may hold.
+        decision: the capabilities that allowed the dispatch, or the reason for a denial.
+        ms: the duration of the dispatch in milliseconds.
+        params: the recordable parameters.
         error: the error as data, or ``None``.
     """
 
@@ -55,24 +55,24 @@ class EffectReport:
 
 @define(eq=False)
 class Call:
-    """Everything that the broker holds for one call. Made by the host; nothing a worker says changes it.
+    """The broker's state of one call. The host creates it; messages of a worker can't change it.
 
     Args:
-        id: unguessable.
-        grant: the rights; the only ones that the broker looks at.
-        granted_by: who gave each capability of ``grant``, for the record: ``call``, ``policy``, ``remembered``,
-            ``person``; of a call without a skill, nobody.
-        domain: skill snapshot, grant and principal: who may share what the call leaves behind.
-        origin: goes into each record.
-        deadline: on ``anyio.current_time()``'s clock.
+        id: an unguessable id.
+        grant: the grant. The broker consults no other source of rights.
+        granted_by: the source of each capability in ``grant``, for the ledger: ``call``, ``policy``, ``remembered`` or
+            ``person``. Empty for a call without a skill.
+        domain: the skill snapshot, grant and principal. Calls of the same domain may share resources.
+        origin: the origin, which is part of each record.
+        deadline: the deadline on the clock of ``anyio.current_time()``.
         isolation: the label of the tier that the worker runs on.
-        key: makes each effect of the call idempotent, under ``key:op:digest:occurrence``.
-        on_progress: gets progress, redacted; must not block.
-        on_effect: gets each effect when it has ended; must not block.
-        on_part: gets parts of results before these are complete, redacted.
-        hooks: who decides about its effects and is told of them; ``None``: the host's.
-        most_values: how many values the parameters of one of its effects may have, at any depth: validating and
-            recording each costs the host microseconds, while other calls wait.
+        key: an idempotency key for the call. Each effect gets the key ``key:op:digest:occurrence``.
+        on_progress: called with each progress report, redacted. Must not block.
+        on_effect: called with each effect that has ended. Must not block.
+        on_part: called with the parts of incomplete results, redacted.
+        hooks: the hooks that decide about and observe the effects of the call, or ``None`` for those of the host.
+        most_values: the maximum number of values in the parameters of one effect, at any depth. Each value costs
+            microseconds to validate and record, which delays other calls.
     """
 
     id: str
@@ -92,7 +92,7 @@ class Call:
     _occurrences: Counter[str] = field(factory=Counter, init=False)
 
     def effect_key(self, op: str, params_digest: str) -> str | None:
-        """The idempotency key of the next effect with these parameters, or ``None`` if the call has no key."""
+        """Return the idempotency key of the next effect with these parameters, or ``None`` if the call has no key."""
         if self.key is None:
             return None
         name = f"{op}:{params_digest[:16]}"
@@ -100,7 +100,7 @@ class Call:
         return f"{self.key}:{name}:{self._occurrences[name]}"
 
     def givers(self, capabilities: Iterable[str]) -> tuple[str, ...]:
-        """Who gave each of these; empty where a capability is a narrower one, and none at all if nobody is known."""
+        """Return the source of each capability, or an empty string for a narrowed one. Empty if no source is known."""
         return tuple(self.granted_by.get(one, "") for one in capabilities) if self.granted_by else ()
 
     def on_end(self, close: Callable[[], Awaitable[None]]) -> None:
@@ -108,12 +108,12 @@ class Call:
         self._closers.append(close)
 
     async def end(self, report: Callable[[Exception], object]) -> None:
-        """Close what the call's ops left open, last first, each whether or not another one fails."""
+        """Run all registered functions in reverse order, even if some of them fail."""
         if not self._closers:
             return
         with anyio.CancelScope(shield=True):
             while self._closers:
                 try:
                     await self._closers.pop()()
-                except Exception as error:  # noqa: BLE001  one plugin's failure must not keep the others from closing
+                except Exception as error:  # noqa: BLE001  a failure in one plugin must not prevent the others from closing
                     report(error)

@@ -1,4 +1,4 @@
-"""Idempotency keys: who may run the effect of a key, and what became of it. Claims live in the store."""
+"""Idempotency keys. A claim in the store records which effect owns a key, and its outcome."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ._errors import KeyReused
 
 @frozen
 class Replay:
-    """The effect of this key is done already; this is what it answered."""
+    """The stored result of an effect that was already done with this key."""
 
     effect: str
     result: Any
 
 
 class Claims:
-    """At most one effect for each key, also among several hosts that share a store."""
+    """The claims on idempotency keys. Each key has at most one effect, also across hosts that share a store."""
 
     def __init__(self, store: Store, ledger: Ledger) -> None:
         self._store = store
@@ -34,12 +34,12 @@ class Claims:
         """Claim ``key`` for ``effect``.
 
         Returns:
-            ``None`` if the effect may run now, or what it answered before.
+            ``None`` if the effect may run now, or the result of the earlier effect.
 
         Raises:
-            EffectInFlight: another one holds the key.
-            EffectUnknown: whether it happened is not known.
-            KeyReused: the key was used for something else.
+            EffectInFlight: if a running effect holds the key.
+            EffectUnknown: if it is unknown whether the earlier effect happened.
+            KeyReused: if the key was used with another op or other parameters.
         """
         await self._ledger.register()
         claim = {"effect": effect, "op": op, "digest": digest, "state": "running"}
@@ -50,10 +50,10 @@ class Claims:
         return None
 
     async def recall(self, key: str) -> tuple[str, Any] | None:
-        """What became of the effect of ``key``, without claiming it: ``done`` with its result, or ``unknown``.
+        """Return the outcome of the effect of ``key`` without claiming it.
 
         Returns:
-            ``None`` if nothing happened under this key.
+            ``done`` and the result, ``unknown``, or ``None`` if no effect happened with this key.
         """
         found = await self._store.get(_path(key))
         if found is None:
@@ -75,7 +75,7 @@ class Claims:
         state, effect, result = found.value["state"], found.value["effect"], found.value.get("result")
         if state == "running":
             state, result = await self._abandoned(key, claim["op"], effect)
-        # A key whose effect never happened is free for whatever is tried next; one that may be repeated, for the same.
+        # The key of an effect that did not happen is free for any effect; a repeatable one only for the same effect.
         if state != "failed" and (found.value["op"], found.value["digest"]) != (claim["op"], claim["digest"]):
             raise KeyReused(claim["op"], key)
         if state == "done":
@@ -89,23 +89,23 @@ class Claims:
         return None
 
     async def _abandoned(self, key: str, op: str, effect: str) -> tuple[str, Any]:
-        """What the ledger says of an effect whose host is gone without having settled its claim.
+        """Return the recorded outcome of an effect whose host died without settling its claim.
 
         Raises:
-            EffectInFlight: the host is not gone.
+            EffectInFlight: if the host is still running.
         """
         if self._ledger.is_alive(effect):
             raise EffectInFlight(op, key)
         record = await find(self._ledger.folder, effect)
         if record is None:
-            return "failed", None  # it was gone before the effect was begun
+            return "failed", None  # the host died before the effect began
         if record.status == "done":
             await self.settle(key, "done", record.result)
             return "done", record.result
         return "unknown", None
 
     async def settle(self, key: str, state: str, result: Any = None) -> None:
-        """Say what became of the effect: ``done`` (with its result), ``failed``, ``unknown``, or ``repeatable``."""
+        """Store the outcome of the effect: ``done`` (with its result), ``failed``, ``unknown``, or ``repeatable``."""
         found = await self._store.get(_path(key))
         claim = dict(found.value) if found else {"effect": "", "op": "", "digest": ""}
         storable = json.loads(json.dumps(result, default=bytes_as_json))

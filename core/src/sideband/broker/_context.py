@@ -1,4 +1,4 @@
-"""The context of one dispatch, as its handler sees it."""
+"""The context that a dispatch passes to its handler."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ._redaction import Redaction
 from ._streams import PartRedaction
 
 StartProgram = Callable[[ProgramRequest], Awaitable[ProgramProcess]]
-"""Starts a program in the isolation that the host demands."""
+"""Start a program with the isolation that the host requires."""
 
 _LONGEST_MESSAGE = 2_000
 _LARGEST_NOTE = 65_536
@@ -30,14 +30,14 @@ _LARGEST_NOTE = 65_536
 
 @frozen
 class CredentialScope(Scope, family="secrets"):
-    """What the grant must allow for a credential to be resolved, whichever package keeps it."""
+    """The scope that the grant must allow to resolve a credential, independent of the package that stores it."""
 
     name: str | None = None
     mode: str | None = None
 
 
 class Seam(Protocol):
-    """What a context needs of the broker."""
+    """The part of the broker that a context uses."""
 
     ops: Ops
     redactor: Redaction
@@ -45,7 +45,7 @@ class Seam(Protocol):
     launch: StartProgram
 
     async def record_note(self, effect: str, op: str, note: Mapping[str, Any]) -> None:
-        """Record what an op notes of an effect that is under way."""
+        """Record a note about a running effect."""
 
     async def dispatch(
         self,
@@ -63,7 +63,7 @@ class Seam(Protocol):
 
 @define(eq=False)
 class DispatchContext:
-    """``OpContext`` for one dispatch. Its rights end with the dispatch."""
+    """The ``OpContext`` of one dispatch. It is unusable after the dispatch has ended."""
 
     op: str
     effect: str
@@ -81,7 +81,7 @@ class DispatchContext:
 
     @property
     def blobs(self) -> BlobStore:
-        """The host's store of large bytes."""
+        """The host's blob store."""
         return self._seam.blobs
 
     @property
@@ -91,26 +91,26 @@ class DispatchContext:
 
     @property
     def domain(self) -> str:
-        """Who may share what the call leaves behind."""
+        """The domain of the call. Calls of the same domain may share resources."""
         return self._call.domain
 
     @property
     def principal(self) -> str:
-        """On whose behalf."""
+        """The principal of the call."""
         return self._call.origin.principal
 
     @property
     def origin(self) -> Origin:
-        """Who caused it."""
+        """The origin of the call."""
         return self._call.origin
 
     def end(self) -> None:
-        """Take the rights away; what a handler left running can't use them any more."""
+        """Revoke the context, so that tasks that outlive the handler can't use it."""
         self._ended = True
 
     def _check_alive(self) -> None:
         if self._ended:
-            raise OpDenied(self.op, "its dispatch has ended", hint="do it before the handler returns")
+            raise OpDenied(self.op, "its dispatch has ended", hint="use the context only before the handler returns")
 
     def require(self, scope: Scope) -> None:
         """See ``OpContext.require``."""
@@ -135,25 +135,25 @@ class DispatchContext:
         await self._hand_on(self._parts.feed(part))
 
     async def emit_rest(self) -> None:
-        """Hand on what is left of the parts: there are no more."""
+        """Emit the text that was held back for redaction, after the last part."""
         if self._parts is not None:
             await self._hand_on(self._parts.end())
 
     async def _hand_on(self, parts: Iterable[Mapping[str, Any]]) -> None:
-        assert self._call.on_part is not None  # noqa: S101  without it no part is taken
+        assert self._call.on_part is not None  # noqa: S101  `emit` checks it
         for number, part in enumerate(parts):
             if number:
-                await checkpoint()  # a part that is long enough to be divided must not keep others waiting
+                await checkpoint()  # a long part is split, and must not delay other tasks
             await self._call.on_part(part)
 
     async def note(self, data: Mapping[str, Any]) -> None:
         """See ``OpContext.note``."""
         self._check_alive()
         if self._note is None:
-            raise OpDenied(self.op, "only an effect that runs can be noted", hint="note it in the op's handler")
+            raise OpDenied(self.op, "notes require a running effect", hint="call `note` in the op's handler")
         added = self._seam.redactor.data(data)
         if len(to_json({**self._note, **added})) > _LARGEST_NOTE:
-            raise ValueError(f"a note has at most {_LARGEST_NOTE:,} bytes; keep what is larger in a blob")
+            raise ValueError(f"notes exceed the limit of {_LARGEST_NOTE:,} bytes; store larger data in a blob")
         self._note.update(added)
         await self._seam.record_note(self.effect, self.op, self._note)
 
@@ -193,7 +193,7 @@ class DispatchContext:
         plugin = await self._seam.ops.plugin(CredentialScope.family)
         resolver: CredentialResolver | None = plugin.contribution.credentials
         if resolver is None:
-            raise OpDenied(self.op, f"the family `{CredentialScope.family}` keeps no credentials")
+            raise OpDenied(self.op, f"the family `{CredentialScope.family}` does not support credentials")
         its_own = evolve(self, config=plugin.config, state=plugin.state, plugin=plugin.record.name)
         credential = await resolver.resolve(handle, audience, its_own)
         for value in (credential.value, *credential.headers.values()):
@@ -215,7 +215,7 @@ class DispatchContext:
         """See ``OpContext.check_cut``."""
         name = self._seam.redactor.cut(before, after)
         if name is not None:
-            raise EgressRefused(self.op, name, "part that was asked for, which begins or ends inside of it,", None)
+            raise EgressRefused(self.op, name, "requested range, which begins or ends inside a secret,", None)
 
     def on_call_end(self, close: Callable[[], Awaitable[None]]) -> None:
         """See ``OpContext.on_call_end``."""

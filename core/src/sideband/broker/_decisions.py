@@ -1,4 +1,4 @@
-"""From what the guards said of an effect to whether it may happen; where they ask, a person answers."""
+"""Combine the guards' decisions about an effect, and ask the approver if a guard requires it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..ops import OpDenied
 _LONGEST_SHOWN = 2_000
 
 Approver = Callable[[str, OpCall], Awaitable[bool]]
-"""Puts a question about an effect to a person; whether the person said yes."""
+"""Ask the user a question about an effect, and return whether they approved."""
 
 
 async def decide(
@@ -22,11 +22,13 @@ async def decide(
     """Ask the guards about ``event``.
 
     Args:
-        approver: who answers where a guard asks; ``None`` if nobody can.
-        validate: checks parameters that a guard puts in place of the given ones, so that the others see what will run.
+        hooks: the hooks with the guards.
+        event: the op call to decide about.
+        approver: a function that answers the questions of guards, or ``None`` if no user is available.
+        validate: a function that validates parameters replaced by a guard, so that later guards see what will run.
 
     Returns:
-        What they decided, all that was said as the ledger keeps it, and the refusal if it may not happen.
+        The decision, all answers as ledger data, and the error if the effect is denied.
     """
     decision = await hooks.decide(event, validate=validate)
     if decision.verdict is Verdict.DENY:
@@ -37,44 +39,44 @@ async def decide(
     if approver is not None:
         final = evolve(final, previewed=await _previewed(final))
     approved = None if approver is None else await approver(decision.question, final)
-    said = [*decisions_as_data(decision), approval_as_data(approved=approved, shown=final.previewed)]
+    answers = [*decisions_as_data(decision), approval_as_data(approved=approved, shown=final.previewed)]
     if approved:
-        return decision, said, None
+        return decision, answers, None
     reason = f"it was {disapproval(decision.question, asked=approved is not None)}"
-    return decision, said, OpDenied(event.op, reason, plugin=decision.plugin)
+    return decision, answers, OpDenied(event.op, reason, plugin=decision.plugin)
 
 
 async def _previewed(event: OpCall) -> str | None:
-    """What the op says would happen: nobody can agree to what he does not know."""
+    """Return the op's preview of its effect, for the approver, or ``None`` if the op has no preview."""
     if event.preview is None:
         return None
     try:
         return await event.preview(event.params)
-    except Exception as error:  # noqa: BLE001  a plugin that can't tell must not decide by that
-        return f"what would happen can't be told: {type(error).__name__}"
+    except Exception as error:  # noqa: BLE001  a failing preview must not decide about the effect
+        return f"preview failed: {type(error).__name__}"
 
 
 def decisions_as_data(decision: Decision) -> list[dict[str, Any]]:
-    """What the ledger keeps of what plugins said, in the order in which they said it."""
+    """Return the answers of all plugins as ledger data, in order."""
     return [
         {"plugin": one.plugin, "said": one.answer, **({"note": one.text} if one.text else {})} for one in decision.said
     ]
 
 
 def disapproval(question: str, *, asked: bool) -> str:
-    """Why something may not happen that a guard asked about; if there was nobody to ask, what it takes to be asked."""
-    nobody = "" if asked else " (nobody can be asked: that takes a terminal, or --yes)"
-    return f"not approved{nobody}: {question}"
+    """Return the reason for the denial of an effect that a guard asked about, with a remedy if no user was asked."""
+    remedy = "" if asked else " (no approver is available: use a terminal, or pass --yes)"
+    return f"not approved{remedy}: {question}"
 
 
 def approval_as_data(*, approved: bool | None, shown: str | None = None) -> dict[str, Any]:
-    """What the ledger keeps of the answer to a question.
+    """Return the answer to a question as ledger data.
 
     Args:
-        approved: the answer; ``None``: there was nobody to ask.
-        shown: what the person was told would happen.
+        approved: the answer, or ``None`` if no approver was available.
+        shown: the preview that the user saw.
     """
     if approved is None:
-        return {"by": "nobody", "said": "refuse", "note": "nobody can be asked"}
-    told = {"note": f"shown: {shown[:_LONGEST_SHOWN]}"} if shown else {}
-    return {"by": "approver", "said": "approve" if approved else "refuse", **told}
+        return {"by": "nobody", "said": "refuse", "note": "no approver is available"}
+    note = {"note": f"shown: {shown[:_LONGEST_SHOWN]}"} if shown else {}
+    return {"by": "approver", "said": "approve" if approved else "refuse", **note}

@@ -1,4 +1,4 @@
-"""What is known so far of one dispatch, on its way through the broker."""
+"""The state of a dispatch on its way through the broker."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from ._lookup import BoundOp
 
 @define(eq=False)
 class Dispatch:
-    """One dispatch. The broker's steps fill in what they find out.
+    """One dispatch. The steps of the broker fill in the fields.
 
     Attributes:
-        grant: the rights that it has: the call's, or narrower ones.
-        key: the idempotency key, if there is one.
-        recorded: the parameters as the ledger may hold them.
+        grant: the grant of the call, or a narrower one.
+        key: the idempotency key, if any.
+        recorded: the recordable parameters.
         covering: the capabilities that allowed it.
         intended: whether its intent is in the ledger.
-        decisions: what the guards said.
-        note: what the op has noted so far.
-        within: the effect whose op asks for this one.
+        decisions: the answers of the guards.
+        note: the notes that the op has made so far.
+        within: the id of the enclosing effect, if another op made this dispatch.
     """
 
     call: Call
@@ -47,26 +47,26 @@ class Dispatch:
 
     @property
     def found(self) -> BoundOp:
-        """The op, which every step after the look-up has."""
-        assert self.bound is not None  # noqa: S101  a step before the look-up that asks for it is a defect
+        """The op. It is available after the look-up."""
+        assert self.bound is not None  # noqa: S101  using it before the look-up is a bug
         return self.bound
 
     @property
     def valid(self) -> BaseModel:
-        """The parameters, which every step after validation has."""
-        assert self.params is not None  # noqa: S101  a step before validation that asks for them is a defect
+        """The validated parameters. They are available after validation."""
+        assert self.params is not None  # noqa: S101  using them before validation is a bug
         return self.params
 
     @property
     def level(self) -> Level | None:
-        """How much the op can do, if there is such an op."""
+        """The level of the op, or ``None`` before the look-up."""
         return self.bound.spec.level if self.bound else None
 
     @property
     def plugin(self) -> str | None:
-        """Whose op it is, if there is such an op."""
+        """The name of the op's plugin, or ``None`` before the look-up."""
         return self.bound.plugin.record.name if self.bound else None
 
     def error(self, raised: Exception) -> OpError:
-        """The error that it ends with, for what code of the plugin raised."""
+        """Return the typed error for an exception that the plugin's code raised."""
         return as_op_error(raised, op=self.op, plugin=self.plugin)

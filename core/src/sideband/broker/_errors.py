@@ -1,4 +1,4 @@
-"""The broker raises the errors of ``sideband.ops``; this module turns whatever a handler raised into one of them.
+"""Convert exceptions of handlers and validators to the errors of ``sideband.ops``, which the broker raises.
 
 OpError(SidebandError)              see ops/_errors.py
 ├── KeyReused(ValueError)           effect.key
@@ -17,58 +17,61 @@ from ..exit_codes import ExitCode
 from ..ops import OpError, OpFailed
 from ..suggestions import did_you_mean
 
-# Each one that pydantic lists costs microseconds and half a kilobyte, and a skill can cause millions of them.
-_MOST_LISTED, _MOST_TOLD = 1_000, 10
+# Each problem that pydantic lists costs microseconds and half a kilobyte, and a skill can cause millions of them.
+_MOST_LISTED, _MOST_SHOWN = 1_000, 10
 _LONGEST_VALUE = 1_000
 
-# Pydantic's words are Python's; these are those of JSON, in which parameters are written.
+# Pydantic names Python types. Parameters are JSON, so use the names of JSON types.
 _EXPECTED = {
     "bool_type": "true or false",
     "bytes_type": "bytes",
     "dict_type": "an object",
     "float_type": "a number",
-    "int_type": "a whole number",
+    "int_type": "an integer",
     "list_type": "a list",
-    "string_type": "a text",
+    "string_type": "a string",
 }
 _BRANCHES = frozenset(("bool", "bytes", "float", "int", "str"))
 
 
 class KeyReused(OpError, ValueError):
-    """An idempotency key was used before for another effect."""
+    """An idempotency key was already used for another effect."""
 
     code = "effect.key"
 
     def __init__(self, op: str, key: str) -> None:
         super().__init__(
-            f"{op}: the key `{key}` belongs to another effect",
-            hint="a key names one op with one set of parameters; use a new one",
+            f"{op}: key `{key}` belongs to another effect",
+            hint="use a new key for each op and set of parameters",
             op=op,
         )
 
 
 class EffectMissing(OpError, LookupError):
-    """The ledger knows no effect of this id."""
+    """No effect with this id is in the ledger."""
 
     code = "effect.missing"
     exit_code = ExitCode.USAGE
 
     def __init__(self, effect: str) -> None:
         super().__init__(
-            f"the ledger has no effect `{effect[:80]}`", hint="`sideband audit query` lists the effects with their ids"
+            f"unknown effect `{effect[:80]}`", hint="run `sideband audit query` to list the effects with their ids"
         )
 
 
 def safe_text(error: BaseException) -> str:
-    """What an exception says, even if its own ``__str__`` raises. Not cut: half a secret is not recognised."""
+    """Return the text of an exception, even if its ``__str__`` raises.
+
+    The text is not truncated, because a truncated secret would not be redacted.
+    """
     try:
         return str(error)
     except Exception:  # noqa: BLE001  a foreign __str__ may raise anything
-        return "(its text can't be read)"
+        return "(no message: `__str__` failed)"
 
 
 def as_op_error(error: Exception, *, op: str, plugin: str | None) -> OpError:
-    """The error that a dispatch answers with for what its handler raised."""
+    """Return the typed error for an exception that a handler raised."""
     if isinstance(error, OpError):
         error.op = error.op or op
         error.plugin = error.plugin or plugin
@@ -85,39 +88,41 @@ def as_op_error(error: Exception, *, op: str, plugin: str | None) -> OpError:
 def validation_problems(
     error: ValidationError, *, whole: str = "params", known: Iterable[str] = (), shown: Container[str] = ()
 ) -> str:
-    """The problems that pydantic found, each with its key, and with the value where the ledger may hold it too.
+    """Return the problems that pydantic found, each with its key, and with its value if it may be recorded.
 
     Args:
-        whole: what to call the whole value.
+        error: the error of pydantic.
+        whole: the name of the whole value.
         known: the names of the parameters.
-        shown: the parameters whose values may be named; others may be secret.
+        shown: the parameters whose values may appear. Others may be secret.
     """
     count = error.error_count()
     if count > _MOST_LISTED:
-        return f"{count:,} things in {whole} are wrong"
+        return f"{count:,} problems in {whole}"
     found = error.errors(include_url=False, include_context=False)
-    # What fits no branch of a union is one problem, and pydantic tells one for each branch.
-    told: dict[tuple[str, str], dict[str, None]] = {}
-    for problem in found[:_MOST_TOLD]:
+    # Pydantic lists one problem for each branch of a union. Merge them into one.
+    merged: dict[tuple[str, str], dict[str, None]] = {}
+    for problem in found[:_MOST_SHOWN]:
         where, what, value = _problem(problem, whole, known, shown)
-        told.setdefault((where, value), {})[what] = None
+        merged.setdefault((where, value), {})[what] = None
     lines = [
-        f"{where}{' or '.join(whats).replace(' or expected ', ' or ')}{value}" for (where, value), whats in told.items()
+        f"{where}{' or '.join(whats).replace(' or expected ', ' or ')}{value}"
+        for (where, value), whats in merged.items()
     ]
-    return "; ".join(lines if count <= _MOST_TOLD else [*lines, f"and {count - _MOST_TOLD:,} more"])
+    return "; ".join(lines if count <= _MOST_SHOWN else [*lines, f"and {count - _MOST_SHOWN:,} more"])
 
 
 def _quoted(value: object) -> str:
-    """A value in a message, whole or not at all: half a secret would not be recognised by the redactor."""
+    """Return a value for a message. Never truncate it, because a truncated secret would not be redacted."""
     text = str(value)
-    return f"it is {text!r}" if len(text) <= _LONGEST_VALUE else f"it has {len(text):,} characters"
+    return f"got {text!r}" if len(text) <= _LONGEST_VALUE else f"got {len(text):,} characters"
 
 
 def _problem(problem: ErrorDetails, whole: str, known: Iterable[str], shown: Container[str]) -> tuple[str, str, str]:
-    """Where it is, what is wrong, and the value if that may be named."""
+    """Return the location, the description, and the value if it may be shown."""
     key = ".".join(_path(problem["loc"])) or whole
     if problem["type"] == "extra_forbidden":
-        return f"there is no parameter `{key}`{did_you_mean(key, known)}", "", ""
+        return f"unknown parameter `{key}`{did_you_mean(key, known)}", "", ""
     if problem["type"] == "missing":
         return f"`{key}` is required", "", ""
     value = f" ({_quoted(problem['input'])})" if key in shown else ""
@@ -125,7 +130,7 @@ def _problem(problem: ErrorDetails, whole: str, known: Iterable[str], shown: Con
 
 
 def _path(location: tuple[int | str, ...]) -> list[str]:
-    """The keys and indices to a value, without what pydantic puts in between to name the branches of a union."""
+    """Return the keys and indices of a location, without the names that pydantic adds for branches of unions."""
     steps = [str(step) for step in location]
     steps = [step for step in steps if "[" not in step]
     return steps[:-1] if len(steps) > 1 and steps[-1] in _BRANCHES else steps

@@ -1,4 +1,4 @@
-"""The gate: whether the grant that the host holds allows what an op asks for."""
+"""The gate: check whether the grant that the host holds allows an op."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from ..ops import Capability, Grant, OpDenied, OpSpec, Scope
 from ..ops._errors import granting
 
-# Percent-encoding works byte by byte: with the megabytes that a skill can send it would hold up all others.
+# Percent-encoding is slow. Encoding the megabytes that a skill can send would delay all other calls.
 _LONGEST_QUOTED = 4_096
 
 
@@ -16,7 +16,7 @@ def check_op(grant: Grant, spec: OpSpec, params: Any) -> Iterator[Capability]:
     """Yield the capabilities that allow ``spec`` with these validated parameters.
 
     Raises:
-        OpDenied: none does.
+        OpDenied: if no capability allows it.
     """
     if spec.requires is None:
         return
@@ -29,25 +29,25 @@ def check_op(grant: Grant, spec: OpSpec, params: Any) -> Iterator[Capability]:
 
 
 def check_scope(grant: Grant, op: str, scope: Scope, *, known_later: Collection[str] = ()) -> Capability:
-    """The capability that allows a request within this scope.
+    """Return the capability that allows this scope.
 
     Args:
-        grant: what is held.
-        op: who asks, for the message.
-        scope: what is asked for.
-        known_later: fields that are compared another time if the scope leaves them open.
+        grant: the grant of the call.
+        op: the name of the op, for the message.
+        scope: the requested scope.
+        known_later: fields that are checked later if the scope does not set them.
 
     Raises:
-        OpDenied: the grant has none; the message says what is missing and what there is.
+        OpDenied: if no capability allows the scope. The message has the missing capability and the grant.
     """
     family, fields = scope.family, scope.fields()
     if (capability := grant.match(family, fields, known_later=known_later)) is not None:
         return capability
     longest = max(fields, key=lambda name: len(fields[name]), default="")
     if longest and len(fields[longest]) > _LONGEST_QUOTED:
-        # Left out whole: its beginning could end with half a secret.
+        # Omit the whole value: a truncated one could end with a part of a secret, which would not be redacted.
         what = f"`{family}:{longest}` with a value of {len(fields[longest]):,} characters"
-        raise _denied(grant, op, what, "ask for something with a shorter name")
+        raise _denied(grant, op, what, "request a shorter value")
     raise _missing(grant, op, Capability.exactly(family, fields))
 
 
@@ -60,7 +60,7 @@ def _any_of(grant: Grant, spec: OpSpec) -> Capability:
 
 
 def _missing(grant: Grant, op: str, missing: Capability) -> OpDenied:
-    hint = f"grant it with {granting(missing)}; a skill asks for it under `sideband.capabilities` in its SKILL.md"
+    hint = f"grant it with {granting(missing)}; skills request it under `sideband.capabilities` in SKILL.md"
     return _denied(grant, op, f"`{missing}`", hint)
 
 

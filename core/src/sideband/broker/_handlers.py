@@ -1,4 +1,4 @@
-"""Runs the handler of an op within its time, and turns whatever comes of it into a result or one typed error."""
+"""Run the handler of an op with a timeout, and convert its outcome to a result or a typed error."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ async def run_handler(dispatch: Dispatch, context: DispatchContext, limit: float
     """Run the handler of a dispatch.
 
     Args:
-        dispatch: looked up and validated.
-        context: what the handler gets; its deadline ends it.
-        limit: the seconds until that deadline, for the message.
+        dispatch: the dispatch, after look-up and validation.
+        context: the context for the handler. The handler is cancelled at its deadline.
+        limit: the time until that deadline in seconds, for the message.
 
     Returns:
-        The result as the handler returned it, or why there is none. A cancellation from outside is raised.
+        The handler's result and ``None``, or ``None`` and the error. A cancellation from outside is raised.
     """
     result: Any = None
     error: OpError | None = None
@@ -39,7 +39,7 @@ async def run_handler(dispatch: Dispatch, context: DispatchContext, limit: float
                 raise
             error = OpCancelled(dispatch.op, "its handler cancelled itself")
         except (SystemExit, GeneratorExit) as raised:
-            # A plugin does not get to end the host.
+            # A plugin must not exit the host.
             error = dispatch.error(RuntimeError(f"it raised {type(raised).__name__}"))
         except BaseExceptionGroup as group:
             _, staying = group.split((SystemExit, GeneratorExit))
@@ -47,8 +47,8 @@ async def run_handler(dispatch: Dispatch, context: DispatchContext, limit: float
             if (staying is group and cancelled is None) or not isinstance(others, ExceptionGroup | None):
                 raise
             error = dispatch.error(others or RuntimeError("its tasks were ended"))
-            # trio hands over a cancellation together with what was raised on the way out. Whoever cancelled
-            # does so again here, and sees his own cancellation only.
+            # trio groups a cancellation with the exceptions raised during it. The checkpoint raises an outer
+            # cancellation again, without those exceptions.
             await checkpoint()
     if scope.cancelled_caught or (error is not None and scope.cancel_called):
         error = OpTimeout(dispatch.op, limit)
@@ -56,7 +56,7 @@ async def run_handler(dispatch: Dispatch, context: DispatchContext, limit: float
 
 
 def _cancelled_by_handler() -> bool:
-    """Whether a cancellation that is under way was raised by the handler alone, and by nobody around it."""
+    """Return whether the handler itself raised the current cancellation, rather than an enclosing scope or task."""
     if anyio.current_effective_deadline() == -math.inf or get_cancelled_exc_class() is not asyncio.CancelledError:
         return False
     task = asyncio.current_task()

@@ -1,4 +1,4 @@
-"""From the name of an op to its spec, its plugin and the rights that its family knows."""
+"""Look up ops, their plugins, and the capabilities of their families."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..plugins._bare_context import BareContext
 from ..providers import Provider
 
 OWN_OPS = frozenset({"tool.call"})
-"""The ops of the host itself, which nobody can look up: what becomes of a lost one can't be asked."""
+"""The ops of the host itself. They can't be looked up, so a lost one can't be reconciled."""
 
 _MOST_GRANTS = 1_024
 
@@ -29,11 +29,11 @@ class BoundOp:
 
     @classmethod
     def own(cls, spec: OpSpec, *, plugin: str) -> Self:
-        """An op that a program brings itself, without a plugin. Only who has it can dispatch it.
+        """Return an op that a program defines itself, without a plugin. It can't be dispatched by name.
 
         Args:
             spec: the op.
-            plugin: what its errors name as their plugin.
+            plugin: the plugin name for its errors.
 
         Example:
             >>> async def run(broker, call):
@@ -45,7 +45,7 @@ class BoundOp:
 
 
 class Ops:
-    """The ops of all installed families. A family's package is imported when one of its ops is first asked for."""
+    """The ops of all installed families. The package of a family is imported when one of its ops is first used."""
 
     def __init__(self, plugins: PluginHost) -> None:
         self._plugins = plugins
@@ -53,11 +53,11 @@ class Ops:
         self._grants: dict[tuple[str, ...], Grant] = {}
 
     async def get(self, op: str) -> BoundOp:
-        """The op of that name.
+        """Return the op with that name.
 
         Raises:
-            OpNotFound: there is none.
-            OpUnavailable: its plugin can't be used; says why.
+            OpNotFound: if the op does not exist.
+            OpUnavailable: if its plugin can't be loaded. The message has the reason.
         """
         if (bound := self._bound.get(op)) is not None:
             return bound
@@ -73,18 +73,26 @@ class Ops:
         return self._bound[op]
 
     def is_fire_and_forget(self, op: str) -> bool:
-        """Whether nobody waits for its answer. Only known of ops whose family was loaded, as a call's families are."""
+        """Return whether an op has no answer. This is known only for loaded families, which those of a call are."""
         return (bound := self._bound.get(op)) is not None and bound.spec.fire_and_forget
 
     async def plugin(self, family: str) -> LoadedPlugin:
-        """The plugin of that family. Raises the ``PluginError`` that loading it raises."""
+        """Return the plugin of that family.
+
+        Raises:
+            PluginError: if the plugin can't be loaded.
+        """
         plugin = await self._plugins.ensure_family(family)
         for spec in plugin.contribution.ops:
             self._bound.setdefault(spec.name, BoundOp(spec, plugin.contribution, plugin))
         return plugin
 
     async def provider(self, name: str) -> tuple[Provider, PluginContext]:
-        """The provider of models of that name, and its plugin's context. Raises what loading that plugin raises."""
+        """Return the model provider with that name, and its plugin's context.
+
+        Raises:
+            PluginError: if the plugin can't be loaded.
+        """
         entry = name.partition("-")[0] if name not in self._plugins.names("provider") else name
         plugin = await self._plugins.load("provider", entry)
         for provider in plugin.contribution:
@@ -93,7 +101,7 @@ class Ops:
         raise PluginNotFound("provider", name, known=[provider.name for provider in plugin.contribution])
 
     async def providers(self) -> tuple[str, ...]:
-        """The names of all providers, sorted. What can't be loaded is listed by the name of its plugin."""
+        """Return the names of all providers, sorted. A plugin that can't be loaded is listed by its own name."""
         found: list[str] = []
         for name in self._plugins.names("provider"):
             try:
@@ -103,11 +111,11 @@ class Ops:
         return tuple(sorted(found))
 
     async def grant(self, texts: Iterable[str]) -> Grant:
-        """Capabilities as written, checked against their families and with their families' defaults filled in.
+        """Parse capabilities, validate them against their families, and fill in the families' defaults.
 
         Raises:
-            CapabilityInvalid: one can't be parsed, names no installed family, or a field that its family lacks.
-            PluginError: the plugin of its family can't be used.
+            CapabilityInvalid: if a capability is malformed, or has an unknown family or field.
+            PluginError: if the plugin of a family can't be loaded.
         """
         written = tuple(texts)
         if (known := self._grants.get(written)) is not None:

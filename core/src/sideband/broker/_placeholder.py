@@ -1,13 +1,13 @@
-"""The placeholder that stands where a secret was."""
+"""The placeholder for redacted secrets."""
 
 from __future__ import annotations
 
 
 def placeholder(name: str = "") -> str:
-    """Return what is written in the place of a secret value.
+    """Return the text that replaces a secret value.
 
     Args:
-        name: the secret's name; empty where a value is hidden for its key, or belongs to several secrets.
+        name: the name of the secret. Empty if a value is hidden because of its key, or if it contains several secrets.
 
     Example:
         >>> placeholder("github"), placeholder()

@@ -1,4 +1,4 @@
-"""Records each dispatch: its intent, its one outcome, and the report to those who watch."""
+"""Record the intent and the outcome of each dispatch, and report them to listeners."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _log = logging.getLogger("sideband.broker")
 
 @frozen
 class EffectRecorder:
-    """Writes to the ledger what happens to dispatches, and settles their idempotency keys.
+    """Records dispatches in the ledger, and settles their idempotency keys.
 
     Args:
-        ledger: the record.
-        claims: the keys.
-        redactor: takes what is secret out of what is written.
-        hooks: told of effects whose call names no others.
+        ledger: the ledger.
+        claims: the claims on idempotency keys.
+        redactor: the redaction of everything that is written.
+        hooks: the hooks that observe effects, unless the call has its own.
     """
 
     _ledger: Ledger
@@ -41,7 +41,7 @@ class EffectRecorder:
     _hooks: HookRegistry
 
     def recordable(self, params: Mapping[str, Any], allowed: Iterable[str]) -> dict[str, Any]:
-        """Return the parameters as a record may hold them: those in ``allowed``, redacted; of others the names."""
+        """Return the recordable parameters: those in ``allowed`` redacted, of the others only the names."""
         shown = {name: params[name] for name in allowed if name in params}
         hidden = dict.fromkeys((self._redactor.text(str(name))[:40] for name in params if name not in shown), "…")
         try:
@@ -50,14 +50,14 @@ class EffectRecorder:
             return dict.fromkeys([*hidden, *shown], "…")
 
     async def intend(self, dispatch: Dispatch) -> Replay | None:
-        """Take the key and write the intent, on the disk where the op needs that.
+        """Claim the key and write the intent, synced to disk if the op is durable.
 
         Returns:
-            What the effect of this key answered before; ``None`` if it may run now.
+            The result of the earlier effect with this key, or ``None`` if the effect may run now.
 
         Raises:
-            LedgerError: it could not be recorded, and must not run.
-            OpError: the key is taken, or the call's time is up.
+            LedgerError: if the intent could not be written. The effect must not run.
+            OpError: if the key is claimed by another effect, or the deadline of the call has passed.
         """
         spec = dispatch.found.spec
         if dispatch.call.deadline <= anyio.current_time():
@@ -69,7 +69,7 @@ class EffectRecorder:
                 dispatch.key = dispatch.call.effect_key(dispatch.op, digest)
         if dispatch.key is not None:
             with CancelScope(shield=True):
-                # A claim that nobody knows to be his would never be given back.
+                # Shield: if `take` were cancelled after it claimed the key, the claim would never be released.
                 replay = await self._claims.take(dispatch.key, effect=dispatch.effect, op=dispatch.op, digest=digest)
             if replay is not None:
                 return replay
@@ -89,7 +89,7 @@ class EffectRecorder:
         try:
             await self._ledger.intent(intent, durable=spec.durable)
         except BaseException:
-            # Nothing has happened, and nothing will: the key must not stay taken.
+            # The effect did not happen and never will, so release the key.
             if dispatch.key is not None:
                 with CancelScope(shield=True):
                     await self._claims.settle(dispatch.key, "failed")
@@ -98,17 +98,17 @@ class EffectRecorder:
         return None
 
     async def done(self, dispatch: Dispatch, result: Any, size: int) -> None:
-        """Record a result. It is kept if the effect has a key."""
+        """Record a success. The result is stored if the effect has a key."""
         await self._outcome(dispatch, "done", size=size, result=result if dispatch.key else None)
 
     async def settle(self, dispatch: Dispatch, status: Status, error: OpError) -> OpError:
-        """Record how an effect that was begun ended without a result, and return the error to answer with."""
+        """Record the outcome of an effect that ended without a result, and return the redacted error."""
         self._redactor.error(error)
         await self._outcome(dispatch, status, error=error)
         return error
 
     async def refuse(self, dispatch: Dispatch, error: OpError) -> None:
-        """Record a dispatch that was ended before it became an effect: an outcome without intent."""
+        """Record a dispatch that ended before it became an effect, as an outcome without an intent."""
         status: Status = "failed"
         if isinstance(error, OpDenied):
             status = "denied"
@@ -118,7 +118,7 @@ class EffectRecorder:
         await self.settle(dispatch, status, error)
 
     async def of_worker(self, op: str, origin: Origin, code: str, message: str) -> None:
-        """Record something that a worker tried and that never became a dispatch."""
+        """Record a request of a worker that was rejected before it became a dispatch."""
         await self._ledger.outcome(
             Outcome(
                 effect=self._ledger.new_effect_id(),
@@ -144,7 +144,7 @@ class EffectRecorder:
             note=dispatch.note,
         )
         if not dispatch.intended:
-            # Nothing was said of it before: a refusal is an outcome without intent.
+            # No intent has these fields.
             outcome = evolve(
                 outcome,
                 params=dispatch.recorded,
@@ -161,18 +161,18 @@ class EffectRecorder:
                 certain = status == "done" or dispatch.found.spec.idempotent
                 certain = certain or (error is not None and error.nothing_happened)
                 await self._claims.settle(dispatch.key, status if certain else "unknown", result)
-            await self._tell(dispatch, outcome)
+            await self._report(dispatch, outcome)
 
-    async def _tell(self, dispatch: Dispatch, outcome: Outcome) -> None:
+    async def _report(self, dispatch: Dispatch, outcome: Outcome) -> None:
         error, ms = outcome.error, outcome.ms or 0.0
         if dispatch.call.on_effect is not None:
-            allowed_by = " ".join(dispatch.covering) or "needs none"
+            allowed_by = " ".join(dispatch.covering) or "no capability required"
             decision = error["message"] if error and outcome.status == "denied" else allowed_by
             report = EffectReport(outcome.effect, outcome.op, outcome.status, decision, ms, dispatch.recorded, error)
             try:
                 dispatch.call.on_effect(report)
-            except Exception as raised:  # noqa: BLE001  whoever watches must not change what is watched
-                _log.warning("a listener to effects failed: %s", self._redactor.text(safe_text(raised)))
+            except Exception as raised:  # noqa: BLE001  a listener must not affect the dispatch
+                _log.warning("`on_effect` callback failed: %s", self._redactor.text(safe_text(raised)))
         hooks = dispatch.call.hooks or self._hooks
         if hooks.has("effect"):
             await hooks.observe(

@@ -1,4 +1,4 @@
-"""After a crash: what became of the effects that were begun and never recorded as ended."""
+"""Recovery after a crash: settle the effects that have an intent but no outcome."""
 
 from __future__ import annotations
 
@@ -22,10 +22,12 @@ _RECONCILE_SECONDS = 30.0
 
 @frozen
 class Recovered:
-    """One effect that a dead host left open.
+    """An effect of a dead host that had no outcome.
 
     Args:
-        status: ``done`` or ``failed`` if the world could be asked, else ``unknown``.
+        effect: the id of the effect.
+        op: the name of the op.
+        status: ``done`` or ``failed`` if the op could determine it, else ``unknown``.
     """
 
     effect: str
@@ -34,7 +36,7 @@ class Recovered:
 
 
 async def recover(broker: Broker, ledger: Ledger, claims: Claims) -> Sequence[Recovered]:
-    """Settle the intents without outcome of hosts that are gone: asked about where the op can, else ``unknown``."""
+    """Settle the unsettled effects of dead hosts: reconcile them if the op supports it, else record ``unknown``."""
     recovered = []
     for intent in await ledger.orphans():
         status, result, repeatable = await _reconcile(broker, intent)
@@ -46,7 +48,7 @@ async def recover(broker: Broker, ledger: Ledger, claims: Claims) -> Sequence[Re
 
 
 async def _reconcile(broker: Broker, intent: Intent) -> tuple[Status, Any, bool]:
-    """What became of it, the answer to keep for its key, and whether it may be done again with that key."""
+    """Return the status of an effect, the result to store for its key, and whether the key may be used again."""
     try:
         with fail_after(_RECONCILE_SECONDS):
             reconciled = await _ask(broker, intent)
@@ -56,9 +58,9 @@ async def _reconcile(broker: Broker, intent: Intent) -> tuple[Status, Any, bool]
         result = broker.redactor.data(reconciled.result) if intent.key else None
     except OpError as error:
         level = logging.INFO if intent.op in OWN_OPS else logging.WARNING
-        _log.log(level, "what became of effect %s can't be asked: %s", intent.effect, error.message)
-    except Exception as error:  # noqa: BLE001  a plugin that can't tell must not keep the host from starting
-        _log.warning("asking what became of effect %s failed: %s", intent.effect, type(error).__name__)
+        _log.log(level, "cannot reconcile effect %s: %s", intent.effect, error.message)
+    except Exception as error:  # noqa: BLE001  a failing plugin must not prevent the host from starting
+        _log.warning("reconciling effect %s failed: %s", intent.effect, type(error).__name__)
     else:
         return status, result, False
     return "unknown", None, False
@@ -78,14 +80,14 @@ async def _ask(broker: Broker, intent: Intent) -> Reconciled | None:
     try:
         return await broker.ask(bound.spec.reconcile, bound, call, intent)
     finally:
-        await call.end(lambda error: _log.warning("closing what asking left open failed: %s", type(error).__name__))
+        await call.end(lambda error: _log.warning("cleanup after reconciling failed: %s", type(error).__name__))
 
 
 def _outcome(intent: Intent, status: Status, result: object) -> Outcome:
     error = None
     if status != "done":
-        known = "it did not happen" if status == "failed" else "whether it happened is not known"
-        error = {"code": f"effect.{status}", "message": f"the host ended while it was under way; {known}", "hint": ""}
+        known = "it did not happen" if status == "failed" else "it is unknown whether it happened"
+        error = {"code": f"effect.{status}", "message": f"the host died during the effect; {known}", "hint": ""}
     return Outcome(
         effect=intent.effect,
         op=intent.op,

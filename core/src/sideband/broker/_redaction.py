@@ -1,4 +1,4 @@
-"""Keeps secret values and sensitive keys out of everything that is written or returned."""
+"""Redact secret values, and values under sensitive keys, in everything that is written or returned."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from ._placeholder import placeholder
 _HIDDEN = placeholder()
 
 SHORTEST = 4
-"""Shorter values occur in ordinary text by chance; masking them would destroy it and tell more than it hides."""
-# The encoded middle of a value is only looked for when it is long enough to be no coincidence.
+"""The length below which values are not redacted. They occur in ordinary text by chance: masking them would make text
+unreadable and reveal more than it hides."""
+# The encoded middle of a value is searched for only if it is too long to occur by chance.
 _SHORTEST_ENCODED = 6
 
 _SENSITIVE = frozenset(
@@ -54,13 +55,13 @@ _SENSITIVE = frozenset(
         "xcsrftoken",
     ]
 )
-# Smaller ones occur by chance; what is larger than a float can tell apart is compared as both.
+# Smaller numbers occur by chance. Integers beyond the precision of a float are compared both as int and as float.
 _NUMBER = re.compile(r"-?[1-9][0-9]{3,300}(?:\.[0-9]{1,300})?\Z")
 _NOT_LETTERS = re.compile(r"[^a-z0-9]+")
 
 
 class Unserializable(TypeError):
-    """A value that JSON can't carry; the message says where it is."""
+    """A value can't be represented in JSON. The message has its location."""
 
 
 @lru_cache(maxsize=4096)
@@ -69,15 +70,15 @@ def _is_sensitive(key: str) -> bool:
 
 
 class _NotPlain(Exception):
-    """Something else than a text, a number, a truth value, nothing, or a dict or list of these."""
+    """A value is not a ``str``, ``int``, ``float``, ``bool``, ``None``, or a ``dict`` or ``list`` of these."""
 
 
 @frozen
 class FormIndex:
-    """The forms of known values, by their first characters.
+    """The encoded forms of known values, indexed by their first characters.
 
     Attributes:
-        heads: the forms that begin with these four characters.
+        heads: the forms by their first four characters.
         starts: the first one, two and three characters of all forms.
     """
 
@@ -86,7 +87,7 @@ class FormIndex:
 
     @classmethod
     def of(cls, forms: Iterable[str]) -> FormIndex:
-        """The index of these forms."""
+        """Return the index of these forms."""
         heads: dict[str, list[str]] = {}
         for form in forms:
             heads.setdefault(form[:SHORTEST], []).append(form)
@@ -95,10 +96,10 @@ class FormIndex:
 
 
 class Redaction:
-    """Knows the secret values of one host, and replaces them by ``[redacted:NAME]`` in text, bytes and JSON data.
+    """The known secret values of a host. Replaces them with ``[redacted:NAME]`` in text, bytes and JSON data.
 
     A value is found in plain, URL-encoded, base64 (at any alignment, both alphabets), hexadecimal and JSON-escaped
-    form. Values under a sensitive key (``password``, ``Authorization``) are replaced whatever they are.
+    form. Any value under a sensitive key (``password``, ``Authorization``) is replaced too.
 
     Example:
         >>> redactor = Redaction()
@@ -122,18 +123,18 @@ class Redaction:
 
     @property
     def index(self) -> FormIndex:
-        """The forms of the known values; another object once there are more."""
+        """The index of the known values. It is a new object after each new value."""
         if self._index is None:
             self._index = FormIndex.of(form for form, _ in self._texts)
         return self._index
 
     def protect(self, value: str | bytes, name: str, *, origins: Iterable[str] = ()) -> None:
-        """Make a value known. Values under 4 bytes are not looked for: they occur by chance.
+        """Add a secret value. Values shorter than 4 bytes are ignored, because they occur by chance.
 
         Args:
             value: the secret.
-            name: what is written in its place.
-            origins: where it may be sent to, besides those that are known already.
+            name: the name in the placeholder.
+            origins: origins that the value may be sent to, in addition to those given earlier.
         """
         raw = value.encode() if isinstance(value, str) else bytes(value)
         if len(raw) < SHORTEST:
@@ -144,7 +145,7 @@ class Redaction:
         self._names[raw] = name
         mask = placeholder(name)
         forms = {form for form in _forms(raw) if len(form) >= SHORTEST}
-        # The longest first: a form that contains another one must not be cut up by it.
+        # Replace the longest forms first, because a form may contain a shorter one.
         self._texts = sorted({*self._texts, *((form, mask) for form in forms)}, key=lambda pair: -len(pair[0]))
         self._index = None
         as_bytes = {*((form.encode(), mask.encode()) for form in forms), (raw, mask.encode())}
@@ -153,11 +154,11 @@ class Redaction:
         self._numbers.update((number, name) for number in _numbers(raw))
 
     def unbound(self, content: str | bytes, audience: str | None) -> str | None:
-        """The name of a known value that stands in ``content`` and must not be sent to ``audience``.
+        """Return the name of a known value in ``content`` that must not be sent to ``audience``, or ``None``.
 
         Args:
-            content: what is about to be sent.
-            audience: the origin that would get it; ``None`` for a place that is for no secret at all.
+            content: the content to be sent.
+            audience: the origin that would receive it, or ``None`` for a destination that must not get any secret.
         """
         found = content.encode("utf-8", "replace") if isinstance(content, str) else content
         for form, raw in self._searched:
@@ -166,7 +167,7 @@ class Redaction:
         return None
 
     def cut(self, before: bytes, after: bytes) -> str | None:
-        """The name of a known value that begins in ``before`` and ends in ``after``, which follows it."""
+        """Return the name of a known value that spans the boundary between ``before`` and ``after``, or ``None``."""
         for form, raw in self._searched:
             reach = len(form) - 1
             if form in before[-reach:] + after[:reach]:
@@ -174,42 +175,42 @@ class Redaction:
         return None
 
     def add_pattern(self, pattern: str, name: str) -> None:
-        """Replace what the regular expression ``pattern`` matches too, in text and in bytes."""
+        """Also replace all matches of the regular expression ``pattern``, in text and in bytes."""
         mask = placeholder(name)
         self._patterns.append((re.compile(pattern), mask))
         self._byte_patterns.append((re.compile(pattern.encode()), mask.encode()))
 
     def text(self, text: str) -> str:
-        """``text`` without any known value."""
+        """Return ``text`` with known values and matches of patterns redacted."""
         return _masked(text, self._texts, self._patterns)
 
     def values(self, text: str) -> str:
-        """``text`` without any known value, whatever patterns say."""
+        """Return ``text`` with known values redacted, but not matches of patterns."""
         return _masked(text, self._texts, ())
 
     def matches(self, text: str) -> str:
-        """``text`` without what the patterns match."""
+        """Return ``text`` with matches of patterns redacted, but not known values."""
         return _masked(text, (), self._patterns)
 
     def spans(self, text: str) -> Sequence[tuple[int, int]] | None:
-        """From where to where the patterns match; ``None`` if there are no patterns."""
+        """Return the start and end of each match of a pattern, or ``None`` if there are no patterns."""
         if not self._patterns:
             return None
         return [match.span() for pattern, _ in self._patterns for match in pattern.finditer(text)]
 
     def error(self, error: SidebandError) -> None:
-        """Take known values out of what an error says, in place."""
+        """Redact the strings of an error in place."""
         error.clean(self.text)
 
     def data(self, value: Any, *, sensitive_keys: bool = True) -> Any:
-        """Plain JSON data (and ``bytes``) made from ``value``, without any known value in strings, keys and bytes.
+        """Convert ``value`` to plain JSON data (and ``bytes``), with strings, keys and bytes redacted.
 
         Args:
             value: anything that JSON or pydantic can represent.
-            sensitive_keys: whether values under sensitive keys are replaced too.
+            sensitive_keys: whether to redact values under sensitive keys.
 
         Raises:
-            Unserializable: a part of it can't be carried by JSON.
+            Unserializable: if a part of it can't be represented in JSON.
         """
         try:
             return self._plain(value, sensitive_keys)
@@ -217,10 +218,10 @@ class Redaction:
             return self._walk(value, sensitive_keys, "result")
 
     def _plain(self, value: Any, sensitive_keys: bool) -> Any:
-        """``_walk`` for what nearly all values are: plain data, whose types need no second look.
+        """Convert plain data, which is a fast path of ``_walk`` for nearly all values.
 
         Raises:
-            _NotPlain: a part of it needs one.
+            _NotPlain: if a part of it is not plain data.
         """
         kind = type(value)
         if kind is str:
@@ -245,7 +246,7 @@ class Redaction:
             raise _NotPlain
         return self.text(key) if self._texts or self._patterns else key
 
-    def _walk(self, value: Any, sensitive_keys: bool, where: str) -> Any:  # noqa: PLR0911  one return for each JSON type
+    def _walk(self, value: Any, sensitive_keys: bool, where: str) -> Any:  # noqa: PLR0911  one return per JSON type
         if value is None or value is True or value is False:
             return value
         if isinstance(value, str):
@@ -254,7 +255,7 @@ class Redaction:
             return self._number(int(value))
         if isinstance(value, float):
             if not math.isfinite(value):
-                raise Unserializable(f"{where} is {value}, which JSON can't carry")
+                raise Unserializable(f"{where} is {value}, which JSON can't represent")
             return self._number(float(value))
         if isinstance(value, Mapping):
             return dict(self._items(value, sensitive_keys, where))
@@ -265,7 +266,7 @@ class Redaction:
         try:
             plain = to_jsonable_python(value)
         except ValueError as error:
-            raise Unserializable(f"{where} is a {type(value).__name__}, which JSON can't carry") from error
+            raise Unserializable(f"{where} is a {type(value).__name__}, which JSON can't represent") from error
         return self._walk(plain, sensitive_keys, where)
 
     def _items(self, value: Mapping[Any, Any], sensitive_keys: bool, where: str) -> Iterator[tuple[str, Any]]:
@@ -294,7 +295,7 @@ def _masked(
 
 
 def _numbers(raw: bytes) -> Iterator[float]:
-    """The numbers that tell a value: databases and JSON may have it as a number, with a fraction or without."""
+    """Yield the numbers that a value represents. Databases and JSON may contain it as an integer or a float."""
     text = raw.decode("ascii", "replace")
     if _NUMBER.match(text):
         if math.isfinite(number := abs(float(text))):
@@ -304,7 +305,7 @@ def _numbers(raw: bytes) -> Iterator[float]:
 
 
 def _forms(raw: bytes) -> Iterator[str]:
-    """The forms in which a value is looked for in text."""
+    """Yield the encoded forms of a value to search for in text."""
     yield from (raw.hex(), raw.hex().upper())
     yield from _base64_forms(raw)
     yield from _percent_forms(raw)
@@ -320,7 +321,7 @@ def _forms(raw: bytes) -> Iterator[str]:
 
 
 def _escaped_forms(text: str) -> Iterator[str]:
-    """As in JSON and in the ``repr`` of Python, and once more escaped: JSON in JSON, JSON in the text of an error."""
+    """Yield a value as escaped in JSON and in Python's ``repr``, once and twice: JSON in JSON, JSON in a message."""
     units = text.encode("utf-16-be").hex()
     everything = "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
     yield from (everything, everything.upper().replace("\\U", "\\u"))
@@ -331,7 +332,7 @@ def _escaped_forms(text: str) -> Iterator[str]:
 
 
 def _markup_forms(text: str) -> Iterator[str]:
-    """As in HTML and XML: a page that says what was wrong with a request repeats parts of it."""
+    """Yield a value as escaped in HTML and XML. An error page may repeat parts of a request."""
     plain = html.escape(text, quote=False)
     for double in ('"', "&quot;", "&#34;"):
         for single in ("'", "&#x27;", "&#39;", "&apos;"):
@@ -347,12 +348,12 @@ def _percent_forms(raw: bytes) -> Iterator[str]:
 
 
 def _base64_forms(raw: bytes) -> Iterator[str]:
-    """The value's own characters in base64 when it starts at each of the three alignments of a longer text."""
+    """Yield the base64 characters that depend on the value alone, for each of the three alignments in longer data."""
     for encode in (b64encode, urlsafe_b64encode):
         for offset in range(3):
             encoded = encode(b"\0" * offset + raw).decode().rstrip("=")
             first = (0, 2, 3)[offset]
-            # A last character that also carries bits of what follows differs from text to text.
+            # The last character may also encode bits of the following data, so it varies.
             last = len(encoded) if (offset + len(raw)) % 3 == 0 else len(encoded) - 1
             if last - first >= _SHORTEST_ENCODED:
                 yield encoded[first:last]

@@ -1,4 +1,4 @@
-"""Redacts text that comes in pieces: a value that is split over several of them is found all the same."""
+"""Redact streamed text, including values that are split across pieces."""
 
 from __future__ import annotations
 
@@ -19,30 +19,29 @@ _TEXTS = ("text", "arguments")
 
 @define(eq=False)
 class TextRedaction:
-    """Redacts one text, in pieces that may be cut anywhere.
+    """Redacts one text that arrives in arbitrary pieces.
 
-    What it gives out, put together, is the redacted whole. The end of what came is kept back as long as a known value
-    may begin there: some characters at most times, and never more than the longest form of a value has, unless values
-    overlap each other. Where plugins have patterns, the last 256 characters are kept back, and matches of up to that
-    length are found.
+    The concatenated output is the redacted text. The end of the input is held back while a known value may begin there:
+    usually a few characters, and at most the length of the longest form of a value, unless values overlap. If plugins
+    have patterns, the last 256 characters are held back, and matches of up to that length are found.
 
     Args:
-        redactor: knows the values; also those that become known meanwhile.
+        redactor: the redaction of the host. Values that are added during the stream are found too.
     """
 
     _redactor: Redaction
-    _text: str = ""  # came, and was not given out
+    _text: str = ""  # received but not returned
     _index: FormIndex | None = None
-    # Before this place, nothing begins any more that is not complete.
+    # No incomplete value begins before this position.
     _at: int = 0
-    # The last values that touch each other: from where to where; and where the first value in the text begins.
+    # The span of the last group of overlapping values, and the start of the first value in the text.
     _start: int = 0
     _end: int = 0
     _first: int | None = None
-    _unmatched: str = ""  # without values, and not searched for patterns
+    _unmatched: str = ""  # values are redacted, patterns are not searched yet
 
     def feed(self, piece: str) -> str:
-        """Take a piece; returns what can be given out."""
+        """Add a piece, and return the text that is safe to output."""
         self._text += piece
         index = self._redactor.index
         if index is not self._index:
@@ -52,14 +51,14 @@ class TextRedaction:
         cut = self._start if self._end > self._at else self._at
         if len(self._text) - cut <= _LONGEST_HELD or cut == self._at:
             return self._matched(self._take(cut), last=False)
-        # Values upon values without end. What they cover is masked as one, and its length goes untold.
+        # Too many overlapping values. Replace their whole span with one placeholder, which hides its length.
         before = self._take(cut)
         self._text = self._text[self._end :]
         self._at, self._start, self._end, self._first = 0, 0, 0, None
         return self._matched(f"{before}{placeholder()}", last=False)
 
     def end(self) -> str:
-        """What was kept back: nothing comes any more."""
+        """Return the text that was held back. No more pieces may follow."""
         left, self._text = self._redactor.values(self._text), ""
         self._at, self._start, self._end, self._first = 0, 0, 0, None
         return self._matched(left, last=True)
@@ -75,7 +74,7 @@ class TextRedaction:
         self._at = len(text)
 
     def _waits(self, at: int, forms: tuple[str, ...]) -> bool:
-        """Whether a form may begin here and is not complete yet. Notes the longest complete one if not."""
+        """Return whether an incomplete form may begin here. If not, store the span of the longest complete form."""
         text = self._text
         left, longest = len(text) - at, 0
         for form in forms:
@@ -92,7 +91,7 @@ class TextRedaction:
         return False
 
     def _take(self, cut: int) -> str:
-        """The text up to a place that no value spans, redacted."""
+        """Remove the text before ``cut``, which no value spans, and return it redacted."""
         done, self._text = self._text[:cut], self._text[cut:]
         if self._first is not None and self._first < cut:
             done = self._redactor.values(done)
@@ -101,7 +100,7 @@ class TextRedaction:
         return done
 
     def _matched(self, text: str, *, last: bool) -> str:
-        """The text without what patterns match. Its end is kept back, since a match may begin there."""
+        """Return the text with matches of patterns redacted. Hold back its end, where a match may begin."""
         text, self._unmatched = self._unmatched + text, ""
         found = self._redactor.spans(text)
         if found is None:
@@ -117,13 +116,13 @@ class TextRedaction:
 
 @define(eq=False)
 class PartRedaction:
-    """Redacts the parts of one result, whose texts go on from part to part.
+    """Redacts the parts of one streamed result, whose texts continue from part to part.
 
-    The strings under ``text`` and ``arguments`` of parts that are equal otherwise are one text. Everything else is
-    redacted as it stands.
+    The strings under ``text`` and ``arguments`` of otherwise equal parts form one text. All other values are redacted
+    individually.
 
     Args:
-        redactor: knows the values.
+        redactor: the redaction of the host.
     """
 
     _redactor: Redaction
@@ -131,7 +130,7 @@ class PartRedaction:
     _texts: dict[tuple[str, str], tuple[dict[str, Any], TextRedaction]] = field(factory=dict, init=False)
 
     def feed(self, part: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Take a part; what can be handed on, in order: long texts in several parts."""
+        """Add a part, and yield the parts that are safe to output, in order. Long texts are split."""
         if part.get("type") != self._type or len(self._texts) > _MOST_TEXTS:
             yield from self.end()
             self._type = part.get("type")
@@ -143,7 +142,7 @@ class PartRedaction:
         same = repr([(name, value) for name, value in sorted(part.items()) if not isinstance(value, str)])
         blank = {name: value if name == "type" or not isinstance(value, str) else "" for name, value in rest.items()}
         blank |= dict.fromkeys(texts, "")
-        told = blank != {**rest, **dict.fromkeys(texts, "")}  # there is more to say than the texts
+        pending = blank != {**rest, **dict.fromkeys(texts, "")}  # whether the part has more than its texts
         shown = {**blank, **rest}
         for name, text in texts.items():
             _, stream = self._texts.setdefault((same, name), (blank, TextRedaction(self._redactor)))
@@ -151,12 +150,12 @@ class PartRedaction:
                 piece = stream.feed(text[start : start + _PIECE])
                 if piece:
                     yield {**shown, name: piece}
-                    shown, told = blank, False
-        if told:
+                    shown, pending = blank, False
+        if pending:
             yield shown
 
     def end(self) -> Iterator[dict[str, Any]]:
-        """What was kept back of all texts."""
+        """Yield the ends of all texts that were held back."""
         waiting, self._texts = list(self._texts.items()), {}
         for (_, name), (blank, stream) in waiting:
             if left := stream.end():

@@ -1,4 +1,4 @@
-"""Taking effects back: planned by the ops that caused them, done by other effects, each gated and recorded."""
+"""Undo effects. The op of an effect plans the undo. Its steps are effects, authorized and recorded as usual."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _MOST_EFFECTS = 1_000
 
 @frozen
 class PlannedStep:
-    """One effect that would take something back.
+    """One step of an undo plan, which is an effect itself.
 
     Args:
-        effect: which one it takes back.
-        op: the op that does it.
-        params: its parameters.
-        text: what it does, for the person who decides.
-        key: its idempotency key: nothing is taken back twice.
-        state: ``None`` before it was tried; ``done`` or ``unknown`` if it was.
+        effect: the id of the effect that it undoes.
+        op: the op to run.
+        params: the parameters of the op.
+        text: a description for the user who approves the plan.
+        key: the idempotency key, which prevents a second undo.
+        state: ``None`` if the step was not run, else ``done`` or ``unknown``.
     """
 
     effect: str
@@ -41,13 +41,13 @@ class PlannedStep:
 
 @frozen
 class UndoPlan:
-    """What would be done to take an effect back, and what can't be. Nothing has been done.
+    """The steps that would undo an effect, and the parts that can't be undone. Making a plan changes nothing.
 
     Args:
-        effect: which one.
-        op: what it was.
-        steps: in the order in which they are done.
-        remains: what can't be taken back, one sentence each.
+        effect: the id of the effect.
+        op: the op of the effect.
+        steps: the steps in the order in which they run.
+        remains: the parts that can't be undone, one sentence each.
     """
 
     effect: str
@@ -57,18 +57,18 @@ class UndoPlan:
 
     @property
     def open(self) -> tuple[PlannedStep, ...]:
-        """The steps that were not done yet."""
+        """The steps that are not done."""
         return tuple(step for step in self.steps if step.state != "done")
 
 
 @frozen
 class UndoneStep:
-    """How one step went.
+    """The outcome of one step.
 
     Args:
         step: the step.
-        result: what its op answered.
-        error: why there is no result; the steps after it were not tried.
+        result: the result of its op.
+        error: the error, if the step failed. Later steps were not run.
     """
 
     step: PlannedStep
@@ -77,11 +77,11 @@ class UndoneStep:
 
 
 async def plan_undo(broker: Broker, ledger: Ledger, call: Call, effect: str) -> UndoPlan:
-    """Ask the op how its effect can be taken back; of a tool call, the ops of all effects that it had.
+    """Plan the undo of an effect, or of all effects of a tool call, by asking their ops.
 
     Raises:
-        EffectMissing: there is no such effect.
-        OpError: the op's plugin can't be used, or its plan failed.
+        EffectMissing: if the effect does not exist.
+        OpError: if the op's plugin can't be loaded, or planning failed.
     """
     record = await find(ledger.folder, effect)
     if record is None:
@@ -103,20 +103,20 @@ async def plan_undo(broker: Broker, ledger: Ledger, call: Call, effect: str) -> 
 
 
 async def carry_out(broker: Broker, call: Call, plan: UndoPlan) -> Sequence[UndoneStep]:
-    """Do the steps that were not done yet, in order, until one fails."""
-    gone: list[UndoneStep] = []
+    """Run the open steps in order, and stop at the first failure."""
+    outcomes: list[UndoneStep] = []
     for step in plan.open:
         try:
             result = await broker.dispatch(call, step.op, step.params, key=step.key)
         except SidebandError as error:
-            gone.append(UndoneStep(step, error=error))
+            outcomes.append(UndoneStep(step, error=error))
             break
-        gone.append(UndoneStep(step, result))
-    return gone
+        outcomes.append(UndoneStep(step, result))
+    return outcomes
 
 
 async def _effects_of(ledger: Ledger, record: EffectRecord) -> Sequence[EffectRecord]:
-    """What a tool call did, newest first: that is the order in which it is taken back."""
+    """Return the effects of a tool call, newest first, which is the order in which they are undone."""
     origin = record.origin
     found = await query(ledger.folder, session=origin.session, run=origin.run, step=origin.step, limit=_MOST_EFFECTS)
     return [one for one in found if one.op not in OWN_OPS and one.origin.step == origin.step]
@@ -124,19 +124,19 @@ async def _effects_of(ledger: Ledger, record: EffectRecord) -> Sequence[EffectRe
 
 async def _plan(broker: Broker, call: Call, record: EffectRecord) -> Undo:
     if record.status == "denied":
-        return Undo(remains=("it was refused: nothing happened",))
+        return Undo(remains=("it was denied: nothing happened",))
     bound = await broker.ops.get(record.op)
     if bound.spec.undo is None:
-        return Undo(remains=(_no_way_back(bound.spec, bound.plugin.record.name),))
+        return Undo(remains=(_not_undoable(bound.spec, bound.plugin.record.name),))
     try:
         return await broker.ask(bound.spec.undo, bound, call, record)
-    except Exception as raised:  # noqa: BLE001  whatever a plan raises becomes one typed error
+    except Exception as raised:  # noqa: BLE001  any exception of a plugin becomes a typed error
         error = as_op_error(raised, op=record.op, plugin=bound.plugin.record.name)
         broker.redactor.error(error)
         raise error from None
 
 
-def _no_way_back(spec: OpSpec, plugin: str) -> str:
+def _not_undoable(spec: OpSpec, plugin: str) -> str:
     if spec.level <= Level.MONITORED:
-        return f"there is nothing to take back: {spec.name} changes nothing"
-    return f"the plugin `{plugin}` knows no way to take {spec.name} back"
+        return f"nothing to undo: {spec.name} changes nothing"
+    return f"plugin `{plugin}` does not support undoing {spec.name}"

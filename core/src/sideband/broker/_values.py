@@ -1,4 +1,4 @@
-"""Counting, shortening and naming the values of parameters and results."""
+"""Count, shorten and hash the values of parameters and results."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ from pydantic_core import to_jsonable_python
 from ._redaction import Redaction
 
 PLAIN = Redaction()
-"""Knows no secret: makes plain data of results whose purpose is to reveal one to their caller."""
+"""A redaction without secrets. It converts results of ops that reveal a secret to their caller to plain data."""
 
 _SINGLE = frozenset({str, int, float, bool, bytes, type(None)})
-_MAPPINGS: tuple[type[Mapping[Any, Any]], ...] = (dict, Mapping)  # in this order: to ask an abstract class takes long
+_MAPPINGS: tuple[type[Mapping[Any, Any]], ...] = (
+    dict,
+    Mapping,
+)  # `dict` first, because checks against an abstract class are slow
 _LISTS: tuple[type[Sequence[Any]], ...] = (list, tuple)
 _LONGEST_TEXT = 500
 _LONGEST_LIST = 50
 
 
 def has_at_most(most: int, values: Any) -> bool:
-    """Whether there are at most so many values in ``values``, at any depth. Stops counting once there are more."""
+    """Return whether ``values`` has at most ``most`` values at any depth. Counting stops above the limit."""
     count, waiting = 0, [values]
     while waiting and count <= most:
         value = waiting.pop()
@@ -39,7 +42,7 @@ def has_at_most(most: int, values: Any) -> bool:
 
 
 def shortened(value: Any) -> Any:
-    """``value`` as it may stand in a record: long texts and lists cut, bytes only counted."""
+    """Return ``value`` for the ledger: long strings and lists truncated, bytes replaced by their size."""
     if isinstance(value, str):
         return value if len(value) <= _LONGEST_TEXT else value[:_LONGEST_TEXT] + "…"
     if isinstance(value, bytes):
@@ -52,6 +55,6 @@ def shortened(value: Any) -> Any:
 
 
 def digest_of(params: BaseModel) -> str:
-    """Names validated parameters: equal ones have equal digests."""
+    """Return a digest of validated parameters. Equal parameters have equal digests."""
     plain = to_jsonable_python(params, bytes_mode="base64", inf_nan_mode="constants")
     return hashlib.sha256(json.dumps(plain, sort_keys=True, allow_nan=False).encode()).hexdigest()

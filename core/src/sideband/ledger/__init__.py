@@ -1,4 +1,4 @@
-"""The record of effects: a hash chain of JSON lines, written before and after each effect."""
+"""The ledger: a hash chain of JSON lines, written before and after each effect."""
 
 from ._entries import EffectRecord, Intent, LedgerEntry, Outcome, Status
 from ._errors import (

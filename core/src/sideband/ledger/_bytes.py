@@ -1,4 +1,4 @@
-"""The one form that bytes have in JSON: ``{"__bytes__": base64}``."""
+"""The JSON encoding of bytes: ``{"__bytes__": base64}``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def bytes_as_json(value: Any) -> Any:
-    """What a JSON encoder asks about a value that it does not know.
+    """Encode bytes as JSON data. Use it as the ``default`` of a JSON encoder.
 
     Example:
         >>> import json
@@ -20,7 +20,7 @@ def bytes_as_json(value: Any) -> Any:
 
 
 def revive(value: Any) -> Any:
-    """Data as it was before it became JSON.
+    """Return decoded JSON data with encoded bytes converted back to ``bytes``.
 
     Example:
         >>> revive([{"__bytes__": "aGk="}])

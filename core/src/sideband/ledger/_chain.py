@@ -1,8 +1,8 @@
-"""The writing end: one chain of lines in numbered segments, shared by all hosts that use the folder.
+"""The writer: one chain of lines in numbered segments, shared by all hosts that use the folder.
 
-All of it is synchronous and short: a lock that is never waited for, one ``write``, no thread. Whoever finds the lock
-taken tries again. What another host wrote in the meantime is seen by the size of the segment; a full segment ends with
-a ``rotate`` line, so that its size changes too.
+Appending is synchronous and short: a non-blocking lock, one ``write``, no thread. If the lock is taken, the caller
+retries. The size of the segment shows whether another host has written to it. A full segment ends with a ``rotate``
+line, so that its size changes too.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ _EMPTY = Head(segment=1, size=0, seq=0, hash=GENESIS)
 
 @define
 class Chain:
-    """Appends lines and keeps the head.
+    """The writing end of the ledger, which appends lines and maintains the head.
 
     Args:
-        folder: where the segments are.
-        host: who writes; named in ``recovery`` and ``mismatch`` lines.
-        rotate_bytes: a segment that has reached this size is followed by a new one.
-        head: the last head that is known to have been written (from the store); the files must contain it.
+        folder: the folder of the segments.
+        host: the id of the writing host, which is named in ``recovery`` and ``mismatch`` lines.
+        rotate_bytes: the size in bytes at which a new segment is started.
+        head: the last head known to have been written, from the store. The files must contain it.
 
     Attributes:
-        written: how many appends were made.
-        lost: the last head that the files turned out not to contain.
-        headless: set when the store held no head, which is noted if there are lines.
+        written: the number of appends.
+        lost: the last head that was missing from the files.
+        headless: whether the store had no head. If the ledger has lines, this is recorded in it.
     """
 
     folder: Path
@@ -57,18 +57,18 @@ class Chain:
     _notices: list[dict[str, Any]] = field(factory=list, init=False)
 
     def prepare(self) -> None:
-        """Make the folder."""
+        """Create the folder."""
         try:
             make_folder(self.folder)
         except OSError as error:
             raise LedgerUnwritable(self.folder, error) from error
 
     def append(self, entries: Sequence[Mapping[str, Any]]) -> bool:
-        """Write entries, all or none; ``False`` if another host is writing at this moment.
+        """Write all entries atomically, or return ``False`` if another host holds the lock.
 
         Raises:
-            LedgerUnwritable: nothing of them was written.
-            LedgerDamaged: what stands at the end of the ledger can't be continued.
+            LedgerUnwritable: if the entries could not be written. No entry was written.
+            LedgerDamaged: if the last line of the ledger is invalid.
         """
         try:
             if not self.lock.try_acquire():
@@ -84,12 +84,12 @@ class Chain:
         return True
 
     def append_locked(self, entries: Sequence[Mapping[str, Any]]) -> None:
-        """``append`` for a caller that holds the lock, and for which the system's errors are told as ours."""
+        """Write all entries atomically. The caller must hold the lock and convert ``OSError``."""
         self._catch_up()
         self._write(entries)
 
     def duplicate(self) -> int | None:
-        """A descriptor of the current segment for whoever syncs it; the caller closes it."""
+        """Return a duplicate descriptor of the current segment, for syncing. The caller must close it."""
         return None if self._descriptor is None else os.dup(self._descriptor)
 
     def close(self) -> None:
@@ -103,7 +103,7 @@ class Chain:
             self._descriptor = None
 
     def _catch_up(self) -> None:
-        # After a `rotate` line, whether the next segment has lines already can't be told from this one.
+        # After a `rotate` line, another host may have written to the next segment without changing this one.
         if self._descriptor is not None and not self._rotated:
             status = os.fstat(self._descriptor)
             if status.st_size == self.head.size and status.st_nlink:
@@ -111,15 +111,15 @@ class Chain:
         self._resume()
 
     def _resume(self) -> None:
-        """Find the end of the ledger again, and note what is wrong with it."""
+        """Find the end of the ledger again, and record its problems as notices."""
         numbers = segment_numbers(self.folder)
         if not contains(self.folder, self.head):
             self.lost = self.head
-            _log.warning("the ledger %s does not contain its entry %d any more", self.folder, self.head.seq)
+            _log.warning("ledger %s no longer contains entry %d", self.folder, self.head.seq)
             self._notices.append({"kind": "mismatch", "host": self.host, "expected": self.head.as_dict()})
         self._close_segment()
         self.head, self._rotated = evolve(_EMPTY, segment=numbers[0] if numbers else 1), False
-        # A segment that was made but never written to leaves the end in the one before it.
+        # If the last segment was created but never written to, the ledger ends in the previous one.
         for number in reversed(numbers):
             if self._resume_in(number):
                 if self.headless:
@@ -150,13 +150,13 @@ class Chain:
         try:
             line = parse(raw)
         except LineInvalid as error:
-            raise LedgerDamaged(path, f"its last line is not an entry: {error}") from error
+            raise LedgerDamaged(path, f"the last line is not an entry: {error}") from error
         if not line.intact:
-            raise LedgerDamaged(path, "the hash of its last line does not fit its content")
+            raise LedgerDamaged(path, "the hash of the last line does not match its content")
         return line
 
     def _cut_torn_line(self, descriptor: int, tail: Tail) -> None:
-        _log.warning("a torn line of %d bytes was removed from the end of the ledger %s", tail.torn, self.folder)
+        _log.warning("removed an incomplete line of %d bytes from the end of ledger %s", tail.torn, self.folder)
         os.ftruncate(descriptor, tail.end)
         self._notices.append({"kind": "recovery", "host": self.host, "problem": "torn", "bytes": tail.torn})
 
@@ -184,7 +184,7 @@ class Chain:
             self._notices.clear()
 
     def _start_segment(self) -> Head:
-        """Go on in a new segment, once all of the old one is on disk: a power cut must not leave a gap between them."""
+        """Start a new segment. Sync the old one first: a power failure must not leave a gap between segments."""
         if self._descriptor is not None:
             sync_data(self._descriptor)
         number = self.head.segment + 1
@@ -195,7 +195,7 @@ class Chain:
 
 
 def _seal_all(entries: Sequence[Mapping[str, Any]], head: Head) -> tuple[bytes, Head]:
-    """The bytes of ``entries`` as they follow ``head``, and the head after them."""
+    """Return the encoded lines of ``entries`` after ``head``, and the resulting head."""
     now = datetime.now(UTC).isoformat(timespec="microseconds")
     data, seq, digest = b"", head.seq, head.hash
     for entry in entries:
@@ -206,7 +206,7 @@ def _seal_all(entries: Sequence[Mapping[str, Any]], head: Head) -> tuple[bytes, 
 
 
 def _write_whole(descriptor: int, data: bytes, size: int) -> None:
-    """Append ``data`` to a file of ``size`` bytes, or leave the file as it was."""
+    """Append all of ``data`` to a file of ``size`` bytes, or restore the file."""
     written = os.write(descriptor, data)
     if written == len(data):
         return

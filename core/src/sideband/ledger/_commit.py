@@ -1,4 +1,4 @@
-"""Group commit: many tasks wait for one sync of the file."""
+"""Group commit: concurrent tasks share one sync of the file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ from ._errors import LedgerUnwritable
 
 @define
 class _Round:
-    """One sync: what it covers, and how it ended."""
+    """One sync.
+
+    Attributes:
+        covers: the number of appends that it syncs.
+        ended: set when the sync has ended.
+        failure: the error, if it failed.
+    """
 
     covers: int = 0
     ended: anyio.Event = field(factory=anyio.Event)
@@ -23,10 +29,10 @@ class _Round:
 
 @define
 class GroupCommit:
-    """Brings what a chain wrote to disk.
+    """Syncs the appends of a chain to disk.
 
-    Whoever finds no sync under way does one for all that is written by then. Whoever comes meanwhile waits for the next
-    one, which covers him; the first of them begins it. So everybody is woken once.
+    If no sync is running, the calling task syncs all appends made so far. If one is running, the calling task waits for
+    the next one, which covers its append; the first waiting task starts it. Each task is therefore woken only once.
     """
 
     chain: Chain
@@ -38,7 +44,7 @@ class GroupCommit:
         """Return once the first ``written`` appends of the chain are on disk.
 
         Raises:
-            LedgerUnwritable: the disk did not take them.
+            LedgerUnwritable: if the sync failed.
         """
         while self._synced < written:
             if self._next is not None:
@@ -52,12 +58,12 @@ class GroupCommit:
                 raise LedgerUnwritable(self.chain.folder, round_.failure) from round_.failure
 
     async def _sync_after(self, current: _Round) -> _Round:
-        """Begin the next sync as soon as this one has ended."""
+        """Start the next sync as soon as the current one has ended."""
         round_ = self._next = _Round()
         try:
             await current.ended.wait()
         except BaseException:
-            round_.ended.set()  # somebody else has to
+            round_.ended.set()  # cancelled: wake the other waiters, one of which starts the sync
             raise
         finally:
             self._next = None
@@ -66,8 +72,8 @@ class GroupCommit:
     async def _sync(self, round_: _Round) -> _Round:
         self._round = round_
         round_.covers = self.chain.written
-        # A descriptor of its own, since the chain may go on to another segment meanwhile. The one left behind was
-        # synced when it was left.
+        # Use a duplicate descriptor, because the chain may start another segment during the sync. The chain syncs the
+        # old segment itself before it starts a new one.
         descriptor: int | None = None
         try:
             descriptor = self.chain.duplicate()

@@ -1,4 +1,4 @@
-"""What is recorded about an effect: before it (intent), after it (outcome), and both together as read back."""
+"""The records of an effect: the intent before it, the outcome after it, and both combined when read back."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ Status = Literal["done", "failed", "denied", "cancelled", "unknown"]
 
 @frozen(kw_only=True)
 class Intent:
-    """What is about to happen. Recorded before the op runs.
+    """The record of an effect before it happens. It is written before the op runs.
 
     Args:
-        effect: its id, from ``Ledger.new_effect_id``.
-        op: the op's name.
-        params: the parameters that may be recorded, redacted.
-        grant: the capabilities that the host held for the call, as text.
-        origin: who caused it.
-        level: the op's level.
-        key: the idempotency key, if it has one.
-        decisions: what guards and the grant check decided, in order, as plain data.
-        isolation: what isolates the worker that asked; ``None`` if no worker did.
-        granted_by: who gave the capabilities in ``grant``, in the same order: ``call`` (whoever asked for the call),
-            ``policy`` (the configuration), ``remembered`` (a person, earlier), ``person`` (just now); empty for one
-            that a plugin narrowed.
-        within: the effect that it is a part of, if an op asked for it.
-        note: what the op noted while it ran. Only there when it is read back: it has lines of its own.
-        time: when it was written; only there when it is read back.
+        effect: the id of the effect, from ``Ledger.new_effect_id``.
+        op: the name of the op.
+        params: the recordable parameters, redacted.
+        grant: the capabilities that the host held for the call, as strings.
+        origin: the origin of the effect.
+        level: the level of the op.
+        key: the idempotency key, if any.
+        decisions: the decisions of the guards and of the grant check, in order, as plain data.
+        isolation: the isolation tier of the worker that dispatched the op, or ``None`` without a worker.
+        granted_by: the source of each capability in ``grant``, in the same order: ``call`` (the caller), ``policy``
+            (the configuration), ``remembered`` (an earlier answer of the user), ``person`` (an answer just now), or an
+            empty string if a plugin narrowed it.
+        within: the id of the enclosing effect, if another op dispatched this one.
+        note: the notes that the op made while it ran. Set only when read back, because notes have their own lines.
+        time: the time of writing. Set only when read back.
     """
 
     effect: str
@@ -53,21 +53,21 @@ class Intent:
 
 @frozen(kw_only=True)
 class Outcome:
-    """How a dispatch ended. Recorded before it is answered; exactly one for each.
+    """The outcome of a dispatch. Exactly one is written per dispatch, before the caller receives the answer.
 
-    ``params``, ``grant``, ``origin``, ``level`` and ``isolation`` are written where no intent has said them: a refusal
-    is an outcome without intent.
+    ``params``, ``grant``, ``origin``, ``level`` and ``isolation`` are written only if there is no intent: a denied
+    dispatch has an outcome without an intent.
 
     Args:
-        effect: the id that its intent has.
-        op: the op's name.
-        status: how it ended.
+        effect: the id of the effect, as in the intent.
+        op: the name of the op.
+        status: how the dispatch ended.
         error: the error as data, redacted.
-        ms: how long it took, in milliseconds.
-        bytes: how large the answer was.
-        decisions: all decisions, if there were any after the intent; else those of the intent stand.
-        result: the redacted result, for the next dispatch with the same key. Only written when there is a ``key``.
-        note: what the op noted while it ran, once more, so that two lines tell everything.
+        ms: the duration in milliseconds.
+        bytes: the size of the answer in bytes.
+        decisions: all decisions, if any were added after the intent. Otherwise those of the intent apply.
+        result: the redacted result, for later dispatches with the same key. Written only if there is a ``key``.
+        note: the notes that the op made while it ran, repeated so that intent and outcome are complete.
     """
 
     effect: str
@@ -93,10 +93,10 @@ class LedgerEntry:
     """One line of the ledger.
 
     Attributes:
-        seq: its number, from 1.
-        time: when it was written, in UTC (ISO 8601).
+        seq: the number of the line, starting at 1.
+        time: the time of writing, in UTC (ISO 8601).
         kind: ``open``, ``close``, ``intent``, ``note``, ``outcome``, ``rotate``, ``recovery`` or ``mismatch``.
-        fields: everything that the line says.
+        fields: all fields of the line.
     """
 
     seq: int
@@ -106,18 +106,18 @@ class LedgerEntry:
 
     @classmethod
     def from_line(cls, line: LedgerLine) -> LedgerEntry:
-        """The entry that a line holds."""
+        """Return the entry for a parsed line."""
         return cls(line.seq, str(line.fields.get("time", "")), line.kind, line.fields)
 
 
 @frozen(kw_only=True)
 class EffectRecord(Intent):
-    """Everything that the ledger says about one effect: its intent, and what became of it.
+    """The complete record of one effect: its intent, notes and outcome.
 
     Attributes:
-        status: how it ended; ``None`` while nothing says so.
-        time: when it began (for a refusal, when it was refused).
-        entries: the lines that it was put together from.
+        status: the outcome, or ``None`` if no outcome is recorded.
+        time: the time at which the effect began or was denied.
+        entries: the lines of the effect.
     """
 
     effect: str = ""
@@ -131,35 +131,35 @@ class EffectRecord(Intent):
 
     @classmethod
     def from_entries(cls, entries: tuple[LedgerEntry, ...]) -> EffectRecord:
-        """Put the lines of one effect together, in the order in which they were written."""
-        said: dict[str, Any] = {}
+        """Merge the lines of one effect, given in the order in which they were written."""
+        merged: dict[str, Any] = {}
         for entry in entries:
-            said.update(entry.fields)
-        return cls(**{**read_fields(cls, said), "time": entries[0].time, "entries": entries})
+            merged.update(entry.fields)
+        return cls(**{**read_fields(cls, merged), "time": entries[0].time, "entries": entries})
 
 
-_SAID = ("params", "grant", "origin")
-_INTENT = ("effect", "op", *_SAID, "key", "level", "decisions", "isolation", "granted_by", "within")
+_REQUEST = ("params", "grant", "origin")
+_INTENT = ("effect", "op", *_REQUEST, "key", "level", "decisions", "isolation", "granted_by", "within")
 _OUTCOME = ("effect", "op", "status", "key", "decisions", "error", "ms", "bytes", "result", "note")
-_IDENTITY = (*_SAID, "level", "isolation", "within")
+_IDENTITY = (*_REQUEST, "level", "isolation", "within")
 
 
 def intent_fields(intent: Intent) -> dict[str, Any]:
-    """The fields of the line for ``intent``."""
+    """Return the fields of the line for ``intent``."""
     return line_fields("intent", intent, _INTENT)
 
 
 def note_fields(effect: str, op: str, note: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of the line for what an op notes of an effect before it changes anything."""
+    """Return the fields of the line for a note that an op makes before it changes anything."""
     return {"kind": "note", "effect": effect, "op": op, "note": note}
 
 
 def outcome_fields(outcome: Outcome, *, follows: bool) -> dict[str, Any]:
-    """The fields of the line for ``outcome``.
+    """Return the fields of the line for ``outcome``.
 
     Args:
-        outcome: what is to be said.
-        follows: whether its intent was written, which has said who, what, and with which right.
+        outcome: the outcome to write.
+        follows: whether an intent was written, which has the origin, the parameters and the grant.
     """
     fields = line_fields("outcome", outcome, _OUTCOME if follows else _OUTCOME + _IDENTITY)
     if outcome.key is None:

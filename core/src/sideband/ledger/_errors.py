@@ -1,9 +1,9 @@
-"""What can go wrong with the record of effects.
+"""The errors of the ledger.
 
 LedgerError(SidebandError, OSError)           ledger.failed
 ├── LedgerUnwritable                          ledger.unwritable   full disk, permission, read-only, I/O error
 ├── LedgerBusy(TimeoutError)                  ledger.busy         another host holds the lock for too long
-├── LedgerDamaged                             ledger.damaged      nothing can follow what stands at the end
+├── LedgerDamaged                             ledger.damaged      the last line is invalid
 ├── LedgerIndexFailed                         ledger.index        the index can't be built
 └── LedgerClosed                              ledger.closed
 """
@@ -16,36 +16,36 @@ from pathlib import Path
 from ..errors import SidebandError
 
 _HINTS = {
-    errno.ENOSPC: "free some space on that disk; the next effect is recorded again as soon as there is room",
-    errno.EDQUOT: "free some space within the quota; the next effect is recorded again as soon as there is room",
-    errno.EFBIG: "raise the limit of the file size (`ulimit -f`), or rotate at a smaller size",
-    errno.EROFS: "the disk is read-only; set SIDEBAND_HOME to a folder that can be written",
-    errno.EACCES: "give your user the right to write there, or set SIDEBAND_HOME to another folder",
-    errno.EPERM: "give your user the right to write there, or set SIDEBAND_HOME to another folder",
-    errno.EIO: "the disk reports errors; check it, or set SIDEBAND_HOME to a folder on another one",
+    errno.ENOSPC: "free some disk space; effects are possible again as soon as there is space",
+    errno.EDQUOT: "free some space within the quota; effects are possible again as soon as there is space",
+    errno.EFBIG: "raise the file size limit (`ulimit -f`), or rotate at a smaller size",
+    errno.EROFS: "set SIDEBAND_HOME to a writable folder; this file system is read-only",
+    errno.EACCES: "grant your user write permission, or set SIDEBAND_HOME to another folder",
+    errno.EPERM: "grant your user write permission, or set SIDEBAND_HOME to another folder",
+    errno.EIO: "check the disk, which reports I/O errors, or set SIDEBAND_HOME to a folder on another disk",
 }
 
 
 class LedgerError(SidebandError, OSError):
-    """The record of effects could not be written or read."""
+    """The ledger could not be written or read."""
 
     code = "ledger.failed"
 
 
 class LedgerUnwritable(LedgerError):
-    """A line could not be written, and no part of it was left behind. The effect must not happen.
+    """A line could not be written. No part of it was written. The effect must not happen.
 
     Args:
-        path: the file or folder that it was about.
-        cause: what the operating system said.
+        path: the file or folder that could not be written.
+        cause: the error of the operating system.
     """
 
     code = "ledger.unwritable"
 
     def __init__(self, path: Path, cause: OSError) -> None:
         super().__init__(
-            f"the ledger {path} can't be written: {cause.strerror or cause}",
-            hint=_HINTS.get(cause.errno or 0, "no effect can happen until it can be written; `sideband doctor` looks"),
+            f"cannot write ledger {path}: {cause.strerror or cause}",
+            hint=_HINTS.get(cause.errno or 0, "run `sideband doctor`; effects are impossible until it is writable"),
             retryable=cause.errno in {errno.ENOSPC, errno.EDQUOT},
         )
         self.path = path
@@ -53,47 +53,47 @@ class LedgerUnwritable(LedgerError):
 
 
 class LedgerBusy(LedgerError, TimeoutError):
-    """Another process kept the ledger locked for longer than any write takes."""
+    """Another process held the lock of the ledger for longer than the lock timeout."""
 
     code = "ledger.busy"
 
     def __init__(self, path: Path, seconds: float) -> None:
         super().__init__(
-            f"another process kept the ledger {path} locked for more than {seconds:g} s",
-            hint="a host that is stopped (Ctrl-Z, a debugger) in the middle of a write does that; resume or end it",
+            f"ledger {path} was locked by another process for more than {seconds:g} s",
+            hint="resume or end any host that is stopped (Ctrl-Z, a debugger) during a write",
             retryable=True,
         )
         self.path = path
 
 
 class LedgerDamaged(LedgerError):
-    """The last line is not an entry, so nothing can follow it."""
+    """The last line is not a valid entry, so nothing can be appended."""
 
     code = "ledger.damaged"
 
     def __init__(self, path: Path, problem: str) -> None:
         super().__init__(
-            f"the ledger can't be continued after {path}: {problem}",
-            hint="`sideband audit verify` shows all that is wrong; to start a new ledger, move the folder aside",
+            f"cannot append to ledger segment {path}: {problem}",
+            hint="run `sideband audit verify` to see all problems; move the folder away to start a new ledger",
         )
         self.path = path
 
 
 class LedgerIndexFailed(LedgerError):
-    """The index of the ledger could not be built or read; the ledger itself is not affected."""
+    """The index of the ledger could not be built or read. The ledger itself is not affected."""
 
     code = "ledger.index"
 
     def __init__(self, path: Path, problem: str) -> None:
         super().__init__(
-            f"the index {path} can't be used: {problem}",
-            hint="make room or give the right to write there; the index holds nothing of its own and may be deleted",
+            f"cannot use ledger index {path}: {problem}",
+            hint="check free space and permissions; the index can be deleted, and is rebuilt from the ledger",
         )
         self.path = path
 
 
 class LedgerClosed(LedgerError):
-    """The ledger was used before it was entered or after it was left."""
+    """The ledger was used outside its ``async with`` block."""
 
     code = "ledger.closed"
 

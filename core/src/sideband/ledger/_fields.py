@@ -1,4 +1,4 @@
-"""How each field of a ledger line is written and read, where JSON has no form of its own for it."""
+"""The conversion of ledger fields to and from JSON, for types that JSON does not have."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def _write_origin(origin: Origin) -> dict[str, str]:
     return {name: value for name, value in zip(_ORIGIN, values, strict=True) if value is not None}
 
 
-def _read_origin(said: Mapping[str, Any]) -> Origin:
-    return Origin(**{name: said[name] for name in _ORIGIN if name in said})
+def _read_origin(stored: Mapping[str, Any]) -> Origin:
+    return Origin(**{name: stored[name] for name in _ORIGIN if name in stored})
 
 
 _WRITE: dict[str, Callable[[Any], Any]] = {
@@ -40,26 +40,26 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "result": revive,
     "time": str,
 }
-# Most effects have none of these.
-_LEFT_OUT_WHEN_EMPTY = frozenset({"decisions", "granted_by", "note"})
+# These are empty for most effects.
+_OMITTED_WHEN_EMPTY = frozenset({"decisions", "granted_by", "note"})
 
 
 def line_fields(kind: str, record: object, names: Iterable[str]) -> dict[str, Any]:
-    """The fields of a line of this kind, in order; what has no value is left out."""
+    """Return the fields of a line of this kind, in order, without those that have no value."""
     fields: dict[str, Any] = {"kind": kind}
     for name in names:
         value = getattr(record, name)
-        if value is None or (not value and name in _LEFT_OUT_WHEN_EMPTY):
+        if value is None or (not value and name in _OMITTED_WHEN_EMPTY):
             continue
         write = _WRITE.get(name)
         fields[name] = value if write is None else write(value)
     return fields
 
 
-def read_fields(kind: type[attrs.AttrsInstance], said: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of those fields of the attrs class ``kind`` that a line has."""
+def read_fields(kind: type[attrs.AttrsInstance], stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the converted values of those fields of the attrs class ``kind`` that are stored."""
     return {
-        name: said[name] if (read := _READ.get(name)) is None else read(said[name])
+        name: stored[name] if (read := _READ.get(name)) is None else read(stored[name])
         for name in attrs.fields_dict(kind)
-        if name in said
+        if name in stored
     }

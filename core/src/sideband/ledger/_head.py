@@ -1,4 +1,4 @@
-"""The head as the store keeps it: a chain alone can't show that its end was cut off."""
+"""The head in the store. It reveals a truncated ledger, which the hash chain alone can't."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _KEY = "ledger/head"
 
 
 async def load_head(store: Store) -> Head | None:
-    """The head that was stored last, or ``None``."""
+    """Return the stored head, or ``None``."""
     return _head(await store.get(_KEY))
 
 
@@ -18,9 +18,9 @@ async def save_head(store: Store, head: Head, *, replaces: Head | None = None) -
     """Store ``head``, unless another host has stored a later one.
 
     Args:
-        store: where to.
-        head: the last line that is on disk.
-        replaces: a head that is known to be lost, which an earlier one may replace.
+        store: the store to write to.
+        head: the head after the last line on disk.
+        replaces: a stored head that the files no longer contain. It may be replaced by an earlier head.
     """
     while True:
         document = await store.get(_KEY)

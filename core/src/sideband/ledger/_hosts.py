@@ -1,8 +1,8 @@
-"""Which hosts live, and from where on the lines of a dead one have to be looked at.
+"""Track which hosts are running, and where in the ledger the unsettled effects of a dead host begin.
 
-A host holds a lock on a file of its own, ``hosts/ID``, for as long as it lives; the operating system releases it
-however the host ends. The file says where the oldest effect still running stood in the ledger (its mark), so that
-after a crash only what came later is read. A host that ends in order removes its file.
+Each running host holds a lock on its own file, ``hosts/ID``. The kernel releases the lock when the host exits. The file
+contains the position of the oldest running effect in the ledger (the mark), so that after a crash only later lines are
+read. A host that exits normally removes its file.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _WIDTH = 64
 
 @frozen(order=True)
 class Mark:
-    """A place in the ledger: a segment, and a byte in it."""
+    """A position in the ledger: a segment and a byte offset in it."""
 
     segment: int = 1
     offset: int = 0
 
 
 def new_host_id() -> str:
-    """An id that no other host has: seconds since 1970 and 24 random bits, as hexadecimal digits."""
+    """Return a unique host id: the Unix time in seconds and 24 random bits, in hexadecimal."""
     return f"{int(time.time()):08x}{secrets.token_hex(3)}"
 
 
@@ -44,7 +44,7 @@ _HOST = re.compile(r"[0-9a-f]{14,}\Z")
 
 @define
 class HostFile:
-    """The locked file of a living host."""
+    """The locked file of a running host."""
 
     path: Path
     _descriptor: int
@@ -52,14 +52,14 @@ class HostFile:
 
     @classmethod
     def create(cls, folder: Path, host: str) -> HostFile:
-        """Register a host. The ledger's lock must be held, so that no one takes it for a dead one meanwhile."""
+        """Register a host. The caller must hold the ledger's lock, so that no other host considers this one dead."""
         hosts = folder / "hosts"
         make_folder(hosts)
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
         file = cls(hosts / host, os.open(hosts / host, flags, 0o600))
         try:
             if not try_lock(file._descriptor):
-                raise BlockingIOError(errno.EAGAIN, "another process has locked it")
+                raise BlockingIOError(errno.EAGAIN, "the host file is locked by another process")
             file.mark(Mark())
         except OSError:
             file.close(remove=True)
@@ -67,14 +67,14 @@ class HostFile:
         return file
 
     def mark(self, mark: Mark) -> None:
-        """Note where the oldest running effect begins."""
+        """Store the position of the oldest running effect."""
         if mark != self._mark:
             text = json.dumps({"segment": mark.segment, "offset": mark.offset})
             os.pwrite(self._descriptor, text.ljust(_WIDTH - 1).encode("ascii") + b"\n", 0)
             self._mark = mark
 
     def close(self, *, remove: bool) -> None:
-        """Release it. ``remove`` says that nothing of this host is left to be looked at."""
+        """Release the lock. Remove the file if the host has no unsettled effects."""
         if remove:
             self.path.unlink(missing_ok=True)
         os.close(self._descriptor)
@@ -82,7 +82,7 @@ class HostFile:
 
 @define
 class DeadHost:
-    """A host that is gone, adopted by this one: no other host looks after its effects any more."""
+    """A dead host whose effects this host has adopted. This host alone settles them."""
 
     name: str
     file: HostFile
@@ -90,7 +90,7 @@ class DeadHost:
     unsettled: dict[str, EffectRecord] = field(factory=dict)
 
     def take(self, entry: LedgerEntry) -> None:
-        """Note what a line says, if it is about an effect of this host."""
+        """Update ``unsettled`` with a line about an effect of the dead host."""
         effect = str(entry.fields.get("effect", ""))
         if entry.kind == "intent" and effect.startswith(f"{self.name}-"):
             self.unsettled[effect] = EffectRecord.from_entries((entry,))
@@ -100,12 +100,12 @@ class DeadHost:
             self.settle(effect)
 
     def settle(self, effect: str) -> bool:
-        """Note that an effect got its outcome; whether it was one of this host."""
+        """Remove an effect that has an outcome, and return whether it was an unsettled effect of the dead host."""
         return self.unsettled.pop(effect, None) is not None
 
 
 def is_alive(folder: Path, host: str) -> bool:
-    """Whether the host with this id is registered and runs."""
+    """Return whether the host with this id is registered and running."""
     try:
         descriptor = os.open(folder / "hosts" / host, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
@@ -117,7 +117,7 @@ def is_alive(folder: Path, host: str) -> bool:
 
 
 def adopt_dead_hosts(folder: Path) -> list[DeadHost]:
-    """Lock the files of hosts that are gone. The ledger's lock must be held."""
+    """Lock the files of all dead hosts. The caller must hold the ledger's lock."""
     try:
         paths = sorted((folder / "hosts").iterdir())
     except FileNotFoundError:
@@ -126,7 +126,7 @@ def adopt_dead_hosts(folder: Path) -> list[DeadHost]:
 
 
 def find_unsettled(folder: Path, dead: DeadHost) -> None:
-    """Read the ledger from the mark of ``dead`` on, and note its intents without outcome."""
+    """Read the ledger from the mark of ``dead``, and collect its intents without an outcome."""
     needle = b'"effect":"' + dead.name.encode("ascii") + b"-"
     for _, _, raw in lines_from(folder, dead.mark.segment, dead.mark.offset):
         if needle in raw:
@@ -147,8 +147,8 @@ def _adopt(path: Path) -> DeadHost | None:
 
 def _read_mark(descriptor: int) -> Mark:
     try:
-        said = json.loads(os.pread(descriptor, _WIDTH, 0))
-        return Mark(int(said["segment"]), int(said["offset"]))
+        stored = json.loads(os.pread(descriptor, _WIDTH, 0))
+        return Mark(int(stored["segment"]), int(stored["offset"]))
     except (ValueError, KeyError, TypeError):
-        # Lost in a power cut: then everything is read.
+        # A power failure may lose the mark. Read the whole ledger then.
         return Mark()

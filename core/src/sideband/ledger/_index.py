@@ -1,6 +1,6 @@
-"""The index: which effect stands where in the segments. It holds nothing of its own and can be deleted at any time.
+"""The index: the positions of each effect in the segments. It is derived data and can be deleted at any time.
 
-It is never written on the way of an effect. Whoever asks brings it up to date first, some thousand lines at a time.
+Effects do not update it. Each query first updates it in batches of some thousand lines.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _INSERT = """
 
 @frozen
 class Row:
-    """Where the lines of an effect are: one or two (segment, offset)."""
+    """The positions of an effect's lines: one or two pairs of segment and offset."""
 
     effect: str
     places: tuple[tuple[int, int], ...]
@@ -70,10 +70,10 @@ class Row:
 
 @frozen(kw_only=True)
 class Filter:
-    """What the effects that are asked for have in common; ``None`` means any.
+    """The conditions that effects must meet. ``None`` matches any value.
 
     Args:
-        exact: columns, each with the value that it must have.
+        exact: the required value of each of these columns.
     """
 
     op: str | None
@@ -86,7 +86,7 @@ class Filter:
     exact: Mapping[str, str | None]
 
     def conditions(self) -> Iterator[tuple[str, Sequence[Any]]]:
-        """SQL conditions, each with its values."""
+        """Yield SQL conditions, each with its parameters."""
         if self.op is not None:
             yield "op = ?" if "." in self.op else "family = ?", (_text(self.op),)
         if self.skill is not None:
@@ -98,7 +98,7 @@ class Filter:
             skill, _, tool = self.tool.rpartition(".")
             yield "(tool = ? OR (skill = ? AND tool = ?))", (_text(self.tool), _text(skill), _text(tool))
         if self.step is not None:
-            # Of a step's calls, `0.1`, the first character after the step is a dot; `/` is what follows on it.
+            # The calls of a step start with the step and a dot (`0.1`). `/` is the character after the dot.
             step = _text(self.step)
             yield "(step = ? OR (step > ? AND step < ?))", (step, f"{step}.", f"{step}/")
         if self.status is not None:
@@ -114,7 +114,7 @@ class Filter:
 
 @frozen
 class _Position:
-    """The last line that was taken in: where it is, and a digest of it."""
+    """The position and the digest of the last indexed line."""
 
     segment: int = 1
     start: int = 0
@@ -122,7 +122,7 @@ class _Position:
     digest: str = ""
 
     def holds(self, folder: Path) -> bool:
-        """Whether that line is still there."""
+        """Return whether the ledger still contains that line."""
         if self.end == 0:
             return True
         raw = line_at(folder, self.segment, self.start)
@@ -131,7 +131,7 @@ class _Position:
 
 @define
 class Index:
-    """The index of a ledger's folder, open. For one thread at a time."""
+    """The open index of a ledger's folder. Use it from one thread at a time."""
 
     folder: Path
     _database: sqlite3.Connection = field(init=False)
@@ -148,35 +148,35 @@ class Index:
 
     @staticmethod
     def path(folder: Path) -> Path:
-        """Its file."""
+        """Return the path of the index file."""
         return folder / "index.sqlite"
 
     @classmethod
     def remove(cls, folder: Path) -> None:
-        """Delete it; the next one begins from nothing."""
+        """Delete the index. The next query rebuilds it."""
         for suffix in ("", "-journal"):
             cls.path(folder).with_name(f"index.sqlite{suffix}").unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Close its file."""
+        """Close the database."""
         self._database.close()
 
     def catch_up(self) -> Iterator[bool]:
-        """Read what was written since, with a pause (``True``) after every few thousand lines.
+        """Index all new lines, and yield ``True`` after each batch of some thousand lines.
 
         Raises:
-            sqlite3.DatabaseError: the index is damaged, or says something else than the ledger.
+            sqlite3.DatabaseError: if the index is damaged or does not match the ledger.
         """
         if not self._position().holds(self.folder):
-            raise sqlite3.DatabaseError("it does not belong to this ledger")
+            raise sqlite3.DatabaseError("the index does not belong to this ledger")
         while self._step():
             yield True
-            # So that SQLite knows which of several filters leaves the fewest.
+            # Update the statistics with which SQLite chooses the most selective index.
             self._database.execute("PRAGMA analysis_limit = 400")
             self._database.execute("PRAGMA optimize")
 
     def rows(self, wanted: Filter, limit: int) -> list[Row]:
-        """Where the newest effects are that fit, newest first."""
+        """Return the positions of the newest matching effects, newest first."""
         conditions, values = ["1"], list[Any]()
         for condition, given in wanted.conditions():
             conditions.append(condition)
@@ -196,7 +196,7 @@ class Index:
         version = self._database.execute("PRAGMA user_version").fetchone()[0]
         if version != _FORMAT:
             if version:
-                raise sqlite3.DatabaseError(f"it has format {version}")
+                raise sqlite3.DatabaseError(f"unsupported index format {version}")
             self._database.executescript(_SCHEMA)
 
     def _position(self) -> _Position:
@@ -204,13 +204,13 @@ class Index:
         return _Position(*row) if row else _Position()
 
     def _step(self) -> bool:
-        """Take in the next lines; whether there may be more."""
+        """Index the next batch of lines and return whether there may be more."""
         with self._database:
             self._database.execute("BEGIN IMMEDIATE")
-            # Another process may have come further since.
-            return self._take_in(self._position())
+            # Read the position again, because another process may have indexed more lines.
+            return self._index_from(self._position())
 
-    def _take_in(self, position: _Position) -> bool:
+    def _index_from(self, position: _Position) -> bool:
         found = list(islice(lines_from(self.folder, position.segment, position.end), _LINES_A_STEP))
         if found:
             rows = (_row(*line) for line in found)
@@ -224,20 +224,20 @@ class Index:
 
 
 def _row(segment: int, start: int, raw: bytes) -> tuple[str | int | None, ...] | None:
-    """What the index holds of a line; ``None`` if it says nothing about an effect, or can't be read."""
+    """Return the index row for a line, or ``None`` if the line is not about an effect or is unreadable."""
     try:
         fields = json.loads(raw)
         if fields["kind"] not in {"intent", "note", "outcome"}:
             return None
         origin = fields.get("origin", {})
-        said = [fields["effect"], fields["time"], fields["op"].partition(".")[0], fields["op"]]
-        said += [origin.get(name) for name in ("skill", "tool", "principal", "session", "run", "step", "parent")]
-        said += [fields.get("key"), fields.get("status")]
+        values = [fields["effect"], fields["time"], fields["op"].partition(".")[0], fields["op"]]
+        values += [origin.get(name) for name in ("skill", "tool", "principal", "session", "run", "step", "parent")]
+        values += [fields.get("key"), fields.get("status")]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
-    return (*map(_text, said), segment, start)
+    return (*map(_text, values), segment, start)
 
 
 def _text(value: Any) -> str | None:
-    """What SQLite can hold of a value: half characters (lone surrogates) are replaced."""
+    """Return the value as text for SQLite, with lone surrogates replaced."""
     return None if value is None else str(value).encode("utf-8", "replace").decode()

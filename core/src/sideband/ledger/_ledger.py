@@ -1,4 +1,4 @@
-"""The ledger as the broker uses it: intents before effects, outcomes after them, and what a crash left open."""
+"""The ledger's interface for the broker: intents before effects, outcomes after them, and recovery after a crash."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ _LONGEST_CLOSE = 5.0
 
 
 class Ledger:
-    """A host's end of the ledger in a folder, which several hosts may share. Used as ``async with``.
+    """A host's connection to the ledger in a folder, which several hosts may share. Use it with ``async with``.
 
-    Nothing is written, and no folder made, before the first entry; that one is preceded by an ``open`` line. Entries
-    are in the file when a method returns, so they outlive the process; durable ones are on the disk. The head goes to
-    the store in the background, at most every ``head_interval`` seconds and when the ledger is closed, each time
-    after the file was synced. So what was cut off is found, except lines of the last moments before a crash.
+    The folder is created with the first entry, which is preceded by an ``open`` line. When a method returns, the entry
+    is written to the file, so it survives a crash of the process. Durable entries are also synced to disk. The head is
+    stored in the background after a sync of the file, at most every ``head_interval`` seconds and when the ledger is
+    closed. A truncated ledger is therefore detected, except for lines written in the last moments before a crash.
 
     Args:
-        folder: where the segments are; made if missing, readable by this user only.
-        store: keeps the head.
-        rotate_bytes: a segment that has reached this size is followed by a new one.
-        head_interval: seconds between two writes of the head.
-        lock_timeout: seconds to wait for another host that is writing.
+        folder: the folder of the segments. It is created if necessary, with access for this user only.
+        store: the store that holds the head.
+        rotate_bytes: the size in bytes at which a new segment is started.
+        head_interval: the minimum time between two writes of the head, in seconds.
+        lock_timeout: the maximum time to wait for another host that is writing, in seconds.
 
     Example:
         >>> async with Ledger(home / "ledger", store) as ledger:
@@ -67,7 +67,7 @@ class Ledger:
         self._chain = Chain(folder, self.host, rotate_bytes)
         self._commit = GroupCommit(self._chain)
         self._effects = 0
-        self._running: dict[str, Head] = {}  # where the line of each intent begins: the head before it
+        self._running: dict[str, Head] = {}  # the head before the intent of each running effect
         self._adopted: list[DeadHost] = []
         self._file: HostFile | None = None
         self._beginning = anyio.Lock()
@@ -87,36 +87,36 @@ class Ledger:
         self._entered = False
         self._tasks.cancel_scope.cancel()
         try:
-            # The body's exception is none of the background task's business, and would come back in a group.
+            # Do not pass the body's exception: the task group would wrap it in an exception group.
             await self._tasks.__aexit__(None, None, None)
         finally:
             with anyio.CancelScope(shield=True):
                 await self._finish()
 
     def new_effect_id(self) -> str:
-        """An id that no other effect of any host has."""
+        """Return an effect id that is unique across all hosts."""
         self._effects += 1
         return f"{self.host}-{self._effects}"
 
     async def register(self) -> None:
-        """Let other hosts see that this one lives, if no entry has done so yet."""
+        """Register this host as running, unless an earlier entry has done so."""
         if not self._begun:
             await self._begin()
 
     def is_alive(self, effect: str) -> bool:
-        """Whether the host that gave this id to an effect still runs."""
+        """Return whether the host that created this effect id is still running."""
         host = effect.rpartition("-")[0]
         return host == self.host or is_alive(self.folder, host)
 
     async def intent(self, entry: Intent, *, durable: bool) -> None:
-        """Record what is about to happen. When this returns, the effect may happen.
+        """Record an effect before it happens. The effect may happen only after this method has returned.
 
         Args:
-            entry: what is recorded.
-            durable: whether it must be on disk, not only in the file.
+            entry: the intent.
+            durable: whether to sync the entry to disk.
 
         Raises:
-            LedgerUnwritable: it could not be recorded: the effect must not happen.
+            LedgerUnwritable: if the entry could not be written. The effect must not happen.
         """
         if not self._begun:
             await self._begin()
@@ -124,23 +124,23 @@ class Ledger:
         try:
             await self._append(intent_fields(entry), durable=durable)
         except BaseException:
-            # Cancelled, or not written: whoever asked will not run it. If a line is there, it stays without outcome.
+            # Cancelled or not written: the caller won't run the effect. If the line exists, it never gets an outcome.
             self._running.pop(entry.effect, None)
             raise
 
     async def note(self, effect: str, op: str, note: Mapping[str, Any]) -> None:
-        """Record what an op notes of its effect before it changes anything. On disk when this returns.
+        """Record a note that an op makes before it changes anything. The note is synced to disk.
 
         Raises:
-            LedgerUnwritable: it could not be recorded: nothing must be changed.
+            LedgerUnwritable: if the note could not be written. The op must not change anything.
         """
         await self._append(note_fields(effect, op, note), durable=True)
 
     async def outcome(self, entry: Outcome, *, durable: bool = False) -> None:
-        """Record how a dispatch ended.
+        """Record the outcome of a dispatch.
 
         Raises:
-            LedgerUnwritable: it could not be recorded; its intent, if it has one, stays open.
+            LedgerUnwritable: if the outcome could not be written. The intent, if any, remains without an outcome.
         """
         if not self._begun:
             await self._begin()
@@ -150,9 +150,9 @@ class Ledger:
             self._settle(entry.effect)
 
     async def orphans(self) -> Sequence[Intent]:
-        """The intents without outcome of hosts that are gone, oldest first.
+        """Adopt the unsettled effects of dead hosts, and return their intents, oldest first.
 
-        They are this host's to settle from now on: no other host gets them while it lives. Write an outcome for each.
+        The caller must write an outcome for each. No other host gets them while this host is running.
         """
         self._check_open()
         if not (self.folder / "hosts").is_dir():
@@ -168,7 +168,7 @@ class Ledger:
         return tuple(intent for dead in self._adopted for intent in dead.unsettled.values())
 
     async def sync(self) -> None:
-        """Bring everything written so far to disk."""
+        """Sync everything written so far to disk."""
         await self._commit.through(self._chain.written)
 
     def _check_open(self) -> None:
@@ -192,14 +192,14 @@ class Ledger:
                 await self._register()
             await self._write_locked([{"kind": "open", "host": self.host, "pid": os.getpid()}])
             self._begun = True
-            with suppress(OSError):  # then all would have to be read after a crash
+            with suppress(OSError):  # without a mark, recovery reads the whole ledger
                 self._mark(self._chain.head)
 
     async def _register(self) -> None:
         stored = await load_head(self._store)
         self._chain.prepare()
         if stored is None:
-            # Before the first line, so that lines without a stored head always mean that it was lost.
+            # Store a head before the first line, so that lines without a stored head always mean that it was lost.
             self._chain.headless = True
             await save_head(self._store, self._chain.head)
         else:
@@ -216,7 +216,7 @@ class Ledger:
             await self._commit.through(self._chain.written)
 
     async def _write_locked(self, entries: Sequence[Mapping[str, Any]]) -> None:
-        """Write them once another host, which is writing, is done."""
+        """Wait for the lock, then write the entries."""
         async with held(self._chain.lock, self._lock_timeout):
             self._chain.append_locked(entries)
 
@@ -228,17 +228,17 @@ class Ledger:
             await anyio.sleep(self._head_interval)
 
     async def _save_head(self) -> None:
-        """Sync the file, and let the store and this host's file say how far it is. A failure is reported only."""
+        """Sync the file, then update the head in the store and the mark of this host. Only log a failure."""
         head = self._chain.head
         try:
             self._mark(head)
             await self.sync()
             await save_head(self._store, head, replaces=self._chain.lost)
-        except Exception as error:  # noqa: BLE001 -- the store is a plugin; the next head tries again
-            _log.warning("the head of the ledger could not be stored: %s", error)
+        except Exception as error:  # noqa: BLE001 -- the store is a plugin; the next write of the head retries
+            _log.warning("could not store the head of the ledger: %s", error)
 
     def _mark(self, head: Head) -> None:
-        """Note where the oldest effect still running begins, for whoever looks after this host if it dies."""
+        """Store the position of the oldest running effect, for the host that adopts this one if it dies."""
         if self._file is not None:
             oldest = next(iter(self._running.values()), head)
             self._file.mark(Mark(oldest.segment, oldest.size))
@@ -248,7 +248,7 @@ class Ledger:
             if self._begun:
                 await self._write_locked([{"kind": "close", "host": self.host}])
         except LedgerError as error:
-            _log.warning("the end of the ledger could not be written: %s", error)
+            _log.warning("could not write the `close` line of the ledger: %s", error)
         try:
             if self._begun:
                 with anyio.move_on_after(_LONGEST_CLOSE):

@@ -1,8 +1,8 @@
-"""One line of the ledger: how it is written, sealed into the chain, and read.
+"""The format of a ledger line: encode, seal and parse.
 
-A line is ``{"hash":"…",`` followed by the rest of its canonical JSON: keys sorted, no white space, ASCII. Its hash is
-SHA-256 over the hash of the line before it (64 characters) and the canonical JSON of the line without ``hash``. Since
-the bytes on disk are the canonical ones, whoever checks them needs no second encoder.
+A line is ``{"hash":"…",`` followed by the rest of its canonical JSON: sorted keys, no white space, ASCII. The hash is
+the SHA-256 of the previous line's hash (64 characters) and the canonical JSON of the line without ``hash``. The bytes
+on disk are canonical, so they can be verified without encoding them again.
 """
 
 from __future__ import annotations
@@ -22,13 +22,20 @@ GENESIS = "0" * 64
 _OPENING = b'{"hash":"'
 _BODY = len(_OPENING) + 64 + len('",')
 _DEEPEST = 100
-# Python refuses to print much longer ones in decimal.
+# Python refuses to convert much longer integers to decimal.
 _LONGEST_NUMBER = 4096  # bits
 
 
 @frozen
 class Head:
-    """The last line: which segment it is in, where it ends there (bytes), its number and its hash."""
+    """The end of the ledger.
+
+    Attributes:
+        segment: the number of the segment with the last line.
+        size: the offset of the end of the last line in bytes.
+        seq: the number of the last line.
+        hash: the hash of the last line.
+    """
 
     segment: int
     size: int
@@ -36,18 +43,18 @@ class Head:
     hash: str
 
     def as_dict(self) -> dict[str, Any]:
-        """The head as it is stored."""
+        """Return the head as JSON data."""
         return {"segment": self.segment, "size": self.size, "seq": self.seq, "hash": self.hash}
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> Head:
-        """The head that ``as_dict`` described."""
+        """Return the head from the data that ``as_dict`` returned."""
         return cls(int(value["segment"]), int(value["size"]), int(value["seq"]), str(value["hash"]))
 
 
 @frozen
 class LedgerLine:
-    """A line as read: its fields, and whether its hash fits its content."""
+    """A parsed line. ``intact`` is whether its hash matches its content."""
 
     seq: int
     kind: str
@@ -62,37 +69,37 @@ class LineInvalid(ValueError):
 
 
 def seal(fields: Mapping[str, Any], prev: str) -> tuple[bytes, str]:
-    """The line for ``fields`` (which include ``prev``) with its newline, and its hash."""
+    """Return the encoded line for ``fields`` (which include ``prev``) with its newline, and its hash."""
     body = _canonical(fields).encode("ascii")
     digest = sha256(prev.encode("ascii") + body).hexdigest()
     return b"".join((_OPENING, digest.encode("ascii"), b'",', body[1:], b"\n")), digest
 
 
 def parse(raw: bytes) -> LedgerLine:
-    """Read a line, given without its newline.
+    """Parse a line, given without its newline.
 
     Raises:
-        LineInvalid: it is not an entry; the message says why.
+        LineInvalid: if the line is not an entry. The message has the reason.
     """
     if not raw.startswith(_OPENING) or raw[_BODY - 2 : _BODY] != b'",':
-        raise LineInvalid("it does not begin with a hash")
+        raise LineInvalid("the line does not begin with a hash")
     body = b"{" + raw[_BODY:]
     try:
         fields = json.loads(body)
         seq, kind, prev = fields["seq"], fields["kind"], fields["prev"]
     except (ValueError, RecursionError) as error:
-        raise LineInvalid("it is not JSON") from error
+        raise LineInvalid("the line is not valid JSON") from error
     except KeyError as error:
-        raise LineInvalid(f"it has no {error.args[0]}") from error
+        raise LineInvalid(f"`{error.args[0]}` is missing") from error
     if not isinstance(seq, int) or not isinstance(kind, str) or not isinstance(prev, str):
-        raise LineInvalid("seq, kind or prev is of the wrong type")
+        raise LineInvalid("`seq`, `kind` or `prev` has the wrong type")
     digest = raw[len(_OPENING) : _BODY - 2].decode("latin-1")
     intact = sha256(prev.encode("utf-8", "replace") + body).hexdigest() == digest
     return LedgerLine(seq=seq, kind=kind, prev=prev, hash=digest, intact=intact, fields=fields)
 
 
 def _make_encode() -> Callable[[Any], str]:
-    """The encoder, made once: the one of ``JSONEncoder`` makes its inner parts anew for each line."""
+    """Return a JSON encoder. Its C encoder is created once, while ``JSONEncoder`` creates one for each line."""
     make: Any = getattr(json.encoder, "c_make_encoder", None)
     if make is None:
         return json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False, default=bytes_as_json).encode
@@ -108,12 +115,12 @@ def _canonical(fields: Mapping[str, Any]) -> str:
     try:
         return _encode(fields)
     except (TypeError, ValueError, RecursionError):
-        # A record must not be lost because of a value that JSON can't say.
+        # A record must not be lost because JSON can't represent one of its values.
         return _encode(_plain(fields, 0))
 
 
 def _plain(value: Any, depth: int) -> Any:
-    """``value`` with everything that JSON can't say replaced by a text that tells what it was."""
+    """Return ``value`` with everything that JSON can't represent replaced by a string that describes it."""
     if depth > _DEEPEST:
         return "<nested too deeply>"
     if isinstance(value, Mapping):
@@ -130,5 +137,5 @@ def _plain_scalar(value: Any) -> Any:
         return value if math.isfinite(value) else f"<{value}>"
     if isinstance(value, int):
         return value if value.bit_length() <= _LONGEST_NUMBER else hex(value)
-    # Not its repr: that could show what the redactor never saw.
+    # Don't use the repr: it could contain secrets that the redactor has not seen.
     return f"<{type(value).__name__}>"

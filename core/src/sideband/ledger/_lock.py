@@ -1,4 +1,4 @@
-"""The lock of the folder: whoever writes to it, or takes a picture of it, holds it for a moment."""
+"""The lock of the ledger folder. Writers, and readers that need a consistent view, hold it briefly."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from ._errors import LedgerBusy, LedgerError, LedgerUnwritable
 
 
 def folder_lock(folder: Path) -> FileLock:
-    """A lock between processes, and between the hosts of one process."""
+    """Return the lock between processes, and between the hosts of one process."""
     return FileLock(folder / "lock")
 
 
 @asynccontextmanager
 async def held(lock: FileLock, patience: float) -> AsyncIterator[None]:
-    """Hold it, once whoever has it is done. Nothing may be awaited inside.
+    """Wait for the lock and hold it during the body, which must not await.
 
     Raises:
-        LedgerBusy: it was not free within ``patience`` seconds.
-        LedgerUnwritable: it can't be locked, or the system refused what was done inside.
+        LedgerBusy: if the lock was not acquired within ``patience`` seconds.
+        LedgerUnwritable: if the lock file can't be locked, or if the body raised an ``OSError``.
     """
     folder = lock.path.parent
     try:

@@ -1,4 +1,4 @@
-"""Reading the record: the last entries, one effect, or all effects that fit."""
+"""Read the ledger: the last entries, one effect, or all matching effects."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from ._segments import line_at, lines_backwards, segment_numbers
 
 
 async def tail(folder: Path, count: int = 20, *, after: int = 0) -> tuple[LedgerEntry, ...]:
-    """The last entries, oldest first. Needs no index.
+    """Return the last entries, oldest first, without using the index.
 
     Args:
         folder: the ledger's folder.
-        count: how many at most.
-        after: only entries with a higher number, so that whoever follows a ledger gets each once.
+        count: the maximum number of entries.
+        after: return only entries with a higher number. A caller that follows the ledger passes the last one it has.
     """
     return await to_thread.run_sync(_tail, folder, count, after)
 
 
 async def find(folder: Path, effect: str) -> EffectRecord | None:
-    """Everything that the ledger says about one effect, or ``None``."""
+    """Return the record of one effect, or ``None``."""
     found = await query(folder, effect=effect, limit=1)
     return found[0] if found else None
 
@@ -57,31 +57,31 @@ async def query(
     text: str | None = None,
     limit: int = 100,
 ) -> tuple[EffectRecord, ...]:
-    """The effects that fit all that is asked for, newest first.
+    """Return the effects that match all given filters, newest first.
 
-    The first query after many effects takes a while, since it brings the index up to date, at some
-    20 µs a line.
+    The first query after many effects is slow, because it updates the index (about 20 µs per line).
 
     Args:
         folder: the ledger's folder.
         op: an op (``http.get``) or a family (``http``).
-        skill: a skill (``github``) or a tool of it (``github.stars``).
-        status: how it ended; ``open`` is for those of which the ledger does not say.
-        since: began at this time or later.
-        until: began before this time.
-        effect: its id.
-        key: its idempotency key.
-        principal: on whose behalf.
-        session: an agent's session.
-        run: a run of an agent; the id of a call that no agent asked for.
-        step: a model step of a run (``0``) with all that it led to, or one call of it (``0.1``).
-        parent: the tool call that a child agent works for, ``session:run:step``.
-        tool: a tool: as agents know it (``memory``, ``github.stars``), or as its skill does (``stars``).
-        text: stands literally in one of its lines. This one reads the ledger from its end, not the index.
-        limit: how many at most.
+        skill: a skill (``github``) or one of its tools (``github.stars``).
+        status: the outcome, or ``open`` for effects without a recorded outcome.
+        since: the earliest start time, inclusive.
+        until: the latest start time, exclusive.
+        effect: the id of the effect.
+        key: the idempotency key.
+        principal: the principal of the effect.
+        session: the session of an agent.
+        run: a run of an agent, or the id of a call that was not made by an agent.
+        step: a model step of a run (``0``) with all its calls, or one of its calls (``0.1``).
+        parent: the tool call that started a child agent, ``session:run:step``.
+        tool: a tool, by its name in agents (``memory``, ``github.stars``) or in its skill (``stars``).
+        text: a literal string in one of the effect's lines. This filter reads the ledger backwards instead of the
+            index.
+        limit: the maximum number of effects.
 
     Raises:
-        LedgerIndexFailed: the index can't be built, for lack of room or rights.
+        LedgerIndexFailed: if the index can't be built, for example because of a full disk or missing permissions.
     """
     exact = {"effect": effect, "key": key, "principal": principal, "session": session, "run": run, "parent": parent}
     start, end = _utc(since), _utc(until)
@@ -93,7 +93,7 @@ async def query(
     except sqlite3.DatabaseError:
         pass
     try:
-        # Damaged, or of another ledger: it holds nothing of its own.
+        # The index is damaged or belongs to another ledger. Rebuild it from the ledger.
         await to_thread.run_sync(Index.remove, folder)
         return await _search(folder, wanted, text, limit)
     except (sqlite3.Error, OSError) as error:
@@ -117,7 +117,7 @@ def _select(index: Index, wanted: Filter, text: str | None, limit: int) -> tuple
 
 
 def _rows_with(index: Index, wanted: Filter, text: str) -> Iterator[Row]:
-    """The rows of effects that have ``text`` in a line, newest line first, each once."""
+    """Yield the row of each effect with ``text`` in a line, once, in the order of the newest matching line."""
     needle = json.dumps(text)[1:-1].encode("ascii")
     seen = set()
     for raw in lines_backwards(index.folder, needle):
@@ -134,7 +134,7 @@ def _record(folder: Path, row: Row) -> EffectRecord:
     found = [_entry(line_at(folder, segment, start) or b"") for segment, start in row.places]
     entries = tuple(entry for entry in found if entry and entry.fields.get("effect") == row.effect)
     if len(entries) < len(found):
-        raise sqlite3.DatabaseError("it says something else than the ledger")
+        raise sqlite3.DatabaseError("the index does not match the ledger")
     return EffectRecord.from_entries(entries)
 
 
@@ -151,7 +151,7 @@ def _tail(folder: Path, count: int, after: int) -> tuple[LedgerEntry, ...]:
 
 
 def _entry(raw: bytes) -> LedgerEntry | None:
-    """The entry that these bytes are, if they are one."""
+    """Return the entry that these bytes encode, or ``None`` if they are invalid."""
     with suppress(LineInvalid):
         return LedgerEntry.from_line(parse(raw))
     return None

@@ -1,4 +1,4 @@
-"""The files of a ledger: numbered segments, and how to find lines in them without reading them whole."""
+"""The files of a ledger: numbered segments, with functions that find lines without reading whole files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,13 @@ _LONG_BLOCK = 1024 * 1024
 
 @frozen
 class Tail:
-    """The end of a segment: its last whole line, where that ends, and how many bytes of a torn one follow."""
+    """The end of a segment.
+
+    Attributes:
+        line: the last complete line, or ``None``.
+        end: the offset of the end of that line.
+        torn: the number of bytes of an incomplete line after it.
+    """
 
     line: bytes | None
     end: int
@@ -27,21 +33,21 @@ class Tail:
 
 
 def make_folder(folder: Path) -> None:
-    """Make the folder and those above it; nobody else may look into it."""
+    """Create the folder and its parents. Only its owner has access to it."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if folder.stat().st_mode & 0o077:
         folder.chmod(0o700)
 
 
 def segment_path(folder: Path, number: int) -> Path:
-    """The file of the segment ``number`` (from 1)."""
+    """Return the path of the segment ``number`` (from 1)."""
     return folder / f"{number:08d}{_SUFFIX}"
 
 
 def segment_numbers(folder: Path) -> list[int]:
-    """The numbers of the segments that are there, sorted."""
+    """Return the numbers of the existing segments, sorted."""
     try:
-        names = os.listdir(folder)  # noqa: PTH208 -- on the way of each write when hosts alternate
+        names = os.listdir(folder)  # noqa: PTH208 -- runs for each write when hosts alternate
     except FileNotFoundError:
         return []
     stems = (name[: -len(_SUFFIX)] for name in names if name.endswith(_SUFFIX))
@@ -49,12 +55,12 @@ def segment_numbers(folder: Path) -> list[int]:
 
 
 def open_segment(folder: Path, number: int, flags: int) -> int:
-    """Open a segment's file; a link in its place is refused."""
+    """Open a segment's file. Symbolic links are not followed."""
     return os.open(segment_path(folder, number), flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 
 
 def read_tail(descriptor: int, most: int = sys.maxsize) -> Tail:
-    """Find the end of a segment, or of its first ``most`` bytes, by reading it backwards."""
+    """Return the end of a segment, or of its first ``most`` bytes, by reading it backwards."""
     size = min(most, os.fstat(descriptor).st_size)
     start, data = size, b""
     while start > 0:
@@ -69,7 +75,7 @@ def read_tail(descriptor: int, most: int = sys.maxsize) -> Tail:
 
 
 def contains(folder: Path, head: Head) -> bool:
-    """Whether the line that ``head`` describes ends where ``head`` says."""
+    """Return whether the line that ``head`` describes exists at that position."""
     if head.seq == 0:
         return True
     try:
@@ -90,7 +96,7 @@ def contains(folder: Path, head: Head) -> bool:
 
 
 def lines_from(folder: Path, segment: int, start: int) -> Iterator[tuple[int, int, bytes]]:
-    """The whole lines of a ledger from byte ``start`` of a segment on, each with its segment and where it begins."""
+    """Yield the complete lines of a ledger from byte ``start`` of a segment, each with its segment and offset."""
     for number in segment_numbers(folder):
         if number >= segment:
             for begin, raw in lines(folder, number, start if number == segment else 0):
@@ -98,9 +104,9 @@ def lines_from(folder: Path, segment: int, start: int) -> Iterator[tuple[int, in
 
 
 def lines(folder: Path, number: int, start: int = 0, stop: int | None = None) -> Generator[tuple[int, bytes]]:
-    """The whole lines of a segment from byte ``start`` to ``stop``, each with where it begins, without newline.
+    """Yield the complete lines of a segment between bytes ``start`` and ``stop``, without newline, with their offsets.
 
-    A torn last line is left out.
+    An incomplete last line is skipped.
     """
     with os.fdopen(open_segment(folder, number, os.O_RDONLY), "rb") as file:
         file.seek(start)
@@ -113,7 +119,7 @@ def lines(folder: Path, number: int, start: int = 0, stop: int | None = None) ->
 
 
 def line_at(folder: Path, number: int, start: int) -> bytes | None:
-    """The line that begins at byte ``start``, without newline; ``None`` if there is none."""
+    """Return the line that begins at byte ``start``, without newline, or ``None`` if it does not exist."""
     with suppress(FileNotFoundError), closing(lines(folder, number, start)) as found:
         for _, raw in found:
             return raw
@@ -121,7 +127,7 @@ def line_at(folder: Path, number: int, start: int) -> bytes | None:
 
 
 def lines_backwards(folder: Path, needle: bytes = b"") -> Iterator[bytes]:
-    """The whole lines of a ledger, last first, without newline; only those with ``needle`` in them."""
+    """Yield the complete lines of a ledger that contain ``needle``, without newline, last line first."""
     for number in reversed(segment_numbers(folder)):
         yield from _segment_backwards(folder, number, needle)
 
@@ -134,7 +140,7 @@ def _segment_backwards(folder: Path, number: int, needle: bytes) -> Iterator[byt
             start = max(0, position - _LONG_BLOCK)
             data = os.pread(descriptor, position - start, start) + rest
             position = start
-            # What comes before the first newline is the end of a line that began further up.
+            # The bytes before the first newline belong to a line that begins in the previous block.
             cut = data.find(b"\n") + 1 if start else 0
             rest, whole = data[:cut], data[cut:]
             if needle in whole:

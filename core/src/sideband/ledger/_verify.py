@@ -1,4 +1,4 @@
-"""Is the record whole? Reads every line, follows the chain over all segments, and compares the stored head."""
+"""Verify the ledger: read every line, follow the hash chain across all segments, and compare the stored head."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _LOCK_PATIENCE = 10.0
 
 @frozen
 class Problem:
-    """Something that is wrong, and where.
+    """A problem and its location.
 
     Args:
-        segment: the name of the file; empty if it is about the ledger as a whole.
-        line: the number of the line in it, from 1; 0 if it is about the file as a whole.
-        reason: what is wrong, in one sentence.
+        segment: the name of the file, or an empty string for the ledger as a whole.
+        line: the number of the line in the file, from 1, or 0 for the file as a whole.
+        reason: one sentence that describes the problem.
     """
 
     segment: str
@@ -40,14 +40,14 @@ class Problem:
 
 @frozen
 class Verification:
-    """What ``verify`` found.
+    """The result of ``verify``.
 
     Attributes:
-        ok: whether every entry that was ever known to be written is there, unchanged and in order.
-        entries: how many entries were read.
-        problems: what is wrong, in the order of the files; at most 100.
-        head: the last entry, or ``None`` if there is none.
-        notices: what is worth knowing and not wrong: a torn line that was removed after a crash, a head that was lost.
+        ok: whether every entry known to have been written exists, unchanged and in order.
+        entries: the number of entries read.
+        problems: the problems in the order of the files, at most 100.
+        head: the end of the ledger, or ``None`` if it is empty.
+        notices: events that are not problems: an incomplete line removed after a crash, a lost head.
     """
 
     ok: bool
@@ -58,28 +58,29 @@ class Verification:
 
 
 async def verify(folder: Path, store: Store) -> Verification:
-    """Check the whole ledger in ``folder``. Hosts may go on writing; what they add meanwhile is not looked at.
+    """Check the whole ledger in ``folder``. Hosts may continue to write; entries added during the check are ignored.
 
-    It finds whatever was changed, removed, inserted, repeated, reordered or cut off by someone who can write to the
-    ledger and not to the store. It can't find what the host's own user forges with both.
+    It detects entries that were changed, removed, inserted, repeated, reordered or truncated by an attacker who can
+    write to the ledger but not to the store. It can't detect a forgery by an attacker who can write to both, such as
+    the host's own user.
 
     Args:
         folder: the ledger's folder.
-        store: the store that keeps the head.
+        store: the store that holds the head.
 
     Raises:
-        LedgerUnwritable: the folder can't be read or locked.
-        LedgerBusy: it was locked for too long.
+        LedgerUnwritable: if the folder can't be read or locked.
+        LedgerBusy: if another process held the lock for too long.
 
     Example:
         >>> verdict = await verify(home / "ledger", store)
-        >>> print("whole" if verdict.ok else verdict.problems[0])
+        >>> print("intact" if verdict.ok else verdict.problems[0])
     """
-    # The head first: the files may only be ahead of it.
+    # Read the head first, so that the files are never behind it.
     stored = await load_head(store)
     extents = await _extents(folder)
     if extents and stored is None:
-        # The first host may just have begun; it stores a head before it writes a line.
+        # The first host may just have started. It stores a head before it writes a line, so read the head again.
         stored = await load_head(store)
         extents = await _extents(folder)
     check = _Check(folder, extents, stored)
@@ -90,7 +91,7 @@ async def verify(folder: Path, store: Store) -> Verification:
 
 
 async def _extents(folder: Path) -> list[tuple[int, int]]:
-    """The segments and their sizes at one moment in which no host is writing."""
+    """Return the segments and their sizes at a moment when no host is writing."""
     if not await to_thread.run_sync(folder.is_dir):
         return []
     with folder_lock(folder) as lock:
@@ -100,7 +101,7 @@ async def _extents(folder: Path) -> list[tuple[int, int]]:
 
 @define
 class _Check:
-    """One verification under way."""
+    """A running verification."""
 
     folder: Path
     extents: list[tuple[int, int]]
@@ -109,27 +110,27 @@ class _Check:
     head: Head | None = None
     _problems: list[Problem] = field(factory=list)
     _notices: list[Problem] = field(factory=list)
-    # What the next line must say; the hash is unknown after a line that can't be read.
+    # The expected values of the next line. The hash is unknown after an unreadable line.
     _seq: int = 1
     _prev: str | None = GENESIS
     _kind: str = "rotate"
     _head_found: bool = False
 
     def run(self) -> Iterator[bool]:
-        """Check everything, with a pause (``True``) after every few thousand lines."""
+        """Check everything, and yield ``True`` after each batch of some thousand lines."""
         expected = 1
         for number, size in self.extents:
             name = segment_path(self.folder, number).name
             if number != expected:
-                self._problem(name, 0, f"segment {expected} is missing before it")
+                self._problem(name, 0, f"segment {expected} is missing before this one")
             elif self._kind != "rotate" and size:
-                self._problem(name, 0, "the segment before it does not end with a `rotate` line")
+                self._problem(name, 0, "the previous segment does not end with a `rotate` line")
             yield from self._segment(number, size, name)
             expected = number + 1
         self._compare_head()
 
     def verdict(self) -> Verification:
-        """What was found."""
+        """Return the result."""
         return Verification(not self._problems, self.entries, tuple(self._problems), self.head, tuple(self._notices))
 
     def _segment(self, number: int, size: int, name: str) -> Iterator[bool]:
@@ -143,8 +144,8 @@ class _Check:
             self._problem(
                 name,
                 count + 1,
-                "it is incomplete: cut off, or a host was stopped while it wrote it "
-                "(then the next host that writes removes it, and says so in the ledger)",
+                "the line is incomplete: truncated, or a host was killed while it wrote it "
+                "(then the next host that writes removes it and records that in the ledger)",
             )
 
     def _line(self, place: Head, name: str, number: int, raw: bytes) -> None:
@@ -152,10 +153,10 @@ class _Check:
         try:
             line = parse(raw)
         except LineInvalid as error:
-            self._problem(name, number, f"it is not an entry: {error}")
+            self._problem(name, number, f"not an entry: {error}")
             self._seq, self._prev, self._kind = self._seq + 1, None, ""
             return
-        reason = self._wrong_place(line) if line.intact else "it was changed: its hash does not fit its content"
+        reason = self._wrong_place(line) if line.intact else "the line was changed: its hash does not match its content"
         reason = reason or _wrong_content(line)
         if reason:
             self._problem(name, number, reason)
@@ -167,21 +168,23 @@ class _Check:
 
     def _wrong_place(self, line: LedgerLine) -> str:
         if line.seq > self._seq:
-            return f"entries {self._seq} to {line.seq - 1} are missing before it"
+            return f"entries {self._seq} to {line.seq - 1} are missing before this line"
         if line.seq < self._seq:
-            return f"entry {line.seq} stands where entry {self._seq} belongs: repeated, inserted or out of order"
+            return f"expected entry {self._seq}, found entry {line.seq}: repeated, inserted or out of order"
         if self._prev is not None and line.prev != self._prev:
-            return "it does not follow the line before it"
+            return "the line does not follow the previous line"
         return ""
 
     def _compare_head(self) -> None:
         if self.stored is None:
             if self.entries:
-                self._problem("", 0, "the store holds no head, so whether the end was cut off can't be told")
+                self._problem("", 0, "the store has no head, so a truncated ledger can't be detected")
         elif (last := self.head.seq if self.head else 0) < self.stored.seq:
-            self._problem("", 0, f"the end was cut off: entry {self.stored.seq} was written, and the last is {last}")
+            self._problem(
+                "", 0, f"the ledger is truncated: entry {self.stored.seq} was written, but the last is {last}"
+            )
         elif self.stored.seq and not self._head_found:
-            self._problem("", 0, f"entry {self.stored.seq} is not the one that the store knows")
+            self._problem("", 0, f"entry {self.stored.seq} does not match the head in the store")
 
     def _problem(self, segment: str, line: int, reason: str) -> None:
         if len(self._problems) < _MOST_PROBLEMS:
@@ -190,13 +193,13 @@ class _Check:
 
 def _recovered(line: LedgerLine) -> str:
     if line.fields.get("problem") == "head":
-        return "when this was written, the store held no head: whether lines before it were cut off can't be told"
-    return f"a torn line of {line.fields.get('bytes')} bytes was removed before this was written"
+        return "the store had no head when this was written: lines before it may have been truncated undetected"
+    return f"an incomplete line of {line.fields.get('bytes')} bytes was removed before this was written"
 
 
 def _wrong_content(line: LedgerLine) -> str:
     if line.fields.get("v") != VERSION:
-        return f"it has format {line.fields.get('v')!r}, and this version of sideband knows format {VERSION}"
+        return f"unsupported format {line.fields.get('v')!r}, expected {VERSION}"
     if line.kind == "mismatch":
-        return "when this was written, entries were gone that had been written before: it says up to which"
+        return "entries were missing when this was written: `expected` has the last one that had been written"
     return ""

@@ -1,7 +1,7 @@
-"""How state is kept on a disk: the home folder, files and folders that are there whole or not at all, and locks.
+"""State on disk: the home folder, atomic writes of files and folders, and locks.
 
-Plugins use it for files of their own. Everything here blocks, except ``FileLock.acquire_async``: async code runs it in
-a thread. Names are imported when they are first used, so that a fast start pays for the home folder alone.
+Plugins may use it for their own files. All functions block, except ``FileLock.acquire_async``: async code must call
+them in a thread. Names are imported on first use, to keep start-up fast.
 """
 
 from typing import TYPE_CHECKING

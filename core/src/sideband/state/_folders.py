@@ -1,7 +1,7 @@
-"""Content-addressed folders: written once, all or nothing, named by what is in them, and checked when found again.
+"""Content-addressed folders: written atomically, named by their content, and verified on each use.
 
-Snapshots of skills and generated SDKs are kept in such folders. A folder's name is the SHA-256 over the names,
-executable bits and contents of its files, so equal content is stored once and a changed file is always noticed.
+Snapshots of skills and generated SDKs are stored in such folders. A folder's name is the SHA-256 of the names,
+executable bits and contents of its files, so equal content is stored once and any change is detected.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from ._temporary_folders import TemporaryFolder
 
 
 class FolderFailed(SidebandError, OSError):
-    """A content-addressed folder can't be written, or is not what its name says (``folder.tampered``)."""
+    """A content-addressed folder can't be written, or does not match its name (``folder.tampered``)."""
 
     code = "folder.failed"
 
 
 @frozen
 class StoredFile:
-    """One file of such a folder.
+    """One file of a content-addressed folder.
 
     Args:
-        path: relative, with ``/``.
-        content: all of it.
-        executable: whether its owner may run it.
+        path: the path relative to the folder, with ``/``.
+        content: the whole content.
+        executable: whether the executable bit is set.
     """
 
     path: str
@@ -40,11 +40,11 @@ class StoredFile:
 
 
 def folder_digest(files: Iterable[StoredFile]) -> str:
-    """The name of the folder that holds exactly these files: 64 hexadecimal digits."""
+    """Return the name of the folder that holds exactly these files: 64 hexadecimal digits."""
     total = hashlib.sha256(b"sideband folder 1\n")
     for file in sorted(files, key=lambda file: file.path):
         name = file.path.encode()
-        # lengths first, so that no two lists of files run together into the same bytes
+        # The lengths make the encoding injective: different lists of files never hash the same bytes.
         total.update(b"%d %d %d\n" % (len(name), file.executable, len(file.content)))
         total.update(name)
         total.update(file.content)
@@ -52,13 +52,13 @@ def folder_digest(files: Iterable[StoredFile]) -> str:
 
 
 def publish_folder(parent: Path, files: Iterable[StoredFile]) -> Path:
-    """Make sure that ``parent/<digest>`` holds exactly these files, read-only, and return it.
+    """Create the read-only folder ``parent/<digest>`` with exactly these files, if necessary, and return it.
 
-    The folder appears whole, by one rename, with everything on disk before it. If it is there already, from an
-    earlier run or another host that was faster, every byte of it is compared with its name.
+    The folder is synced to disk and then renamed into place. If it already exists, from an earlier run or another host,
+    its content is verified against its name.
 
     Raises:
-        FolderFailed: it can't be written (``folder.failed``), or what is there under this name has been changed
+        FolderFailed: if the folder can't be written (``folder.failed``), or if an existing folder was modified
             (``folder.tampered``).
     """
     content = tuple(files)
@@ -72,12 +72,12 @@ def publish_folder(parent: Path, files: Iterable[StoredFile]) -> Path:
         found = _read(target)
     except OSError as error:
         raise FolderFailed(
-            f"`{target}` can't be written: {error.strerror or error}", hint="check free space and permissions"
+            f"cannot write `{target}`: {error.strerror or error}", hint="check free space and permissions"
         ) from error
     if found is None or folder_digest(found) != digest:
         raise FolderFailed(
-            f"`{target}` is not what was stored there: a file was changed, added or removed",
-            hint="find out who changed it, then delete the folder; it is written again when it is needed",
+            f"`{target}` was modified: a file was changed, added or removed",
+            hint="find out what changed it, then delete the folder; it is created again when it is needed",
             code="folder.tampered",
         )
     return target
@@ -86,7 +86,7 @@ def publish_folder(parent: Path, files: Iterable[StoredFile]) -> Path:
 def _check_path(path: str) -> None:
     parts = PurePosixPath(path).parts
     if not parts or path.startswith("/") or ".." in parts or str(PurePosixPath(path)) != path:
-        raise FolderFailed(f"`{path}` is no path inside a folder", hint="use a relative path without `..`")
+        raise FolderFailed(f"invalid path in a folder: `{path}`", hint="use a normalized relative path without `..`")
 
 
 def _write(parent: Path, target: Path, files: tuple[StoredFile, ...]) -> None:
@@ -109,7 +109,7 @@ def _write_file(path: Path, file: StoredFile) -> None:
 
 
 def _read(folder: Path) -> list[StoredFile] | None:
-    """The files that are there now, or ``None`` if there is anything else than files and folders."""
+    """Return the files in a folder, or ``None`` if it contains anything but regular files and folders."""
     files = []
     for path in folder.rglob("*"):
         mode = path.lstat().st_mode

@@ -1,4 +1,4 @@
-"""The home folder: all state of a host is below it."""
+"""The home folder, which holds all state of a host."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..errors import ConfigurationError, StateUnwritable
 
 
 def default_home() -> Path:
-    """The folder for all state: ``$SIDEBAND_HOME``, or ``~/.sideband``."""
+    """Return the folder for all state: ``$SIDEBAND_HOME``, or ``~/.sideband``."""
     configured = os.environ.get("SIDEBAND_HOME")
     if not configured:
         return Path.home() / ".sideband"
@@ -17,15 +17,15 @@ def default_home() -> Path:
         return Path(configured).expanduser().absolute()
     except (RuntimeError, OSError) as error:
         raise ConfigurationError(
-            "SIDEBAND_HOME", f"{configured!r} is no folder: {error}", source="environment"
+            "SIDEBAND_HOME", f"invalid folder {configured!r}: {error}", source="environment"
         ) from error
 
 
 def make_home(home: Path) -> None:
-    """Make the folder for all state, or one below it, for its owner only.
+    """Create the home folder, or a folder in it, with access for its owner only.
 
     Raises:
-        StateUnwritable: it can't be made.
+        StateUnwritable: if the folder can't be created.
     """
     try:
         home.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -1,4 +1,4 @@
-"""Advisory locks between processes, and within one. The system releases them however their holder ends."""
+"""Advisory file locks, between processes and within one process. The kernel releases them when the holder exits."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ import anyio
 from anyio import from_thread
 from attrs import define, field
 
-# A lock is polled for: waiting in the system call could not be cancelled.
+# Poll, because a blocking system call can't be cancelled.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.000_05, 0.005
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NO_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 
 
 def try_lock(descriptor: int, *, shared: bool = False) -> bool:
-    """Lock an open file or folder, unless another holder is in the way; whether it is locked now.
+    """Try to lock an open file or folder without blocking, and return whether it is locked now.
 
     Args:
-        descriptor: which one. It holds the lock until it is closed.
-        shared: hold it beside others who share it.
+        descriptor: the open file or folder. Closing it releases the lock.
+        shared: whether to take a shared lock instead of an exclusive one.
 
     Raises:
-        OSError: the file system has no locks.
+        OSError: if the file system does not support locks.
     """
     try:
         fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
@@ -40,12 +40,15 @@ def try_lock(descriptor: int, *, shared: bool = False) -> bool:
 
 
 def wait_for_lock(descriptor: int, patience: float = math.inf) -> bool:
-    """Block until it is locked, for at most ``patience`` seconds; in a thread of anyio, until it is cancelled."""
+    """Block until it is locked, for at most ``patience`` seconds, and return whether it is locked now.
+
+    In a thread of anyio, cancellation ends the wait.
+    """
     gives_up, pause = time.monotonic() + patience, _FIRST_PAUSE
     while not try_lock(descriptor):
         if time.monotonic() > gives_up:
             return False
-        with suppress(RuntimeError):  # no thread of anyio
+        with suppress(RuntimeError):  # not in a thread of anyio
             from_thread.check_cancelled()
         time.sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE)
@@ -54,12 +57,12 @@ def wait_for_lock(descriptor: int, patience: float = math.inf) -> bool:
 
 @define(eq=False)
 class FileLock:
-    """A lock on a file of its own, which is made, for its owner only, when the lock is first taken.
+    """A lock on a dedicated file, which is created with access for its owner only when the lock is first acquired.
 
-    Leaving it as a context manager, and ``close``, give it back.
+    ``close`` and the end of the ``with`` block release the lock.
 
     Args:
-        path: the file. It stays when the lock is given back.
+        path: the file. It is not deleted when the lock is released.
 
     Example:
         >>> from tempfile import mkdtemp
@@ -73,38 +76,38 @@ class FileLock:
 
     @property
     def descriptor(self) -> int:
-        """The descriptor of the file, which is opened if it is not open.
+        """The descriptor of the file, which is opened on first access.
 
         Raises:
-            OSError: it can't be opened.
+            OSError: if the file can't be opened.
         """
         if self._descriptor is None:
             self._descriptor = os.open(self.path, _FLAGS, 0o600)
         return self._descriptor
 
     def try_acquire(self) -> bool:
-        """Take it, unless another has it; whether it was taken.
+        """Try to acquire the lock without blocking, and return whether it was acquired.
 
         Raises:
-            OSError: its file can't be opened or locked.
+            OSError: if the file can't be opened or locked.
         """
         return try_lock(self.descriptor)
 
     def acquire(self, patience: float) -> bool:
-        """Take it, once others have given it back; whether that was within ``patience`` seconds.
+        """Block until the lock is acquired, for at most ``patience`` seconds, and return whether it was acquired.
 
-        It blocks. In a thread of anyio, it can be cancelled.
+        In a thread of anyio, cancellation ends the wait.
 
         Raises:
-            OSError: its file can't be opened or locked.
+            OSError: if the file can't be opened or locked.
         """
         return wait_for_lock(self.descriptor, patience)
 
     async def acquire_async(self, patience: float) -> bool:
-        """``acquire`` for async code, without a thread.
+        """Wait like ``acquire``, without a thread.
 
         Raises:
-            OSError: its file can't be opened or locked.
+            OSError: if the file can't be opened or locked.
         """
         taken = self.try_acquire()
         with anyio.move_on_after(patience):
@@ -116,12 +119,12 @@ class FileLock:
         return taken
 
     def release(self) -> None:
-        """Give it back, and keep its file open for the next time."""
+        """Release the lock, and keep the file open for the next time."""
         if self._descriptor is not None:
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 
     def close(self) -> None:
-        """Give it back, and close its file."""
+        """Release the lock and close the file."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -135,13 +138,13 @@ class FileLock:
 
 @contextmanager
 def locked_folders(*folders: int) -> Iterator[None]:
-    """Be the only one, of all processes that do the same, who changes names in these folders. Waiting for it blocks.
+    """Hold exclusive locks on these folders while the body changes names in them. Waiting for a lock blocks.
 
-    Several are locked in an order that is the same for all, so that two never wait for each other. On a file system
-    that has no locks, nothing is waited for.
+    Folders are locked in the same order by all processes, which prevents deadlocks. On a file system that does not
+    support locks, the body runs without one.
 
     Args:
-        folders: their descriptors.
+        folders: the descriptors of the folders.
     """
     distinct = {(found.st_dev, found.st_ino): folder for folder in folders if (found := os.fstat(folder))}
     with ExitStack() as held:

@@ -1,4 +1,4 @@
-"""Opening what is below a folder. No step follows a link, so nothing that is swapped meanwhile leads out."""
+"""Open files below a folder without following links, so that a concurrent change can't redirect the path outside."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-# a folder may be passed through without the right to list it
+# O_PATH: traversing a folder does not require the permission to list it.
 _STEP = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -20,18 +20,18 @@ def open_beneath(
     create_folders: bool = False,
     check: Callable[[int], None] | None = None,
 ) -> int:
-    """Open what is so many steps below a folder, and return its descriptor, which the caller closes.
+    """Open a file or folder below a folder and return its descriptor. The caller must close it.
 
     Args:
-        folder: where to begin: a descriptor, or a path that must not be a link itself.
-        names: the names of the folders on the way and of what is opened; without any, it is the folder itself.
-        flags: how it is opened, besides never through a link and never waiting for the other end of a pipe.
-        create_folders: make the folders that are missing on the way, for their owner only.
-        check: called with a descriptor of each folder on the way, the first one included; it refuses by raising.
+        folder: the start: a descriptor, or a path that is not a link.
+        names: the components of the path below ``folder``. If empty, ``folder`` itself is opened.
+        flags: the flags for ``os.open``. ``O_NOFOLLOW``, ``O_NONBLOCK`` and ``O_CLOEXEC`` are always added.
+        create_folders: whether to create missing intermediate folders, with access for their owner only.
+        check: called with a descriptor of each folder on the path, including the first. It may raise to refuse.
 
     Raises:
-        PermissionError: a name leads elsewhere.
-        OSError: there is a link on the way (``ELOOP`` or ``ENOTDIR``), or the system refuses.
+        PermissionError: if a name is ``..`` or contains ``/``.
+        OSError: if a component is a link (``ELOOP`` or ``ENOTDIR``), or if a system call failed.
     """
     *way, last = [_checked(name) for name in names] or ["."]
     current = os.dup(folder) if isinstance(folder, int) else os.open(folder, _STEP)
@@ -51,7 +51,7 @@ def open_beneath(
 
 def _checked(name: str) -> str:
     if "/" in name or name == "..":
-        raise PermissionError(errno.EACCES, "it leads out of its folder")
+        raise PermissionError(errno.EACCES, "path leads outside its folder")
     return name
 
 

@@ -1,4 +1,4 @@
-"""Folders that are filled where nobody looks, and put in place whole; those of killed hosts are told and removed."""
+"""Build a folder under a temporary name, then rename it into place. Remove temporary folders of killed hosts."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _PREFIX = ".new-"
 
 @frozen
 class TemporaryFolder:
-    """A folder beside those that are complete. Whoever made it removes it, also once it has been put in place.
+    """A folder under a temporary name. Its creator must call ``remove``, also after ``put_in_place``.
 
-    The system holds a lock on it as long as its maker lives: so others know whether it is a leftover.
+    The creator holds a lock on the folder until it exits. An unlocked temporary folder is therefore abandoned.
 
     Args:
-        path: where it is until it is put in place.
+        path: the temporary path.
     """
 
     path: Path
@@ -32,30 +32,30 @@ class TemporaryFolder:
 
     @classmethod
     def make(cls, parent: Path) -> TemporaryFolder:
-        """A new one, for its owner only.
+        """Create a temporary folder, with access for its owner only.
 
         Args:
-            parent: the folder of those that are complete; made if it is not there.
+            parent: the parent of the temporary and the final folder. It is created if it does not exist.
         """
         parent.mkdir(parents=True, exist_ok=True)
         remove_temporary_folders(parent)
         path = parent / f"{_PREFIX}{uuid4().hex}"
-        # Until it is locked itself, it looks like a leftover.
+        # Lock the parent, because the new folder looks abandoned until it is locked itself.
         with _locked(parent):
             path.mkdir()
             descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-            # Some network file systems lock no folders; nothing is taken for a leftover there.
+            # Some network file systems do not support locks on folders. No folder is considered abandoned there.
             with suppress(OSError):
                 wait_for_lock(descriptor)
         return cls(path, descriptor)
 
     def put_in_place(self, target: Path) -> None:
-        """Make it the folder of this name, by one rename, with the names in it on disk before that.
+        """Sync the folder to disk and rename it to ``target``.
 
-        If another host was faster, its folder stays, and this one is left to ``remove``.
+        If another host has already created ``target``, leave that folder in place.
         """
         for folder in sorted({self.path, *(path for path in self.path.rglob("*") if path.is_dir())}):
-            # Workers may run as another user, whatever the umask of this one.
+            # Workers may run as another user, so the umask must not apply.
             folder.chmod(0o755)
             sync_folder(folder)
         try:
@@ -66,13 +66,13 @@ class TemporaryFolder:
         sync_folder(target.parent)
 
     def remove(self) -> None:
-        """Remove what has not been put in place, as far as that is possible."""
+        """Remove the folder if it was not put in place. Ignore errors."""
         shutil.rmtree(self.path, ignore_errors=True)
         os.close(self._descriptor)
 
 
 def remove_temporary_folders(parent: Path) -> None:
-    """Remove what hosts that were killed while they filled it have left in this folder. Another host's stay."""
+    """Remove the temporary folders of killed hosts. Those of running hosts are kept."""
     with _locked(parent):
         for path in parent.glob(f"{_PREFIX}*"):
             if _is_abandoned(path):
@@ -91,7 +91,7 @@ def _is_abandoned(path: Path) -> bool:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Only one process at a time; for moments."""
+    """Hold an exclusive lock on a folder. Hold it only briefly."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         with locked_folders(descriptor):

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all: written under a name that is never read, then given their own."""
+"""Atomic file writes: write under a temporary name, then rename."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _SUFFIX = ".sideband-new"
 
 @frozen(eq=False)
 class PartialFile:
-    """A file that is being written, for its owner only. Always ``discard`` it: what was not committed is gone then.
+    """A file that is being written, with access for its owner only. Always call ``discard``, also after ``commit``.
 
     Args:
-        path: its temporary name.
-        descriptor: where it is written.
+        path: the temporary path.
+        descriptor: the descriptor to write to.
     """
 
     path: Path
@@ -31,44 +31,44 @@ class PartialFile:
 
     @classmethod
     def create(cls, path: Path) -> PartialFile:
-        """Begin a file under this temporary name, which must be new.
+        """Create a file under this temporary name, which must not exist.
 
         Raises:
-            OSError: the system refuses.
+            OSError: if the file can't be created.
         """
         return cls(path, os.open(path, _FLAGS, 0o600))
 
     def commit(self, target: Path, *, overwrite: bool = True) -> None:
-        """Bring it to the disk, then give it its name, then bring the name to the disk.
+        """Sync the file, rename it to ``target``, and sync the folder.
 
         Raises:
-            FileExistsError: there is something with this name, and ``overwrite`` is not set.
-            OSError: the system refuses.
+            FileExistsError: if ``target`` exists and ``overwrite`` is ``False``.
+            OSError: if a system call failed.
         """
         os.fsync(self.descriptor)
         if overwrite:
             self.path.replace(target)
         else:
-            target.hardlink_to(self.path)  # fails if it is there, without a moment in between
+            target.hardlink_to(self.path)  # fails atomically if the target exists
         sync_folder(target.parent)
 
     def discard(self) -> None:
-        """Close it, and remove its temporary name."""
+        """Close the file and remove its temporary name."""
         os.close(self.descriptor)
         self.path.unlink(missing_ok=True)
 
 
 def replace_file(path: Path, content: bytes | Iterable[bytes], *, overwrite: bool = True) -> None:
-    """Put a file that only its owner can read in the place of ``path``, durably; or leave what was there.
+    """Write a file atomically and durably, with access for its owner only.
 
     Args:
-        path: the file. Its folder must be there.
-        content: all of it, or pieces of it.
-        overwrite: whether it may be there already.
+        path: the file. Its folder must exist.
+        content: the content, or an iterable of its pieces.
+        overwrite: whether to replace an existing file.
 
     Raises:
-        FileExistsError: it is, and may not.
-        OSError: the system refuses. If it only refuses the last step, to sync the folder, the new file is there.
+        FileExistsError: if the file exists and ``overwrite`` is ``False``.
+        OSError: if a system call failed. The old file is unchanged, unless only the final sync of the folder failed.
 
     Example:
         >>> from tempfile import mkdtemp
@@ -87,20 +87,22 @@ def replace_file(path: Path, content: bytes | Iterable[bytes], *, overwrite: boo
 
 
 def remove_partial_files(path: Path) -> None:
-    """Remove what processes left that were killed in ``replace_file`` of this path. None may be in it now.
+    """Remove the temporary files of processes that were killed in ``replace_file`` of this path.
+
+    No process may be in ``replace_file`` of this path now.
 
     Raises:
-        OSError: the system refuses.
+        OSError: if a file can't be removed.
     """
     for left in path.parent.glob(f".{glob.escape(path.name)}.*{_SUFFIX}"):
         left.unlink(missing_ok=True)
 
 
 def write_state_file(path: Path, text: str) -> None:
-    """``replace_file`` for a small file of the host's own state; its folder is made if it is not there.
+    """Write a small file of the host's state with ``replace_file``. Create its folder if necessary.
 
     Raises:
-        StateUnwritable: it could not be written.
+        StateUnwritable: if the file or folder can't be written.
     """
     make_home(path.parent)
     try:
@@ -110,10 +112,10 @@ def write_state_file(path: Path, text: str) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring the names in a folder to the disk.
+    """Sync the names in a folder to disk.
 
     Raises:
-        OSError: the system refuses.
+        OSError: if the folder can't be opened or synced.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

@@ -1,10 +1,9 @@
-"""Worker processes: how they are started, spoken to and replaced, and what a sandbox plugin supplies.
+"""Worker processes: launching, the protocol, and replacement. Also the interface of sandbox plugins.
 
-Names are loaded when they are used: a worker of somebody else's host (``python -m sideband.worker``) passes through
-here, and needs nothing of it.
+Names are imported on first use, because ``python -m sideband.worker`` imports this package and needs none of them.
 """
 
-# ruff: noqa: F403, F405  the modules below say what they offer, and `__all__` what of it is public
+# ruff: noqa: F403, F405  each module below has an `__all__`; the one here lists the public names
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""A call as the host asks for it, and what comes back."""
+"""Calls to workers, their answers, and reports."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ class LogLine:
     """One line that a skill printed, or a note about its output.
 
     Args:
-        stream: ``stdout`` or ``stderr`` as printed by the call; ``worker.stdout`` or ``worker.stderr`` for what
-            reached the process's own descriptors, which belongs to no call in particular; ``note`` from the host.
-        text: at most 65,536 characters. A longer line is left out, whole, with a note in its place.
+        stream: ``stdout`` or ``stderr`` for output of the call; ``worker.stdout`` or ``worker.stderr`` for output
+            written to the process's own descriptors, which can't be attributed to a call; ``note`` for notes of the
+            host.
+        text: at most 65,536 characters. A longer line is omitted entirely and replaced with a note.
     """
 
     stream: str
@@ -28,25 +29,26 @@ class LogLine:
 
 
 class CallHandler:
-    """What a call in a worker reaches in the host. This one refuses every op, and drops what is printed."""
+    """The host's interface for a call in a worker. This base class denies all ops and discards all output."""
 
     def assigned(self, isolation: Isolation) -> None:
-        """Take note of the tier of the worker that is about to run the call. Must not block."""
+        """Handle the assignment of the call to a worker of this tier, before the call runs. Must not block."""
 
-    async def dispatch(self, op: str, params: Mapping[str, Any]) -> Any:  # noqa: ARG002  the signature is for others
+    async def dispatch(self, op: str, params: Mapping[str, Any]) -> Any:  # noqa: ARG002  subclasses use it
         """Run an op for the call.
 
         Raises:
-            OpError: reaches the skill as it is; anything else becomes ``op.failed`` without details.
+            OpError: if the op failed. It is sent to the skill. Any other exception becomes ``op.failed`` without
+                details.
         """
         raise OpDenied(op, "this call has no ops")
 
     def is_fire_and_forget(self, op: str) -> bool:
-        """Whether the skill waits for no answer of this op."""
+        """Return whether the op has no answer that the skill waits for."""
         return op == "progress.report"
 
     def log(self, line: LogLine) -> None:
-        """Take a line that the skill printed, at once. Must not block."""
+        """Handle a line that the skill printed. Must not block."""
 
 
 _NO_HANDLER = CallHandler()
@@ -54,20 +56,20 @@ _NO_HANDLER = CallHandler()
 
 @frozen
 class WorkerCall:
-    """One call of one function.
+    """One call of a function in a worker.
 
     Args:
-        id: unguessable, and never used again.
+        id: an unguessable id, which is never reused.
         tool: ``skill.tool``, for messages.
-        domain: names the trust domain. Calls of one domain share a worker; they must have equal rights.
-        launch: how to start the domain's worker if there is none.
-        alone: whether it gets a worker of its own, started for it and ended with it.
-        module: the file of the function, inside the snapshot.
-        function: its name.
-        arguments: plain JSON data and ``bytes``.
-        handler: what it reaches in the host.
-        timeout: seconds from when the pool gets it; what it waits for a worker counts.
-        capabilities: the rights of the call as text, to inform the skill.
+        domain: the trust domain. Calls of one domain share a worker, so they must have equal rights.
+        launch: the request to start the domain's worker, if it is not running.
+        alone: whether the call gets its own worker, which is started for it and ends with it.
+        module: the path of the module, inside the snapshot.
+        function: the name of the function.
+        arguments: the arguments, as plain JSON data and ``bytes``.
+        handler: the host's interface for the call.
+        timeout: the timeout in seconds. It includes the time that the call waits for a worker.
+        capabilities: the capabilities of the call as strings, to inform the skill.
         environment: ``timezone`` and ``locale``.
     """
 
@@ -87,12 +89,12 @@ class WorkerCall:
 
 @frozen
 class CallAnswer:
-    """What a call returned, and what isolated it.
+    """The result of a call.
 
     Args:
-        value: plain JSON data and ``bytes``.
+        value: the return value, as plain JSON data and ``bytes``.
         isolation: the tier that its worker ran on.
-        size: bytes of the line that it came in; 0 if that is not known.
+        size: the size of the result message in bytes, or 0 if unknown.
     """
 
     value: Any = field(repr=False)
@@ -102,19 +104,20 @@ class CallAnswer:
 
 @frozen
 class WorkerReport:
-    """Something that happened in a worker and that nobody was waiting for, so that it can be recorded.
+    """An event in a worker that is not part of the result of a call, for the ledger.
 
     Args:
-        code: ``call.finished`` (a dispatch for a call that has ended was refused), ``limit.in_flight`` and
-            ``limit.dispatches`` (a dispatch was refused), ``op.failed`` (the host raised something that is no
-            ``OpError``), ``worker.protocol``, ``worker.exited``, ``worker.stuck`` (it did not obey a cancel and takes
-            no new calls), ``worker.failed`` (the host itself failed with it), and the codes of ``WorkerOverLimit``. A
-            worker gives a hundred reports of one code; how many more there were is said when it ends.
+        code: ``call.finished`` (a dispatch of a finished call was refused), ``limit.in_flight`` and
+            ``limit.dispatches`` (a dispatch was refused), ``op.failed`` (the host raised an exception other than
+            ``OpError``), ``worker.protocol``, ``worker.exited``, ``worker.stuck`` (the worker ignored a cancellation
+            and gets no new calls), ``worker.failed`` (the host failed while it served the worker), and the codes of
+            ``WorkerOverLimit``. Each worker produces at most a hundred reports per code, and one with the number of
+            further ones when it ends.
         message: one sentence.
         domain: the worker's trust domain.
-        pid: its process id.
-        call: the call that it is about, if it is about one.
-        op: the op that was asked for, as the worker said.
+        pid: the process id of the worker.
+        call: the id of the call, if the report is about one.
+        op: the op that the worker requested, if the report is about one.
     """
 
     code: str

@@ -1,7 +1,7 @@
-"""The host's end of a worker's socket. Whole lines go out, bytes come in, and nobody waits for ever.
+"""The host's end of a worker's socket. It sends lines, receives bytes, and limits the time of each write.
 
-On asyncio the socket stays registered with the loop and is read in its callback, which halves what a message costs;
-elsewhere a task waits. Everything above this module is the same on both.
+On asyncio, the socket stays registered with the event loop and is read in a callback, which halves the cost of a
+message. On trio, a task waits for it. The interface is the same on both.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _CHUNK = 65_536
 
 
 class WriteTimeout(Exception):
-    """The worker does not read."""
+    """The worker did not read a message in time."""
 
 
 Later = Callable[[], Awaitable[bool]]
@@ -26,11 +26,11 @@ Take = Callable[[bytes], Later | None]
 
 
 class WorkerChannel:
-    """One connection; owns the socket.
+    """The connection to a worker. It owns the socket.
 
     Args:
-        sock: connected and non-blocking.
-        write_timeout: seconds that one line may take to be taken by the worker.
+        sock: a connected, non-blocking socket.
+        write_timeout: the maximum time that the worker may take to read one line, in seconds.
     """
 
     def __init__(self, sock: socket, *, write_timeout: float) -> None:
@@ -41,12 +41,11 @@ class WorkerChannel:
         self._closed = False
 
     async def pump(self, take: Take) -> None:
-        """Hand over what arrives, until the worker closes its end.
+        """Pass received bytes to ``take`` until the worker closes its end.
 
         Args:
-            take: gets some bytes, at once. If what to do about them has to wait, it returns what does it; until that
-                is done nothing more is read, and if it gives ``False``, nothing at all. What ``take`` raises comes out
-                here.
+            take: called with received bytes. If it has to wait, it returns an async function. Reading pauses until that
+                function returns, and stops if it returns ``False``. Exceptions are propagated.
         """
         while data := await self._receive():
             later = take(data)
@@ -63,10 +62,10 @@ class WorkerChannel:
                 return b""
 
     async def send(self, line: bytes) -> None:
-        """Send a line, whole, in the order of the calls. A closed connection takes it and drops it.
+        """Send a complete line, in the order of the calls. A closed connection discards it.
 
         Raises:
-            WriteTimeout: the worker did not take it in time.
+            WriteTimeout: if the worker did not read it in time.
         """
         sent = 0
         if not self._writers:
@@ -75,7 +74,7 @@ class WorkerChannel:
                 return
         self._writers += 1
         try:
-            # Half a line would make the rest of the conversation unreadable, so only the time limit ends it.
+            # A partial line would corrupt all later messages, so only the timeout may interrupt the write.
             with anyio.CancelScope(shield=True):
                 await self._send_rest(line, sent)
         finally:
@@ -102,11 +101,11 @@ class WorkerChannel:
         except BlockingIOError:
             return 0
         except OSError:
-            # The worker is gone; whoever reads learns how.
+            # The worker is gone. The reader detects and reports that.
             return len(data)
 
     def close(self) -> None:
-        """Close the connection. Can be called again."""
+        """Close the connection. Idempotent."""
         if not self._closed:
             self._closed = True
             anyio.notify_closing(self._socket)
@@ -115,9 +114,9 @@ class WorkerChannel:
 
 @contextmanager
 def _on_asyncio() -> Iterator[None]:
-    """Let callbacks that are registered inside know that they run on asyncio.
+    """Make sniffio report asyncio in callbacks registered in the body.
 
-    If sniffio is installed, anyio asks it, and sniffio sees that in tasks only.
+    anyio uses sniffio if it is installed, and sniffio detects asyncio only in tasks.
     """
     sniffio = sys.modules.get("sniffio")
     if sniffio is None:
@@ -131,13 +130,13 @@ def _on_asyncio() -> Iterator[None]:
 
 
 def open_channel(sock: socket, *, write_timeout: float) -> WorkerChannel:
-    """The channel of a socket, on the running event loop."""
+    """Return the channel of a socket for the running event loop."""
     on_asyncio = anyio.get_cancelled_exc_class() is asyncio.CancelledError
     return (_AsyncioChannel if on_asyncio else WorkerChannel)(sock, write_timeout=write_timeout)
 
 
 class _AsyncioChannel(WorkerChannel):
-    """Reads in the loop's own callback: a task that has to be woken for each message would double what it costs."""
+    """A channel that reads in an event loop callback. Waking a task for each message would double its cost."""
 
     _woken: asyncio.Future[Later | None] | None = None
 
@@ -166,13 +165,13 @@ class _AsyncioChannel(WorkerChannel):
             data = b""
         try:
             later = take(data) if data else None
-        except Exception as error:  # noqa: BLE001  it is the pump's to raise
+        except Exception as error:  # noqa: BLE001  `pump` raises it
             if not woken.done():
                 woken.set_exception(error)
             return
-        # What was taken may have ended the pump.
+        # `take` may have ended the pump.
         if (later is not None or not data) and not woken.done():
-            # Nothing more is read until it is done: what is not taken stays in the socket, in the end with the worker.
+            # Pause reading until `later` is done. Unread data stays in the socket, so that the worker blocks.
             woken.set_result(later)
 
     def _stop_reading(self) -> None:

@@ -1,4 +1,4 @@
-"""The dispatches of one worker: admitted or refused, run each in a task of its own, answered exactly once."""
+"""The dispatches of one worker. Each is admitted or refused, run in its own task, and answered exactly once."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _MAX_UNREAD = 128 << 20
 
 
 class Dispatching:
-    """What a worker has asked for.
+    """The running dispatches of a worker.
 
     Args:
-        tasks: runs the dispatches; its end cancels them.
-        share: of the host's time.
-        send: sends an answer to the worker.
-        report: told what was refused or went wrong: code, message, call, op.
+        tasks: the task group that runs the dispatches.
+        share: the worker's share of the host's time.
+        send: a function that sends an answer to the worker.
+        report: called for each refusal and failure, with code, message, call and op.
     """
 
     def __init__(
@@ -50,21 +50,21 @@ class Dispatching:
         self._room: anyio.Event | None = None
 
     def take(self, call: PendingCall | None, message: _wire.DispatchMessage, size: int) -> bytes | None:
-        """Start a dispatch; ``call`` is ``None`` if it has ended. Returns the answer if it is refused.
+        """Start a dispatch, or refuse it and return the answer.
 
         Args:
-            call: that asks for it.
-            message: as it came.
-            size: bytes of the line that it came in.
+            call: the call that requests it, or ``None`` if the call has ended.
+            message: the message of the worker.
+            size: the size of the message in bytes.
 
         Raises:
-            ProtocolViolation: its id was used before.
+            ProtocolViolation: if the dispatch id does not increase.
         """
         if message.number <= self._last:
-            raise ProtocolViolation(f"the dispatch id {message.id} is not new")
+            raise ProtocolViolation(f"dispatch id {message.id} does not increase")
         self._last = message.number
         if call is None:
-            problem = f"{message.op} was asked for by a call that has ended"
+            problem = f"{message.op} was requested by a call that has ended"
             return self._refuse(message, OpError(problem, code="call.finished", op=message.op))
         silent = call.spec.handler.is_fire_and_forget(message.op)
         refusal = call.admit(message.op, silent=silent)
@@ -75,32 +75,32 @@ class Dispatching:
         return None if silent else line
 
     def take_progress(self, call: PendingCall, message: _wire.ProgressMessage, size: int) -> None:
-        """Start the dispatch that a progress message stands for. Nobody waits for an answer."""
+        """Start a dispatch of ``progress.report`` for a progress message. It has no answer."""
         if call.admit("progress.report", silent=True) is None:
-            # Such messages are counted by call, and the worker may have others.
+            # Progress messages have no dispatch id. `total` is unique only within the call, so include the call.
             identifier = f"p-{call.total}-{message.call}"
             request = _wire.DispatchMessage(message.call, identifier, 0, "progress.report", message.params)
             self._start(PendingDispatch(call, request, size), silent=True)
 
     def cancel(self, message: _wire.CancelMessage) -> None:
-        """Cancel a dispatch that its skill gave up; one that has just been answered stays answered.
+        """Cancel a dispatch on request of the skill. Ignore one that has just been answered.
 
         Raises:
-            ProtocolViolation: there never was such a dispatch.
+            ProtocolViolation: if the dispatch never existed.
         """
         dispatch = self._running.get(message.dispatch)
         if dispatch is not None:
             dispatch.scope.cancel()
         elif not 0 < message.number <= self._last:
-            raise ProtocolViolation("it cancels a dispatch that it never asked for")
+            raise ProtocolViolation("it cancels an unknown dispatch")
 
     @property
     def is_full(self) -> bool:
-        """Whether so many are in flight, or what they hold is so large, that the worker is not read for now."""
+        """Whether reading from the worker must pause: too many dispatches are running, or they hold too many bytes."""
         return len(self._running) >= _MAX_IN_FLIGHT or self._held >= _MAX_HELD
 
     async def wait_for_room(self) -> None:
-        """Wait until enough of them have ended."""
+        """Wait until enough dispatches have ended."""
         while self.is_full:
             self._room = anyio.Event()
             await self._room.wait()
@@ -140,7 +140,7 @@ class Dispatching:
         await self._send(line)
 
     async def _run_silent(self, call: PendingCall) -> None:
-        """Run what nobody waits for one after the other, so that progress arrives in its order."""
+        """Run fire-and-forget dispatches sequentially, so that progress arrives in order."""
         try:
             while call.silent:
                 await self._turns.run(self._outcome(call.silent[0]))
@@ -172,10 +172,10 @@ class Dispatching:
         except Unsendable as problem:
             return _error(message, OpResultInvalid(message.op, str(problem)))
         except SidebandError as error:
-            # Nothing was executed: the ledger or the store can't be written.
-            told = OpError(error.message, hint=error.hint, code=error.code, retryable=error.retryable, op=message.op)
-            return _error(message, told)
-        except Exception as error:  # noqa: BLE001  one dispatch's failure is one answer, whatever it was
+            # The op was not executed: the ledger or the store can't be written.
+            plain = OpError(error.message, hint=error.hint, code=error.code, retryable=error.retryable, op=message.op)
+            return _error(message, plain)
+        except Exception as error:  # noqa: BLE001  any failure of a dispatch becomes its answer
             self._report("op.failed", f"{message.op} raised {type(error).__name__}", message.call, message.op)
             return _error(message, OpError(f"{message.op} failed in the host", op=message.op))
 

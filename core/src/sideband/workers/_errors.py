@@ -1,4 +1,4 @@
-"""What can go wrong with a call, and with the worker that runs it.
+"""The errors of calls and of workers.
 
 CallError(SidebandError)                      call.failed
 ├── ToolNotFound(LookupError)                 tool.unknown
@@ -6,7 +6,7 @@ CallError(SidebandError)                      call.failed
 ├── GrantRequired(PermissionError)            grant.required
 ├── AboveMaximum(PermissionError)             limit.timeout, limit.memory
 ├── SkillFailed(RuntimeError)                 skill.raised
-├── SkillRefused(TypeError)                   skill.refused      not `async def`, no such function, bad result
+├── SkillRefused(TypeError)                   skill.refused      not `async def`, unknown function, invalid result
 ├── CallTimeout(TimeoutError)                 call.timeout
 └── CallCancelled(RuntimeError)               call.cancelled
 WorkerError(SidebandError)                    worker.failed
@@ -47,13 +47,13 @@ __all__ = [
 
 
 class CallError(SidebandError):
-    """One skill call ended without a result."""
+    """A call of a skill ended without a result."""
 
     code = "call.failed"
 
 
 class ToolNotFound(CallError, LookupError):
-    """No loaded skill has this tool."""
+    """The tool does not exist in any loaded skill."""
 
     code = "tool.unknown"
     exit_code = ExitCode.USAGE
@@ -61,24 +61,24 @@ class ToolNotFound(CallError, LookupError):
     def __init__(self, tool: str, *, known: Iterable[str] = (), problems: Iterable[str] = ()) -> None:
         not_loaded = "; ".join(problems)
         super().__init__(
-            f"there is no tool `{tool}`{did_you_mean(tool, known)}"
+            f"unknown tool `{tool}`{did_you_mean(tool, known)}"
             + (f" (not loaded: {not_loaded})" if not_loaded else ""),
-            hint="`sideband skills list` shows what is loaded and what is not, with the reason",
+            hint="run `sideband skills list` to see all skills, and why a skill is not loaded",
         )
 
 
 class ArgumentsInvalid(CallError, ValueError):
-    """The arguments do not fit the tool's schema. Nothing has run."""
+    """The arguments do not match the tool's schema. The call was not started."""
 
     code = "call.arguments"
     exit_code = ExitCode.USAGE
 
     def __init__(self, tool: str, problems: str) -> None:
-        super().__init__(f"{tool}: {problems}", hint=f"`sideband skills show {tool}` shows its arguments")
+        super().__init__(f"{tool}: {problems}", hint=f"run `sideband skills show {tool}` to see its arguments")
 
 
 class GrantRequired(CallError, PermissionError):
-    """The skill asks for more than it was granted. Nothing has run."""
+    """The skill requests capabilities that it was not granted. The call was not started."""
 
     code = "grant.required"
     exit_code = ExitCode.DENIED
@@ -87,22 +87,22 @@ class GrantRequired(CallError, PermissionError):
         self.skill = skill
         self.missing = tuple(missing)
         flags = " ".join(map(granting, self.missing))
-        # Not every command has --grant: an agent may use many skills, and rights are those of one.
+        # Only some commands have --grant: it grants capabilities to one skill, and an agent may use several.
         super().__init__(
-            f"the skill `{skill}` asks for rights that it was not granted: {' '.join(self.missing)}",
-            hint=f"grant all that it asks for with --yes; for one `sideband call`, {flags}; for good, its line under "
-            "`[grants]` in sideband.toml",
+            f"skill `{skill}` requests capabilities that it was not granted: {' '.join(self.missing)}",
+            hint=f"pass --yes to grant all of them, {flags} for one `sideband call`, or add the skill to `[grants]` in "
+            "sideband.toml to grant them permanently",
         )
 
 
 class AboveMaximum(CallError, PermissionError):
-    """A skill, tool or call asks for more than the policy allows. Nothing has run.
+    """A skill, tool or call requests more than the policy allows. The call was not started.
 
     Args:
         what: ``timeout`` or ``memory``.
-        who: asks for it.
-        asked: how much, with its unit.
-        most: how much may be asked for, with its unit.
+        who: the skill, tool or call that requests it.
+        asked: the requested amount, with its unit.
+        most: the maximum of the policy, with its unit.
     """
 
     code = "limit"
@@ -110,33 +110,33 @@ class AboveMaximum(CallError, PermissionError):
 
     def __init__(self, what: str, who: str, asked: str, most: str) -> None:
         super().__init__(
-            f"{who} asks for a {what} of {asked}, and {most} is the most that the policy allows",
+            f"{who} requests a {what} of {asked}, but the policy allows at most {most}",
             code=f"limit.{what}",
-            hint=f"raise `maximum_{what}` under [policy], or ask for less",
+            hint=f"raise `maximum_{what}` under [policy], or request less",
         )
 
 
 class SkillFailed(CallError, RuntimeError):
-    """The skill's own code raised. ``traceback`` is what the worker says, redacted."""
+    """The skill's code raised an exception. ``traceback`` is the redacted traceback from the worker."""
 
     code = "skill.raised"
 
     def __init__(self, tool: str, message: str, *, traceback: str = "") -> None:
-        super().__init__(f"{tool} raised {message}", hint="it is the skill's own error; see its traceback")
+        super().__init__(f"{tool} raised {message}", hint="see the traceback of the skill")
         self.traceback = traceback
 
     def clean(self, text: Callable[[str], str]) -> None:
-        """See ``SidebandError.clean``."""
+        """Redact the message and the traceback. See ``SidebandError.clean``."""
         super().clean(text)
         self.traceback = text(self.traceback)
 
     def as_dict(self) -> dict[str, Any]:
-        """The error as data, with the ``traceback``."""
+        """Return the error as data, with the ``traceback``."""
         return {**super().as_dict(), "traceback": self.traceback}
 
 
 class SkillRefused(CallError, TypeError):
-    """The function can't be called, or returned what can't be sent: the message names it and says why."""
+    """The function can't be called, or its result can't be sent. The message has the reason."""
 
     code = "skill.refused"
 
@@ -149,14 +149,14 @@ class CallTimeout(CallError, TimeoutError):
     def __init__(self, tool: str, seconds: float, *, hint: str = "") -> None:
         super().__init__(
             f"{tool} did not end within {seconds:g} s",
-            hint=hint or "give it more time with --timeout, or `sideband.timeout` in its SKILL.md",
+            hint=hint or "raise the timeout with --timeout, or with `sideband.timeout` in SKILL.md",
             retryable=True,
         )
         self.seconds = seconds
 
 
 class CallCancelled(CallError, RuntimeError):
-    """The call was cancelled by whoever asked for it."""
+    """The call was cancelled by its caller."""
 
     code = "call.cancelled"
 
@@ -165,68 +165,72 @@ class CallCancelled(CallError, RuntimeError):
 
 
 class WorkerError(SidebandError):
-    """The process that ran the call, not the skill's code, is at fault."""
+    """The worker process failed, rather than the skill's code."""
 
     code = "worker.failed"
     exit_code = ExitCode.UNAVAILABLE
 
 
 class WorkerStartFailed(WorkerError, OSError):
-    """No worker could be started."""
+    """A worker could not be started."""
 
     code = "worker.start"
 
 
 class WorkerExited(WorkerError, ConnectionError):
-    """The worker ended while the call was in it. The next call gets a new one."""
+    """The worker ended during the call. The next call gets a new worker.
+
+    Args:
+        how: a verb phrase that says how it ended, such as ``exited with code 3``.
+    """
 
     code = "worker.exited"
 
     def __init__(self, how: str) -> None:
         super().__init__(
-            f"the worker ended {how} while the call was running",
-            hint="what it printed last is in the call's log; the next call gets a new worker",
+            f"the worker {how} during the call",
+            hint="see the last lines of the call's log; the next call gets a new worker",
             retryable=True,
         )
 
 
 class ProtocolViolation(WorkerError, ValueError):
-    """The worker said something that the protocol does not allow, and was ended."""
+    """The worker sent an invalid message and was killed."""
 
     code = "worker.protocol"
 
     def __init__(self, problem: str) -> None:
-        super().__init__(f"the worker broke the protocol: {problem}", hint="it was ended; the violation is recorded")
+        super().__init__(f"the worker violated the protocol: {problem}", hint="see the ledger; the worker was killed")
         self.problem = problem
 
 
 class WorkerOverLimit(WorkerError, RuntimeError):
-    """The worker used more of something than it may, and was ended.
+    """The worker exceeded a resource limit and was killed.
 
     Args:
         what: ``memory``, ``threads``, ``files``, ``output`` or ``processor``.
-        used: how much it used, with its unit.
-        limit: how much it may use, with its unit.
-        hint: what to do about it.
+        used: the amount used, with its unit.
+        limit: the limit, with its unit.
+        hint: what the user can do.
     """
 
     code = "worker.limit"
 
     def __init__(self, what: str, used: str, limit: str, *, hint: str = "") -> None:
         super().__init__(
-            f"the worker used too much {what}: {used}, where {limit} is the limit",
+            f"the worker exceeded its {what} limit of {limit}: {used}",
             code=f"worker.{what}",
-            hint=hint or "it was ended with all calls that were in it; the next call gets a new worker",
+            hint=hint or "the worker was killed with all its calls; the next call gets a new worker",
         )
 
 
 class IsolationUnavailable(WorkerError, PermissionError):
-    """The configured isolation can't be had here, and running with less was not allowed."""
+    """The required isolation is not available on this machine, and a lower tier was not allowed."""
 
     code = "isolation.unavailable"
     exit_code = ExitCode.DENIED
 
     def __init__(self, wanted: str, available: str, hints: Iterable[str] = ()) -> None:
         self.available = available
-        remedy = "; ".join([*hints, f"or accept less with --isolation {available}"])
-        super().__init__(f"isolation `{wanted}` is required, and `{available}` is what can be had here", hint=remedy)
+        remedy = "; ".join([*hints, f"or accept a lower tier with --isolation {available}"])
+        super().__init__(f"isolation `{wanted}` is required, but only `{available}` is available", hint=remedy)

@@ -1,4 +1,4 @@
-"""The host's time: a worker that keeps it busy gets a part of it, and its neighbours notice little."""
+"""Share the host's event loop time fairly, so that a worker that sends many messages does not starve the others."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ Arguments = TypeVarTuple("Arguments")
 
 
 class HostTime:
-    """The time of one event loop, as far as it goes into what workers say. One a pool."""
+    """The event loop time that is spent on messages of workers. Each pool has one."""
 
     def __init__(self) -> None:
         self.shares: set[TimeShare] = set()
         self.resting = 0
 
     def share(self) -> TimeShare:
-        """The share of one more worker, for whoever starts it to close."""
+        """Return a share for a new worker. The caller must close it."""
         share = TimeShare(self)
         self.shares.add(share)
         return share
 
 
 class TimeShare:
-    """What one worker may use: 2 ms at once, and a quarter of all time in the long run.
+    """The time budget of one worker: bursts of 2 ms, and a quarter of all time on average.
 
-    Ordinary traffic stays below that. A worker that has used up its share rests, which means that nothing is taken from
-    it, until it has earned its 2 ms again; all that rest at the same time earn that quarter together. While no other
-    worker says or is asked anything, nobody is in its way, and it only lets the loop go round once.
+    Ordinary traffic stays below that. A worker that has spent its budget rests: the host reads nothing from it until
+    the budget is 2 ms again. All resting workers share that quarter. While no other worker is active, a worker rests
+    for only one iteration of the event loop.
 
     Attributes:
-        last_active: when the worker last said or was asked something.
+        last_active: the time of the last message from or to the worker.
 
     Example:
         >>> share.begin()
@@ -57,39 +57,39 @@ class TimeShare:
         self._time = time
         self._credit = _SLICE
         self._earned_at = self._lap_began = self.last_active = perf_counter()
-        # One at a time: threads that compute keep the loop from running, however many there are.
+        # One thread at a time, because computing threads compete with the event loop for the GIL.
         self._thread = anyio.CapacityLimiter(1)
 
     def close(self) -> None:
-        """Give it back. Can be called again."""
+        """Release the share. Idempotent."""
         self._time.shares.discard(self)
 
     def touch(self) -> None:
-        """Note that the worker is asked something."""
+        """Mark the worker as active, because a message is sent to it."""
         self.last_active = perf_counter()
 
     def begin(self) -> None:
-        """Begin to work on what the worker has said."""
+        """Start to measure the time spent on messages of the worker."""
         self._lap_began = self.last_active = perf_counter()
 
     def lap(self) -> bool:
-        """Count the time since ``begin``, or since the last lap. Whether the worker has to ``rest`` now."""
+        """Charge the time since ``begin`` or the last lap, and return whether the worker must ``rest`` now."""
         began, self._lap_began = self._lap_began, perf_counter()
         self.charge(self._lap_began - began)
         return self._credit < 0
 
     def charge(self, seconds: float) -> None:
-        """Count time that went into what the worker says or has asked for."""
+        """Charge time that was spent on messages or dispatches of the worker."""
         self._earn(_PART)
         self._credit -= seconds
 
     @property
     def is_spent(self) -> bool:
-        """Whether the worker has to ``rest`` before more is taken from it."""
+        """Whether the worker must ``rest`` before more messages are read."""
         return self._credit < 0
 
     async def run_in_thread(self, function: Callable[[*Arguments], T], *arguments: *Arguments) -> T:
-        """Run what takes long, and count its time: even in a thread it keeps the loop from running."""
+        """Run a slow function in a thread and charge its time, because it holds the GIL there too."""
         seconds = 0.0
 
         def timed() -> T:
@@ -106,7 +106,7 @@ class TimeShare:
             self.charge(seconds)
 
     async def rest(self) -> None:
-        """Wait until there is something to spend again."""
+        """Wait until the budget is positive again."""
         time = self._time
         time.resting += 1
         try:
@@ -123,7 +123,7 @@ class TimeShare:
 
     @property
     def has_busy_neighbours(self) -> bool:
-        """Whether another worker said or was asked something just now."""
+        """Whether another worker has been active recently."""
         if len(self._time.shares) < 2:
             return False
         recently = perf_counter() - _RECENT

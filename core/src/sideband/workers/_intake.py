@@ -1,4 +1,4 @@
-"""What a worker says: cut into lines, checked, acted on, and never more of it than the host has room and time for."""
+"""Read the messages of a worker: split lines, validate and handle them, and apply backpressure."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ _LARGE_LINE = 65_536
 
 @define(eq=False, repr=False)
 class Intake:
-    """Takes what arrives from one worker.
+    """The handler of the bytes that arrive from one worker.
 
     Args:
-        calls: those that are in the worker.
-        dispatching: runs the ops that they ask for.
-        outputs: gets what they print.
-        share: of the host's time.
-        answer: sends the answer to what is refused.
-        line_timeout: seconds that a line may take from its first byte to its end, while the worker is read.
+        calls: the running calls of the worker.
+        dispatching: the dispatches of the worker.
+        outputs: the receiver of ``log`` messages.
+        share: the worker's share of the host's time.
+        answer: a function that sends the answer to a refused dispatch.
+        line_timeout: the maximum time from the first to the last byte of a line in seconds, not counting pauses in
+            reading.
     """
 
     _calls: PendingCalls
@@ -43,10 +44,10 @@ class Intake:
     _line_began: float | None = field(default=None, init=False)
 
     def cut(self, data: bytes) -> list[bytes]:
-        """The lines that are whole now.
+        """Return the lines that are complete now.
 
         Raises:
-            ProtocolViolation: one is too long.
+            ProtocolViolation: if a line is too long.
         """
         try:
             found = self._lines.feed(data)
@@ -59,16 +60,16 @@ class Intake:
         return found
 
     def overdue(self) -> Callable[[], WorkerError] | None:
-        """What makes the error of a worker that does not end a line; ``None`` if it has not begun one lately."""
+        """Return a factory for the error if the worker did not finish a line in time, else ``None``."""
         if self._line_began is None or perf_counter() - self._line_began <= self._line_timeout:
             return None
-        return partial(ProtocolViolation, f"it did not end a line within {self._line_timeout:g} s")
+        return partial(ProtocolViolation, f"it did not finish a line within {self._line_timeout:g} s")
 
     def take(self, data: bytes) -> Later | None:
-        """Act on some bytes, at once where that can be; see ``WorkerChannel.pump``.
+        """Handle received bytes, synchronously if possible. See ``WorkerChannel.pump``.
 
         Raises:
-            ProtocolViolation: it said what it may not say.
+            ProtocolViolation: if a message is invalid.
         """
         self._share.begin()
         found = self.cut(data)
@@ -78,12 +79,12 @@ class Intake:
             refusal = self._take(_wire.parse(line), len(line))
             if self._share.lap() or refusal is not None or self._dispatching.is_full:
                 return partial(self._take_slowly, found[index + 1 :], refusal)
-        # What was taken has been counted; cutting off a piece of a line has not.
+        # Handled messages have been charged above. Charge the splitting of an incomplete line here.
         return partial(self._take_slowly, []) if not found and self._share.lap() else None
 
     async def _take_slowly(self, lines: list[bytes], refusal: bytes | None = None) -> bool:
-        """Take lines when something has to be waited for: room, time, a thread, or that the worker reads."""
-        # It can't end a line while it is not read.
+        """Handle lines with waits: for room, for the time budget, for a thread, or for the worker to read an answer."""
+        # The worker can't finish a line while the host does not read.
         line_began, self._line_began = self._line_began, None
         paused = perf_counter()
         await self._settle(refusal)
@@ -99,7 +100,7 @@ class Intake:
 
     async def _settle(self, refusal: bytes | None) -> None:
         if refusal is not None:
-            # Waited for, so that a worker that asks in vain without reading is not read any more.
+            # Wait for the write, so that the host stops reading from a worker that does not read its answers.
             await self._answer(refusal)
         if self._dispatching.is_full:
             await self._dispatching.wait_for_room()
@@ -107,7 +108,7 @@ class Intake:
             await self._share.rest()
 
     def _take(self, message: _wire.Message, size: int) -> bytes | None:
-        """Act on a message that came in a line of ``size`` bytes. Returns the answer to a dispatch that is refused."""
+        """Handle a message of ``size`` bytes, and return the answer if it is a dispatch that is refused."""
         match message:
             case _wire.DispatchMessage():
                 return self._dispatching.take(self._calls.find(message.call), message, size)
@@ -123,5 +124,5 @@ class Intake:
                 if call is not None:
                     self._dispatching.take_progress(call, message, size)
             case _wire.ReadyMessage():
-                raise ProtocolViolation("it says `ready` a second time")
+                raise ProtocolViolation("it sent `ready` twice")
         return None

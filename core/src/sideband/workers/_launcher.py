@@ -1,4 +1,4 @@
-"""Starts worker processes: the plain one, and the building block of sandbox plugins."""
+"""Launch worker processes: the sandbox without isolation, and the launch function that sandbox plugins use."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from ._sdk_files import WORKER_FILE
 
 __all__ = ["PlainSandbox", "launch", "worker_command"]
 
-# By system, the package whose sandbox fits it.
+# The sandbox package for each platform.
 _SANDBOX_PACKAGES = {"linux": "sideband-sandbox", "darwin": "sideband-seatbelt"}
 
 
 class PlainSandbox:
-    """Starts workers that nothing isolates: processes of their own with an empty environment, and no more than that.
+    """A sandbox without isolation. Workers are separate processes with an empty environment, and nothing more.
 
     Args:
-        python: the interpreter; the host's own if ``None``.
+        python: the interpreter, or ``None`` for that of the host.
     """
 
     name = "none"
@@ -33,13 +33,13 @@ class PlainSandbox:
     def __init__(self, python: Path | None = None) -> None:
         self._python = python
 
-    async def probe(self, folders: Sequence[Path] = ()) -> Probe:  # noqa: ARG002  nothing is bound
-        """Claims nothing."""
+    async def probe(self, folders: Sequence[Path] = ()) -> Probe:  # noqa: ARG002  no folder is mounted
+        """Report the tier ``none``."""
         package = _SANDBOX_PACKAGES.get(sys.platform)
         return Probe(
             Isolation.NONE,
-            gaps=("a skill can do whatever the user who runs the host can do",),
-            hints=("no installed sandbox fits this system" + (f": install `{package}`" if package else ""),),
+            gaps=("a skill can do everything that the host's user can do",),
+            hints=("no installed sandbox supports this system" + (f": install `{package}`" if package else ""),),
         )
 
     async def launch(self, request: LaunchRequest) -> WorkerProcess:
@@ -47,11 +47,11 @@ class PlainSandbox:
         return await launch(request, isolation=Isolation.NONE, python=self._python)
 
     async def launch_program(self, request: ProgramRequest) -> ProgramProcess:
-        """Start a command."""
+        """Start a program."""
         return await launch_plain(request)
 
     async def close(self) -> None:
-        """Do nothing: nothing is kept."""
+        """Do nothing, because there are no resources to release."""
 
 
 async def launch(
@@ -63,22 +63,23 @@ async def launch(
     plan: Mapping[str, Any] | None = None,
     wrapper: Sequence[str] = (),
 ) -> WorkerProcess:
-    """Start one worker process, for a ``Sandbox`` to return.
+    """Start a worker process. Implementations of ``Sandbox.launch`` use it.
 
-    It is the leader of a session of its own, has the environment of the request and nothing else, and three
-    descriptors besides the protocol's: an empty standard input, and sockets for its output.
+    The worker is the leader of its own session. It has only the environment of the request, and three descriptors
+    besides that of the protocol: an empty standard input, and sockets for standard output and error.
 
     Args:
-        request: what to start.
+        request: the worker to start.
         isolation: the tier that the sandbox has proved for workers started this way.
-        python: the interpreter; the host's own if ``None``.
-        lockdown: a file of the standard library only, whose ``apply(plan)`` runs in the worker before anything is
-            read; if it raises, the worker ends with exit code 97 and the reason on standard error.
-        plan: its argument, as JSON data. It is visible in the process list, so it holds no secret.
-        wrapper: a command to put before the worker's own, such as ``bwrap`` and its arguments.
+        python: the interpreter, or ``None`` for that of the host.
+        lockdown: a Python file that uses only the standard library. The worker calls its ``apply(plan)`` before it
+            reads anything. If that raises, the worker exits with code 97 and the reason on standard error.
+        plan: the argument of ``apply``, as JSON data. It must not contain secrets, because it is visible in the process
+            list.
+        wrapper: a command to prepend to the worker's own, such as ``bwrap`` and its arguments.
 
     Raises:
-        WorkerStartFailed: the system did not start it.
+        WorkerStartFailed: if the process could not be started.
 
     Example:
         >>> async def launch_confined(request: LaunchRequest) -> WorkerProcess:
@@ -90,12 +91,12 @@ async def launch(
     try:
         pipes = WorkerPipes.open()
     except OSError as error:
-        raise WorkerStartFailed(f"no worker could be started: {error}", hint="close other programs") from error
+        raise WorkerStartFailed(f"cannot start a worker: {error}", hint="close other programs") from error
     channel, stdout, stderr = (end.fileno() for end in pipes.theirs)
     own = worker_command(request, channel, python=python, lockdown=lockdown, plan=plan)
     try:
-        # In this thread on purpose: the kernel ties a worker's life to the thread that forked it.
-        process = subprocess.Popen(  # noqa: S603, ASYNC220  the command is ours; a thread's end would end the worker
+        # Fork in this thread: the kernel's parent-death signal is sent when the forking thread ends.
+        process = subprocess.Popen(  # noqa: S603, ASYNC220  the command is trusted; for the thread, see above
             [*wrapper, *own],
             stdin=subprocess.DEVNULL,
             stdout=stdout,
@@ -107,9 +108,7 @@ async def launch(
         )
     except OSError as error:
         pipes.close()
-        raise WorkerStartFailed(
-            f"no worker could be started: {error}", hint=f"check that {python} can be run"
-        ) from error
+        raise WorkerStartFailed(f"cannot start a worker: {error}", hint=f"check that {python} is executable") from error
     pipes.close_theirs()
     return _PlainWorker(process, pipes, isolation)
 
@@ -122,10 +121,9 @@ def worker_command(
     lockdown: Path | None = None,
     plan: Mapping[str, Any] | None = None,
 ) -> list[str]:
-    """The command line of a worker whose protocol is on ``descriptor``.
+    """Return the command line of a worker with the protocol on ``descriptor``.
 
-    Neither site-packages nor ``.pth`` files nor the user's environment take part (``-I -S``), and nothing is written
-    next to the modules that it imports (``-B``).
+    It ignores site-packages, ``.pth`` files and the user's environment (``-I -S``), and writes no bytecode (``-B``).
     """
     command = [str(python), "-I", "-S", "-B", str(request.sdk / WORKER_FILE), "--fd", str(descriptor)]
     command += ["--sdk", str(request.sdk)]
@@ -146,5 +144,5 @@ class _PlainWorker(PlainProcess):
         self.stderr = pipes.stderr.fileno()
 
     def was_out_of_memory(self) -> bool:
-        """Never: nothing but the host's watchdog holds its memory."""
+        """Return ``False``, because only the host's watchdog limits its memory."""
         return False

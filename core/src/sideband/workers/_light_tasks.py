@@ -1,7 +1,7 @@
-"""Tasks for what workers ask for: many of them, and short ones.
+"""Cheap tasks for dispatches, which are many and short.
 
-On asyncio a task of a task group costs three times what a task of the loop does. So here they are the loop's
-own, held together by one task of a group, which starts none and ends when all have ended. Elsewhere the group has them.
+On asyncio, a task in an anyio task group costs three times as much as a plain task. Here they are plain tasks,
+supervised by one task of a group. On trio, they are tasks of the group.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from anyio.abc import TaskGroup
 
 
 class LightTasks:
-    """Runs coroutines side by side, as long as the group does.
+    """Concurrent tasks that belong to a task group.
 
     Args:
-        group: ends when they have ended; what one of them raises ends it.
-        cancel: cancels whatever of them still runs, once the group is cancelled. On asyncio nobody else does.
+        group: the task group. It waits for the tasks, and an exception in a task cancels it.
+        cancel: called when the group is cancelled. It must cancel the running tasks, because on asyncio the group does
+            not.
 
     Example:
         >>> async with anyio.create_task_group() as group:
@@ -41,7 +42,7 @@ class LightTasks:
             group.start_soon(self._hold_together)
 
     def start(self, function: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
-        """Run ``function(*arguments)`` in a task of its own."""
+        """Run ``function(*arguments)`` in its own task."""
         if self._loop is None:
             self._group.start_soon(function, *arguments)
             return
@@ -50,12 +51,12 @@ class LightTasks:
             self._cancel()
 
     async def _run(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        # Not a callback of the task: the loop would go round once more for it.
+        # Not a done callback, which would need another iteration of the event loop.
         try:
             await coroutine
         except (asyncio.CancelledError, SystemExit, KeyboardInterrupt):
             raise
-        except BaseException as error:  # noqa: BLE001  raised where the tasks are held together
+        except BaseException as error:  # noqa: BLE001  `_hold_together` raises it
             self._error = self._error or error
             self._failed.set()
         finally:

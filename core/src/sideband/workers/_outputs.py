@@ -1,4 +1,4 @@
-"""What a worker prints: given to the calls that it belongs to, at a bounded rate, and not without end."""
+"""The output of a worker: pass it to its calls, with a limited rate and size."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BYTES_A_SECOND = 10 << 20
 
 
 class _LineSplitter:
-    """Cuts the bytes of a descriptor into lines of text."""
+    """Splits the bytes of a descriptor into lines of text."""
 
     __slots__ = ("_length", "_rest")
 
@@ -32,14 +32,14 @@ class _LineSplitter:
         self._length = 0
 
     def feed(self, data: bytes) -> list[str]:
-        """The lines that are whole now."""
+        """Return the lines that are complete now."""
         *ends, rest = data.split(b"\n")
         lines = [self._end(end) for end in ends]
         self._continue(rest)
         return lines
 
     def close(self) -> list[str]:
-        """The line that was left open, if one was."""
+        """Return the last line if it is incomplete."""
         return [self._end(b"")] if self._length else []
 
     def _continue(self, piece: bytes) -> None:
@@ -47,7 +47,7 @@ class _LineSplitter:
         if self._length <= MAX_LINE:
             self._rest += piece
         else:
-            # Not even its beginning is kept: it may end with half a secret.
+            # Discard the whole line: a truncated one may end with a part of a secret, which would not be redacted.
             self._rest.clear()
 
     def _end(self, piece: bytes) -> str:
@@ -60,13 +60,13 @@ class _LineSplitter:
 
 @define(eq=False, repr=False)
 class _Rate:
-    """A token bucket: bytes are taken as they come until the burst is used up, then at a steady rate."""
+    """A token bucket: reading is immediate until the burst is used up, then at a constant rate."""
 
     _at: float = field(factory=anyio.current_time, init=False)
     _tokens: float = field(default=_BURST, init=False)
 
     async def take(self, count: int) -> None:
-        """Count bytes that have been read, and wait as long as they were too many."""
+        """Count bytes that have been read, and wait if they exceed the rate."""
         now = anyio.current_time()
         self._tokens = min(self._tokens + (now - self._at) * _BYTES_A_SECOND, _BURST) - count
         self._at = now
@@ -76,17 +76,17 @@ class _Rate:
 
 @define(eq=False, repr=False)
 class WorkerOutputs:
-    """The output of one worker: what reaches its own descriptors, and the ``log`` messages of its calls.
+    """The output of one worker: standard output and error of the process, and the ``log`` messages of its calls.
 
     Args:
         process: the worker.
-        calls: those that are in it.
-        limit: bytes that it may print past the runtime, which bounds what each call prints.
-        share: of the host's time.
-        end: ends the worker that prints more, with what makes the error.
+        calls: the running calls of the worker.
+        limit: the maximum number of bytes that bypass the runtime. The runtime limits the output of each call.
+        share: the worker's share of the host's time.
+        end: called with a factory for the error to end a worker that exceeds the limit.
 
     Attributes:
-        done: set when both descriptors have ended.
+        done: set when both descriptors have reached their end.
     """
 
     _process: WorkerProcess
@@ -101,7 +101,7 @@ class WorkerOutputs:
 
     @property
     def last_words(self) -> str:
-        """The last lines of its standard error, for the message that says how it ended."""
+        """The last lines of its standard error, for the message about its end."""
         return " / ".join(self._last_words)
 
     async def read(self) -> None:
@@ -128,25 +128,25 @@ class WorkerOutputs:
                 self._share.begin()
 
     def take_log(self, call: PendingCall | None, stream: str, text: str) -> None:
-        """Take the text of a ``log`` message; ``call`` is ``None`` if it belongs to none, or to one that has ended."""
+        """Handle a ``log`` message. ``call`` is ``None`` if it has no call, or if the call has ended."""
         if call is None:
             self._count(len(text))
             self._take(stream, text)
             return
         if not call.log.add(stream, text):
-            # The runtime bounds what a call prints: this was written past it.
+            # The runtime limits the output of a call, so this message bypassed it.
             self._count(len(text))
         self._remember(stream, text)
 
     def _take(self, stream: str, text: str) -> None:
-        """What belongs to no call goes to each that runs: they have equal rights."""
+        """Pass output without a call to all running calls. This is safe, because they have equal rights."""
         for call in self._calls:
             call.log.add(f"worker.{stream}", text)
         self._remember(stream, text)
 
     def _remember(self, stream: str, text: str) -> None:
         if stream == "stderr" and text.strip():
-            # Not cut here: the host does that once secrets are out of it, and does not recognise half of one.
+            # Do not truncate here: a truncated secret would not be redacted. The host truncates after redaction.
             self._last_words.append(text.strip())
 
     def _count(self, length: int) -> None:
@@ -157,7 +157,7 @@ class WorkerOutputs:
 
 async def _read_some(descriptor: int) -> bytes:
     while True:
-        # Waiting first lets the calls run while a worker floods its output.
+        # Wait first, so that other tasks run while a worker floods its output.
         await anyio.wait_readable(descriptor)
         try:
             return os.read(descriptor, _CHUNK)

@@ -1,4 +1,4 @@
-"""The host's record of the calls in a worker: the dispatches that each waits for, and what each may print."""
+"""The host's state of the calls in a worker: their dispatches, results and log limits."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _MAX_FINISHED = 4_096
 
 
 class CallLog:
-    """The log of one call: passes on 10,000 lines and 4 MiB at most, then counts.
+    """The log of one call. It passes on at most 10,000 lines and 4 MiB, and counts the dropped lines.
 
     Args:
-        emit: takes each line.
+        emit: called with each line.
     """
 
     __slots__ = ("_allowance", "_emit")
@@ -37,7 +37,7 @@ class CallLog:
         self._allowance = OutputAllowance(MAX_LINES, MAX_TEXT)
 
     def add(self, stream: str, text: str) -> bool:
-        """Pass a line on, or count it. Whether all of it was passed on."""
+        """Pass a line on, or count it as dropped. Return whether the whole line was passed on."""
         is_whole = len(text) <= MAX_LINE
         if not is_whole:
             text = left_out(len(text))
@@ -48,9 +48,9 @@ class CallLog:
         return is_whole
 
     def close(self) -> None:
-        """Declare what was dropped."""
+        """Emit a note with the number of dropped lines."""
         if self._allowance.dropped:
-            self._emit(LogLine("note", f"{self._allowance.dropped:,} more lines were dropped"))
+            self._emit(LogLine("note", f"{self._allowance.dropped:,} more lines dropped"))
             self._allowance.dropped = 0
 
 
@@ -59,10 +59,10 @@ class PendingDispatch:
     """A dispatch that was admitted and has not ended.
 
     Attributes:
-        call: that asks for it.
-        message: as it came.
-        size: bytes that it holds: those of the line that it came in, then those of its answer too.
-        scope: cancels it.
+        call: the call that requested it.
+        message: the message of the worker.
+        size: the number of bytes that it holds: the size of the message, and later also of the answer.
+        scope: the cancel scope of the dispatch.
     """
 
     call: PendingCall
@@ -73,18 +73,18 @@ class PendingDispatch:
 
 @define(eq=False, repr=False)
 class PendingCall:
-    """One call that a worker has and has not ended.
+    """A running call in a worker.
 
     Attributes:
-        spec: what was asked for.
-        log: where its output goes.
-        ended: set once it has a result or an error.
-        value: what it returned.
-        size: bytes of the line that said so.
-        error: makes what it raises; ``None`` if it returned.
-        dispatches: its dispatches that run, by id.
-        silent: those of them that nobody waits for, the one that runs first.
-        total: how many dispatches it has asked for.
+        spec: the requested call.
+        log: the log of the call.
+        ended: set when it has a result or an error.
+        value: the return value.
+        size: the size of the result message in bytes.
+        error: a factory for the error, or ``None`` if the call returned.
+        dispatches: the running dispatches, by id.
+        silent: those dispatches that are fire-and-forget. The first one is running, the others are queued.
+        total: the number of dispatches requested so far.
     """
 
     spec: WorkerCall
@@ -99,9 +99,9 @@ class PendingCall:
     _next_end: anyio.Event | None = field(default=None, init=False)
 
     def admit(self, op: str, *, silent: bool) -> LimitExceeded | None:
-        """Count a dispatch. Returns why it is refused, if it is.
+        """Count a dispatch, and return the error if it exceeds a limit.
 
-        Those that nobody waits for have a limit of their own: a skill can't know when they have ended.
+        Fire-and-forget dispatches have their own limit, because a skill can't know when they have ended.
         """
         self.total += 1
         if self.total > MAX_DISPATCHES:
@@ -112,31 +112,31 @@ class PendingCall:
         return None
 
     def discard(self, dispatch: PendingDispatch) -> None:
-        """Note that a dispatch has ended."""
+        """Remove a dispatch that has ended."""
         del self.dispatches[dispatch.message.id]
         if self._next_end is not None:
             self._next_end.set()
 
     def end(self, value: Any = None, error: Callable[[], Exception] | None = None) -> None:
-        """Settle it. Only the first time counts."""
+        """Set the result or the error. Later calls have no effect."""
         if not self.ended.is_set():
             self.value = value
             self.error = error
             self.ended.set()
 
     def cancel_dispatches(self) -> None:
-        """Cancel the dispatches that still run."""
+        """Cancel the running dispatches."""
         for dispatch in self.dispatches.values():
             dispatch.scope.cancel()
 
     async def let_silent_end(self, seconds: float) -> None:
-        """Give the dispatches that nobody waits for time to end: the skill itself could not wait for them."""
+        """Wait at most ``seconds`` for fire-and-forget dispatches, because the skill itself can't wait for them."""
         with anyio.move_on_after(seconds):
             while self.silent:
                 await self._wait_for_next_end()
 
     async def end_dispatches(self) -> None:
-        """Cancel the dispatches that still run, and wait for them."""
+        """Cancel the running dispatches, and wait until they have ended."""
         with anyio.CancelScope(shield=True):
             while self.dispatches:
                 self.cancel_dispatches()
@@ -148,11 +148,11 @@ class PendingCall:
 
 
 class PendingCalls:
-    """The calls that a worker has, and the ids of those that it had."""
+    """The running calls of a worker, and the ids of recently finished ones."""
 
     def __init__(self) -> None:
         self._calls: dict[str, PendingCall] = {}
-        # Whether its result has come; the host may have given the call up before.
+        # The value is whether the result has arrived. The host may have abandoned the call before.
         self._finished: OrderedDict[str, bool] = OrderedDict()
 
     def __len__(self) -> int:
@@ -162,33 +162,33 @@ class PendingCalls:
         return iter(self._calls.values())
 
     def add(self, spec: WorkerCall) -> PendingCall:
-        """Note a call that the worker gets."""
+        """Add a call that is sent to the worker."""
         call = self._calls[spec.id] = PendingCall(spec, CallLog(spec.handler.log))
         return call
 
     def forget(self, call: PendingCall) -> None:
-        """Keep only the id of a call that is over."""
+        """Remove a call that has ended, but keep its id."""
         del self._calls[call.spec.id]
         self._finished[call.spec.id] = call.ended.is_set()
         if len(self._finished) > _MAX_FINISHED:
             self._finished.popitem(last=False)
 
     def find(self, identifier: str) -> PendingCall | None:
-        """The call of that id, ``None`` if it has ended.
+        """Return the call with that id, or ``None`` if it has ended.
 
         Raises:
-            ProtocolViolation: the id is made up.
+            ProtocolViolation: if the id is unknown.
         """
         call = self._calls.get(identifier)
         if call is None and identifier not in self._finished:
-            raise ProtocolViolation("it names a call that it was never given")
+            raise ProtocolViolation("it refers to an unknown call")
         return call
 
     def settle(self, result: ResultMessage, size: int) -> None:
-        """Give a call its result.
+        """Set the result of a call.
 
         Raises:
-            ProtocolViolation: it has one, or there never was such a call.
+            ProtocolViolation: if the call already has a result, or never existed.
         """
         call = self.find(result.call)
         if call is not None and not call.ended.is_set():
@@ -198,7 +198,7 @@ class PendingCalls:
         elif call is None and not self._finished[result.call]:
             self._finished[result.call] = True
         else:
-            raise ProtocolViolation("a call has two results")
+            raise ProtocolViolation("it sent two results for a call")
 
 
 def _call_error(tool: str, error: Any) -> CallError:
@@ -218,16 +218,16 @@ def _call_error(tool: str, error: Any) -> CallError:
 
 
 def _hint(tool: str, message: str) -> str:
-    """What to do about what newcomers meet first in a worker."""
+    """Return a hint for the errors that new users see first in a worker, or an empty string."""
     kind = message.partition(":")[0]
     if kind == "ModuleNotFoundError":
         return (
-            "a worker has Python's own modules and the skill's: name the package that brings it in a `# /// script` "
-            f"block of the skill, and run `sideband skills install {tool.partition('.')[0]}`"
+            "add the package to a `# /// script` block of the skill, and run "
+            f"`sideband skills install {tool.partition('.')[0]}`; workers have only the standard library and the skill"
         )
     if kind in ("PermissionError", "FileNotFoundError", "gaierror"):
         return (
-            "a worker has no files but the skill's own, no network and no programs: ask for them with ops, as in "
-            "`from sideband.skill import http`; `sideband ops list` shows which there are"
+            "use ops, as in `from sideband.skill import http`, and run `sideband ops list` to see all ops; a worker "
+            "has no network, no programs, and no files except the skill's own"
         )
     return ""

@@ -1,4 +1,4 @@
-"""The three connections of a worker: the protocol's, and those that its output goes to."""
+"""The three connections of a worker: the protocol, standard output and standard error."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _SOCKET_BUFFER = 256 * 1024
 
 @define(eq=False)
 class WorkerPipes:
-    """Both ends of each. Whoever opened them closes them.
+    """Both ends of all connections. The caller of ``open`` must close them.
 
-    All are socket pairs: what is open as a pipe can be opened once more, for the other direction, through ``/proc``.
+    All are socket pairs, because a pipe can be reopened through ``/proc`` for the opposite direction.
 
     Attributes:
         channel: the host's end of the protocol, non-blocking.
-        stdout: the host's end of the standard output, to read from, non-blocking.
-        stderr: the same for the standard error.
+        stdout: the host's end of standard output, read-only and non-blocking.
+        stderr: the host's end of standard error, read-only and non-blocking.
         theirs: the worker's ends, in this order.
 
     Example:
@@ -36,10 +36,10 @@ class WorkerPipes:
 
     @classmethod
     def open(cls) -> WorkerPipes:
-        """Make them.
+        """Create all connections.
 
         Raises:
-            OSError: there are no descriptors left.
+            OSError: if no descriptors are available.
         """
         opened: list[socket.socket] = []
         try:
@@ -59,12 +59,12 @@ class WorkerPipes:
         return cls(channel, stdout, stderr, tuple(opened[1::2]))
 
     def close_theirs(self) -> None:
-        """Close the worker's ends, once it has them: else nobody would notice that it has ended."""
+        """Close the worker's ends after the fork, so that the host sees end-of-file when the worker exits."""
         for end in self.theirs:
             end.close()
 
     def close(self) -> None:
-        """Close all of them. Can be called again."""
+        """Close all ends. Idempotent."""
         self.close_theirs()
         for end in (self.channel, self.stdout, self.stderr):
             end.close()

@@ -1,4 +1,4 @@
-"""The workers of a host: one a trust domain, started when needed, kept warm, replaced when they fail."""
+"""The worker pool of a host: one worker per trust domain, started on demand, reused, and replaced on failure."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ from ._worker import Worker
 __all__ = ["WorkerPool"]
 
 _log = logging.getLogger("sideband.workers")
-_ENDED = "the host has ended, and starts no workers any more"
+_ENDED = "the host has ended and no longer starts workers"
 
 
 def _no_report(report: WorkerReport) -> None:
-    """Drop a report."""
+    """Discard a report."""
 
 
 @define(eq=False, repr=False)
 class WorkerPool:
-    """Runs calls in workers. Use it as ``async with``; leaving it ends all of them.
+    """A pool that runs calls in workers. Use it with ``async with``. Its end kills all workers.
 
-    Where there are as many workers as there may be, trust domains take turns: an idle worker gives way to who waits,
-    and if there is none, the one in use for longest takes no new calls, and gives way when those in it have ended.
+    When the maximum number of workers is running, trust domains take turns: an idle worker is replaced first. If none
+    is idle, the one in use for longest gets no new calls, and is replaced when its calls have ended.
 
     Args:
-        sandbox: starts the workers.
-        idle_seconds: how long an idle worker is kept.
-        maximum: workers at once. No domain has more than half of them, but each may have one.
-        start_timeout: seconds until a new worker must be ready.
-        cancel_grace: seconds that a cancelled call may take to end before its worker is replaced.
-        write_timeout: seconds that one message may take to be read by a worker.
-        line_timeout: seconds that one message of a worker may take from its first byte to its last.
-        report: told what happens in workers while nobody waits for it.
+        sandbox: the sandbox that launches the workers.
+        idle_seconds: the time in seconds that an idle worker is kept.
+        maximum: the maximum number of workers. A domain gets at most half of them, but at least one.
+        start_timeout: the maximum time for a new worker to become ready, in seconds.
+        cancel_grace: the maximum time for a cancelled call to end before its worker is replaced, in seconds.
+        write_timeout: the maximum time for a worker to read one message, in seconds.
+        line_timeout: the maximum time between the first and the last byte of a worker's message, in seconds.
+        report: called with each event in a worker that is not part of a call's result.
 
     Example:
         >>> async with WorkerPool(PlainSandbox()) as pool:
@@ -82,26 +82,23 @@ class WorkerPool:
     ) -> None:
         self._closed = True
         self._tasks.cancel_scope.cancel()
-        # Without the error of the body, which would come out wrapped in a group.
+        # Do not pass the body's exception: the task group would wrap it in an exception group.
         await self._tasks.__aexit__(None, None, None)
 
     async def call(self, call: WorkerCall) -> CallAnswer:
         """Run one call in the worker of its domain.
 
-        Cancelling the caller's scope cancels the call in the worker, and waits for that as long as the grace allows.
-
-        Returns:
-            What the function returned, and what isolated it.
+        If the caller is cancelled, the call is cancelled in the worker too, with a wait of at most ``cancel_grace``.
 
         Raises:
-            SkillFailed: the function, or the import of its module, raised.
-            SkillRefused: there is no such function, it is not ``async def``, or its result can't be sent.
-            ArgumentsInvalid: the arguments can't be sent.
-            CallTimeout: it did not end in time. It has been cancelled, or its worker is being replaced.
-            WorkerStartFailed: there is no worker to run it.
-            WorkerExited: its worker ended.
-            ProtocolViolation: its worker said what it may not say, and was ended.
-            WorkerOverLimit: its worker used more than it may, and was ended.
+            SkillFailed: if the function or the import of its module raised.
+            SkillRefused: if the function does not exist or is not ``async def``, or its result can't be sent.
+            ArgumentsInvalid: if the arguments can't be sent.
+            CallTimeout: if the call did not end in time. It was cancelled, or its worker is being replaced.
+            WorkerStartFailed: if no worker could be started.
+            WorkerExited: if the worker ended during the call.
+            ProtocolViolation: if the worker sent an invalid message and was killed.
+            WorkerOverLimit: if the worker exceeded a resource limit and was killed.
         """
         deadline = anyio.current_time() + call.timeout
         while True:
@@ -124,12 +121,12 @@ class WorkerPool:
         if slot.settled.is_set():
             return
         if slot.permit.granted.is_set():
-            raise CallTimeout(call.tool, call.timeout, hint="its worker was not ready by then; give it more time")
-        hint = f"all {self._maximum} workers were in use; `workers` under [policy] says how many there may be"
+            raise CallTimeout(call.tool, call.timeout, hint="raise the timeout; the worker was not ready in time")
+        hint = f"raise `workers` under [policy]; all {self._maximum} workers were in use"
         raise CallTimeout(call.tool, call.timeout, hint=hint)
 
     def _slot(self, call: WorkerCall) -> Slot:
-        """The slot for a new call: the domain's if that takes calls, else a new one."""
+        """Return the slot for a new call: that of the domain if it accepts calls, else a new one."""
         slot = None if call.alone else self._shared.get(call.domain)
         if slot is not None and slot.takes_calls:
             return slot
@@ -140,7 +137,7 @@ class WorkerPool:
         if not call.alone:
             self._shared[call.domain] = slot
         self._make_way()
-        # In the pool's own tasks: whoever asked first may be cancelled while others wait for the same worker.
+        # Run it in the pool's task group: the first caller may be cancelled while others wait for the same worker.
         self._tasks.start_soon(self._run, slot, call.launch)
         return slot
 
@@ -151,12 +148,12 @@ class WorkerPool:
         self._make_way()
 
     async def _run(self, slot: Slot, request: LaunchRequest) -> None:
-        """The life of a slot's worker."""
+        """Run the worker of a slot, from waiting for the permit until its end."""
         try:
             with slot.scope:
                 await slot.permit.granted.wait()
                 await self._serve(slot, request)
-        except Exception as error:  # noqa: BLE001  one worker's, whatever it was
+        except Exception as error:  # noqa: BLE001  a failure of one worker must not affect others
             if slot.settled.is_set():
                 self._report_defect(slot, error)
             else:
@@ -181,9 +178,9 @@ class WorkerPool:
         await slot.worker.run(slot.settled.set)
 
     def _report_defect(self, slot: Slot, error: Exception) -> None:
-        """What went wrong with one worker must not end those of others."""
-        _log.error("looking after a worker failed", exc_info=error)
-        message = f"looking after the worker failed: {type(error).__name__}"
+        """Log and report an exception in the host's own code for a worker."""
+        _log.error("serving a worker failed", exc_info=error)
+        message = f"the host failed to serve the worker: {type(error).__name__}"
         pid = slot.worker.process.pid if slot.worker is not None else 0
         self._report(WorkerReport("worker.failed", message, slot.permit.domain, pid))
 
@@ -198,7 +195,7 @@ class WorkerPool:
         self._make_way()
 
     def _make_way(self) -> None:
-        """Let as many workers leave as are waited for."""
+        """Make as many workers leave as permits are missing."""
         if not self._permits.is_waited_for:
             return
         started = [slot for slot in self._slots if slot.permit.granted.is_set()]

@@ -1,4 +1,4 @@
-"""Starts commands that nothing isolates, and owns plain processes: a command's, and a worker's."""
+"""Launch programs without isolation, and manage plain processes of programs and workers."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ __all__ = ["PlainProcess", "launch_plain"]
 
 
 async def launch_plain(request: ProgramRequest) -> ProgramProcess:
-    """Start a command that nothing isolates: with an environment and descriptors of its own, and no more than that.
+    """Start a program without isolation. It has its own environment and descriptors, and nothing more.
 
-    What it starts is ended with it as long as it stays in its session's process group.
+    Its descendants are killed with it, unless they leave the process group of its session.
 
     Raises:
-        WorkerStartFailed: the system did not start it.
+        WorkerStartFailed: if the program could not be started.
     """
     try:
-        # In this thread on purpose: the kernel ties a child's life to the thread that forked it.
-        process = subprocess.Popen(  # noqa: S603, ASYNC220  a vector, without a shell; as above
+        # Fork in this thread: the kernel's parent-death signal is sent when the forking thread ends.
+        process = subprocess.Popen(  # noqa: S603, ASYNC220  runs without a shell; for the thread, see above
             request.arguments,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -41,18 +41,18 @@ async def launch_plain(request: ProgramRequest) -> ProgramProcess:
         )
     except (OSError, ValueError) as error:
         raise WorkerStartFailed(
-            f"`{request.arguments[0]}` could not be started: {error}", hint="check that it can be run"
+            f"cannot start `{request.arguments[0]}`: {error}", hint="check that it is executable"
         ) from error
     return _PlainProgram(process)
 
 
 class PlainProcess:
-    """A started process that leads a session of its own; owns its pipes.
+    """A started process, which is the leader of its own session. It owns its pipes.
 
     Args:
-        process: as started.
+        process: the started process.
         isolation: the tier that it runs on.
-        pipes: the host's ends, closed with it.
+        pipes: the host's ends of the pipes, which ``close`` closes.
     """
 
     def __init__(
@@ -64,25 +64,25 @@ class PlainProcess:
         self.isolation = isolation
 
     def kill(self) -> None:
-        """End it at once, with all that it started in its session's process group."""
-        # Until it is reaped its id can't be anyone else's.
+        """Kill the process and all processes in its process group."""
+        # The process id can't be reused before the process is reaped.
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
             self._process.kill()
 
     def usage(self) -> WorkerUsage | None:
-        """What it uses now; ``None`` if that can't be seen, or it has ended."""
+        """Return the current usage, or ``None`` if it is unknown or the process has exited."""
         return read_usage(self.pid) if self._process.returncode is None else None
 
     async def wait(self) -> int:
-        """Its exit code; negative for the signal that ended it."""
+        """Wait for the process and return its exit code, or the negative signal number if a signal killed it."""
         if self._process.returncode is None:
             await self._wait_for_end()
         return self._process.wait()
 
     async def _wait_for_end(self) -> None:
-        """Wait until it has ended. Where the system lets us, it is not reaped: its id stays its own."""
+        """Wait until the process has exited. With ``pidfd_open``, do not reap it, so that its id can't be reused."""
         if not hasattr(os, "pidfd_open"):
             await anyio.to_thread.run_sync(self._process.wait, abandon_on_cancel=True)
             return
@@ -93,7 +93,7 @@ class PlainProcess:
             os.close(handle)
 
     async def close(self) -> None:
-        """Kill it if it still runs, reap it, and close the descriptors. Can be called again."""
+        """Kill the process if necessary, reap it, and close the descriptors. Idempotent."""
         self.kill()
         with anyio.CancelScope(shield=True):
             await self.wait()
@@ -103,7 +103,7 @@ class PlainProcess:
 
 
 class _PlainProgram(PlainProcess):
-    """A command that ``launch_plain`` has started. See ``ProgramProcess``."""
+    """A program that ``launch_plain`` has started. See ``ProgramProcess``."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         pipes = [pipe for pipe in (process.stdin, process.stdout, process.stderr) if isinstance(pipe, FileIO)]
@@ -119,7 +119,7 @@ class _PlainProgram(PlainProcess):
 
     async def _wait_for_end(self) -> None:
         await super()._wait_for_end()
-        # What it has left behind in its group, as long as its id is still its own.
+        # Kill the remaining processes of its group, before the group id can be reused.
         self.kill()
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Which files make up the SDK folder of a worker, beside the families that are generated into it."""
+"""The files of a worker's SDK folder, except the generated op families."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 __all__ = ["WORKER_FILE", "runtime_files"]
 
 WORKER_FILE = "sideband/worker.py"
-"""The script that starts a worker, relative to the SDK folder."""
+"""The path of the worker script in the SDK folder."""
 
 
 def runtime_files() -> Mapping[str, Path]:
-    """The runtime's files: where each belongs in an SDK folder, and where it is now.
+    """Return the runtime's files: the path in an SDK folder and the current path of each.
 
-    They are the same modules under the same names as in the installed package, without the host's part of it.
+    They are the same modules under the same names as in the installed package, without the modules of the host.
     """
     workers = Path(__file__).parent
     package = workers.parent

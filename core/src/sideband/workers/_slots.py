@@ -1,7 +1,7 @@
-"""The workers of a pool: who may have one, who uses it, and whether it takes more.
+"""The slots of a pool, and the permits that limit the number of workers.
 
-Permits are shared fairly: trust domains take turns, and none has more than half of them. A slot is one worker, from the
-first call that needs it to its end.
+Permits are shared fairly: trust domains take turns, and each gets at most half of them. A slot is one worker, from the
+first call that needs it until its end.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from attrs import define, field
 
 from ._worker import Worker
 
-# A worker that may be busy for longer than this is not relied on to give way.
+# A leaving worker whose calls may run longer than this does not count as a worker that makes way.
 _SOON = 60.0
 
 
 @define(eq=False)
 class Permit:
-    """One permit, waited for or held.
+    """A permit that is requested or held.
 
     Args:
-        domain: the trust domain that it is for.
-        granted: set once it is held.
+        domain: the trust domain of the permit.
+        granted: set when the permit is held.
     """
 
     domain: str
@@ -35,13 +35,13 @@ class Permit:
 
 
 class Permits:
-    """At most so many permits at once.
+    """A fixed number of permits.
 
-    The domains that wait take turns, in the order in which they began to wait; within a domain it is first come, first
-    served. Whoever asked must ``leave``, also if it was never granted.
+    Waiting domains take turns in the order in which they began to wait. Within a domain, requests are granted in order.
+    The caller of ``ask`` must call ``leave``, even if the permit was never granted.
 
     Args:
-        maximum: how many there are.
+        maximum: the number of permits.
 
     Example:
         >>> permits = Permits(maximum=1)
@@ -60,18 +60,18 @@ class Permits:
 
     @property
     def is_waited_for(self) -> bool:
-        """Whether anybody has asked and got none yet."""
+        """Whether any request is waiting."""
         return bool(self._waiting)
 
     def ask(self, domain: str) -> Permit:
-        """A permit for that domain: granted at once if it can be, else when it is its turn."""
+        """Request a permit for that domain. It is granted immediately if possible, else in its turn."""
         permit = Permit(domain)
         self._waiting.setdefault(domain, deque()).append(permit)
         self._grant()
         return permit
 
     def leave(self, permit: Permit) -> None:
-        """Give a permit back, or wait for it no longer. Harmless if that was said before."""
+        """Release a permit, or withdraw its request. Idempotent."""
         if permit in self._held:
             self._held.remove(permit)
             self._of_domain[permit.domain] -= 1
@@ -84,15 +84,15 @@ class Permits:
         self._grant()
 
     def lacking(self) -> Iterator[tuple[str | None, int]]:
-        """How many permits somebody lacks now, and whose: those of one domain, or, for ``None``, anybody's."""
-        anybodys = 0
+        """Yield the number of missing permits that a domain must release, or any domain if it is ``None``."""
+        of_any_domain = 0
         for domain, queue in self._waiting.items():
             left = self._share - self._of_domain[domain]
-            anybodys += min(len(queue), left)
+            of_any_domain += min(len(queue), left)
             if not left:
                 yield domain, min(len(queue), self._share)
-        if anybodys:
-            yield None, anybodys
+        if of_any_domain:
+            yield None, of_any_domain
 
     def _grant(self) -> None:
         while len(self._held) < self._maximum:
@@ -110,19 +110,19 @@ class Permits:
 
 @define(eq=False)
 class Slot:
-    """A worker that waits for its permit, is being started, or is there.
+    """A worker that is waiting for its permit, starting, or running.
 
     Args:
-        permit: its permit, asked for.
+        permit: the requested permit.
         alone: whether it is for one call only.
 
     Attributes:
-        calls: the calls that are in it or wait for it, each with its deadline.
-        settled: set once it has a worker that takes calls, or never will.
-        error: why it never will.
-        leaving: whether it takes no new calls, and ends when those in it have ended.
-        scope: cancelled to end it.
-        since: since when it has been in use or, if nobody uses it, idle; by ``time.monotonic``.
+        calls: the calls that run in it or wait for it, each with its deadline.
+        settled: set when its worker accepts calls, or has failed to start.
+        error: the reason why it failed to start.
+        leaving: whether it gets no new calls and ends when its calls have ended.
+        scope: the cancel scope of the slot.
+        since: the time since which it has been in use, or idle if it has no calls, by ``time.monotonic``.
     """
 
     permit: Permit
@@ -137,32 +137,32 @@ class Slot:
 
     @property
     def takes_calls(self) -> bool:
-        """Whether a new call may enter it."""
+        """Whether it accepts a new call."""
         return not self.leaving and (not self.settled.is_set() or self.is_ready)
 
     @property
     def is_ready(self) -> bool:
-        """Whether the calls that have entered it can be run."""
+        """Whether its worker can run calls."""
         return self.worker is not None and not self.worker.ended and not self.worker.stuck
 
     @property
     def is_idle(self) -> bool:
-        """Whether its worker is there, and nobody uses it."""
+        """Whether its worker is running and has no calls."""
         return self.settled.is_set() and not self.calls
 
     @property
     def has_ended(self) -> bool:
-        """Whether its worker is gone, or about to be."""
+        """Whether its worker has ended or is about to end."""
         return self.worker is not None and self.worker.ended
 
     def enter(self, call: str, deadline: float) -> None:
-        """Note that a call is in it, or waits for it."""
+        """Add a call, which may have to wait for the worker."""
         if not self.calls:
             self.since = monotonic()
         self.calls[call] = deadline
 
     def exit(self, call: str) -> None:
-        """Note that a call has ended, and end it if it is of no use any more."""
+        """Remove a call that has ended, and end the slot if it is no longer useful."""
         del self.calls[call]
         if self.calls:
             return
@@ -172,31 +172,31 @@ class Slot:
             self.leave()
 
     def leave(self) -> None:
-        """Take no new calls, and end when those in it have ended."""
+        """Accept no new calls, and end when its calls have ended."""
         self.leaving = True
         if not self.calls:
             self.scope.cancel()
 
     def is_free_by(self, time: float) -> bool:
-        """Whether all calls in it must have ended by then."""
+        """Return whether all its calls must have ended by that time."""
         return self.has_ended or max(self.calls.values(), default=-math.inf) <= time
 
 
 def make_way(slots: Iterable[Slot], number: int) -> None:
-    """Let as many leave as are waited for: idle ones first, then those that have been in use for longest.
+    """Make at least ``number`` slots leave: idle ones first, then those that have been in use for longest.
 
-    One that may be busy for long is told only where there is no other, and doesn't count once there is: whoever waits
-    could wait in vain. One that is for one call only leaves by itself, as late as it likes, and doesn't count at all.
+    A slot whose calls may run for long leaves only if there is no other, and does not count if another one can leave,
+    because waiting for it could take too long. A slot for one call only leaves by itself and never counts.
     """
     soon = anyio.current_time() + _SOON
-    told, others = [], []
+    leaving, others = [], []
     for slot in slots:
         if slot.leaving or slot.has_ended:
-            told.append(slot.is_free_by(soon))
+            leaving.append(slot.is_free_by(soon))
         elif not slot.alone:
             others.append((bool(slot.calls), not slot.is_free_by(soon), slot.since, slot))
     for _, is_late, _, slot in sorted(others, key=itemgetter(0, 1, 2)):
-        if (len(told) if is_late else sum(told)) >= number:
+        if (len(leaving) if is_late else sum(leaving)) >= number:
             return
-        told.append(not is_late)
+        leaving.append(not is_late)
         slot.leave()

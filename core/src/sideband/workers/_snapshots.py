@@ -1,4 +1,4 @@
-"""Snapshots of skills: what a worker runs is a copy, taken when the skill was loaded and named by its content."""
+"""Snapshots of skills. A worker runs a copy of the skill, made when it was loaded and named by its content."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _MAXIMUM_BYTES = 256 << 20
 
 
 class SnapshotFailed(SidebandError, OSError):
-    """A skill could not be copied as it is.
+    """A skill could not be copied.
 
-    ``snapshot.unreadable``, ``snapshot.escape``, ``snapshot.changed``, ``snapshot.too_large``, or, for the stored
-    copy, ``snapshot.failed`` and ``snapshot.tampered``.
+    The code is ``snapshot.unreadable``, ``snapshot.escape``, ``snapshot.changed`` or ``snapshot.too_large`` for the
+    skill, and ``snapshot.failed`` or ``snapshot.tampered`` for the stored copy.
     """
 
     code = "snapshot.failed"
@@ -34,8 +34,8 @@ class Snapshot:
     """A stored copy of a skill.
 
     Args:
-        digest: SHA-256 over the names, executable bits and contents of its files.
-        path: the folder, ``HOME/skills/<digest>``; its files are read-only.
+        digest: the SHA-256 of the names, executable bits and contents of its files.
+        path: the folder, ``HOME/skills/<digest>``. Its files are read-only.
     """
 
     digest: str
@@ -43,14 +43,14 @@ class Snapshot:
 
 
 def snapshot(spec: SkillSpec, home: Path) -> Snapshot:
-    """Copy exactly ``spec.files`` to ``home/skills/<digest>``; the source is only read.
+    """Copy exactly ``spec.files`` to ``home/skills/<digest>``.
 
-    It blocks on the disk, so async code runs it in a thread. The copy appears whole or not at all, also when two
-    hosts make it at once; a copy that is there already is compared with its digest, byte by byte.
+    The function blocks on the disk, so async code must run it in a thread. The copy is made atomically, also if several
+    hosts make it concurrently. The content of an existing copy is verified against its digest.
 
     Raises:
-        SnapshotFailed: a file is missing, is no regular file, lies outside the skill's folder, or was changed while
-            it was copied; or the stored copy is not what its name says.
+        SnapshotFailed: if a file is missing, is not a regular file, is outside the skill's folder, or changed during
+            the copy, or if the stored copy was modified.
 
     Example:
         >>> taken = snapshot(spec, Path("~/.sideband").expanduser())
@@ -72,7 +72,7 @@ def snapshot(spec: SkillSpec, home: Path) -> Snapshot:
 
 
 def _failed(spec: SkillSpec, kind: str, problem: str, hint: str = "") -> SnapshotFailed:
-    return SnapshotFailed(f"skill `{spec.name}` was not copied: {problem}", hint=hint, code=f"snapshot.{kind}")
+    return SnapshotFailed(f"cannot copy skill `{spec.name}`: {problem}", hint=hint, code=f"snapshot.{kind}")
 
 
 def _read_all(spec: SkillSpec) -> list[StoredFile]:
@@ -83,7 +83,7 @@ def _read_all(spec: SkillSpec) -> list[StoredFile]:
         for name in spec.files:
             read.append(_read_file(spec, root, name, room=room))
             room -= len(read[-1][0].content)
-        # an editor that saves two files while they are read must not leave a mixture of old and new
+        # Check again that no file has changed: a snapshot must not mix old and new versions.
         for file, identity in read:
             if _identity_now(spec, root, file.path) != identity:
                 raise _changed(spec, file.path)
@@ -93,11 +93,11 @@ def _read_all(spec: SkillSpec) -> list[StoredFile]:
 
 
 def _changed(spec: SkillSpec, name: str) -> SnapshotFailed:
-    return _failed(spec, "changed", f"`{name}` was changed while it was copied", "load the skill again")
+    return _failed(spec, "changed", f"`{name}` changed during the copy", "load the skill again")
 
 
 def _identity(status: os.stat_result) -> tuple[int, ...]:
-    """What tells whether a file is still the one that was read."""
+    """Return the attributes that change when a file is modified or replaced."""
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
@@ -113,9 +113,9 @@ def _read_file(spec: SkillSpec, root: int, name: str, *, room: int) -> tuple[Sto
     with open(_open_inside(spec, root, name), "rb") as stream:
         before = os.fstat(stream.fileno())
         if not stat.S_ISREG(before.st_mode):
-            raise _failed(spec, "unreadable", f"`{name}` is no regular file")
+            raise _failed(spec, "unreadable", f"`{name}` is not a regular file")
         if before.st_size > room:
-            raise _failed(spec, "too_large", f"its files have more than {_MAXIMUM_BYTES >> 20} MiB")
+            raise _failed(spec, "too_large", f"its files exceed the limit of {_MAXIMUM_BYTES >> 20} MiB")
         content = stream.read(before.st_size + 1)
         identity = _identity(os.fstat(stream.fileno()))
     if identity != _identity(before) or len(content) != before.st_size:
@@ -124,21 +124,21 @@ def _read_file(spec: SkillSpec, root: int, name: str, *, room: int) -> tuple[Sto
 
 
 def _open_inside(spec: SkillSpec, root: int, name: str) -> int:
-    """Open a file of the folder without ever following a link out of it.
+    """Open a file in the skill's folder without following a link out of it.
 
-    A link to another file of the same folder is copied as that file. No component is followed by the system itself,
-    so replacing one by a link while this runs gains nothing.
+    A link to another file in the same folder is resolved here. The system call follows no link, so a component that is
+    concurrently replaced with a link can't redirect the path.
     """
     parts = PurePosixPath(name).parts
     if not parts or name.startswith("/") or ".." in parts:
-        raise _failed(spec, "escape", f"`{name}` is no path inside the skill's folder")
+        raise _failed(spec, "escape", f"`{name}` is not a path inside the skill's folder")
     path = spec.source.joinpath(*parts)
     if path.is_symlink():
         base = spec.source.resolve()
         resolved = path.resolve()
         if not resolved.is_relative_to(base):
             raise _failed(
-                spec, "escape", f"`{name}` is a link that leads out of the skill's folder", "put the file itself there"
+                spec, "escape", f"`{name}` is a link to a path outside the skill's folder", "copy the file itself there"
             )
         parts = resolved.relative_to(base).parts
     return open_beneath(root, parts)

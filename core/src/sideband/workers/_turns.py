@@ -1,4 +1,4 @@
-"""Takes turns on the event loop: of a worker that has many ops in flight, not all go on at once while others wait."""
+"""Schedule the ops of a worker fairly, so that a worker with many ops in flight does not delay the others."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import anyio
 
 from ._host_time import TimeShare
 
-# How long a worker's steps may take together, and how often the loop then goes round before its next one. It goes round
-# fast where others have nothing to do, and slowly where they have.
+# The time in seconds that a worker's steps may take in a row, and the number of iterations of the event loop before its
+# next step. Iterations are fast if other workers are idle, and slow if they are busy.
 _SECONDS = 0.0001
 _ROUNDS = 8
 _LONG_SECONDS = 0.002
@@ -23,15 +23,14 @@ T = TypeVar("T")
 
 
 class Turns:
-    """What one worker has asked for goes on little by little while other workers are busy.
+    """A scheduler for the steps of one worker's ops while other workers are busy.
 
-    Without it, whoever has 32 ops in flight would have 32 steps taken for each one of a neighbour's. Where neighbours
-    have nothing to do after all, the loop goes round at once.
+    Without it, a worker with 32 ops in flight would run 32 steps for each step of another worker.
 
-    Only on asyncio: elsewhere tasks go on as they come.
+    It works on asyncio only. On trio, tasks are scheduled as usual.
 
     Args:
-        share: knows whether others are busy.
+        share: the worker's share of the host's time.
     """
 
     def __init__(self, share: TimeShare) -> None:
@@ -42,13 +41,13 @@ class Turns:
         self._on_asyncio = anyio.get_cancelled_exc_class() is asyncio.CancelledError
 
     async def run(self, steps: Coroutine[Any, Any, T]) -> T:
-        """Run it, step by step."""
+        """Run a coroutine step by step."""
         if not self._on_asyncio:
             return await steps
         return await _stepped(steps.__await__(), self)
 
     def turn(self) -> asyncio.Future[None] | None:
-        """What the next step has to wait for; ``None`` if it may be taken now."""
+        """Return a future that the next step must wait for, or ``None`` if it may run now."""
         if self._spent < _SECONDS and not self._waiting:
             return None
         if not self._share.has_busy_neighbours:
@@ -58,7 +57,7 @@ class Turns:
         return turn
 
     def spend(self, seconds: float) -> None:
-        """Count the time of a step; one that held up everybody is paid for with what the worker says next."""
+        """Count the time of a step. Charge a long step to the worker's share."""
         if seconds > _LONG_SECONDS:
             self._share.charge(seconds)
         if not self._waiting and not self._share.has_busy_neighbours:
@@ -69,7 +68,7 @@ class Turns:
             asyncio.get_running_loop().call_soon(self._go_round)
 
     def _go_round(self) -> None:
-        """The loop has gone round once since the last step."""
+        """Count one iteration of the event loop, and admit a step after enough iterations."""
         self._rounds -= 1
         if not self._rounds or not self._share.has_busy_neighbours:
             self._spent = 0.0
@@ -79,7 +78,7 @@ class Turns:
             asyncio.get_running_loop().call_soon(self._go_round)
 
     def _admit(self) -> None:
-        """Let one step be taken that waits; if nobody is in its way any more, all of them."""
+        """Let one waiting step run, or all of them if no other worker is busy."""
         while self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():
@@ -99,7 +98,7 @@ def _stepped(steps: Generator[Any, Any, T], turns: Turns) -> Generator[Any, Any,
             if turn is not None:
                 try:
                     yield from turn
-                except BaseException as thrown:  # noqa: BLE001  the coroutine's to handle, cancellation above all
+                except BaseException as thrown:  # noqa: BLE001  passed to the coroutine, cancellation in particular
                     error = thrown
             began = perf_counter()
             try:
@@ -111,7 +110,7 @@ def _stepped(steps: Generator[Any, Any, T], turns: Turns) -> Generator[Any, Any,
             value = error = None
             try:
                 value = yield awaited
-            except BaseException as thrown:  # noqa: BLE001  the same
+            except BaseException as thrown:  # noqa: BLE001  see above
                 error = thrown
     finally:
         steps.close()

@@ -1,4 +1,4 @@
-"""What a process uses, read from the kernel's own accounts."""
+"""Read the resource usage of a process from ``/proc``."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ __all__ = ["read_usage"]
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _TICKS = os.sysconf("SC_CLK_TCK")
-# Positions after the name in /proc/PID/stat, which begins with the state.
+# Positions of fields in /proc/PID/stat, counted from the state, which follows the name.
 _USER_TIME, _SYSTEM_TIME, _THREADS, _RESIDENT = 11, 12, 17, 21
 
 
 def read_usage(pid: int) -> WorkerUsage | None:
-    """What the process of that id uses; ``None`` if it has ended, or the system has no ``/proc``.
+    """Return the usage of a process, or ``None`` if it has exited or the system has no ``/proc``.
 
     Args:
-        pid: the id of a process that has not been reaped, so that it can't be anyone else's.
+        pid: the id of a process that has not been reaped, so that the id can't be reused.
     """
     folder = Path("/proc", str(pid))
     fields = _fields(folder)
@@ -37,12 +37,12 @@ def read_usage(pid: int) -> WorkerUsage | None:
 
 
 def _fields(folder: Path) -> list[bytes] | None:
-    """What the kernel says of a process or a thread, from its state on; ``None`` if it is gone."""
+    """Return the fields of ``stat`` of a process or thread, from its state on, or ``None`` if it does not exist."""
     try:
         status = (folder / "stat").read_bytes()
     except OSError:
         return None
-    # The name may hold anything, parentheses too; the last one ends it.
+    # The name may contain parentheses, so search for the last one.
     return status[status.rindex(b")") + 2 :].split()
 
 
@@ -51,9 +51,9 @@ def _lives(fields: list[bytes]) -> bool:
 
 
 def _living_thread(folder: Path) -> tuple[Path, list[bytes]] | None:
-    """A thread of a process whose first thread has ended, and shows nothing of what the others use any more."""
+    """Return a living thread of a process whose main thread has exited. The main thread no longer shows the usage."""
     try:
-        threads = os.listdir(folder / "task")  # noqa: PTH208  as below
+        threads = os.listdir(folder / "task")  # noqa: PTH208  see below
     except OSError:
         return None
     for thread in threads:
@@ -65,6 +65,6 @@ def _living_thread(folder: Path) -> tuple[Path, list[bytes]] | None:
 
 def _descriptors(folder: Path) -> int | None:
     try:
-        return len(os.listdir(folder / "fd"))  # noqa: PTH208  called often; pathlib makes an object of each
+        return len(os.listdir(folder / "fd"))  # noqa: PTH208  called often, and pathlib creates an object for each name
     except OSError:
         return None

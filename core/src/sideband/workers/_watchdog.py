@@ -1,4 +1,4 @@
-"""Compares what a worker uses with what it may use, several times a second."""
+"""Compare the resource usage of a worker with its limits, several times per second."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from ..sandboxing import WorkerLimits, WorkerProcess
 from ._errors import WorkerError, WorkerOverLimit
 
 _IDLE_SECONDS = 1.0
-_MORE_MEMORY = "give it more with `sideband.memory` in its SKILL.md, as far as the policy allows"
+_MORE_MEMORY = "raise `sideband.memory` in its SKILL.md, within the limit of the policy"
 
 
 class Watchdog:
-    """Watches one worker. What the kernel's own limit has stopped never gets here: it is the skill's to handle.
+    """The watchdog of one worker. It does not see limits that the kernel enforces: they cause errors in the skill.
 
     Args:
-        process: as launched.
-        limits: what it may use.
+        process: the worker's process.
+        limits: the limits of the worker.
     """
 
     def __init__(self, process: WorkerProcess, limits: WorkerLimits) -> None:
@@ -26,13 +26,14 @@ class Watchdog:
         self._idle_since: float | None = None
 
     def look(self, *, is_idle: bool) -> Callable[[], WorkerError] | None:
-        """Look once.
+        """Check the usage once.
 
         Args:
-            is_idle: whether no call is in the worker. What it computes then, nobody has asked for.
+            is_idle: whether the worker has no calls. It must not use processor time then.
 
         Returns:
-            What makes the error of a worker that has to be ended; ``None`` if all is well, or nothing can be seen.
+            A factory for the error if the worker must be killed, or ``None`` if it is within its limits or its usage is
+            unknown.
         """
         usage = self._process.usage()
         if usage is None:
@@ -48,7 +49,7 @@ class Watchdog:
         return self._look_at_idleness(usage.processor, is_idle=is_idle)
 
     def look_back(self) -> Callable[[], WorkerError] | None:
-        """What the kernel ended it for, if it has ended and it was the limit of memory."""
+        """Return a factory for the error if the kernel killed the worker for exceeding its memory limit."""
         if not self._process.was_out_of_memory():
             return None
         limit = mebibytes(self._limits.memory)
@@ -65,11 +66,11 @@ class Watchdog:
                 "processor",
                 f"{used:.1f} s after its calls had ended",
                 f"{_IDLE_SECONDS:g} s",
-                hint="a thread of the skill went on when its call had ended; let the call wait for its threads",
+                hint="make the call wait for its threads; a thread of the skill kept running after the call",
             )
         return None
 
 
 def mebibytes(count: int) -> str:
-    """As people read it: ``1,024 MiB``."""
+    """Format a number of bytes for display: ``1,024 MiB``."""
     return f"{count / (1 << 20):,.0f} MiB"

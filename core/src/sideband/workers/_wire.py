@@ -1,7 +1,7 @@
-"""Messages between host and worker: what a worker may say, checked field by field, and what the host says.
+"""The messages between host and worker: validate each field of the worker's messages, and encode those of the host.
 
-Framing and JSON are the runtime's (`runtime/_codec.py`), so that both ends agree. Everything that a worker says is the
-skill's word: a message that is not exactly as described here is a ``ProtocolViolation``.
+The runtime provides framing and JSON (`runtime/_codec.py`), so that both ends agree. All messages of a worker are
+untrusted: any deviation from this format is a ``ProtocolViolation``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NODE = 16
 
 @frozen
 class DispatchMessage:
-    """``dispatch``: a call wants an op. What the worker says about the call's rights is not kept."""
+    """``dispatch``: a call requests an op. The capabilities in the message are ignored."""
 
     call: str
     id: str
@@ -44,7 +44,7 @@ class ResultMessage:
 
 @frozen
 class CancelMessage:
-    """``cancel``: a skill does not wait for a dispatch any more."""
+    """``cancel``: a skill no longer waits for a dispatch."""
 
     dispatch: str
     number: int
@@ -52,7 +52,7 @@ class CancelMessage:
 
 @frozen
 class LogMessage:
-    """``log``: a line that a call printed; ``call`` is ``None`` for what belongs to none."""
+    """``log``: a line that a call printed. ``call`` is ``None`` for output outside a call."""
 
     call: str | None
     stream: str
@@ -61,7 +61,7 @@ class LogMessage:
 
 @frozen
 class ProgressMessage:
-    """``progress``: the same as a dispatch of ``progress.report``."""
+    """``progress``: equivalent to a dispatch of ``progress.report``."""
 
     call: str
     params: Mapping[str, Any]
@@ -69,7 +69,7 @@ class ProgressMessage:
 
 @frozen
 class ReadyMessage:
-    """``ready``: the answer to ``hello``."""
+    """``ready``: the reply to ``hello``."""
 
     version: int
     python: str
@@ -80,10 +80,10 @@ Message = DispatchMessage | ResultMessage | CancelMessage | LogMessage | Progres
 
 
 def parse(line: bytes) -> Message:
-    """The message of one line.
+    """Parse the message in a line.
 
     Raises:
-        ProtocolViolation: it is not exactly one of the messages that a worker may send.
+        ProtocolViolation: if the line is not a valid message of a worker.
     """
     try:
         raw = decode(line)
@@ -92,7 +92,7 @@ def parse(line: bytes) -> Message:
     kind = raw.get("__type__")
     parser = _PARSERS.get(kind) if type(kind) is str else None
     if parser is None:
-        raise ProtocolViolation(f"a worker sends no message of type {_brief(kind)}")
+        raise ProtocolViolation(f"unknown message type {_brief(kind)}")
     return parser(raw)
 
 
@@ -100,13 +100,13 @@ def _dispatch(raw: dict[str, Any]) -> DispatchMessage:
     _exact(raw, "dispatch", {"__type__", "__id__", "__dispatch_id__", "__caps__", "__dispatch__"})
     request = raw["__dispatch__"]
     if type(request) is not dict or request.keys() != {"op", "params"}:
-        raise ProtocolViolation("`__dispatch__` is not an object of `op` and `params`")
+        raise ProtocolViolation("`__dispatch__` must be an object with `op` and `params`")
     capabilities = raw["__caps__"]
     if type(capabilities) is not list or len(capabilities) > _MAX_CAPABILITIES or not all(map(_is_text, capabilities)):
-        raise ProtocolViolation("`__caps__` is not a list of texts")
+        raise ProtocolViolation("`__caps__` must be a list of strings")
     params = request["params"]
     if type(params) is not dict:
-        raise ProtocolViolation("`params` is not an object")
+        raise ProtocolViolation("`params` must be an object")
     identifier = _text(raw, "__dispatch_id__", _MAX_ID)
     return DispatchMessage(
         _text(raw, "__id__", _MAX_ID), identifier, _number(identifier), _text(request, "op", _MAX_OP), params
@@ -116,7 +116,7 @@ def _dispatch(raw: dict[str, Any]) -> DispatchMessage:
 def _number(identifier: str) -> int:
     digits = identifier[2:]
     if not identifier.startswith("d-") or not digits.isascii() or not digits.isdigit() or len(digits) > 18:
-        raise ProtocolViolation(f"{_brief(identifier)} is no dispatch id")
+        raise ProtocolViolation(f"invalid dispatch id {_brief(identifier)}")
     return int(digits)
 
 
@@ -136,18 +136,18 @@ def _error(error: Any) -> Mapping[str, Any]:
     if type(error) is str:
         return {"code": "skill.raised", "message": error}
     if type(error) is not dict or not error.keys() <= {"code", "message", "traceback", "cause"}:
-        raise ProtocolViolation("`__error__` is not an object of `code`, `message`, `traceback` and `cause`")
+        raise ProtocolViolation("`__error__` must be an object with `code`, `message`, `traceback` and `cause`")
     _text(error, "code", _MAX_OP)
     for key in ("message", "traceback"):
         if key in error and type(error[key]) is not str:
-            raise ProtocolViolation(f"`{key}` of an error is not a text")
+            raise ProtocolViolation(f"`{key}` of an error must be a string")
     cause = error.get("cause", {})
     if (
         type(cause) is not dict
         or not cause.keys() <= {"code", "message", "op"}
         or not all(map(_is_text, cause.values()))
     ):
-        raise ProtocolViolation("`cause` of an error is not an object of `code`, `message` and `op`")
+        raise ProtocolViolation("`cause` of an error must be an object with `code`, `message` and `op`")
     return error
 
 
@@ -161,9 +161,9 @@ def _log(raw: dict[str, Any]) -> LogMessage:
     _exact(raw, "log", {"__type__", "stream", "text"}, {"__id__"})
     stream = raw["stream"]
     if stream not in ("stdout", "stderr"):
-        raise ProtocolViolation(f"{_brief(stream)} is no stream")
+        raise ProtocolViolation(f"unknown stream {_brief(stream)}")
     if type(raw["text"]) is not str:
-        raise ProtocolViolation("the text of a log message is not a text")
+        raise ProtocolViolation("`text` of a log message must be a string")
     return LogMessage(_text(raw, "__id__", _MAX_ID) if "__id__" in raw else None, stream, raw["text"])
 
 
@@ -171,9 +171,9 @@ def _progress(raw: dict[str, Any]) -> ProgressMessage:
     _exact(raw, "progress", {"__type__", "__id__"}, {"current", "total", "message"})
     for key in ("current", "total"):
         if key in raw and type(raw[key]) not in (int, float, type(None)):
-            raise ProtocolViolation(f"`{key}` of a progress message is not a number")
+            raise ProtocolViolation(f"`{key}` of a progress message must be a number")
     if "message" in raw and type(raw["message"]) not in (str, type(None)):
-        raise ProtocolViolation("`message` of a progress message is not a text")
+        raise ProtocolViolation("`message` of a progress message must be a string")
     params = {key: raw[key] for key in ("current", "total", "message") if raw.get(key) is not None}
     return ProgressMessage(_text(raw, "__id__", _MAX_ID), params)
 
@@ -204,14 +204,14 @@ def _exact(
     missing = sorted(required - raw.keys())
     extra = sorted(raw.keys() - required - optional)
     if missing or extra:
-        what = f"lacks `{missing[0]}`" if missing else f"has a field {_brief(extra[0])} that it should not have"
-        raise ProtocolViolation(f"a `{kind}` message {what}")
+        what = f"`{missing[0]}` is missing" if missing else f"unknown field {_brief(extra[0])}"
+        raise ProtocolViolation(f"invalid `{kind}` message: {what}")
 
 
 def _text(raw: Mapping[str, Any], key: str, limit: int) -> str:
     value = raw.get(key)
     if type(value) is not str or not 0 < len(value) <= limit:
-        raise ProtocolViolation(f"`{key}` is not a text of at most {limit} characters")
+        raise ProtocolViolation(f"`{key}` must be a non-empty string of at most {limit} characters")
     return value
 
 
@@ -226,12 +226,16 @@ def _brief(value: object) -> str:
 
 
 def hello() -> bytes:
-    """The host's first message."""
+    """Encode the host's first message."""
     return encode({"__type__": "hello", "version": PROTOCOL})
 
 
 def call(spec: WorkerCall) -> bytes:
-    """Start a call. Raises ``Unsendable`` if the arguments can't be sent."""
+    """Encode the message that starts a call.
+
+    Raises:
+        Unsendable: if the arguments can't be sent.
+    """
     request = {
         "module": spec.module,
         "function": spec.function,
@@ -244,22 +248,26 @@ def call(spec: WorkerCall) -> bytes:
 
 
 def cancel(call_id: str) -> bytes:
-    """Cancel a call."""
+    """Encode the message that cancels a call."""
     return encode({"__type__": "cancel", "__id__": call_id})
 
 
 def dispatch_result(dispatch: str, payload: Any) -> bytes:
-    """Answer a dispatch. Raises ``Unsendable`` if the result can't be sent."""
+    """Encode the answer to a dispatch.
+
+    Raises:
+        Unsendable: if the result can't be sent.
+    """
     return encode({"__type__": "dispatch_result", "__dispatch_id__": dispatch, "payload": payload})
 
 
 def dispatch_error(dispatch: str, error: Mapping[str, Any]) -> bytes:
-    """Answer a dispatch that ended without a result."""
+    """Encode the answer to a dispatch that ended without a result."""
     return encode({"__type__": "dispatch_result", "__dispatch_id__": dispatch, "__error__": dict(error)})
 
 
 def is_large(value: Any) -> bool:
-    """Whether it takes long to make a frame of it: it has long texts, or many values."""
+    """Return whether a value is slow to encode, because it has long strings or many values."""
     room = _LARGE
     waiting = [value]
     while waiting and room >= 0:

@@ -1,4 +1,4 @@
-"""One worker process and the conversation with it: calls in, dispatches out, and an end that reaches everybody."""
+"""One worker process: send calls to it, serve its dispatches, and fail its calls when it ends."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from ._pending import PendingCall, PendingCalls
 from ._watchdog import Watchdog
 from .runtime import PROTOCOL, Unsendable
 
-# How long what nobody waits for, progress above all, may go on after its call has ended.
+# The maximum time that fire-and-forget dispatches, such as progress, may run after their call has ended.
 _SILENT_SECONDS = 2.0
 _END_GRACE = 1.0
-# Out of step with `anyio.wait_all_tasks_blocked`, which looks every 0.1 s: a task that wakes just then seems busy.
+# Not 0.1 s: `anyio.wait_all_tasks_blocked` polls at that interval, and a task that wakes at that moment looks busy.
 _WATCH_SECONDS = 0.125
 _MAX_REPORTS = 100
 
@@ -35,22 +35,22 @@ Failure = Callable[[], WorkerError]
 
 @define(eq=False, repr=False, kw_only=True)
 class Worker:
-    """A worker, from its start to its end. Owns the process; ``run`` is its life.
+    """A worker, from its start to its end. It owns the process, and ``run`` serves it.
 
     Args:
-        process: as launched.
-        limits: what it may use.
-        share: of the host's time; closed with the worker.
-        domain: its trust domain, for reports.
-        start_timeout: seconds until it must be ready.
-        cancel_grace: seconds that a cancelled call may take to end.
-        write_timeout: seconds that one message may take to be read by it.
-        line_timeout: seconds that one of its messages may take from the first byte to the last.
-        report: told what nobody waits for.
+        process: the launched process.
+        limits: the limits of the worker.
+        share: the worker's share of the host's time, which is closed with the worker.
+        domain: the trust domain, for reports.
+        start_timeout: the maximum time until the worker is ready, in seconds.
+        cancel_grace: the maximum time for a cancelled call to end, in seconds.
+        write_timeout: the maximum time for the worker to read one message, in seconds.
+        line_timeout: the maximum time between the first and the last byte of its messages, in seconds.
+        report: called with each event that is not part of a call's result.
 
     Attributes:
-        stuck: whether it did not obey a cancel; it gets no new calls then.
-        ended: whether it takes no calls any more because it is gone, or about to be.
+        stuck: whether it ignored a cancellation. It gets no new calls then.
+        ended: whether it has ended or is about to end, so that it accepts no calls.
     """
 
     process: WorkerProcess
@@ -83,13 +83,13 @@ class Worker:
         self._watchdog = Watchdog(process, limits)
 
     async def run(self, started: Callable[[], None]) -> None:
-        """Greet it, serve it until it ends, and clean up after it.
+        """Perform the handshake, serve the worker until it ends, and release its resources.
 
         Args:
-            started: called when it takes calls.
+            started: called when the worker accepts calls.
 
         Raises:
-            WorkerError: it ended before.
+            WorkerError: if the worker ended before it was ready.
         """
         try:
             async with anyio.create_task_group() as self._tasks:
@@ -107,7 +107,7 @@ class Worker:
                 self.end(await self._converse(started))
         finally:
             self.ended = True
-            self._fail_calls(lambda: WorkerExited("with its host"))
+            self._fail_calls(lambda: WorkerExited("was ended with its host"))
             self._report_surplus()
             self._share.close()
             self._channel.close()
@@ -117,7 +117,7 @@ class Worker:
             raise _start_failure(self._failure())
 
     async def _guard(self) -> None:
-        """End it when it uses more than it may, or keeps the host waiting for the rest of a line."""
+        """End the worker when it exceeds a limit, or does not finish a line in time."""
         while True:
             await anyio.sleep(_WATCH_SECONDS)
             failure = self._watchdog.look(is_idle=self._ready and not self._calls) or self._intake.overdue()
@@ -131,15 +131,15 @@ class Worker:
         self.end(failure)
 
     async def _wait_for_end(self) -> None:
-        """End it when its process has ended but nothing says so: the channel is held open, or is not read just now."""
+        """End the worker after its process has exited, even if another process holds its channel open."""
         await self.process.wait()
         self.ended = True
-        # What it said last may still be on its way.
+        # Its last messages may not have been read yet.
         await anyio.sleep(_END_GRACE)
         self.end(await self._how_it_ended())
 
     def end(self, failure: Failure) -> None:
-        """End it now, and fail the calls that are in it. What counts is the first reason."""
+        """Kill the worker and fail its calls. Only the first reason counts."""
         self.ended = True
         self._fail_calls(failure)
         self.process.kill()
@@ -152,13 +152,13 @@ class Worker:
             call.end(error=self._failure)
 
     async def _converse(self, started: Callable[[], None]) -> Failure:
-        """Talk to it until it ends. Returns why it did."""
+        """Exchange messages with the worker until it ends, and return the reason."""
         try:
             with anyio.move_on_after(self._start_timeout) as starting:
                 await self._channel.send(_wire.hello())
                 await self._channel.pump(self._take_greeting)
             if starting.cancelled_caught:
-                return lambda: WorkerExited(f"because it was not ready within {self._start_timeout:g} s")
+                return lambda: WorkerExited(f"was killed because it was not ready within {self._start_timeout:g} s")
             if self._ready:
                 started()
                 await self._channel.pump(self._intake.take)
@@ -177,33 +177,33 @@ class Worker:
             return None
         ready = _wire.parse(found[0])
         if not isinstance(ready, _wire.ReadyMessage) or len(found) > 1:
-            raise ProtocolViolation("its first message is not `ready`, or not alone")
+            raise ProtocolViolation("expected a single `ready` message first")
         if ready.version != PROTOCOL:
-            raise ProtocolViolation(f"it speaks version {ready.version} of the protocol, not {PROTOCOL}")
+            raise ProtocolViolation(f"unsupported protocol version {ready.version}, expected {PROTOCOL}")
         self._ready = True
         return _stop
 
     async def _how_it_ended(self) -> Failure:
-        """Its exit code or signal and its last words, as far as they can be had soon."""
-        how = "by closing its channel"
+        """Return an error with the exit code or signal and the last output, if they are available soon."""
+        how = "closed its channel"
         with anyio.move_on_after(_END_GRACE):
             code = await self.process.wait()
-            how = f"with exit code {code}" if code >= 0 else f"by signal {_signal_name(-code)}"
+            how = f"exited with code {code}" if code >= 0 else f"was killed by {_signal_name(-code)}"
             if (failure := self._watchdog.look_back()) is not None:
                 self._end_with_report(failure)
                 return failure
             await self._outputs.done.wait()
         if words := self._outputs.last_words:
-            how += f" (its last words: {words})"
+            how += f" (last output: {words})"
         if self._ready:
-            self._report("worker.exited", f"the worker ended {how}")
+            self._report("worker.exited", f"the worker {how}")
         return lambda: WorkerExited(how)
 
     def _reads_nothing(self) -> WorkerError:
-        return WorkerExited(f"by the host, because it read nothing for {self._write_timeout:g} s")
+        return WorkerExited(f"was killed because it read nothing for {self._write_timeout:g} s")
 
     def _report(self, code: str, message: str, call: str | None = None, op: str | None = None) -> None:
-        """Report it, unless there are so many reports that they would flood whoever records them."""
+        """Report an event, at most a hundred times per code, so that a worker can't flood the ledger."""
         self._reports[code] += 1
         if self._reports[code] <= _MAX_REPORTS:
             self._report_to(WorkerReport(code, message, self._domain, self.process.pid, call, op))
@@ -211,17 +211,17 @@ class Worker:
     def _report_surplus(self) -> None:
         for code, count in self._reports.items():
             if count > _MAX_REPORTS:
-                message = f"the same happened {count - _MAX_REPORTS:,} more times in this worker"
+                message = f"{count - _MAX_REPORTS:,} more reports of this kind in this worker"
                 self._report_to(WorkerReport(code, message, self._domain, self.process.pid))
 
     # calls
 
     async def call(self, spec: WorkerCall, deadline: float) -> CallAnswer:
-        """Run one call that has to end by ``deadline``, on the event loop's clock. See ``WorkerPool.call``."""
+        """Run one call with a ``deadline`` on the event loop's clock. See ``WorkerPool.call``."""
         try:
             line = _wire.call(spec)
         except Unsendable as problem:
-            raise ArgumentsInvalid(spec.tool, f"the arguments can't be sent: {problem}") from None
+            raise ArgumentsInvalid(spec.tool, f"cannot send the arguments: {problem}") from None
         if self._failure is not None:
             raise self._failure()
         call = self._calls.add(spec)
@@ -249,14 +249,14 @@ class Worker:
         return CallAnswer(call.value, self.process.isolation, call.size)
 
     async def _cancel(self, call: PendingCall) -> None:
-        """Cancel it in the worker. A worker that doesn't obey takes no new calls."""
+        """Cancel a call in the worker. A worker that ignores the cancellation gets no new calls."""
         call.cancel_dispatches()
         with anyio.move_on_after(self._cancel_grace):
             await self._send(_wire.cancel(call.spec.id))
             await call.ended.wait()
         if not call.ended.is_set():
             self.stuck = True
-            self._report("worker.stuck", f"{call.spec.tool} did not end when it was cancelled", call.spec.id)
+            self._report("worker.stuck", f"{call.spec.tool} did not end after it was cancelled", call.spec.id)
 
     async def _send(self, line: bytes) -> None:
         try:
@@ -268,8 +268,8 @@ class Worker:
 def _start_failure(failure: WorkerError) -> WorkerError:
     if not isinstance(failure, WorkerExited):
         return failure
-    how = failure.message.removesuffix(" while the call was running")
-    return WorkerStartFailed(f"{how} before it was ready", hint="`sideband doctor` shows what isolates workers here")
+    how = failure.message.removesuffix(" during the call")
+    return WorkerStartFailed(f"{how} before it was ready", hint="run `sideband doctor` to check the sandbox")
 
 
 async def _stop() -> bool:

@@ -1,4 +1,4 @@
-"""What runs inside a worker. The standard library only: neither a dependency nor the host's code is in reach there."""
+"""The runtime inside a worker. It uses the standard library only, because nothing else is importable there."""
 
 from ._codec import MAX_FRAME, MAX_NESTING, MAX_VALUES, BadFrame, LineBuffer, Unsendable, decode, encode
 from ._context import current_call

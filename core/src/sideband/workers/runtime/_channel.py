@@ -1,4 +1,4 @@
-"""The worker's end of the wire: reads on the event loop, writes from any thread, never blocks."""
+"""The worker's end of the wire. It reads on the event loop, writes from any thread, and never blocks."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _CROWDED = 1 << 20
 
 
 class HostChannel:
-    """One line-based connection over descriptors that the runtime owns until the process ends.
+    """A line-based connection over descriptors that the runtime owns until the process ends.
 
     Args:
-        read: the descriptor that the host's lines arrive on.
-        write: the descriptor for lines to the host; may be the same.
+        read: the descriptor to read the host's lines from.
+        write: the descriptor to write lines to. It may be the same.
         loop: the runtime's event loop.
         on_line: called on the loop with each line.
-        on_end: called on the loop when the host is gone; with a reason if it broke the protocol.
+        on_end: called on the loop when the host is gone, with a reason if it violated the protocol.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class HostChannel:
         self._on_end = on_end
         self._lines = LineBuffer()
         self._unsent = bytearray()
-        # Re-entrant: a finaliser that prints may run in the middle of `send`.
+        # Reentrant, because a finalizer that prints may run during `send`.
         self._lock = threading.RLock()
         os.set_blocking(read, False)
         os.set_blocking(write, False)
@@ -47,11 +47,11 @@ class HostChannel:
 
     @property
     def crowded(self) -> bool:
-        """Whether the host reads so slowly that what can be dropped should be."""
+        """Whether the host reads so slowly that log lines should be dropped."""
         return len(self._unsent) > _CROWDED
 
     def send(self, line: bytes) -> None:
-        """Send a line, whole, after all that was sent before. Any thread may call it."""
+        """Send a complete line, in the order of the calls. Thread-safe."""
         with self._lock:
             if not self._unsent:
                 sent = self._write_some(line)
@@ -68,7 +68,7 @@ class HostChannel:
         except BlockingIOError:
             return 0
         except OSError:
-            # The host is gone; the reading side notices and ends the process.
+            # The host is gone. The reader detects that and ends the process.
             return len(data)
 
     def _writable(self) -> None:

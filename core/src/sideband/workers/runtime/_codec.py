@@ -1,7 +1,7 @@
-"""Frames: one JSON object a line, strict in both directions. Both ends of the wire use this module.
+"""Frames: one JSON object per line, validated in both directions. Both ends of the wire use this module.
 
-What JSON leaves open is closed here: keys stand once, numbers are finite, text is UTF-8 without lone surrogates,
-nesting, length and the number of values are bounded, and ``{"__bytes__": base64}`` is the one form of bytes.
+The format is stricter than JSON: keys are unique, numbers are finite, text is UTF-8 without lone surrogates, nesting,
+length and the number of values are limited, and bytes are encoded as ``{"__bytes__": base64}``.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 MAX_FRAME = 16 * 1024 * 1024
-"""Bytes of one line, with its line feed."""
+"""The maximum size of one line in bytes, including its line feed."""
 
 MAX_NESTING = 64
-"""Objects and lists inside one another, the message itself included."""
+"""The maximum nesting depth of objects and lists, including the message itself."""
 
 MAX_VALUES = 250_000
-"""Values in one line, each member of a list or an object: what a parser makes of many takes seconds and gigabytes."""
+"""The maximum number of values in one line, counting all members of lists and objects. Parsing more would take seconds
+and gigabytes."""
 
 _BYTES = "__bytes__"
 _OPENING = b'{"__bytes__":'
@@ -28,29 +29,29 @@ _QUICK = 65_536
 
 
 class BadFrame(ValueError):
-    """A line that is no frame. The message says why, and never quotes the line."""
+    """The line is not a valid frame. The message has the reason and never quotes the line."""
 
 
 class Unsendable(ValueError):
-    """A value that can't be put into a frame. The message names what is wrong with it."""
+    """A value can't be encoded as a frame. The message has the reason."""
 
 
 def encode(message: dict[str, Any]) -> bytes:
-    """The message as a line.
+    """Encode a message as a line.
 
     Raises:
-        Unsendable: it holds what JSON can't express, is nested too deeply, or is too long.
+        Unsendable: if it contains a value that JSON can't represent, is nested too deeply, or is too long.
     """
     try:
         line = _encode(message).encode() + b"\n"
     except UnicodeEncodeError:
-        raise Unsendable("a text has a lone surrogate, which UTF-8 does not know") from None
+        raise Unsendable("a string has a lone surrogate, which UTF-8 can't encode") from None
     except (TypeError, ValueError) as error:
         raise Unsendable(str(error)) from None
     except RecursionError:
         raise Unsendable(f"it is nested deeper than {MAX_NESTING} levels") from None
     if len(line) > MAX_FRAME:
-        raise Unsendable(f"it takes {len(line):,} bytes; a message has at most {MAX_FRAME:,}")
+        raise Unsendable(f"its size of {len(line):,} bytes exceeds the limit of {MAX_FRAME:,}")
     if len(line) > MAX_VALUES and _has_too_many_values(line):
         raise Unsendable(f"it has more than {MAX_VALUES:,} values")
     if line.count(b"{") + line.count(b"[") > MAX_NESTING and _is_too_deep(message):
@@ -61,10 +62,10 @@ def encode(message: dict[str, Any]) -> bytes:
 
 
 def decode(line: bytes) -> dict[str, Any]:
-    """The message of a line.
+    """Decode the message in a line.
 
     Raises:
-        BadFrame: the line is not exactly one object of strict JSON within the limits.
+        BadFrame: if the line is not one strict JSON object within the limits.
     """
     if len(line) <= _QUICK and (quickly := _decode_quickly(line)) is not None:
         return quickly
@@ -86,17 +87,17 @@ def decode(line: bytes) -> dict[str, Any]:
     if line.count(b"{") + line.count(b"[") > MAX_NESTING and _is_too_deep(message):
         raise BadFrame(f"nested deeper than {MAX_NESTING} levels")
     if b"\\u" in line and _has_lone_surrogate(message):
-        raise BadFrame("a text has a lone surrogate")
+        raise BadFrame("a string has a lone surrogate")
     return message
 
 
 def _decode_quickly(line: bytes) -> dict[str, Any] | None:
-    """The message of a line, or ``None`` if that takes a closer look.
+    """Decode the message in a line with the fast path, or return ``None`` if full validation is required.
 
-    A line that comes out of a lenient parser and back as the same bytes has no key twice, no number that JSON lacks or
-    that was rounded, and no half of a character.
+    If a lenient parser and the encoder reproduce the same bytes, the line has no duplicate keys, no invalid or rounded
+    numbers, and no lone surrogates.
     """
-    # A line with spaces between its parts, as most encoders write it, would be read twice.
+    # A line with spaces after colons, as most encoders write it, never round-trips.
     if b'": ' in line or b'"__bytes__"' in line or line.count(b"{") + line.count(b"[") > MAX_NESTING:
         return None
     try:
@@ -107,7 +108,7 @@ def _decode_quickly(line: bytes) -> dict[str, Any] | None:
 
 
 class LineBuffer:
-    """Cuts what arrives into lines, and refuses a line that gets too long before it is whole."""
+    """Splits received bytes into lines, and rejects a line that is too long before it is complete."""
 
     __slots__ = ("_rest",)
 
@@ -116,19 +117,19 @@ class LineBuffer:
 
     @property
     def is_open(self) -> bool:
-        """Whether a line has begun and not ended."""
+        """Whether a line is incomplete."""
         return bool(self._rest)
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The lines that are whole now, without their line feeds.
+        """Return the lines that are complete now, without their line feeds.
 
         Raises:
-            BadFrame: a line is longer than ``MAX_FRAME``.
+            BadFrame: if a line is longer than ``MAX_FRAME``.
         """
         lines = data.split(b"\n")
         rest = lines.pop()
         if lines and self._rest:
-            # One buffer and not a list of parts: those that arrive byte by byte would take fifty times their size.
+            # Use one buffer, because a list of single bytes would take fifty times as much memory.
             lines[0] = bytes(self._rest) + lines[0]
             self._rest = bytearray()
         if rest:
@@ -148,7 +149,7 @@ def _bytes_as_base64(value: object) -> dict[str, str]:
 def _object(pairs: list[tuple[str, Any]]) -> Any:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise BadFrame("an object has the same key twice")
+        raise BadFrame("an object has a duplicate key")
     if len(pairs) == 1 and pairs[0][0] == _BYTES:
         return _bytes_from_base64(pairs[0][1])
     return found
@@ -164,7 +165,7 @@ def _bytes_from_base64(value: Any) -> bytes:
 
 
 def _refuse_look_alikes(message: dict[str, Any]) -> None:
-    """Refuse objects that the other end would take for bytes and could not read: it would end over them."""
+    """Reject objects that look like encoded bytes but are invalid, because the other end would reject the message."""
     waiting: list[Any] = [message]
     while waiting:
         node = waiting.pop()
@@ -175,7 +176,7 @@ def _refuse_look_alikes(message: dict[str, Any]) -> None:
             try:
                 _bytes_from_base64(node[_BYTES])
             except BadFrame as problem:
-                raise Unsendable(f"an object is written like bytes, and {problem}") from None
+                raise Unsendable(f"an object looks like encoded bytes, but {problem}") from None
         waiting += _children(node.values())
 
 
@@ -187,7 +188,7 @@ def _finite(text: str) -> float:
 
 
 def _no_constant(name: str) -> Any:
-    raise BadFrame(f"`{name}` is no JSON")
+    raise BadFrame(f"`{name}` is not valid JSON")
 
 
 def _reason(error: ValueError) -> str:
@@ -201,7 +202,7 @@ def _integer(text: str) -> int:
 def _has_too_many_values(line: bytes) -> bool:
     if _marks(line, 0, len(line)) <= MAX_VALUES:
         return False
-    # Many of the marks may stand in texts, which are skipped at the speed of a search for their end.
+    # Many of these characters may be inside strings. Skip strings by searching for their closing quotes.
     found = start = 0
     while found <= MAX_VALUES:
         quote = line.find(b'"', start)
@@ -213,7 +214,7 @@ def _has_too_many_values(line: bytes) -> bool:
 
 
 def _marks(line: bytes, start: int, end: int) -> int:
-    """How often something stands that a value follows."""
+    """Count the characters that precede a value."""
     return line.count(b",", start, end) + line.count(b"[", start, end) + line.count(b"{", start, end)
 
 
@@ -250,13 +251,13 @@ def _has_lone_surrogate(message: dict[str, Any]) -> bool:
 
 
 def _make_encode() -> Callable[[Any], str]:
-    """The encoder, made once: the one of ``JSONEncoder`` makes its inner parts anew for each message."""
+    """Return a JSON encoder. Its C encoder is created once, while ``JSONEncoder`` creates one for each message."""
     make: Any = getattr(json.encoder, "c_make_encoder", None)
     if make is None:
         return json.JSONEncoder(
             ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_bytes_as_base64
         ).encode
-    # Without a look-out for values that hold themselves: those are nested too deeply in the end.
+    # Without the check for circular references, which fail because of their nesting depth.
     pieces = make(None, _bytes_as_base64, json.encoder.encode_basestring, None, ":", ",", False, False, False)
     return lambda message: "".join(pieces(message, 0))
 
@@ -264,7 +265,7 @@ def _make_encode() -> Callable[[Any], str]:
 _encode = _make_encode()
 _scan: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 _decoder = json.JSONDecoder(object_pairs_hook=_object, parse_float=_finite, parse_constant=_no_constant)
-# A parser that works on thousands of long numbers lets no other thread run, unless Python code is called now and then.
+# Parsing thousands of long numbers in C holds the GIL. A Python callback for each number releases it regularly.
 _patient_decoder = json.JSONDecoder(
     object_pairs_hook=_object, parse_float=_finite, parse_int=_integer, parse_constant=_no_constant
 )

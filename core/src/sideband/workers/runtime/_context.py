@@ -1,4 +1,4 @@
-"""Which call is running here: tasks, callbacks, threads and executor jobs belong to the call that started them."""
+"""The current call. Tasks, callbacks, threads and executor jobs belong to the call that started them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from contextvars import ContextVar, copy_context
 from typing import Any
 
 MAX_IN_FLIGHT = 32
-"""Dispatches of one call that wait for an answer at once; the host refuses more, so further ones wait here."""
+"""The maximum number of unanswered dispatches of one call. The host refuses more, so further ones wait here."""
 
 
 class Slots:
-    """A semaphore, first come first served, whose users may run on event loops of different threads."""
+    """A FIFO semaphore for tasks on event loops in different threads."""
 
     __slots__ = ("_free", "_lock", "_waiting")
 
@@ -26,7 +26,7 @@ class Slots:
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def acquire(self) -> None:
-        """Take a slot; wait for one if there is none."""
+        """Acquire a slot, and wait for one if necessary."""
         with self._lock:
             if self._free:
                 self._free -= 1
@@ -45,7 +45,7 @@ class Slots:
             raise
 
     def release(self) -> None:
-        """Give a slot back, to whoever waited longest."""
+        """Release a slot, and pass it to the task that has waited longest."""
         with self._lock:
             while self._waiting:
                 turn = self._waiting.popleft()
@@ -57,22 +57,22 @@ class Slots:
 
 
 class CurrentCall:
-    """One call, as the worker knows it. What it says about rights informs; the host keeps what counts.
+    """The worker's state of a call. Its capabilities are informational: the host enforces its own copy.
 
     Attributes:
         id: the call's id.
-        capabilities: what the call was granted, as text.
-        environment: ``timezone`` and ``locale`` of whoever asked.
+        capabilities: the granted capabilities as strings.
+        environment: ``timezone`` and ``locale`` of the caller.
         task: the task that runs the function.
-        children: the tasks that it started and that still run.
-        slots: limits the dispatches in flight.
+        children: the running tasks that it has started.
+        slots: the semaphore that limits the dispatches in flight.
         started: whether the function's task has taken its first step.
         cancelled: whether the host has cancelled it.
     """
 
     __slots__ = ("cancelled", "capabilities", "children", "environment", "id", "slots", "started", "task")
 
-    def __init__(self, id: str, capabilities: tuple[str, ...], environment: Mapping[str, Any]) -> None:  # noqa: A002  the wire's word
+    def __init__(self, id: str, capabilities: tuple[str, ...], environment: Mapping[str, Any]) -> None:  # noqa: A002  the name on the wire
         self.id = id
         self.capabilities = capabilities
         self.environment = environment
@@ -92,9 +92,9 @@ current_call: ContextVar[CurrentCall | None] = ContextVar("sideband_call", defau
 
 
 def inherit_context() -> None:
-    """Make threads and executor jobs start in the context of whoever starts them, as tasks do.
+    """Make threads and executor jobs run in a copy of their creator's context, as tasks do.
 
-    An executor's thread outlives the call that happened to create it, so each job brings a context of its own.
+    An executor's thread outlives the call that created it, so each job gets its own context.
     """
     start = threading.Thread.start
     submit = ThreadPoolExecutor.submit

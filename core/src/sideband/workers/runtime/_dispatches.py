@@ -1,4 +1,4 @@
-"""Ops on their way to the host, and the futures that wait for the answers."""
+"""Dispatches to the host, and the futures that wait for their answers."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ._errors import OpError
 
 
 class Dispatches:
-    """All dispatches of one worker. Skills may use it from any thread that runs an event loop.
+    """All dispatches of a worker. Any thread with a running event loop may use it.
 
     Args:
-        channel: where they go.
-        ceiling: seconds after which an unanswered dispatch fails.
+        channel: the connection to the host.
+        ceiling: the time in seconds after which an unanswered dispatch fails.
     """
 
     def __init__(self, channel: HostChannel, *, ceiling: float) -> None:
@@ -29,10 +29,10 @@ class Dispatches:
         self._pending: dict[str, tuple[asyncio.Future[Any], str]] = {}
 
     async def run(self, call: CurrentCall, op: str, params: Mapping[str, Any]) -> Any:
-        """Ask the host for an op, and wait for its answer.
+        """Dispatch an op and wait for its answer.
 
         Raises:
-            OpError: the host refused it, it failed, or nobody answered.
+            OpError: if the op was denied, failed, or was not answered in time.
         """
         await call.slots.acquire()
         try:
@@ -40,8 +40,8 @@ class Dispatches:
         finally:
             call.slots.release()
 
-    def tell(self, call: CurrentCall, op: str, params: Mapping[str, Any]) -> None:
-        """Ask the host for an op whose answer nobody waits for."""
+    def notify(self, call: CurrentCall, op: str, params: Mapping[str, Any]) -> None:
+        """Dispatch an op without waiting for an answer."""
         self._send(call, op, params, None)
 
     async def _ask(self, call: CurrentCall, op: str, params: Mapping[str, Any]) -> Any:
@@ -59,7 +59,7 @@ class Dispatches:
             self._pending.pop(dispatch, None)
 
     def _send(self, call: CurrentCall, op: str, params: Mapping[str, Any], answer: asyncio.Future[Any] | None) -> str:
-        # The host takes ids in rising order only, so minting and sending are one step.
+        # The host requires increasing ids, so create and send an id under one lock.
         with self._lock:
             dispatch = f"d-{self._last + 1}"
             message = {
@@ -72,7 +72,7 @@ class Dispatches:
             try:
                 line = encode(message)
             except Unsendable as problem:
-                raise OpError(f"the parameters of {op} can't be sent: {problem}", code="op.params", op=op) from None
+                raise OpError(f"cannot send the parameters of {op}: {problem}", code="op.params", op=op) from None
             self._last += 1
             if answer is not None:
                 self._pending[dispatch] = (answer, op)
@@ -80,7 +80,7 @@ class Dispatches:
         return dispatch
 
     def answer(self, message: dict[str, Any]) -> None:
-        """Take a ``dispatch_result``. An answer that nobody waits for any more is dropped."""
+        """Handle a ``dispatch_result``. Ignore it if the skill no longer waits for it."""
         waiting = self._pending.pop(message["__dispatch_id__"], None)
         if waiting is None:
             return

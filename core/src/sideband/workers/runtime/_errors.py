@@ -1,10 +1,11 @@
-"""What goes wrong inside a worker, and how it is told to the host without trusting what was raised.
+"""The errors inside a worker, and their conversion to messages for the host.
 
-    OpError(Exception)          an op that the host refused or that failed, as a skill sees it
+    OpError(Exception)          an op was denied or failed
     SkillRefusal(Exception)     the function can't be called, or its result can't be sent
-    NoWorker(RuntimeError)      an op was called where no host is at the other end
+    NoWorker(RuntimeError)      an op was called outside a worker
 
-An exception of a skill may lie, hang on to megabytes, or raise when it is printed: what is taken from it is bounded.
+Exceptions of skills are untrusted: they may be misleading, huge, or raise when they are printed. The data taken from
+them is limited.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ class OpError(Exception):
     """An op ended without a result.
 
     Attributes:
-        code: stable, such as ``op.denied`` or ``http.timeout``.
-        message: what happened, in one sentence.
+        code: the stable code, such as ``op.denied`` or ``http.timeout``.
+        message: one sentence that describes the problem.
         op: the op's name.
         retryable: whether the same request may succeed later.
-        hint: what to do about it; empty if there is nothing to do.
+        hint: what the user can do, or an empty string.
 
     Example:
         >>> try:
@@ -49,7 +50,7 @@ class OpError(Exception):
 
     @classmethod
     def from_wire(cls, error: Any, op: str) -> OpError:
-        """From an ``__error__``: an object, or a string for hosts that only know those."""
+        """Return the error for an ``__error__``, which is an object, or a string from simple hosts."""
         if not isinstance(error, dict):
             return cls(str(error), op=op)
         return cls(
@@ -62,7 +63,7 @@ class OpError(Exception):
 
 
 class SkillRefusal(Exception):
-    """The function can't be called, or what it returned can't be sent. The message names it."""
+    """The function can't be called, or its result can't be sent. The message names the function."""
 
     def __init__(self, message: str, *, code: str = "skill.refused") -> None:
         super().__init__(message)
@@ -73,16 +74,14 @@ class NoWorker(RuntimeError):
     """An op was called in a plain Python process."""
 
     def __init__(self, op: str) -> None:
-        super().__init__(
-            f"`{op}` needs a host to run it: call the skill with `sideband call --skill-dir DIR SKILL.TOOL`"
-        )
+        super().__init__(f"`{op}` requires a host: call the skill with `sideband call --skill-dir DIR SKILL.TOOL`")
 
 
 def failure(error: BaseException, *, code: str = "skill.raised") -> dict[str, Any]:
-    """The ``__error__`` of an exception that skill code raised: bounded, whatever it does when it is printed."""
+    """Return the ``__error__`` for an exception of skill code, with limited size, even if printing it fails."""
     try:
         found: dict[str, Any] = {"code": code, "message": describe(error), "traceback": _traceback(error)}
-    except BaseException:  # noqa: BLE001  an exception can be made so that even its type or its frames can't be read
+    except BaseException:  # noqa: BLE001  even the type or the frames of an exception can raise
         return {"code": code, "message": "an exception that can't be described"}
     if type(error) is OpError:
         found["cause"] = {"code": _short(error.code), "message": _short(error.message), "op": _short(error.op)}
@@ -90,7 +89,7 @@ def failure(error: BaseException, *, code: str = "skill.raised") -> dict[str, An
 
 
 def describe(error: BaseException) -> str:
-    """``TypeName: message``, at most some thousand characters."""
+    """Return ``TypeName: message``, with at most some thousand characters."""
     kind = _name(type(error))
     text = _text(error)
     return f"{kind}: {text}" if text else kind
@@ -100,15 +99,15 @@ def _text(error: BaseException) -> str:
     try:
         default = type(error).__str__ in (BaseException.__str__, KeyError.__str__)
         if default and (len(error.args) != 1 or type(error.args[0]) is not str):
-            # The default would print all of the arguments, however large.
+            # The default `__str__` would print all arguments, regardless of their size.
             return _short(", ".join(_limited.repr(argument) for argument in error.args[:10]))
         return _short(str(error))
-    except BaseException as problem:  # noqa: BLE001  the exception's own code may raise anything
-        return f"(its text can't be had: {_name(type(problem))})"
+    except BaseException as problem:  # noqa: BLE001  `__str__` of a skill's exception may raise anything
+        return f"(no message: `__str__` raised {_name(type(problem))})"
 
 
 def _name(kind: type) -> str:
-    # Past any metaclass that has a `__name__` of its own.
+    # Bypass metaclasses that define `__name__`.
     return _short(_NAME.__get__(kind), 200)
 
 
@@ -117,9 +116,9 @@ def _short(text: object, limit: int = _MAX_MESSAGE) -> str:
         return f"(a {type(text).__name__})"
     plain = str.__str__(text)
     if len(plain) > limit:
-        # Between words: the host does not recognise half a secret.
+        # Truncate between words: the host would not redact a truncated secret.
         kept = max(plain.rfind(" ", 0, limit), plain.rfind("\n", 0, limit)) + 1
-        plain = f"{plain[:kept]}… [{len(plain) - kept:,} characters cut]"
+        plain = f"{plain[:kept]}… [{len(plain) - kept:,} characters omitted]"
     return plain.encode("utf-8", "backslashreplace").decode()
 
 
@@ -131,7 +130,7 @@ def _traceback(error: BaseException) -> str:
         seen.add(id(current))
         parts.append(f"{_frames(current.__traceback__)}{describe(current)}")
         current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
-    return _short("\n\nwhile handling, or caused by:\n".join(reversed(parts)), 4 * _MAX_MESSAGE)
+    return _short("\n\nduring handling of the above, or caused by it:\n".join(reversed(parts)), 4 * _MAX_MESSAGE)
 
 
 def _frames(trace: TracebackType | None) -> str:

@@ -1,4 +1,4 @@
-"""Loads skill modules from their paths, once, and finds the functions that may be called."""
+"""Load skill modules from their paths once, and look up their functions."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Function = Callable[..., Coroutine[Any, Any, Any]]
 
 
 class Modules:
-    """The modules of this worker. A module that failed to load is tried again by the next call.
+    """The modules of this worker. If a module fails to load, the next call tries again.
 
     Args:
-        packages: the folder of what the skill depends on. The standard library comes before the skill's own modules
-            on the path, and they come before what they depend on.
+        packages: the folder with the dependencies of the skill. The import path has the standard library first, then
+            the skill's own modules, then the dependencies.
     """
 
     def __init__(self, packages: str = "") -> None:
@@ -30,16 +30,16 @@ class Modules:
         self._functions: dict[tuple[str, str], Function] = {}
 
     def function(self, path: str, name: str, folder: str) -> Function:
-        """The ``async def`` of that name.
+        """Return the ``async def`` with that name.
 
         Args:
-            path: the module's file.
-            name: the function.
-            folder: the skill's folder; its modules can be imported by name, after the standard library's.
+            path: the path of the module.
+            name: the name of the function.
+            folder: the skill's folder, which is added to the import path.
 
         Raises:
-            SkillRefusal: there is no such function, or it is not ``async def``.
-            Exception: whatever the module raises when it is imported.
+            SkillRefusal: if the function does not exist or is not ``async def``.
+            Exception: if the import of the module raises.
         """
         found = self._functions.get((path, name))
         if found is None:
@@ -55,7 +55,7 @@ class Modules:
         return module
 
     def _name(self, path: str, folder: str) -> str:
-        """The name that the skill's other modules import it by, if that is free."""
+        """Return the name by which the skill's other modules import it, or a generated one if that is not available."""
         relative = os.path.relpath(path, folder or path.rpartition("/")[0])
         name = relative.removesuffix(".py").replace(os.sep, ".")
         usable = all(part.isidentifier() for part in name.split("."))
@@ -66,10 +66,10 @@ class Modules:
 
 def _load(path: str, name: str) -> ModuleType:
     if not os.access(path, os.R_OK):
-        raise SkillRefusal(f"there is no module {path}, or it can't be read")
+        raise SkillRefusal(f"module {path} does not exist or is not readable")
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise SkillRefusal(f"{path} is no Python module")
+        raise SkillRefusal(f"{path} is not a Python module")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
@@ -87,5 +87,5 @@ def _checked(module: ModuleType, name: str) -> Function:
         close = difflib.get_close_matches(name, [key for key in vars(module) if not key.startswith("_")], n=1)
         raise SkillRefusal(f"{where} has no function `{name}`" + (f" (did you mean `{close[0]}`?)" if close else ""))
     if not inspect.iscoroutinefunction(found):
-        raise SkillRefusal(f"`{name}` in {where} is not `async def`; a tool awaits its ops, so it must be")
+        raise SkillRefusal(f"`{name}` in {where} must be `async def`")
     return found  # type: ignore[no-any-return]

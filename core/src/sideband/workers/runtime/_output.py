@@ -1,4 +1,4 @@
-"""What skill code prints becomes `log` messages of the call that printed it, as far as somebody may want to read it."""
+"""Convert printed lines to `log` messages of the call that printed them, within limits."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ from collections.abc import Callable
 from ._context import current_call
 
 MAX_LINE = 65_536
-"""Characters of one log line. A longer one is left out, whole: in a part of it, half a secret would go unrecognised."""
+"""The maximum length of a log line in characters. A longer line is omitted entirely, because a truncated line could end
+with a part of a secret, which would not be redacted."""
 
 
 def left_out(length: int) -> str:
-    """What stands for a line of that many characters that is too long."""
-    return f"[a line of {length:,} characters was left out]"
+    """Return the replacement for an omitted line of that many characters."""
+    return f"[line of {length:,} characters omitted]"
 
 
 class OutputAllowance:
-    """What one call may still print.
+    """The remaining output allowance of a call.
 
     Args:
-        lines: how many lines.
-        text: how many characters, of all of them.
+        lines: the maximum number of lines.
+        text: the maximum number of characters in total.
 
     Attributes:
-        dropped: how many lines were dropped and not yet declared.
+        dropped: the number of dropped lines that have not been reported.
     """
 
     __slots__ = ("_lines", "_text", "dropped")
@@ -36,19 +37,19 @@ class OutputAllowance:
         self.dropped = 0
 
     def take(self, text: str) -> bool:
-        """Count a line. Whether it may be passed on."""
+        """Count a line, and return whether it may be passed on."""
         self._lines -= 1
         self._text -= len(text)
         return self._lines >= 0 and self._text >= 0
 
 
 class Output(io.TextIOBase):
-    """Stands in for ``sys.stdout`` or ``sys.stderr``: keeps each call's lines apart, whoever prints at once.
+    """A replacement for ``sys.stdout`` or ``sys.stderr`` that keeps the lines of concurrent calls separate.
 
     Args:
         name: ``stdout`` or ``stderr``.
-        descriptor: the real one, for code that asks for ``fileno()``.
-        emit: called with the call's id (``None`` outside any call), the name and one line.
+        descriptor: the real descriptor, for code that calls ``fileno()``.
+        emit: called with the call's id (``None`` outside a call), the name and one line.
     """
 
     encoding = "utf-8"
@@ -63,7 +64,7 @@ class Output(io.TextIOBase):
         self.buffer = _Bytes(self)
 
     def write(self, text: str) -> int:
-        """Print text; whole lines are sent at once."""
+        """Write text, and send its complete lines immediately."""
         call = current_call.get()
         key = None if call is None else call.id
         with self._lock:
@@ -75,7 +76,7 @@ class Output(io.TextIOBase):
         return len(text)
 
     def _continued(self, key: str | None, piece: str) -> str | int:
-        """The line that was left open, continued: its text, or only its length if it is too long."""
+        """Append to the incomplete line and return its text, or only its length if it is too long."""
         line = self._open_lines.pop(key, "")
         length = len(piece) + (line if isinstance(line, int) else len(line))
         return length if isinstance(line, int) or length > MAX_LINE else line + piece
@@ -84,22 +85,22 @@ class Output(io.TextIOBase):
         self._emit(key, self.name, left_out(line) if isinstance(line, int) else line)
 
     def end_call(self, key: str | None) -> None:
-        """Send the line that the call left open."""
+        """Send the incomplete last line of the call."""
         with self._lock:
             rest = self._open_lines.pop(key, "")
         if rest:
             self._emit_line(key, rest)
 
     def fileno(self) -> int:
-        """The real descriptor. What is written there is the worker's, not the call's."""
+        """Return the real descriptor. Output written to it is not attributed to a call."""
         return self._descriptor
 
     def writable(self) -> bool:
-        """Always."""
+        """Return ``True``."""
         return True
 
     def isatty(self) -> bool:
-        """Never."""
+        """Return ``False``."""
         return False
 
 

@@ -1,1 +1,1 @@
-"""The part of sideband that a worker sees: the SDK for skills and the runtime that runs them."""
+"""The part of sideband in a worker: the SDK for skills and the runtime."""

@@ -1,4 +1,4 @@
-"""The runtime: takes calls from the wire, runs each as a task, sends what came of it."""
+"""The runtime: receive calls, run each as a task, and send its result."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from ._modules import Modules
 from ._output import Output, OutputAllowance
 
 PROTOCOL = 1
-"""The version of the wire that this runtime speaks."""
+"""The protocol version of this runtime."""
 
-# Less than what the host keeps of a call, so that what is said about the rest is kept too.
+# Lower than the limits of the host, so that the note about dropped lines is within them.
 _MAX_LINES = 9_999
 _MAX_TEXT = 4_000_000
 _CANCELLED = {"code": "call.cancelled", "message": "the call was cancelled"}
@@ -31,40 +31,40 @@ _active: Runtime | None = None
 
 
 def running(op: str = "an op") -> tuple[Runtime, CurrentCall]:
-    """The runtime and the call that the caller belongs to.
+    """Return the runtime and the current call.
 
     Args:
-        op: what it is wanted for, for the message.
+        op: the op to run, for the message.
 
     Raises:
-        NoWorker: this process is no worker.
-        RuntimeError: the caller belongs to no call.
+        NoWorker: if this process is not a worker.
+        RuntimeError: if the caller does not run inside a call.
     """
     call = current_call.get()
     if _active is None:
         raise NoWorker(op)
     if call is None:
-        raise RuntimeError("this code belongs to no call, so it can't use ops; start it from within a tool")
+        raise RuntimeError("ops can only be used inside a call; start this code from a tool")
     return _active, call
 
 
 def serve(
     read: int, write: int, *, lockdown: Mapping[str, Any] | None = None, packages: str = "", ceiling: float = 1800.0
 ) -> None:
-    """Serve the host at the other end until it is gone; the process ends with it.
+    """Serve the host until it closes the connection, then end the process.
 
     Args:
-        read: the descriptor of the host's messages.
-        write: the descriptor of messages to the host.
-        lockdown: what the lock-down answered, for ``ready``.
-        packages: the folder of the packages that the skill depends on.
-        ceiling: seconds after which an unanswered dispatch fails inside the skill.
+        read: the descriptor to read messages from.
+        write: the descriptor to write messages to.
+        lockdown: the result of the lock-down, for ``ready``.
+        packages: the folder with the dependencies of the skill.
+        ceiling: the time in seconds after which an unanswered dispatch fails in the skill.
     """
     Runtime(read, write, lockdown=lockdown, packages=packages, ceiling=ceiling).run()
 
 
 class Runtime:
-    """One per process. See ``serve`` for the arguments."""
+    """The runtime of the process. See ``serve`` for the arguments."""
 
     def __init__(
         self, read: int, write: int, *, lockdown: Mapping[str, Any] | None, packages: str, ceiling: float
@@ -81,21 +81,21 @@ class Runtime:
         self._outputs = (Output("stdout", 1, self._log), Output("stderr", 2, self._log))
 
     def run(self) -> None:
-        """Run until the host is gone. Never returns."""
-        global _active  # noqa: PLW0603  the SDK that skills import finds its process's runtime here
+        """Run until the host closes the connection. Never return."""
+        global _active  # noqa: PLW0603  the SDK finds the runtime of its process here
         _active = self
         inherit_context()
         sys.stdout, sys.stderr = self._outputs
         asyncio.set_event_loop(self._loop)
         while True:
-            # A child task that raises SystemExit stops the loop; that must not stop the neighbours.
+            # A child task that raises SystemExit stops the loop. Run it again for the other calls.
             with contextlib.suppress(SystemExit, KeyboardInterrupt):
                 self._loop.run_forever()
 
     def _end(self, problem: str) -> None:
         if problem:
-            _say(f"sideband: the host broke the protocol: {problem}")
-        # Not sys.exit: threads of a skill must not keep the process alive without its host.
+            _print(f"sideband: the host violated the protocol: {problem}")
+        # Not `sys.exit`, which would wait for the threads of skills.
         os._exit(2 if problem else 0)
 
     def _take(self, line: bytes) -> None:
@@ -111,24 +111,24 @@ class Runtime:
             elif kind == "hello":
                 self._greet()
             else:
-                raise ValueError(f"a worker takes no message of type {kind!r}")
+                raise ValueError(f"unknown message type {kind!r}")
         except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"a message is not complete: {error!r}") from None
+            raise ValueError(f"invalid message: {error!r}") from None
 
     def _greet(self) -> None:
         self._greeted = True
         ready = {"__type__": "ready", "version": PROTOCOL, "python": ".".join(map(str, sys.version_info[:3]))}
         self._channel.send(encode({**ready, "lockdown": dict(self._lockdown)} if self._lockdown is not None else ready))
 
-    def _start(self, id: str, request: dict[str, Any]) -> None:  # noqa: A002  the wire's word
+    def _start(self, id: str, request: dict[str, Any]) -> None:  # noqa: A002  the name on the wire
         if id in self._calls:
-            raise ValueError("two calls have the same id")
+            raise ValueError("duplicate call id")
         environment = request.get("env", {})
         call = CurrentCall(id, tuple(request.get("capabilities", ())), environment)
         _set_timezone(environment.get("timezone"))
         context = copy_context()
         context.run(current_call.set, call)
-        # Not through the factory: the call's own task is not one of its children.
+        # Bypass the task factory, because the call's own task is not one of its children.
         call.task = asyncio.Task(self._run(call, request), loop=self._loop, context=context)
         self._calls[id] = call
 
@@ -138,7 +138,7 @@ class Runtime:
             line = await self._result(call, request)
         except SkillRefusal as refusal:
             line = _error(call, {"code": refusal.code, "message": str(refusal)})
-        except BaseException as error:  # noqa: BLE001  SystemExit of a skill ends its call, not its neighbours
+        except BaseException as error:  # noqa: BLE001  SystemExit in a skill must end its own call only
             cancelled = call.cancelled and isinstance(error, asyncio.CancelledError)
             line = _error(call, _CANCELLED if cancelled else failure(error))
         self._finish(call, line)
@@ -149,7 +149,7 @@ class Runtime:
             function = self._modules.function(request["module"], name, request.get("working_dir", ""))
         except SkillRefusal:
             raise
-        except BaseException as error:  # noqa: BLE001  SystemExit of a skill ends its call, not its neighbours
+        except BaseException as error:  # noqa: BLE001  see above
             return _error(call, failure(error, code="skill.import"))
         try:
             running: Coroutine[Any, Any, Any] = function(**request.get("kwargs", {}))
@@ -166,7 +166,7 @@ class Runtime:
         del self._calls[call.id]
         self._channel.send(line)
 
-    def _cancel(self, id: str) -> None:  # noqa: A002  the wire's word
+    def _cancel(self, id: str) -> None:  # noqa: A002  the name on the wire
         call = self._calls.get(id)
         if call is None or call.task is None:
             return
@@ -177,24 +177,24 @@ class Runtime:
 
     def _log(self, call: str | None, stream: str, text: str) -> None:
         if not self._greeted:
-            # A host that only knows the four messages of a call.
-            _say(text)
+            # The host did not send `hello`, so it does not support `log` messages.
+            _print(text)
             return
         allowance = self._allowances.setdefault(call, OutputAllowance(_MAX_LINES, _MAX_TEXT))
         if not allowance.take(text) or self._channel.crowded:
             allowance.dropped += 1
             return
         if allowance.dropped:
-            text = f"[{allowance.dropped:,} lines were dropped here] {text}"
+            text = f"[{allowance.dropped:,} lines dropped] {text}"
             allowance.dropped = 0
         self._send_log(call, stream, text)
 
     def _end_logs(self, call: CurrentCall) -> None:
-        """Say what of the call's output was dropped. What belongs to no call gets a new allowance too."""
+        """Report the number of dropped lines of the call. Also reset the allowance for output outside calls."""
         self._allowances.pop(None, None)
         allowance = self._allowances.pop(call.id, None)
         if allowance is not None and allowance.dropped:
-            self._send_log(call.id, "stderr", f"[{allowance.dropped:,} more lines were dropped]")
+            self._send_log(call.id, "stderr", f"[{allowance.dropped:,} more lines dropped]")
 
     def _send_log(self, call: str | None, stream: str, text: str) -> None:
         message = {"__type__": "log", "stream": stream, "text": text.encode("utf-8", "backslashreplace").decode()}
@@ -206,11 +206,11 @@ def _result(call: CurrentCall, name: str, value: Any) -> bytes:
     fields = value if alongside else {"value": value}
     reserved = [key for key in fields if isinstance(key, str) and key.startswith("__")]
     if reserved:
-        raise SkillRefusal(f"`{name}` returned the key `{reserved[0][:100]}`; keys that begin with `__` are reserved")
+        raise SkillRefusal(f"`{name}` returned the reserved key `{reserved[0][:100]}`; keys must not begin with `__`")
     try:
         return encode({"__type__": "result", "__id__": call.id, **fields})
     except (Unsendable, TypeError) as problem:
-        raise SkillRefusal(f"what `{name}` returned can't be sent: {problem}") from None
+        raise SkillRefusal(f"cannot send the result of `{name}`: {problem}") from None
 
 
 def _error(call: CurrentCall, error: dict[str, Any]) -> bytes:
@@ -220,7 +220,7 @@ def _error(call: CurrentCall, error: dict[str, Any]) -> bytes:
 def _own_children(
     loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, Any], **options: Any
 ) -> asyncio.Task[Any]:
-    """Makes tasks that end with the call which started them."""
+    """Create a task that is cancelled when the call that started it ends."""
     task = asyncio.Task(coroutine, loop=loop, **options)
     call = current_call.get()
     if call is not None:
@@ -230,12 +230,12 @@ def _own_children(
 
 
 def _set_timezone(name: str | None) -> None:
-    # A process has one; hosts send the same to all calls of a worker.
+    # The timezone is per process. Hosts send the same one to all calls of a worker.
     if name and os.environ.get("TZ") != name:
         os.environ["TZ"] = name
         time.tzset()
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     with contextlib.suppress(OSError):
         os.write(2, text.encode("utf-8", "backslashreplace") + b"\n")
