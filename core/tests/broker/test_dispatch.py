@@ -232,11 +232,11 @@ async def test_cancelled_dispatch_is_recorded_and_does_not_affect_others(make_ho
 
     answers = []
 
-    async def neighbour(host):
+    async def neighbor(host):
         answers.append(await host.op("wait.released", {}))
 
     async with make_host(family("wait", forever, released)) as host, anyio.create_task_group() as tasks:
-        tasks.start_soon(neighbour, host)
+        tasks.start_soon(neighbor, host)
         with anyio.move_on_after(0.05):
             await host.op("wait.forever", {})
         release.set()

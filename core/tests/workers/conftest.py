@@ -1,4 +1,4 @@
-"""Real workers for the tests of this folder: an SDK folder, skills written on the spot, and pools."""
+"""Fixtures with real workers: an SDK folder, inline skills, and pools."""
 
 import itertools
 import textwrap
@@ -29,7 +29,7 @@ def anyio_backend(request):
 
 @pytest.fixture(scope="session")
 def sdk(tmp_path_factory) -> Path:
-    """An SDK folder as a host writes it, without generated families."""
+    """Return an SDK folder like that of a host, without generated families."""
     folder = tmp_path_factory.mktemp("sdk")
     for name, source in runtime_files().items():
         target = folder / name
@@ -40,7 +40,7 @@ def sdk(tmp_path_factory) -> Path:
 
 @attrs.define
 class Taker(CallHandler):
-    """Answers the ops of one call and keeps what it prints."""
+    """A handler that answers the ops of one call and collects its output."""
 
     skill: "Skill"
     call: str
@@ -60,7 +60,7 @@ class Taker(CallHandler):
 
 @attrs.define
 class Skill:
-    """A skill of one module, and the calls of its functions."""
+    """A skill with one module, and the dispatches and output of its calls."""
 
     folder: Path
     sdk: Path
@@ -69,7 +69,7 @@ class Skill:
     ids: itertools.count = attrs.Factory(itertools.count)
 
     def call(self, function: str, *, handler: Callable[..., Any] | None = None, **options: Any) -> WorkerCall:
-        """A call of a function. ``handler(op, params)`` answers its ops; without one they echo their parameters."""
+        """Return a call of a function. ``handler(op, params)`` answers its ops; the default returns the parameters."""
         identifier = options.pop("id", None) or f"call-{self.folder.name}-{next(self.ids)}"
 
         taker = Taker(self, identifier, handler, silent=options.pop("silent", ("progress.report",)))
@@ -87,13 +87,13 @@ class Skill:
         return attrs.evolve(call, **options)
 
     def output(self, stream: str) -> list[str]:
-        """What was logged on one stream, by any call."""
+        """Return the lines that any call logged on a stream."""
         return [line.text for _, line in self.logged if line.stream == stream]
 
 
 @pytest.fixture
 def make_skill(tmp_path, sdk) -> Callable[..., Skill]:
-    """``make_skill(source, name=…)`` writes a skill of one module, ``tools.py``."""
+    """Return a function that writes a skill with one module, ``tools.py``."""
 
     def make(source: str, name: str = "skill") -> Skill:
         folder = tmp_path / name
@@ -112,7 +112,7 @@ def reports() -> list[WorkerReport]:
 
 @pytest.fixture
 def make_pool(reports) -> Callable[..., WorkerPool]:
-    """A pool with short times, whose reports are kept."""
+    """Return a function that creates a pool with short timeouts, whose reports are collected."""
 
     def make(**options: Any) -> WorkerPool:
         times = {"idle_seconds": 60, "cancel_grace": 0.5, "write_timeout": 1.0}
@@ -123,7 +123,7 @@ def make_pool(reports) -> Callable[..., WorkerPool]:
 
 @pytest.fixture
 def gather() -> Callable[..., Any]:
-    """Runs coroutines at once; gives what each returned or raised, in order."""
+    """Return a function that runs coroutines concurrently and returns their results and exceptions in order."""
 
     async def run(*coroutines: Any) -> list[Any]:
         outcomes: list[Any] = [None] * len(coroutines)
@@ -131,7 +131,7 @@ def gather() -> Callable[..., Any]:
         async def one(index: int, coroutine: Any) -> None:
             try:
                 outcomes[index] = await coroutine
-            except Exception as error:  # noqa: BLE001  outcomes are the test's to judge
+            except Exception as error:  # noqa: BLE001  the test checks the outcomes
                 outcomes[index] = error
 
         async with anyio.create_task_group() as tasks:
@@ -143,9 +143,9 @@ def gather() -> Callable[..., Any]:
 
 
 async def until(condition: Callable[[], Any]) -> None:
-    """Wait for something that happens in another process."""
+    """Wait for a condition that another process causes."""
     with anyio.fail_after(30):
-        while not condition():  # noqa: ASYNC110  another process sets no event here
+        while not condition():  # noqa: ASYNC110  another process can't set an event here
             await anyio.sleep(0.002)
 
 
@@ -156,7 +156,7 @@ def until_fixture() -> Callable[..., Any]:
 
 @pytest.fixture
 def answers() -> SimpleNamespace:
-    """Ops that wait until the test lets them: ``answers.handler``, ``answers.arrived(n)``, ``answers.release(key)``."""
+    """Return a handler whose ops block until released: ``handler``, ``arrived(count)``, ``release(key)``."""
     waiting: dict[Any, anyio.Event] = {}
     cancelled: list[Any] = []
 

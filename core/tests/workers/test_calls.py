@@ -1,4 +1,4 @@
-"""A call, from its arguments to its result."""
+"""Calls: arguments, ops, results and exceptions."""
 
 import anyio
 import pytest
@@ -32,7 +32,7 @@ async def back(value):
         {"nested": [b"", {"deep": b"bytes"}]},
     ],
 )
-async def test_a_value_comes_back_as_it_was_sent(make_skill, make_pool, value, anyio_backend):
+async def test_values_round_trip(make_skill, make_pool, value, anyio_backend):
     skill = make_skill(ECHO)
     async with make_pool() as pool:
         answer = await pool.call(skill.call("back", arguments={"value": value}))
@@ -40,7 +40,7 @@ async def test_a_value_comes_back_as_it_was_sent(make_skill, make_pool, value, a
     assert answer.isolation is Isolation.NONE
 
 
-async def test_three_ops_of_one_call_are_in_flight_at_once_and_each_gets_its_own_answer(make_skill, make_pool, answers):
+async def test_concurrent_ops_of_a_call_get_their_own_answers(make_skill, make_pool, answers):
     skill = make_skill("""
         async def three():
             return await asyncio.gather(*(echo.get(key=key) for key in "abc"))
@@ -57,7 +57,7 @@ async def test_three_ops_of_one_call_are_in_flight_at_once_and_each_gets_its_own
     assert answer.value == ["answer a", "answer b", "answer c"]
 
 
-async def test_two_calls_with_different_rights_never_see_each_other(make_skill, make_pool, gather):
+async def test_concurrent_calls_have_separate_contexts(make_skill, make_pool, gather):
     skill = make_skill("""
         import concurrent.futures, contextvars
         from sideband.skill import capabilities
@@ -99,11 +99,11 @@ async def test_two_calls_with_different_rights_never_see_each_other(make_skill, 
 @pytest.mark.parametrize(
     ("source", "function", "expected"),
     [
-        ("def plain(): return 1", "plain", "`plain` in .* is not `async def`"),
-        ("async def stars(): yield 1", "stars", "`stars` in .* is not `async def`"),
+        ("def plain(): return 1", "plain", "`plain` in .* must be `async def`"),
+        ("async def stars(): yield 1", "stars", "`stars` in .* must be `async def`"),
         ("async def star(): return 1", "stars", "no function `stars` .did you mean `star`?"),
         ("async def one(wanted): return 1", "one", r"one\(\) missing 1 required positional argument: 'wanted'"),
-        ("async def one(): return {'__type__': 'result'}", "one", "`one` returned the key `__type__`"),
+        ("async def one(): return {'__type__': 'result'}", "one", "`one` returned the reserved key `__type__`"),
         ("async def one(): return {1, 2}", "one", "`one`: a value of type `builtins.set`"),
         ("async def one(): return float('nan')", "one", "cannot send the result of `one`"),
         ("async def one(): return '\\ud800'", "one", "lone surrogate"),
@@ -117,21 +117,23 @@ async def test_two_calls_with_different_rights_never_see_each_other(make_skill, 
         ),
     ],
 )
-async def test_what_can_not_be_called_or_sent_is_refused_by_name(make_skill, make_pool, source, function, expected):
+async def test_function_that_cannot_be_called_or_result_that_cannot_be_sent_is_refused(
+    make_skill, make_pool, source, function, expected
+):
     skill = make_skill(source)
     async with make_pool() as pool:
         with pytest.raises(SkillRefused, match=f"skill.{function}: .*{expected}"):
             await pool.call(skill.call(function))
 
 
-async def test_a_module_that_is_not_there_is_refused(make_skill, make_pool):
+async def test_missing_module_is_refused(make_skill, make_pool):
     skill = make_skill("")
     async with make_pool() as pool:
         with pytest.raises(SkillRefused, match="does not exist"):
             await pool.call(skill.call("one", module="other.py"))
 
 
-async def test_a_module_that_raises_when_it_is_imported_is_told_from_a_tool_that_raises(make_skill, make_pool):
+async def test_exception_during_import_has_its_own_code(make_skill, make_pool):
     skill = make_skill("import requests")
     async with make_pool() as pool:
         with pytest.raises(SkillFailed, match="ModuleNotFoundError: No module named 'requests'") as caught:
@@ -142,7 +144,7 @@ async def test_a_module_that_raises_when_it_is_imported_is_told_from_a_tool_that
 
 
 @pytest.mark.parametrize("source", ["open('/none/at/all')", "socket.create_connection(('host.invalid', 80), 5)"])
-async def test_who_reaches_for_the_world_is_told_of_ops(make_skill, make_pool, source):
+async def test_error_of_file_or_network_access_has_a_hint_about_ops(make_skill, make_pool, source):
     skill = make_skill(f"import socket\nasync def one(): {source}")
     async with make_pool() as pool:
         with pytest.raises(SkillFailed) as caught:
@@ -150,7 +152,7 @@ async def test_who_reaches_for_the_world_is_told_of_ops(make_skill, make_pool, s
     assert "use ops" in caught.value.hint
 
 
-async def test_a_module_is_loaded_once_and_may_use_its_neighbours(make_skill, make_pool):
+async def test_module_is_loaded_once_and_can_import_its_siblings(make_skill, make_pool):
     skill = make_skill("""
         import helpers
         async def count():
@@ -164,14 +166,14 @@ async def test_a_module_is_loaded_once_and_may_use_its_neighbours(make_skill, ma
     assert not (skill.folder / "__pycache__").exists()
 
 
-async def test_a_file_named_like_a_standard_module_does_not_replace_it(make_skill, make_pool):
+async def test_file_of_a_skill_does_not_shadow_a_standard_module(make_skill, make_pool):
     skill = make_skill("async def one():\n    import calendar\n    return calendar.MONDAY")
     (skill.folder / "calendar.py").write_text("")
     async with make_pool() as pool:
         assert (await pool.call(skill.call("one"))).value == 0
 
 
-async def test_what_a_tool_raises_is_told_with_its_traceback(make_skill, make_pool):
+async def test_exception_of_a_tool_has_its_traceback(make_skill, make_pool):
     skill = make_skill("""
         def deep():
             raise ValueError("no such repository")
@@ -207,7 +209,7 @@ async def test_what_a_tool_raises_is_told_with_its_traceback(make_skill, make_po
         ("def Bad(): return asyncio.CancelledError()", "CancelledError"),
     ],
 )
-async def test_a_hostile_exception_ends_its_own_call_only(make_skill, make_pool, source, expected):
+async def test_hostile_exception_ends_its_own_call_only(make_skill, make_pool, source, expected):
     skill = make_skill(f"{source}\nasync def bad():\n    raise Bad()\nasync def good():\n    return os.getpid()")
     async with make_pool() as pool:
         before = await pool.call(skill.call("good"))
@@ -219,7 +221,7 @@ async def test_a_hostile_exception_ends_its_own_call_only(make_skill, make_pool,
     assert len(caught.value.traceback) < 20_000
 
 
-async def test_a_child_task_that_exits_does_not_take_its_neighbours_along(make_skill, make_pool):
+async def test_exit_in_a_child_task_does_not_end_the_call(make_skill, make_pool):
     skill = make_skill("""
         async def leave():
             sys.exit(3)
@@ -234,7 +236,7 @@ async def test_a_child_task_that_exits_does_not_take_its_neighbours_along(make_s
         assert (await pool.call(skill.call("one"))).value == "still here"
 
 
-async def test_an_error_of_an_op_reaches_the_skill_with_all_that_it_says(make_skill, make_pool):
+async def test_error_of_an_op_reaches_the_skill_with_all_fields(make_skill, make_pool):
     skill = make_skill("""
         async def one():
             try:
@@ -248,29 +250,31 @@ async def test_an_error_of_an_op_reaches_the_skill_with_all_that_it_says(make_sk
 
     async with make_pool() as pool:
         answer = await pool.call(skill.call("one", handler=refuse))
-    assert answer.value == ["op.denied", "echo.get was denied: not today", "echo.get", False, "ask again"]
+    code, message, op, retryable, hint = answer.value
+    assert "not today" in message
+    assert (code, op, retryable, hint) == ("op.denied", "echo.get", False, "ask again")
 
 
-async def test_an_error_of_an_op_that_a_skill_lets_pass_is_the_cause_of_its_failure(make_skill, make_pool):
+async def test_uncaught_error_of_an_op_is_the_cause_of_the_failure(make_skill, make_pool):
     skill = make_skill("async def one():\n    await echo.get()")
 
     async def refuse(op, params):
         raise OpDenied(op, "not today")
 
     async with make_pool() as pool:
-        with pytest.raises(SkillFailed, match=r"OpError: echo\.get was denied: not today") as caught:
+        with pytest.raises(SkillFailed, match=r"OpError: echo\.get .*not today") as caught:
             await pool.call(skill.call("one", handler=refuse))
     assert caught.value.__cause__.code == "op.denied"
 
 
-async def test_arguments_that_can_not_be_sent_are_refused_before_anything_runs(make_skill, make_pool):
+async def test_arguments_that_cannot_be_sent_are_rejected(make_skill, make_pool):
     skill = make_skill(ECHO)
     async with make_pool() as pool:
         with pytest.raises(ArgumentsInvalid, match="cannot send"):
             await pool.call(skill.call("back", arguments={"value": object()}))
 
 
-async def test_fifty_ops_at_once_are_ordinary(make_skill, make_pool, reports):
+async def test_fifty_concurrent_ops_are_allowed(make_skill, make_pool, reports):
     skill = make_skill("async def many():\n    return len(await asyncio.gather(*(echo.get(n=n) for n in range(50))))")
 
     async def slow(op, params):
@@ -281,7 +285,7 @@ async def test_fifty_ops_at_once_are_ordinary(make_skill, make_pool, reports):
     assert reports == []
 
 
-async def test_tasks_that_a_call_leaves_behind_end_with_it(make_skill, make_pool):
+async def test_tasks_are_cancelled_when_their_call_ends(make_skill, make_pool):
     skill = make_skill("""
         states = []
 
@@ -303,7 +307,7 @@ async def test_tasks_that_a_call_leaves_behind_end_with_it(make_skill, make_pool
         assert (await pool.call(skill.call("look"))).value == ["cancelled"]
 
 
-async def test_progress_has_no_answer_and_nobody_waits_for_it(make_skill, make_pool, answers):
+async def test_progress_does_not_block_the_skill_and_is_cancelled_after_the_call(make_skill, make_pool, answers):
     skill = make_skill("""
         from sideband.skill import progress
 
@@ -326,7 +330,7 @@ async def test_progress_has_no_answer_and_nobody_waits_for_it(make_skill, make_p
     assert answers.cancelled == ["progress"]
 
 
-async def test_what_is_fire_and_forget_is_never_answered_and_takes_no_place(make_skill, make_pool, reports):
+async def test_fire_and_forget_ops_have_no_answer_and_their_own_limit(make_skill, make_pool, reports):
     skill = make_skill("""
         from sideband.workers.runtime import running
 
@@ -334,27 +338,25 @@ async def test_what_is_fire_and_forget_is_never_answered_and_takes_no_place(make
             runtime, _ = running()
             answered, answer = [], runtime.dispatches.answer
             runtime.dispatches.answer = lambda message: (answered.append(message["__dispatch_id__"]), answer(message))
-            await dispatch("echo.tell", {"quick": True}, answer=False)
+            await dispatch("echo.notify", {"quick": True}, answer=False)
             for _ in range(40):
-                await dispatch("echo.tell", answer=False)
+                await dispatch("echo.notify", answer=False)
             await echo.get()
             return answered
     """)
 
     async def handler(op, params):
-        if op == "echo.tell" and not params:
+        if op == "echo.notify" and not params:
             await anyio.sleep_forever()
 
     async with make_pool() as pool:
-        one = skill.call("one", handler=handler, silent=("echo.tell",))
+        one = skill.call("one", handler=handler, silent=("echo.notify",))
         assert (await pool.call(one)).value == ["d-42"]
     assert {report.code for report in reports} == {"limit.in_flight"}
-    assert [op for _, op, _ in skill.dispatched].count("echo.tell") in (32, 33)
+    assert [op for _, op, _ in skill.dispatched].count("echo.notify") in (32, 33)
 
 
-async def test_a_worker_has_the_time_zone_of_whoever_asks_and_no_environment_of_the_host(
-    make_skill, make_pool, monkeypatch
-):
+async def test_worker_has_the_callers_timezone_but_not_the_hosts_environment(make_skill, make_pool, monkeypatch):
     monkeypatch.setenv("SIDEBAND_CANARY", "canary")
     skill = make_skill(
         "async def one():\n    return [time.tzname[0], os.environ.get('SIDEBAND_CANARY'), sys.argv, sys.path]"
@@ -367,14 +369,14 @@ async def test_a_worker_has_the_time_zone_of_whoever_asks_and_no_environment_of_
     assert not [entry for entry in path if "site-packages" in entry]
 
 
-async def test_a_positional_argument_of_an_op_without_sdk_is_explained(make_skill, make_pool):
+async def test_positional_argument_of_an_op_without_sdk_is_rejected(make_skill, make_pool):
     skill = make_skill("async def one():\n    await echo.get('x')")
     async with make_pool() as pool:
         with pytest.raises(SkillFailed, match=r"TypeError: echo.get accepts keyword arguments only"):
             await pool.call(skill.call("one"))
 
 
-async def test_a_generated_family_is_preferred_to_the_stand_in(make_skill, make_pool):
+async def test_generated_family_is_preferred_to_the_proxy(make_skill, make_pool):
     skill = make_skill("""
         from sideband.skill import weather
 

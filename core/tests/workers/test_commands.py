@@ -1,4 +1,4 @@
-"""Commands without isolation: an environment and descriptors of their own, and an end for all that they start."""
+"""Programs without isolation: environment, descriptors, exit codes, and cleanup of their process groups."""
 
 import os
 import sys
@@ -30,7 +30,7 @@ async def read_all(descriptor):
         pieces.append(piece)
 
 
-async def test_it_gets_its_input_and_its_output_comes_back(tmp_path):
+async def test_program_gets_input_and_returns_output(tmp_path):
     command = await launch_plain(python("print(input()[::-1])"))
     try:
         os.write(command.stdin, b"abc\n")
@@ -41,20 +41,20 @@ async def test_it_gets_its_input_and_its_output_comes_back(tmp_path):
         await command.close()
 
 
-async def test_it_inherits_neither_environment_nor_descriptors(monkeypatch):
+async def test_program_inherits_neither_environment_nor_descriptors(monkeypatch):
     monkeypatch.setenv("SECRET_OF_THE_HOST", "x")
     code = "import os; print(sorted(os.environ), sorted(os.listdir('/proc/self/fd')))"
     command = await launch_plain(python(code, environment={"ONLY": "this"}))
     try:
         command.end_input()
-        said = (await read_all(command.stdout)).decode()
+        output = (await read_all(command.stdout)).decode()
     finally:
         await command.close()
-    assert "SECRET_OF_THE_HOST" not in said
-    assert said.endswith("['0', '1', '2', '3']\n")  # the last one is the listing itself
+    assert "SECRET_OF_THE_HOST" not in output
+    assert output.endswith("['0', '1', '2', '3']\n")  # the last one is that of `listdir` itself
 
 
-async def test_it_is_told_apart_by_code_and_by_signal():
+async def test_wait_returns_the_exit_code_or_the_negative_signal():
     for code, expected in (("raise SystemExit(3)", 3), ("import os; os.abort()", -6)):
         command = await launch_plain(python(code))
         try:
@@ -63,33 +63,33 @@ async def test_it_is_told_apart_by_code_and_by_signal():
             await command.close()
 
 
-async def test_what_it_leaves_in_its_group_ends_with_it():
+async def test_remaining_processes_of_its_group_are_killed():
     code = "import os, time\nif os.fork() == 0:\n    print('child', flush=True)\n    time.sleep(1000)\ninput()"
     command = await launch_plain(python(code))
     try:
         await anyio.wait_readable(command.stdout)
         os.write(command.stdin, b"\n")
         assert await command.wait() == 0
-        # Only when the child has gone too does the output end.
+        # The output ends only after the child has exited too.
         assert await read_all(command.stdout) == b"child\n"
     finally:
         await command.close()
 
 
-async def test_closing_ends_it_and_can_be_repeated():
+async def test_close_kills_the_program_and_is_idempotent():
     command = await launch_plain(python("import time; time.sleep(1000)"))
     await command.close()
     await command.close()
     assert await command.wait() == -9
 
 
-async def test_what_can_not_be_started_is_a_typed_error(tmp_path):
+async def test_program_that_cannot_be_started_raises(tmp_path):
     with pytest.raises(WorkerStartFailed, match="cannot start") as caught:
         await launch_plain(ProgramRequest((str(tmp_path / "nothing"),), folder=tmp_path))
     assert caught.value.hint
 
 
-async def test_the_plain_sandbox_starts_commands_and_claims_nothing():
+async def test_plain_sandbox_starts_programs_with_isolation_none():
     sandbox = PlainSandbox()
     assert isinstance(sandbox, ProgramSandbox)
     command = await sandbox.launch_program(python("pass"))

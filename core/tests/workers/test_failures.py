@@ -1,4 +1,4 @@
-"""Crashes, hangs and cancelled calls: who fails, who goes on, and what is replaced."""
+"""Crashes, hangs and cancellation: which calls fail, and which workers are replaced."""
 
 import json
 import os
@@ -92,7 +92,7 @@ TOOLS = """
         ("close", "closed its channel"),
     ],
 )
-async def test_a_crash_fails_the_calls_of_that_worker_and_the_next_call_gets_a_new_one(  # noqa: PLR0917  fixtures
+async def test_crash_fails_all_calls_of_the_worker_and_the_next_call_gets_a_new_one(  # noqa: PLR0917  fixtures
     make_skill, make_pool, gather, answers, function, how
 ):
     skill = make_skill(TOOLS)
@@ -119,7 +119,7 @@ async def test_a_crash_fails_the_calls_of_that_worker_and_the_next_call_gets_a_n
         assert (await pool.call(skill.call("pid"))).value > 0
 
 
-async def test_a_deadline_cancels_the_call_and_leaves_the_worker_alone(make_skill, make_pool):
+async def test_deadline_cancels_the_call_but_keeps_the_worker(make_skill, make_pool):
     skill = make_skill(TOOLS)
     async with make_pool() as pool:
         before = await pool.call(skill.call("pid"))
@@ -131,7 +131,7 @@ async def test_a_deadline_cancels_the_call_and_leaves_the_worker_alone(make_skil
 
 
 @pytest.mark.parametrize("function", ["spin", "stubborn"])
-async def test_a_call_that_does_not_obey_gets_its_worker_replaced(make_skill, make_pool, reports, function, until):
+async def test_worker_of_a_call_that_ignores_cancellation_is_replaced(make_skill, make_pool, reports, function, until):
     skill = make_skill(TOOLS)
     async with make_pool(cancel_grace=0.2) as pool:
         before = (await pool.call(skill.call("pid"))).value
@@ -143,7 +143,7 @@ async def test_a_call_that_does_not_obey_gets_its_worker_replaced(make_skill, ma
     assert [report.code for report in reports] == ["worker.stuck"]
 
 
-async def test_the_neighbours_of_a_call_that_does_not_obey_may_finish(make_skill, make_pool, gather, answers, until):
+async def test_other_calls_of_a_stuck_worker_may_finish(make_skill, make_pool, gather, answers, until):
     skill = make_skill(TOOLS)
     async with make_pool(cancel_grace=0.1) as pool:
         before = (await pool.call(skill.call("pid"))).value
@@ -154,11 +154,11 @@ async def test_the_neighbours_of_a_call_that_does_not_obey_may_finish(make_skill
             seen.append(await gather(pool.call(skill.call("stubborn", timeout=0.1))))
             seen.append((await pool.call(skill.call("pid"))).value)
             seen.append(exists(before))
-            answers.release("neighbour")
+            answers.release("neighbor")
 
-        neighbour = skill.call("wait", handler=answers.handler, arguments={"key": "neighbour"})
-        neighbour, _ = await gather(pool.call(neighbour), stubborn_then_new())
-        assert neighbour.value == "answer neighbour"
+        neighbor = skill.call("wait", handler=answers.handler, arguments={"key": "neighbor"})
+        neighbor, _ = await gather(pool.call(neighbor), stubborn_then_new())
+        assert neighbor.value == "answer neighbor"
         assert isinstance(seen[0][0], CallTimeout)
         assert seen[1] != before
         assert seen[2]
@@ -194,7 +194,7 @@ async def test_cancelling_the_caller_lets_the_skill_clean_up(make_skill, make_po
         assert [op for _, op, _ in skill.dispatched] == ["echo.started", "echo.cleaned"]
 
 
-async def test_a_call_cancelled_while_it_is_being_sent_tears_no_line(make_skill, make_pool, until, reports):
+async def test_call_cancelled_while_it_is_sent_does_not_corrupt_the_stream(make_skill, make_pool, until, reports):
     skill = make_skill("""
         async def block():
             await dispatch("progress.report")
@@ -218,7 +218,7 @@ async def test_a_call_cancelled_while_it_is_being_sent_tears_no_line(make_skill,
     assert reports == []
 
 
-async def test_an_op_that_the_skill_gives_up_is_cancelled_in_the_host(make_skill, make_pool, answers, until):
+async def test_op_that_the_skill_abandons_is_cancelled_in_the_host(make_skill, make_pool, answers, until):
     skill = make_skill("""
         async def one():
             try:
@@ -238,7 +238,7 @@ async def test_an_op_that_the_skill_gives_up_is_cancelled_in_the_host(make_skill
         assert (await pool.call(skill.call("one", handler=handler))).value == ["slow"]
 
 
-async def test_dispatches_that_outlive_their_call_are_cancelled_with_it(make_skill, make_pool, answers):
+async def test_dispatches_that_outlive_their_call_are_cancelled(make_skill, make_pool, answers):
     skill = make_skill("""
         async def one():
             os.write(3, b'{"__type__":"dispatch","__id__":"mine","__dispatch_id__":"d-1","__caps__":[],'
@@ -249,7 +249,7 @@ async def test_dispatches_that_outlive_their_call_are_cancelled_with_it(make_ski
         assert answers.cancelled == ["left"]
 
 
-async def test_the_ops_of_a_cancelled_call_end_before_the_call_does(make_skill, make_pool, answers, reports):
+async def test_ops_of_a_cancelled_call_end_before_the_call(make_skill, make_pool, answers, reports):
     skill = make_skill("""
         async def ready():
             pass
@@ -270,16 +270,14 @@ async def test_the_ops_of_a_cancelled_call_end_before_the_call_does(make_skill, 
             await answers.handler(op, params)
 
     async with make_pool(cancel_grace=5) as pool:
-        await pool.call(skill.call("ready"))  # how long a worker takes to start is not what this is about
+        await pool.call(skill.call("ready"))  # start the worker before the timeout begins
         with pytest.raises(CallTimeout):
             await pool.call(skill.call("one", handler=handler, timeout=0.5))
     assert [params["code"] for _, op, params in skill.dispatched if op == "echo.seen"] == ["op.cancelled"]
     assert reports == []
 
 
-async def test_a_handler_that_fails_gives_one_typed_answer_and_its_neighbours_notice_nothing(
-    make_skill, make_pool, reports
-):
+async def test_failing_handler_gives_one_typed_answer_and_does_not_affect_others(make_skill, make_pool, reports):
     skill = make_skill("""
         async def ask(verb):
             try:
@@ -298,7 +296,7 @@ async def test_a_handler_that_fails_gives_one_typed_answer_and_its_neighbours_no
             case "test.typed":
                 raise OpFailed("typed", code="test.own")
             case "test.result":
-                raise OpResultInvalid(op, "a str is no int")
+                raise OpResultInvalid(op, "expected an int, got a str")
             case "test.unsendable":
                 return object()
             case "test.nan":
@@ -317,7 +315,7 @@ async def test_a_handler_that_fails_gives_one_typed_answer_and_its_neighbours_no
     assert "hunter2" not in str(reports)
 
 
-async def test_an_op_that_nobody_answers_fails_inside_the_skill_and_the_worker_stays(make_skill, make_pool):
+async def test_unanswered_op_fails_in_the_skill_and_the_worker_is_kept(make_skill, make_pool):
     class Impatient(PlainSandbox):
         async def launch(self, request):
             return await launch(request, isolation=Isolation.NONE, wrapper=[str(wrapper)])
@@ -344,7 +342,7 @@ async def test_an_op_that_nobody_answers_fails_inside_the_skill_and_the_worker_s
         assert (await pool.call(skill.call("pid"))).value == pid
 
 
-async def test_descriptors_and_processes_are_given_back(make_skill, make_pool, gather, until):
+async def test_descriptors_are_closed_after_a_crash(make_skill, make_pool, gather, until):
     skill = make_skill(TOOLS)
     async with make_pool() as pool:
         await pool.call(skill.call("pid"))
@@ -355,7 +353,7 @@ async def test_descriptors_and_processes_are_given_back(make_skill, make_pool, g
         await until(lambda: open_descriptors() == before)
 
 
-async def test_a_worker_that_can_not_be_started_says_why(make_skill, make_pool, gather):
+async def test_worker_that_cannot_be_started_raises_with_the_reason(make_skill, make_pool, gather):
     skill = make_skill(TOOLS)
     no_sdk = LaunchRequest(snapshot=skill.folder, sdk=skill.folder)
     async with WorkerPool(PlainSandbox(Path("/nowhere/python"))) as pool:
@@ -379,7 +377,7 @@ async def test_a_worker_that_can_not_be_started_says_why(make_skill, make_pool, 
         ("while True: pass", "not ready within"),
     ],
 )
-async def test_a_worker_whose_lock_down_fails_runs_nothing(make_skill, make_pool, tmp_path, lockdown, how):
+async def test_worker_with_a_failed_lock_down_runs_no_skill_code(make_skill, make_pool, tmp_path, lockdown, how):
     class Locked(PlainSandbox):
         async def probe(self):
             return Probe(Isolation.FULL)
@@ -396,7 +394,7 @@ async def test_a_worker_whose_lock_down_fails_runs_nothing(make_skill, make_pool
     assert not (tmp_path / "canary").exists()
 
 
-async def test_the_lock_down_runs_before_the_path_is_extended(make_skill, make_pool, tmp_path):
+async def test_lock_down_runs_before_the_import_path_is_extended(make_skill, make_pool, tmp_path):
     class Locked(PlainSandbox):
         async def launch(self, request):
             return await launch(request, isolation=Isolation.FULL, lockdown=file, plan={"out": str(tmp_path / "seen")})
@@ -420,7 +418,7 @@ async def test_the_lock_down_runs_before_the_path_is_extended(make_skill, make_p
 
 @pytest.mark.parametrize("then", ["await echo.get()", "while True: pass"])
 def test_workers_die_with_their_host(make_skill, then):
-    """The host is killed, so that nothing of it can clean up."""
+    """The host is killed, so it can't clean up."""
     skill = make_skill(f"""
         async def one():
             await dispatch("progress.report", {{"pid": os.getpid()}})
@@ -460,7 +458,7 @@ anyio.run(main)
             os.kill(pid, signal.SIGKILL)
 
 
-async def test_a_skill_error_is_no_worker_error(make_skill, make_pool, reports):
+async def test_exception_of_a_skill_is_not_reported_as_a_worker_failure(make_skill, make_pool, reports):
     skill = make_skill("async def one():\n    raise ValueError('x')")
     async with make_pool() as pool:
         with pytest.raises(SkillFailed):

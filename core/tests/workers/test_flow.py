@@ -1,4 +1,4 @@
-"""Flow control in both directions: what a worker says too much of, or does not read, costs the host little."""
+"""Flow control in both directions: floods and unread messages cost the host a limited amount of memory and time."""
 
 import time
 
@@ -33,9 +33,7 @@ RAW = """
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_a_worker_whose_ops_hold_too_many_bytes_is_not_read_until_some_have_ended(
-    make_skill, make_pool, answers, until
-):
+async def test_reading_pauses_while_running_ops_hold_too_many_bytes(make_skill, make_pool, answers, until):
     skill = make_skill(
         RAW
         + """
@@ -46,7 +44,7 @@ async def test_a_worker_whose_ops_hold_too_many_bytes_is_not_read_until_some_hav
     async with make_pool() as pool, anyio.create_task_group() as tasks:
         tasks.start_soon(pool.call, skill.call("many", handler=answers.handler))
         await answers.arrived(3)
-        # Room is made by answers only: 15 MiB each, and 32 are held. The fourth would take a moment, as each does.
+        # Only answers free memory: each op holds 15 MiB, and the limit is 32 MiB. A fourth op would arrive soon.
         with anyio.move_on_after(2):
             await answers.arrived(4)
         assert sorted(answers.waiting) == [0, 1, 2]
@@ -57,7 +55,7 @@ async def test_a_worker_whose_ops_hold_too_many_bytes_is_not_read_until_some_hav
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_answers_that_nobody_reads_are_refused_when_they_are_too_many(make_skill, make_pool):
+async def test_unread_answers_are_limited(make_skill, make_pool):
     skill = make_skill("""
         async def many():
             asked = [asyncio.create_task(ask(n)) for n in range(12)]
@@ -83,7 +81,7 @@ async def test_answers_that_nobody_reads_are_refused_when_they_are_too_many(make
     assert set(found) == {str(15 << 20), "limit.unread_bytes"}
 
 
-async def test_a_worker_that_reads_byte_by_byte_is_ended(make_skill, make_pool):
+async def test_worker_that_reads_byte_by_byte_is_killed(make_skill, make_pool):
     skill = make_skill("""
         async def slow():
             waiting = asyncio.create_task(echo.get())
@@ -102,7 +100,7 @@ async def test_a_worker_that_reads_byte_by_byte_is_ended(make_skill, make_pool):
             await pool.call(skill.call("slow", handler=large))
 
 
-async def test_a_line_that_is_begun_and_not_ended_ends_its_worker(make_skill, make_pool, reports):
+async def test_worker_that_does_not_finish_a_line_is_killed(make_skill, make_pool, reports):
     skill = make_skill(
         RAW
         + """
@@ -121,7 +119,7 @@ async def test_a_line_that_is_begun_and_not_ended_ends_its_worker(make_skill, ma
     assert [report.code for report in reports] == ["worker.protocol"] * 2
 
 
-async def test_a_line_does_not_grow_old_while_its_worker_is_not_read(make_skill, make_pool, answers):
+async def test_line_timeout_does_not_count_while_reading_is_paused(make_skill, make_pool, answers):
     skill = make_skill(
         RAW
         + """
@@ -144,15 +142,15 @@ async def test_a_line_does_not_grow_old_while_its_worker_is_not_read(make_skill,
             answers.release(key)
 
 
-async def test_a_worker_that_floods_its_output_is_read_slowly_and_then_ended(make_skill, make_pool, reports):
+async def test_worker_that_floods_its_output_is_throttled_and_then_killed(make_skill, make_pool, reports):
     skill = make_skill("async def flood():\n    while True:\n        os.write(1, b'x' * 65_535 + b'\\n')")
     async with make_pool() as pool:
         call = skill.call("flood")
         call = attrs.evolve(call, launch=attrs.evolve(call.launch, limits=WorkerLimits(output=12 << 20)))
         began = time.monotonic()
-        with pytest.raises(WorkerOverLimit, match="too much output: 12 MiB, where 12 MiB is the limit") as caught:
+        with pytest.raises(WorkerOverLimit, match="output limit of 12 MiB: 12 MiB") as caught:
             await pool.call(call)
-        # 4 MiB at once, and 8 MiB at 10 MiB a second.
+        # 4 MiB in a burst, then 8 MiB at 10 MiB per second.
         assert time.monotonic() - began > 0.7
     assert caught.value.code == "worker.output"
     assert [report.code for report in reports] == ["worker.output"]
@@ -161,7 +159,7 @@ async def test_a_worker_that_floods_its_output_is_read_slowly_and_then_ended(mak
 @pytest.mark.parametrize(
     "fields", ['__id__="mine", text="x" * 60_000', 'text="x" * 60_000', '__id__="mine", text="x" * 70_000']
 )
-async def test_log_messages_past_the_runtime_count_as_output(make_skill, make_pool, fields):
+async def test_log_messages_that_bypass_the_runtime_count_as_output(make_skill, make_pool, fields):
     skill = make_skill(f"""
         import json
 
@@ -176,12 +174,12 @@ async def test_log_messages_past_the_runtime_count_as_output(make_skill, make_po
     async with make_pool() as pool:
         call = skill.call("flood", id="mine")
         call = attrs.evolve(call, launch=attrs.evolve(call.launch, limits=WorkerLimits(output=1 << 20)))
-        with pytest.raises(WorkerOverLimit, match="too much output"):
+        with pytest.raises(WorkerOverLimit, match="output limit"):
             await pool.call(call)
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_printing_through_the_runtime_is_bounded_for_each_call_and_ends_no_worker(make_skill, make_pool):
+async def test_printing_is_limited_per_call_and_does_not_end_the_worker(make_skill, make_pool):
     skill = make_skill("""
         async def chatter():
             for _ in range(200):
@@ -200,7 +198,7 @@ async def test_printing_through_the_runtime_is_bounded_for_each_call_and_ends_no
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_reports_that_would_flood_are_counted(make_skill, make_pool, reports):
+async def test_reports_are_limited_and_the_rest_is_counted(make_skill, make_pool, reports):
     skill = make_skill(
         RAW
         + """
@@ -218,7 +216,7 @@ async def test_reports_that_would_flood_are_counted(make_skill, make_pool, repor
     assert reports[-1].message == "50 more reports of this kind in this worker"
 
 
-async def test_an_answer_says_how_many_bytes_it_took(make_skill, make_pool):
+async def test_answer_has_the_size_of_its_message(make_skill, make_pool):
     skill = make_skill("async def one():\n    return 'x' * 1_000_000")
     async with make_pool() as pool:
         answer = await pool.call(skill.call("one", id="mine"))
@@ -226,7 +224,7 @@ async def test_an_answer_says_how_many_bytes_it_took(make_skill, make_pool):
 
 
 @pytest.mark.parametrize("direction", ["SHUT_RD", "SHUT_WR"])
-async def test_closing_one_direction_ends_its_worker_only(make_skill, make_pool, gather, direction):
+async def test_closing_one_direction_affects_its_worker_only(make_skill, make_pool, gather, direction):
     skill = make_skill(
         RAW
         + """
@@ -236,11 +234,11 @@ async def test_closing_one_direction_ends_its_worker_only(make_skill, make_pool,
         await echo.get()
     """
     )
-    neighbour = make_skill(RAW, "neighbour")
+    neighbor = make_skill(RAW, "neighbor")
     async with make_pool(cancel_grace=0.1) as pool:
         found = await gather(
             pool.call(skill.call("close", arguments={"direction": direction}, timeout=1)),
-            pool.call(neighbour.call("one")),
+            pool.call(neighbor.call("one")),
         )
         assert isinstance(found[0], CallTimeout | WorkerExited)
         assert found[1].value == {"key": 1}
@@ -258,7 +256,7 @@ FLOODS = {
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 @pytest.mark.parametrize("flood", FLOODS)
-async def test_a_neighbour_is_served_while_a_worker_floods_the_wire(make_skill, make_pool, gather, flood):
+async def test_other_workers_are_served_while_one_floods_the_wire(make_skill, make_pool, gather, flood):
     skill, hostile = (
         make_skill(RAW, "quiet"),
         make_skill(
@@ -291,7 +289,7 @@ async def test_a_neighbour_is_served_while_a_worker_floods_the_wire(make_skill, 
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_a_flooding_worker_gets_a_part_of_the_hosts_time_while_a_neighbour_is_busy(make_skill, make_pool, gather):
+async def test_flooding_worker_is_throttled_while_another_is_busy(make_skill, make_pool, gather):
     skill, hostile = (
         make_skill(RAW, "quiet"),
         make_skill(
@@ -312,10 +310,10 @@ async def test_a_flooding_worker_gets_a_part_of_the_hosts_time_while_a_neighbour
                 await pool.call(skill.call("one"))
                 await anyio.sleep(0.03)
 
-    async def taken(*neighbours):
-        """How many lines the host has taken within a second."""
+    async def taken(*neighbors):
+        """Return how many lines the host has read within a second."""
         hostile.logged.clear()
-        await gather(*neighbours, pool.call(hostile.call("flood", id="mine", timeout=1)))
+        await gather(*neighbors, pool.call(hostile.call("flood", id="mine", timeout=1)))
         (note,) = hostile.output("note")
         return 10_000 + int(note.split()[0].replace(",", ""))
 

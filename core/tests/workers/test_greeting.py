@@ -1,4 +1,4 @@
-"""The first words of a worker: until they are right it takes no calls, and nothing but its time to start is watched."""
+"""The handshake of a worker: it gets no calls before a valid one, and only its start is limited in time."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ READY = b'{"__type__": "ready", "python": "3", "version": 1}\n'
 
 @pytest.fixture
 def make_call(make_skill, sdk, tmp_path):
-    """A call whose worker runs this before the runtime; ``say`` writes to the host."""
+    """Return a function that creates a call whose worker runs the given code before the runtime."""
     skill = make_skill("async def pid():\n    return os.getpid()")
     header = "import os, sys, time\ndef say(text):\n    os.write(int(sys.argv[sys.argv.index('--fd') + 1]), text)\n"
 
@@ -33,24 +33,24 @@ def make_call(make_skill, sdk, tmp_path):
     ("words", "problem"),
     [
         (READY.replace(b"1}", b"2}"), "protocol version 2"),
-        (b'{"__type__": "log", "stream": "stdout", "text": ""}\n', "its first message is not `ready`"),
-        (READY * 2, "not alone"),
+        (b'{"__type__": "log", "stream": "stdout", "text": ""}\n', "single `ready` message"),
+        (READY * 2, "single `ready` message"),
     ],
 )
-async def test_a_worker_that_greets_wrongly_is_ended(make_call, make_pool, reports, words, problem):
+async def test_worker_with_an_invalid_handshake_is_killed(make_call, make_pool, reports, words, problem):
     async with make_pool() as pool:
         with pytest.raises(ProtocolViolation, match=problem):
             await pool.call(make_call(f"say({words!r})\ntime.sleep(30)"))
     assert [report.code for report in reports] == ["worker.protocol"]
 
 
-async def test_a_worker_that_does_not_greet_is_ended(make_call, make_pool):
+async def test_worker_without_a_handshake_is_killed(make_call, make_pool):
     async with make_pool(start_timeout=0.2) as pool:
         with pytest.raises(WorkerStartFailed, match=r"was not ready within 0.2 s"):
             await pool.call(make_call("time.sleep(30)"))
 
 
-async def test_what_a_worker_computes_until_it_is_ready_is_not_counted(make_call, make_pool, reports):
+async def test_processor_time_before_ready_is_not_counted(make_call, make_pool, reports):
     async with make_pool() as pool:
         answer = await pool.call(make_call("while time.process_time() < 1.5: pass"))
     assert answer.value != os.getpid()

@@ -1,4 +1,4 @@
-"""What a worker may not say, and what it may not use up. The skills write to the protocol's descriptor themselves."""
+"""Hostile workers: protocol violations and resource limits. The skills write to the protocol's descriptor directly."""
 
 import json
 import time
@@ -43,41 +43,41 @@ def changed(**fields):
 
 
 VIOLATIONS = {
-    "a call id that was never given": changed(__id__="made-up"),
-    "a result for a call that was never given": b'{"__type__":"result","__id__":"made-up","value":1}\n',
-    "a log for a call that was never given": b'{"__type__":"log","__id__":"made-up","stream":"stdout","text":""}\n',
-    "progress for a call that was never given": b'{"__type__":"progress","__id__":"made-up"}\n',
-    "a dispatch id used twice": changed() + changed(),
-    "a dispatch id that falls": changed(__dispatch_id__="d-5") + changed(__dispatch_id__="d-4"),
+    "an unknown call": changed(__id__="made-up"),
+    "a result for an unknown call": b'{"__type__":"result","__id__":"made-up","value":1}\n',
+    "a log for an unknown call": b'{"__type__":"log","__id__":"made-up","stream":"stdout","text":""}\n',
+    "progress for an unknown call": b'{"__type__":"progress","__id__":"made-up"}\n',
+    "a duplicate dispatch id": changed() + changed(),
+    "a decreasing dispatch id": changed(__dispatch_id__="d-5") + changed(__dispatch_id__="d-4"),
     "two results": b'{"__type__":"result","__id__":"mine","value":1}\n' * 2,
-    "the wrong direction": b'{"__type__":"dispatch_result","__dispatch_id__":"d-1","payload":1}\n',
-    "ready again": b'{"__type__":"ready","version":1,"python":"3"}\n',
-    "a cancel of what was never asked": b'{"__type__":"cancel","__dispatch_id__":"d-99"}\n',
+    "a message of the host": b'{"__type__":"dispatch_result","__dispatch_id__":"d-1","payload":1}\n',
+    "a second ready": b'{"__type__":"ready","version":1,"python":"3"}\n',
+    "a cancel of an unknown dispatch": b'{"__type__":"cancel","__dispatch_id__":"d-99"}\n',
     "a reserved key": b'{"__type__":"result","__id__":"mine","__secrets__":1}\n',
-    "no JSON": b"hello\n",
+    "invalid JSON": b"hello\n",
 }
 
 
 @pytest.mark.parametrize(
-    ("said", "anyio_backend"),
-    [*((said, "asyncio") for said in VIOLATIONS), ("no JSON", "trio"), ("two results", "trio")],
+    ("violation", "anyio_backend"),
+    [*((name, "asyncio") for name in VIOLATIONS), ("invalid JSON", "trio"), ("two results", "trio")],
 )
-async def test_what_a_worker_may_not_say_ends_it_and_fails_its_calls(  # noqa: PLR0917  fixtures
-    make_skill, make_pool, reports, answers, gather, said
+async def test_protocol_violation_kills_the_worker_and_fails_its_calls(  # noqa: PLR0917  fixtures
+    make_skill, make_pool, reports, answers, gather, violation
 ):
     skill = make_skill(RAW)
     async with make_pool() as pool:
-        mine = skill.call("say", id="mine", arguments={"data": VIOLATIONS[said]})
-        neighbour = skill.call("wait", handler=answers.handler)
-        found = await gather(pool.call(neighbour), pool.call(mine))
+        mine = skill.call("say", id="mine", arguments={"data": VIOLATIONS[violation]})
+        neighbor = skill.call("wait", handler=answers.handler)
+        found = await gather(pool.call(neighbor), pool.call(mine))
         assert isinstance(found[0], ProtocolViolation)
-        if said != "two results":
+        if violation != "two results":
             assert isinstance(found[1], ProtocolViolation)
         assert (await pool.call(skill.call("pid"))).value
     assert [report.code for report in reports] == ["worker.protocol"]
 
 
-async def test_rights_that_a_worker_makes_up_reach_nobody(make_skill, make_pool):
+async def test_capabilities_claimed_by_a_worker_are_ignored(make_skill, make_pool):
     skill = make_skill(
         RAW
         + """
@@ -93,33 +93,33 @@ async def test_rights_that_a_worker_makes_up_reach_nobody(make_skill, make_pool)
     assert params == {"caps_in_params": ["shell"]}
 
 
-async def test_progress_messages_of_calls_that_run_at_once_are_kept_apart(make_skill, make_pool, reports, gather):
+async def test_progress_messages_of_concurrent_calls_are_kept_separate(make_skill, make_pool, reports, gather):
     skill = make_skill(
         RAW
         + """
-    async def tell(id):
+    async def report(id):
         line(__type__="progress", __id__=id, current=1)
         await asyncio.sleep(0.05)
         return id
     """
     )
-    told, both = [], anyio.Event()
+    progress, both = [], anyio.Event()
 
     async def handler(op, params):
-        told.append((op, params))
-        if len(told) == 2:
+        progress.append((op, params))
+        if len(progress) == 2:
             both.set()
         await both.wait()
 
     async with make_pool() as pool:
-        calls = [skill.call("tell", id=one, arguments={"id": one}, handler=handler) for one in ("one", "two")]
+        calls = [skill.call("report", id=one, arguments={"id": one}, handler=handler) for one in ("one", "two")]
         found = await gather(*map(pool.call, calls))
     assert [answer.value for answer in found] == ["one", "two"]
-    assert told == [("progress.report", {"current": 1})] * 2
+    assert progress == [("progress.report", {"current": 1})] * 2
     assert reports == []
 
 
-async def test_a_call_that_has_ended_is_refused_and_reported(make_skill, make_pool, reports):
+async def test_dispatch_of_an_ended_call_is_refused_and_reported(make_skill, make_pool, reports):
     skill = make_skill(
         RAW
         + """
@@ -145,7 +145,7 @@ async def test_a_call_that_has_ended_is_refused_and_reported(make_skill, make_po
     assert [(report.code, report.call, report.op) for report in reports] == [("call.finished", "ended", "echo.late")]
 
 
-async def test_a_call_of_another_worker_is_unknown(make_skill, make_pool, answers, gather):
+async def test_call_of_another_worker_is_a_protocol_violation(make_skill, make_pool, answers, gather):
     skill, other = make_skill(RAW), make_skill(RAW, "other")
     data = json.dumps({**DISPATCH, "__id__": "victim"}).encode() + b"\n"
     async with make_pool() as pool:
@@ -162,7 +162,7 @@ async def test_a_call_of_another_worker_is_unknown(make_skill, make_pool, answer
     assert [call for call, *_ in skill.dispatched + other.dispatched] == ["victim"]
 
 
-async def test_more_than_thirty_two_ops_in_flight_are_refused(make_skill, make_pool, answers, reports, until):
+async def test_ops_in_flight_of_a_call_are_limited(make_skill, make_pool, answers, reports, until):
     skill = make_skill(
         RAW
         + """
@@ -181,7 +181,7 @@ async def test_more_than_thirty_two_ops_in_flight_are_refused(make_skill, make_p
     assert {report.code for report in reports} == {"limit.in_flight"}
 
 
-async def test_more_than_five_thousand_ops_are_refused(make_skill, make_pool):
+async def test_ops_of_a_call_are_limited(make_skill, make_pool):
     skill = make_skill("""
         async def many():
             for number in range(5_000):
@@ -196,7 +196,7 @@ async def test_more_than_five_thousand_ops_are_refused(make_skill, make_pool):
     assert len(skill.dispatched) == 5_000
 
 
-async def test_a_worker_with_256_ops_in_flight_is_not_read(make_skill, make_pool, answers, gather):
+async def test_reading_pauses_at_256_ops_in_flight(make_skill, make_pool, answers, gather):
     skill = make_skill("async def many(name):\n    await asyncio.gather(*(echo.get(key=[name, n]) for n in range(32)))")
 
     async def handler(op, params):
@@ -220,7 +220,7 @@ async def test_a_worker_with_256_ops_in_flight_is_not_read(make_skill, make_pool
     assert [answer.value for answer in found] == [None] * 9
 
 
-async def test_a_worker_that_crashes_while_it_is_not_read_is_noticed(make_skill, make_pool, answers, gather):
+async def test_crash_is_detected_while_reading_is_paused(make_skill, make_pool, answers, gather):
     skill = make_skill("""
         async def many(name):
             await asyncio.gather(*(echo.get(key=[name, n]) for n in range(32)))
@@ -244,7 +244,7 @@ async def test_a_worker_that_crashes_while_it_is_not_read_is_noticed(make_skill,
     assert all(isinstance(error, WorkerExited) for error in found)
 
 
-async def test_a_line_without_end_ends_its_worker(make_skill, make_pool):
+async def test_endless_line_kills_the_worker(make_skill, make_pool):
     skill = make_skill("""
         async def flood():
             os.set_blocking(3, True)
@@ -256,7 +256,7 @@ async def test_a_line_without_end_ends_its_worker(make_skill, make_pool):
             await pool.call(skill.call("flood"))
 
 
-async def test_a_worker_that_does_not_read_is_ended(make_skill, make_pool):
+async def test_worker_that_does_not_read_is_killed(make_skill, make_pool):
     skill = make_skill("""
         async def deaf():
             waiting = asyncio.create_task(echo.get())
@@ -272,7 +272,7 @@ async def test_a_worker_that_does_not_read_is_ended(make_skill, make_pool):
             await pool.call(skill.call("deaf", handler=large))
 
 
-async def test_a_worker_that_asks_in_vain_without_reading_is_ended(make_skill, make_pool):
+async def test_worker_that_does_not_read_refusals_is_killed(make_skill, make_pool):
     skill = make_skill(
         RAW
         + """
@@ -291,7 +291,7 @@ async def test_a_worker_that_asks_in_vain_without_reading_is_ended(make_skill, m
             await pool.call(skill.call("deaf", id="mine", handler=never))
 
 
-async def test_a_neighbour_is_served_while_a_worker_floods_and_hangs(make_skill, make_pool, gather):
+async def test_other_workers_are_served_while_one_floods_its_output(make_skill, make_pool, gather):
     skill, flood = (
         make_skill(RAW),
         make_skill(
@@ -312,14 +312,14 @@ async def test_a_neighbour_is_served_while_a_worker_floods_and_hangs(make_skill,
 
         slowest, _ = await gather(serve(), pool.call(flood.call("flood", timeout=2)))
     assert slowest < 1.0
-    # Bounded, and what was dropped is declared.
+    # The log is limited, and ends with the number of dropped lines.
     assert len(flood.logged) < 10_010
     assert flood.logged[-1][1].stream == "note"
     assert flood.logged[-1][1].text.endswith("more lines dropped")
 
 
-async def test_every_answer_waits_while_the_worker_reads_slowly(make_skill, make_pool):
-    """Answers of many megabytes, taken by a worker that is busy in between: none is torn."""
+async def test_large_answers_to_a_slow_reader_are_complete(make_skill, make_pool):
+    """The worker is busy between reads, so each answer is written in several pieces."""
     skill = make_skill("""
         async def many():
             found = [asyncio.create_task(echo.get(n=n)) for n in range(8)]

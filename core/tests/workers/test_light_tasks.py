@@ -1,4 +1,4 @@
-"""Tasks of the loop that are held together as those of a group are."""
+"""Light tasks, which behave like tasks of a task group."""
 
 import anyio
 import pytest
@@ -26,13 +26,13 @@ async def start_what_fails():
         await anyio.sleep_forever()
 
 
-async def test_what_a_task_raises_ends_the_group_and_comes_out_of_it():
+async def test_exception_of_a_task_cancels_the_group_and_is_raised():
     with pytest.raises(BaseExceptionGroup) as caught:
         await start_what_fails()
     assert caught.group_contains(Defect)
 
 
-async def test_a_group_that_is_cancelled_cancels_its_tasks_and_waits_for_what_they_still_do():
+async def test_cancelled_group_cancels_its_tasks_and_waits_for_their_cleanup():
     scope, steps = anyio.CancelScope(), []
 
     async def serve():
@@ -42,17 +42,17 @@ async def test_a_group_that_is_cancelled_cancels_its_tasks_and_waits_for_what_th
             finally:
                 with anyio.CancelScope(shield=True):
                     await anyio.lowlevel.checkpoint()
-                    steps.append("ended in order")
+                    steps.append("cleaned up")
 
     async with anyio.create_task_group() as group:
         LightTasks(group, scope.cancel).start(serve)
         await anyio.wait_all_tasks_blocked()
         group.cancel_scope.cancel()
-    assert steps == ["ended in order"]
+    assert steps == ["cleaned up"]
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"], indirect=True)  # elsewhere the group sees to it
-async def test_a_task_that_is_started_after_the_group_was_cancelled_does_not_go_on():
+@pytest.mark.parametrize("anyio_backend", ["asyncio"], indirect=True)  # on trio, the group does this
+async def test_task_started_after_cancellation_is_cancelled():
     scopes, ended = [], anyio.Event()
 
     async def serve(scope):

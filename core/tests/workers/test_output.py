@@ -1,11 +1,11 @@
-"""What skills print: whose it is, and how much of it is kept."""
+"""The output of skills: attribution to calls, and limits."""
 
 import pytest
 
 pytestmark = pytest.mark.anyio
 
 
-async def test_each_call_gets_its_own_lines_whoever_prints_them(make_skill, make_pool, gather):
+async def test_concurrent_calls_get_their_own_lines(make_skill, make_pool, gather):
     skill = make_skill("""
         async def speak(name):
             print(name, "prints")
@@ -43,7 +43,7 @@ async def test_each_call_gets_its_own_lines_whoever_prints_them(make_skill, make
         ]
 
 
-async def test_logging_and_warnings_are_captured_too(make_skill, make_pool):
+async def test_logging_and_warnings_are_captured(make_skill, make_pool):
     skill = make_skill("""
         import logging, warnings
 
@@ -58,7 +58,7 @@ async def test_logging_and_warnings_are_captured_too(make_skill, make_pool):
     assert "UserWarning: warned" in text
 
 
-async def test_what_is_written_past_the_runtime_is_the_workers(make_skill, make_pool, until):
+async def test_output_that_bypasses_the_runtime_is_attributed_to_the_worker(make_skill, make_pool, until):
     skill = make_skill("""
         async def one():
             os.write(1, b"raw \\xff output\\n")
@@ -75,8 +75,8 @@ async def test_what_is_written_past_the_runtime_is_the_workers(make_skill, make_
     assert skill.output("worker.stderr") == ["raw error"]
 
 
-async def test_a_long_line_is_whole_and_one_without_end_is_left_out(make_skill, make_pool):
-    """Never cut: redaction does not recognise half of a secret."""
+async def test_line_is_complete_up_to_the_limit_and_omitted_beyond_it(make_skill, make_pool):
+    """Lines are never truncated, because a truncated secret would not be redacted."""
     skill = make_skill("""
         async def one():
             print("x" * 65_536)
@@ -93,7 +93,7 @@ async def test_a_long_line_is_whole_and_one_without_end_is_left_out(make_skill, 
     ]
 
 
-async def test_a_long_raw_line_is_whole_and_one_without_end_is_left_out(make_skill, make_pool, until):
+async def test_raw_line_is_complete_up_to_the_limit_and_omitted_beyond_it(make_skill, make_pool, until):
     skill = make_skill("""
         async def one():
             os.set_blocking(1, True)
@@ -112,7 +112,7 @@ async def test_a_long_raw_line_is_whole_and_one_without_end_is_left_out(make_ski
     assert skill.output("worker.stdout") == ["x" * 65_536, "[line of 70,000 characters omitted]", "after"]
 
 
-async def test_a_log_message_without_end_is_left_out(make_skill, make_pool):
+async def test_long_log_message_is_omitted(make_skill, make_pool):
     skill = make_skill("""
         import json
 
@@ -126,7 +126,7 @@ async def test_a_log_message_without_end_is_left_out(make_skill, make_pool):
     assert skill.output("stdout") == ["[line of 100,000 characters omitted]"]
 
 
-async def test_a_flood_of_lines_is_counted_and_declared(make_skill, make_pool):
+async def test_lines_beyond_the_limit_are_dropped_and_counted(make_skill, make_pool):
     skill = make_skill("""
         async def one():
             for n in range(10_500):
@@ -141,7 +141,7 @@ async def test_a_flood_of_lines_is_counted_and_declared(make_skill, make_pool):
     assert not skill.output("note")
 
 
-async def test_each_call_may_print_as_much_as_the_first(make_skill, make_pool):
+async def test_each_call_has_its_own_output_limit(make_skill, make_pool):
     skill = make_skill("""
         async def one():
             for n in range(6_000):
@@ -155,7 +155,7 @@ async def test_each_call_may_print_as_much_as_the_first(make_skill, make_pool):
     assert len(skill.output("stdout")) == 12_000
 
 
-async def test_a_flood_past_the_runtime_is_counted_too(make_skill, make_pool):
+async def test_log_messages_beyond_the_hosts_limit_are_dropped_and_counted(make_skill, make_pool):
     skill = make_skill("""
         async def one():
             line = b'{"__type__":"log","__id__":"mine","stream":"stdout","text":"x"}\\n'

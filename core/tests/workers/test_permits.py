@@ -1,4 +1,4 @@
-"""Who gets the next permit: whatever is asked for and given back, in any order."""
+"""Permits: limits and fairness for any order of requests and releases."""
 
 from collections import Counter
 
@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sideband.workers._slots import Permits
 
-# A letter asks for a permit for that domain; a number gives one back, or waits for it no longer.
+# A letter requests a permit for that domain. A number releases a permit or withdraws a request.
 steps = st.lists(st.sampled_from("abcd") | st.integers(0, 30), max_size=60)
 
 
 def walk(maximum, steps):
-    """Each state that is passed: the permits, all that was asked for in order, and what was granted in order."""
+    """Yield after each step the permits, the open requests in order, and the granted ones in order."""
     permits, asked, granted = Permits(maximum), [], []
     for step in steps:
         if isinstance(step, str):
@@ -27,7 +27,7 @@ def held_by(asked):
 
 
 @given(st.integers(1, 7), steps)
-def test_no_place_is_held_twice_and_no_domain_has_more_than_half(maximum, steps):
+def test_permits_and_shares_of_domains_are_not_exceeded(maximum, steps):
     for _, asked, _ in walk(maximum, steps):
         held = held_by(asked)
         assert held.total() <= maximum
@@ -35,7 +35,7 @@ def test_no_place_is_held_twice_and_no_domain_has_more_than_half(maximum, steps)
 
 
 @given(st.integers(1, 7), steps)
-def test_nobody_waits_for_a_free_place_unless_the_domain_has_its_share(maximum, steps):
+def test_only_domains_with_a_full_share_wait_while_a_permit_is_free(maximum, steps):
     for permits, asked, _ in walk(maximum, steps):
         held = held_by(asked)
         waiting = {permit.domain for permit in asked if not permit.granted.is_set()}
@@ -45,7 +45,7 @@ def test_nobody_waits_for_a_free_place_unless_the_domain_has_its_share(maximum, 
 
 
 @given(st.integers(1, 7), steps)
-def test_within_a_domain_it_is_first_come_first_served(maximum, steps):
+def test_requests_of_a_domain_are_granted_in_order(maximum, steps):
     for _, asked, _ in walk(maximum, steps):
         for domain in "abcd":
             served = [permit.granted.is_set() for permit in asked if permit.domain == domain]
@@ -53,7 +53,7 @@ def test_within_a_domain_it_is_first_come_first_served(maximum, steps):
 
 
 @given(st.integers(1, 7), steps)
-def test_no_domain_has_two_turns_while_another_that_may_have_one_waits(maximum, steps):
+def test_domain_does_not_get_two_turns_while_another_eligible_domain_waits(maximum, steps):
     seen = 0
     missed = {}
     for _, asked, granted in walk(maximum, steps):
@@ -72,7 +72,7 @@ def test_no_domain_has_two_turns_while_another_that_may_have_one_waits(maximum, 
 
 
 @given(st.integers(1, 7), st.text("abcd", max_size=40))
-def test_everybody_is_served_in_the_end(maximum, domains):
+def test_every_request_is_granted_eventually(maximum, domains):
     permits = Permits(maximum)
     waiting = [permits.ask(domain) for domain in domains]
     while waiting:
@@ -83,7 +83,7 @@ def test_everybody_is_served_in_the_end(maximum, domains):
 
 
 @given(st.integers(1, 7), steps)
-def test_as_many_are_lacking_as_wait_and_could_be_served(maximum, steps):
+def test_lacking_counts_the_waiting_requests_that_could_be_granted(maximum, steps):
     for permits, asked, _ in walk(maximum, steps):
         held = held_by(asked)
         share = max(1, maximum // 2)
@@ -93,7 +93,7 @@ def test_as_many_are_lacking_as_wait_and_could_be_served(maximum, steps):
         assert lacking == {domain: min(count, share) for domain, count in waiting.items() if held[domain] == share}
 
 
-def test_a_place_can_be_left_twice():
+def test_leave_is_idempotent():
     permits = Permits(2)
     first, _, third = (permits.ask("abc"[n]) for n in range(3))
     permits.leave(first)

@@ -1,4 +1,4 @@
-"""The pool: one worker a trust domain, how long it is kept, and who gives way to whom."""
+"""The pool: one worker per trust domain, retirement of idle workers, and fairness between domains."""
 
 import os
 
@@ -38,14 +38,14 @@ def exists(pid: int) -> bool:
     return True
 
 
-async def test_two_hundred_calls_at_once_start_one_worker(make_skill, make_pool, gather):
+async def test_concurrent_calls_of_a_domain_start_one_worker(make_skill, make_pool, gather):
     skill = make_skill(TOOLS)
     async with make_pool() as pool:
         found = await gather(*(pool.call(skill.call("pid")) for _ in range(200)))
     assert len({answer.value for answer in found}) == 1
 
 
-async def test_an_idle_worker_is_retired(make_skill, make_pool, until):
+async def test_idle_worker_is_retired(make_skill, make_pool, until):
     skill = make_skill(TOOLS)
     async with make_pool(idle_seconds=0.1) as pool:
         before = (await pool.call(skill.call("pid"))).value
@@ -53,14 +53,14 @@ async def test_an_idle_worker_is_retired(make_skill, make_pool, until):
         assert (await pool.call(skill.call("pid"))).value != before
 
 
-async def test_nothing_is_kept_of_a_worker_that_has_ended(make_skill, make_pool, until):
+async def test_ended_worker_leaves_no_state_in_the_pool(make_skill, make_pool, until):
     skill = make_skill(TOOLS)
     async with make_pool(idle_seconds=0.1) as pool:
         await pool.call(skill.call("pid"))
         await until(lambda: not pool._time.shares and not pool._slots and not pool._shared)
 
 
-async def test_an_idle_worker_gives_way_when_there_are_too_many(make_skill, make_pool, gather, until):
+async def test_idle_worker_is_replaced_at_the_maximum(make_skill, make_pool, gather, until):
     skill = make_skill(TOOLS)
     async with make_pool(maximum=2) as pool:
         found = await gather(*(pool.call(skill.call("pid", domain=f"domain {n}")) for n in range(6)))
@@ -69,7 +69,7 @@ async def test_an_idle_worker_gives_way_when_there_are_too_many(make_skill, make
         await until(lambda: sum(map(exists, pids)) <= 2)
 
 
-async def test_a_domain_waits_for_room_until_a_call_ends(make_skill, make_pool, gather, answers):
+async def test_domain_waits_for_a_worker_until_a_call_ends(make_skill, make_pool, gather, answers):
     skill = make_skill(TOOLS)
     async with make_pool(maximum=1) as pool:
         order = []
@@ -93,7 +93,7 @@ async def test_a_domain_waits_for_room_until_a_call_ends(make_skill, make_pool, 
     assert order == ["released", "first", "second"]
 
 
-async def test_leaving_the_pool_ends_its_workers(make_skill, make_pool):
+async def test_leaving_the_pool_kills_its_workers(make_skill, make_pool):
     skill = make_skill(TOOLS)
     async with make_pool() as pool:
         pids = [(await pool.call(skill.call("pid", domain=str(n)))).value for n in range(3)]
@@ -102,7 +102,7 @@ async def test_leaving_the_pool_ends_its_workers(make_skill, make_pool):
 
 
 class Unclosable(PlainSandbox):
-    """Its workers end when they are closed, and then that fails."""
+    """A sandbox whose workers raise after they are closed."""
 
     async def launch(self, request):
         process = await super().launch(request)
@@ -116,7 +116,7 @@ class Unclosable(PlainSandbox):
         return process
 
 
-async def test_a_worker_that_can_not_be_closed_takes_no_other_along(make_skill, make_pool, reports, until, caplog):
+async def test_failure_to_close_a_worker_does_not_affect_others(make_skill, make_pool, reports, until, caplog):
     skill = make_skill(TOOLS)
     async with make_pool(sandbox=Unclosable()) as pool:
         kept = (await pool.call(skill.call("pid", domain="kept"))).value
@@ -128,14 +128,14 @@ async def test_a_worker_that_can_not_be_closed_takes_no_other_along(make_skill, 
     assert "the disk is gone" in caplog.text
 
 
-async def test_an_error_in_the_body_of_a_pool_comes_out_as_it_is(make_pool):
+async def test_exception_of_the_body_is_not_wrapped(make_pool):
     with pytest.raises(KeyError, match="mine"):
         async with make_pool():
             raise KeyError("mine")
 
 
 class Counting(PlainSandbox):
-    """Notes what it launches; waits before it does if it is told to."""
+    """A sandbox that collects the launched workers. Launching blocks until ``may_launch`` is set."""
 
     def __init__(self):
         super().__init__()
@@ -152,13 +152,13 @@ class Counting(PlainSandbox):
 
 @pytest.fixture
 def held(answers):
-    """``held(skill, key)`` is a call that goes on until ``answers.release(key)``."""
+    """Return a function that creates a call that blocks until ``answers.release(key)``."""
     return lambda skill, key, **options: skill.call(
         "wait", handler=answers.handler, arguments={"key": key}, **{"domain": key, **options}
     )
 
 
-async def test_a_call_alone_gets_a_worker_of_its_own_that_ends_with_it(make_skill, make_pool, gather, until):
+async def test_exclusive_call_gets_its_own_worker_that_ends_with_it(make_skill, make_pool, gather, until):
     skill = make_skill(TOOLS)
     async with make_pool() as pool:
         shared = await pool.call(skill.call("pid"))
@@ -170,7 +170,7 @@ async def test_a_call_alone_gets_a_worker_of_its_own_that_ends_with_it(make_skil
 
 
 @pytest.mark.parametrize("function", ["fail", "die", "spin"])
-async def test_the_worker_of_a_call_alone_ends_however_the_call_does(make_skill, make_pool, gather, until, function):
+async def test_worker_of_an_exclusive_call_ends_after_any_outcome(make_skill, make_pool, gather, until, function):
     skill = make_skill(TOOLS)
     sandbox = Counting()
     async with make_pool(sandbox=sandbox, cancel_grace=0.1) as pool:
@@ -179,7 +179,7 @@ async def test_the_worker_of_a_call_alone_ends_however_the_call_does(make_skill,
         await until(lambda: not exists(sandbox.launched[0].pid))
 
 
-async def test_the_worker_of_a_call_alone_ends_when_its_caller_is_cancelled(
+async def test_worker_of_an_exclusive_call_ends_when_its_caller_is_cancelled(
     make_skill, make_pool, answers, held, until
 ):
     skill = make_skill(TOOLS)
@@ -192,7 +192,7 @@ async def test_the_worker_of_a_call_alone_ends_when_its_caller_is_cancelled(
         await until(lambda: not exists(sandbox.launched[0].pid))
 
 
-async def test_calls_alone_of_one_domain_leave_half_of_the_workers_to_others(make_skill, make_pool, answers, held):
+async def test_exclusive_calls_of_a_domain_use_at_most_half_of_the_workers(make_skill, make_pool, answers, held):
     skill = make_skill(TOOLS)
     async with make_pool(maximum=4) as pool, anyio.create_task_group() as tasks:
         for key in range(6):
@@ -204,7 +204,7 @@ async def test_calls_alone_of_one_domain_leave_half_of_the_workers_to_others(mak
         tasks.cancel_scope.cancel()
 
 
-async def test_domains_take_turns_with_their_calls_alone(make_skill, make_pool, answers, held):
+async def test_domains_take_turns_with_exclusive_calls(make_skill, make_pool, answers, held):
     skill = make_skill(TOOLS)
     async with make_pool(maximum=1) as pool, anyio.create_task_group() as tasks:
         for key, domain in (("a1", "a"), ("a2", "a"), ("a3", "a"), ("b1", "b")):
@@ -216,14 +216,14 @@ async def test_domains_take_turns_with_their_calls_alone(make_skill, make_pool, 
     assert list(answers.waiting) == ["a1", "a2", "b1", "a3"]
 
 
-async def test_an_idle_worker_gives_way_to_a_call_alone_of_its_own_domain(make_skill, make_pool):
+async def test_idle_worker_is_replaced_for_an_exclusive_call_of_its_domain(make_skill, make_pool):
     skill = make_skill(TOOLS)
     async with make_pool(maximum=3) as pool:
         shared = (await pool.call(skill.call("pid"))).value
         assert (await pool.call(skill.call("pid", alone=True))).value != shared
 
 
-async def test_a_busy_domain_can_not_keep_another_one_out(make_skill, make_pool, answers, held, until):
+async def test_busy_domain_does_not_starve_another(make_skill, make_pool, answers, held, until):
     skill = make_skill(TOOLS)
     async with make_pool(maximum=1) as pool, anyio.create_task_group() as tasks:
         tasks.start_soon(pool.call, held(skill, 0, domain="busy"))
@@ -235,7 +235,7 @@ async def test_a_busy_domain_can_not_keep_another_one_out(make_skill, make_pool,
 
         tasks.start_soon(call_other)
         await anyio.wait_all_tasks_blocked()
-        # The domain is never idle: its next call comes before the last one ends.
+        # The domain is never idle: its next call arrives before the previous one ends.
         for key in range(1, 4):
             tasks.start_soon(pool.call, held(skill, key, domain="busy"))
             await anyio.wait_all_tasks_blocked()
@@ -247,7 +247,7 @@ async def test_a_busy_domain_can_not_keep_another_one_out(make_skill, make_pool,
             answers.release(key)
 
 
-async def test_no_more_workers_are_told_to_leave_than_are_waited_for(make_skill, make_pool, answers, held, until):
+async def test_only_as_many_workers_leave_as_are_needed(make_skill, make_pool, answers, held, until):
     skill = make_skill(TOOLS)
     sandbox = Counting()
     async with make_pool(maximum=3, sandbox=sandbox) as pool, anyio.create_task_group() as tasks:
@@ -265,7 +265,7 @@ async def test_no_more_workers_are_told_to_leave_than_are_waited_for(make_skill,
             answers.release(domain)
 
 
-async def test_the_worker_that_has_been_in_use_for_longest_gives_way(make_skill, make_pool, answers, held):
+async def test_worker_in_use_for_longest_leaves_first(make_skill, make_pool, answers, held):
     skill = make_skill(TOOLS)
     async with make_pool(maximum=2) as pool, anyio.create_task_group() as tasks:
         older = (await pool.call(skill.call("pid", domain="a"))).value
@@ -279,7 +279,7 @@ async def test_the_worker_that_has_been_in_use_for_longest_gives_way(make_skill,
             answers.release(domain)
 
 
-async def test_the_worker_that_has_been_idle_for_longest_gives_way(make_skill, make_pool, answers, held):
+async def test_worker_idle_for_longest_leaves_first(make_skill, make_pool, answers, held):
     skill = make_skill(TOOLS)
     sandbox = Counting()
     async with make_pool(maximum=2, sandbox=sandbox) as pool:
@@ -293,7 +293,7 @@ async def test_the_worker_that_has_been_idle_for_longest_gives_way(make_skill, m
 
 
 @pytest.mark.parametrize("options", [{"timeout": 3600}, {"alone": True}])
-async def test_a_worker_that_may_be_busy_for_long_is_not_waited_for(make_skill, make_pool, answers, held, options):
+async def test_worker_with_a_long_call_is_not_chosen_to_leave(make_skill, make_pool, answers, held, options):
     skill = make_skill(TOOLS)
     async with make_pool(maximum=2) as pool, anyio.create_task_group() as tasks:
         for count, call in enumerate((held(skill, "long", **options), held(skill, "short")), 1):
@@ -301,7 +301,7 @@ async def test_a_worker_that_may_be_busy_for_long_is_not_waited_for(make_skill, 
             await answers.arrived(count)
         tasks.start_soon(pool.call, held(skill, "other"))
         await anyio.wait_all_tasks_blocked()
-        # Never idle, and gives way all the same.
+        # The domain `short` is never idle, but its worker leaves nevertheless.
         tasks.start_soon(pool.call, held(skill, "next", domain="short"))
         await anyio.wait_all_tasks_blocked()
         answers.release("short")
@@ -312,7 +312,7 @@ async def test_a_worker_that_may_be_busy_for_long_is_not_waited_for(make_skill, 
             answers.release(key)
 
 
-async def test_who_waits_no_longer_makes_no_worker_leave(make_skill, make_pool, answers, held):
+async def test_cancelled_waiter_makes_no_further_worker_leave(make_skill, make_pool, answers, held):
     skill = make_skill(TOOLS)
     sandbox = Counting()
     async with make_pool(maximum=2, sandbox=sandbox) as pool, anyio.create_task_group() as tasks:
@@ -327,7 +327,7 @@ async def test_who_waits_no_longer_makes_no_worker_leave(make_skill, make_pool, 
             answers.release(domain)
 
 
-async def test_calls_that_wait_for_a_worker_are_run_though_it_was_told_to_leave(make_skill, make_pool):
+async def test_calls_waiting_for_a_leaving_worker_are_run(make_skill, make_pool):
     skill = make_skill(TOOLS)
     sandbox = Counting()
     sandbox.may_launch = anyio.Event()
@@ -345,7 +345,7 @@ async def test_calls_that_wait_for_a_worker_are_run_though_it_was_told_to_leave(
     assert pids[0] == pids[1]
 
 
-async def test_nothing_is_started_for_a_call_that_was_cancelled_while_it_waited(make_skill, make_pool, answers, held):
+async def test_no_worker_is_started_for_a_call_cancelled_while_waiting(make_skill, make_pool, answers, held):
     skill = make_skill(TOOLS)
     sandbox = Counting()
     async with make_pool(maximum=1, sandbox=sandbox) as pool, anyio.create_task_group() as tasks:
@@ -362,7 +362,7 @@ async def test_nothing_is_started_for_a_call_that_was_cancelled_while_it_waited(
         assert len(sandbox.launched) == 2
 
 
-async def test_nothing_is_started_for_a_call_that_was_cancelled_when_it_came(make_skill, make_pool):
+async def test_no_worker_is_started_for_a_call_that_is_already_cancelled(make_skill, make_pool):
     skill = make_skill(TOOLS)
     sandbox = Counting()
     async with make_pool(sandbox=sandbox) as pool:
@@ -374,7 +374,7 @@ async def test_nothing_is_started_for_a_call_that_was_cancelled_when_it_came(mak
         assert (await pool.call(skill.call("pid"))).value == sandbox.launched[0].pid
 
 
-async def test_a_cancelled_start_of_a_call_alone_gives_its_place_back(make_skill, make_pool, until):
+async def test_cancelled_start_of_an_exclusive_call_releases_its_permit(make_skill, make_pool, until):
     skill = make_skill(TOOLS)
     sandbox = Counting()
     sandbox.may_launch = anyio.Event()
@@ -385,7 +385,7 @@ async def test_a_cancelled_start_of_a_call_alone_gives_its_place_back(make_skill
         assert (await pool.call(skill.call("pid", domain="other"))).value == sandbox.launched[0].pid
 
 
-async def test_waiting_for_a_worker_counts_for_the_deadline(make_skill, make_pool, answers, held):
+async def test_waiting_for_a_worker_counts_towards_the_timeout(make_skill, make_pool, answers, held):
     skill = make_skill(TOOLS)
     sandbox = Counting()
     async with make_pool(maximum=1, sandbox=sandbox) as pool, anyio.create_task_group() as tasks:
@@ -398,19 +398,19 @@ async def test_waiting_for_a_worker_counts_for_the_deadline(make_skill, make_poo
     assert len(sandbox.launched) == 1
 
 
-async def test_starting_a_worker_counts_for_the_deadline(make_skill, make_pool):
+async def test_starting_a_worker_counts_towards_the_timeout(make_skill, make_pool):
     skill = make_skill(TOOLS)
     sandbox = Counting()
     sandbox.may_launch = anyio.Event()
     async with make_pool(sandbox=sandbox) as pool:
         with pytest.raises(CallTimeout) as caught:
             await pool.call(skill.call("pid", timeout=0.1))
-        assert "not ready by then" in caught.value.hint
+        assert "was not ready" in caught.value.hint
         sandbox.may_launch.set()
         assert (await pool.call(skill.call("pid"))).value
 
 
-async def test_what_a_call_waited_is_taken_from_its_time_in_the_worker(make_skill, make_pool):
+async def test_time_spent_waiting_reduces_the_time_in_the_worker(make_skill, make_pool):
     skill = make_skill(TOOLS)
     sandbox = Counting()
     sandbox.may_launch = anyio.Event()
@@ -428,7 +428,7 @@ async def test_what_a_call_waited_is_taken_from_its_time_in_the_worker(make_skil
         assert anyio.current_time() - before < 2.1
 
 
-async def test_a_worker_that_is_retired_while_a_call_arrives_loses_none(make_skill, make_pool):
+async def test_no_call_is_lost_while_a_worker_is_retired(make_skill, make_pool):
     skill = make_skill(TOOLS)
     sandbox = Counting()
     async with make_pool(idle_seconds=0.001, sandbox=sandbox) as pool:
@@ -437,7 +437,7 @@ async def test_a_worker_that_is_retired_while_a_call_arrives_loses_none(make_ski
             await anyio.sleep(0.001)
 
 
-async def test_leaving_the_pool_fails_each_call_with_what_it_is(make_skill, make_pool, answers, held):
+async def test_leaving_the_pool_fails_each_call_with_the_matching_error(make_skill, make_pool, answers, held):
     skill = make_skill(TOOLS)
     sandbox = Counting()
     pool = make_pool(maximum=2, sandbox=sandbox)

@@ -1,4 +1,4 @@
-"""What `sideband.skill` does where there is no worker, and that a worker needs nothing but its own files."""
+"""`sideband.skill` outside a worker, and the files of the SDK folder."""
 
 import asyncio
 import subprocess
@@ -9,7 +9,7 @@ from sideband import skill
 from sideband.workers import WORKER_FILE, runtime_files
 
 
-def test_a_marked_function_stays_what_it_is():
+def test_tool_decorator_returns_the_function_itself():
     @skill.tool
     async def bare():
         """Bare."""
@@ -23,17 +23,17 @@ def test_a_marked_function_stays_what_it_is():
     assert asyncio.iscoroutinefunction(bare)
 
 
-def test_an_op_outside_any_worker_says_how_to_run_the_skill():
-    with pytest.raises(RuntimeError, match=r"`http.get` needs a host.*sideband call --skill-dir"):
+def test_op_outside_a_worker_raises_with_a_remedy():
+    with pytest.raises(RuntimeError, match=r"`http.get` requires a host.*sideband call --skill-dir"):
         asyncio.run(skill.http.get(url="https://example.org"))
 
 
-def test_private_names_are_no_families():
+def test_private_names_are_not_families():
     with pytest.raises(AttributeError):
         skill._http  # noqa: B018
 
 
-def test_the_copied_files_need_only_the_standard_library(sdk):
+def test_copied_files_import_only_the_standard_library(sdk):
     check = (
         f"import sys; sys.path.insert(0, {str(sdk)!r}); import sideband.skill, sideband.worker\n"
         "other = {name.partition('.')[0] for name in sys.modules} - sys.stdlib_module_names\n"
@@ -43,7 +43,7 @@ def test_the_copied_files_need_only_the_standard_library(sdk):
     assert found.stdout.strip() == "[]"
 
 
-def test_every_copied_file_is_named_as_it_is_imported():
+def test_runtime_files_have_their_import_paths():
     files = runtime_files()
     assert files[WORKER_FILE].name == "worker.py"
     assert all(source.is_file() for source in files.values())

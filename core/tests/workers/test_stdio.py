@@ -1,4 +1,4 @@
-"""The worker of somebody else's host: the wire over standard input and output, spoken by hand."""
+"""A worker for hosts in other languages: the protocol over standard input and output."""
 
 import json
 import os
@@ -55,7 +55,7 @@ def talk():
         conversation.process.communicate()
 
 
-def test_a_call_is_four_messages(make_skill, talk):
+def test_call_with_an_op_is_four_messages(make_skill, talk):
     skill = make_skill("async def one(n):\n    return (await echo.get(n=n))['n'] + 1")
     worker = talk()
     worker.call(skill, "one", n=1)
@@ -72,7 +72,7 @@ def test_a_call_is_four_messages(make_skill, talk):
     assert worker.end() == (0, "")
 
 
-def test_an_error_may_be_a_text(make_skill, talk):
+def test_error_may_be_a_string(make_skill, talk):
     skill = make_skill("""
         async def one():
             try:
@@ -86,7 +86,7 @@ def test_an_error_may_be_a_text(make_skill, talk):
     assert worker.hear() == {"__type__": "result", "__id__": "one", "code": "op.failed", "message": "no"}
 
 
-def test_what_a_skill_prints_does_not_disturb_the_protocol(make_skill, talk):
+def test_printed_output_does_not_corrupt_the_protocol(make_skill, talk):
     skill = make_skill("""
         async def one():
             print("printed")
@@ -99,7 +99,7 @@ def test_what_a_skill_prints_does_not_disturb_the_protocol(make_skill, talk):
     assert worker.end() == (0, "printed\nwritten\nfrom a child\n")
 
 
-def test_a_host_that_greets_gets_log_messages(make_skill, talk):
+def test_host_that_sends_hello_gets_log_messages(make_skill, talk):
     skill = make_skill("async def one():\n    print('printed')")
     worker = talk()
     worker.say(__type__="hello", version=1)
@@ -108,7 +108,7 @@ def test_a_host_that_greets_gets_log_messages(make_skill, talk):
     assert worker.hear() == {"__type__": "log", "stream": "stdout", "text": "printed", "__id__": "one"}
 
 
-def test_a_cancelled_call_says_so_even_before_its_first_step(make_skill, talk):
+def test_call_cancelled_before_its_first_step_reports_the_cancellation(make_skill, talk):
     skill = make_skill("async def one():\n    await asyncio.sleep(100)")
     worker = talk()
     worker.process.stdin.write(b"")
@@ -123,12 +123,12 @@ def test_a_cancelled_call_says_so_even_before_its_first_step(make_skill, talk):
     ("line", "problem"),
     [
         (b"hello\n", "not JSON"),
-        (b'{"__type__":"result"}\n', "no message of type 'result'"),
-        (b'{"__type__":"call"}\n', "not complete"),
+        (b'{"__type__":"result"}\n', "message type 'result'"),
+        (b'{"__type__":"call"}\n', "invalid message"),
         (b"[]\n", "not an object"),
     ],
 )
-def test_a_host_that_breaks_the_protocol_is_told_how(talk, line, problem):
+def test_protocol_violation_of_the_host_is_printed(talk, line, problem):
     worker = talk()
     worker.process.stdin.write(line)
     code, errors = worker.end()
@@ -139,7 +139,7 @@ def test_a_host_that_breaks_the_protocol_is_told_how(talk, line, problem):
 @pytest.mark.parametrize(
     "arguments", [[], ["--stdio", "--fd", "3"], ["--fd"], ["--lockdown", "x", "--stdio"], ["what"]]
 )
-def test_a_wrong_command_line_prints_the_usage(arguments):
+def test_invalid_command_line_prints_the_usage(arguments):
     found = subprocess.run(
         [sys.executable, "-m", "sideband.worker", *arguments],
         capture_output=True,
@@ -151,7 +151,7 @@ def test_a_wrong_command_line_prints_the_usage(arguments):
     assert found.stderr.startswith("usage: python -m sideband.worker")
 
 
-def test_the_generated_sdk_can_be_named(make_skill, talk, tmp_path):
+def test_sdk_option_adds_the_generated_sdk(make_skill, talk, tmp_path):
     (tmp_path / "sdk" / "sideband_sdk").mkdir(parents=True)
     (tmp_path / "sdk" / "sideband_sdk" / "moon.py").write_text("async def phase():\n    return 'full'\n")
     skill = make_skill("from sideband.skill import moon\nasync def one():\n    return await moon.phase()")

@@ -1,4 +1,4 @@
-"""Ops of one worker go on by turns while other workers are busy, and as they come otherwise."""
+"""Turns: the steps of a worker's ops are delayed while other workers are busy."""
 
 from itertools import pairwise
 from time import perf_counter
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 
 
 def work():
-    """More than one turn allows."""
+    """Compute for longer than one turn allows."""
     end = perf_counter() + 0.0002
     while perf_counter() < end:
         pass
@@ -21,7 +21,7 @@ def work():
 
 @pytest.fixture
 def anyio_backend():
-    """Elsewhere there are no turns."""
+    """Use asyncio only, because turns do nothing on trio."""
     return "asyncio"
 
 
@@ -32,22 +32,22 @@ def shares():
 
 
 class Rounds:
-    """Counts how often the loop goes round, and keeps the neighbour busy meanwhile."""
+    """Counts the iterations of the event loop, and keeps the neighbor busy."""
 
-    def __init__(self, neighbour=None):
+    def __init__(self, neighbor=None):
         self.count = 0
-        self._neighbour = neighbour
+        self._neighbor = neighbor
 
     async def run(self):
         while True:
             self.count += 1
-            if self._neighbour is not None:
-                self._neighbour.touch()
+            if self._neighbor is not None:
+                self._neighbor.touch()
             await checkpoint()
 
 
 async def steps_of(turns, rounds, *, coroutines):
-    """In which round each of them took its step."""
+    """Return the iteration in which each coroutine ran its step."""
     taken = []
 
     async def step():
@@ -64,30 +64,30 @@ async def steps_of(turns, rounds, *, coroutines):
     return taken
 
 
-async def test_while_a_neighbour_is_busy_the_loop_goes_round_several_times_for_each_step(shares):
-    own, neighbour = shares
-    taken = await steps_of(Turns(own), Rounds(neighbour), coroutines=12)
+async def test_steps_are_several_iterations_apart_beside_a_busy_neighbor(shares):
+    own, neighbor = shares
+    taken = await steps_of(Turns(own), Rounds(neighbor), coroutines=12)
     assert len(taken) == 12
     assert all(later - earlier >= _ROUNDS - 1 for earlier, later in pairwise(taken))
 
 
-async def test_without_a_busy_neighbour_nothing_waits(shares):
-    own, neighbour = shares
-    neighbour.last_active -= 60
+async def test_steps_do_not_wait_without_a_busy_neighbor(shares):
+    own, neighbor = shares
+    neighbor.last_active -= 60
     taken = await steps_of(Turns(own), Rounds(), coroutines=12)
     assert len(set(taken)) == 1
 
 
-async def test_who_waits_goes_on_once_the_neighbour_is_gone(shares):
-    own, neighbour = shares
+async def test_waiting_steps_continue_when_the_neighbor_is_closed(shares):
+    own, neighbor = shares
     turns, rounds = Turns(own), Rounds()
-    neighbour.touch()
+    neighbor.touch()
     taken = []
 
     async def step():
         work()
         taken.append(rounds.count)
-        neighbour.close()
+        neighbor.close()
 
     async with anyio.create_task_group() as group:
         for _ in range(5):
@@ -95,9 +95,9 @@ async def test_who_waits_goes_on_once_the_neighbour_is_gone(shares):
     assert len(taken) == 5
 
 
-async def test_each_step_waits_and_not_only_the_first(shares):
-    own, neighbour = shares
-    turns, rounds = Turns(own), Rounds(neighbour)
+async def test_every_step_of_a_coroutine_waits_for_a_turn(shares):
+    own, neighbor = shares
+    turns, rounds = Turns(own), Rounds(neighbor)
     taken = []
 
     async def steps():
@@ -117,7 +117,7 @@ async def test_each_step_waits_and_not_only_the_first(shares):
     assert taken[-1] - taken[0] >= 5 * (_ROUNDS - 1)
 
 
-async def test_results_and_errors_come_out_as_they_are(shares):
+async def test_results_and_exceptions_are_passed_through(shares):
     turns = Turns(shares[0])
 
     async def answer():
@@ -133,9 +133,9 @@ async def test_results_and_errors_come_out_as_they_are(shares):
         await turns.run(fail())
 
 
-async def test_who_is_cancelled_while_it_waits_for_a_turn_can_clean_up(shares):
-    own, neighbour = shares
-    turns, rounds = Turns(own), Rounds(neighbour)
+async def test_coroutine_cancelled_while_waiting_for_a_turn_can_clean_up(shares):
+    own, neighbor = shares
+    turns, rounds = Turns(own), Rounds(neighbor)
     cleaned, started = [], anyio.Event()
 
     async def steps():
@@ -160,16 +160,16 @@ async def test_who_is_cancelled_while_it_waits_for_a_turn_can_clean_up(shares):
     assert cleaned == [True] * 4
 
 
-async def test_a_coroutine_that_never_had_a_turn_is_closed(shares):
-    own, neighbour = shares
+async def test_coroutine_without_a_turn_is_closed(shares):
+    own, neighbor = shares
     turns = Turns(own)
-    neighbour.touch()
+    neighbor.touch()
 
     async def hog():
         work()
 
     async def late():
-        raise AssertionError("it had no turn")
+        raise AssertionError("it must not run")
 
     async with anyio.create_task_group() as group:
         group.start_soon(turns.run, hog())
@@ -178,7 +178,7 @@ async def test_a_coroutine_that_never_had_a_turn_is_closed(shares):
         group.cancel_scope.cancel()
 
 
-async def test_a_step_that_holds_up_everybody_is_charged(shares):
+async def test_long_step_is_charged(shares):
     own, _ = shares
     turns = Turns(own)
 

@@ -1,4 +1,4 @@
-"""What a worker may use: over a limit it is ended with a typed error, and below it nothing happens."""
+"""The watchdog: a worker that exceeds a limit is killed with a typed error."""
 
 import sys
 
@@ -47,7 +47,7 @@ MESSAGES = {
 
 
 @pytest.mark.parametrize("what", LIMITS)
-async def test_a_worker_over_a_limit_is_ended_with_all_its_calls(  # noqa: PLR0917  fixtures
+async def test_worker_over_a_limit_is_killed_with_all_its_calls(  # noqa: PLR0917  fixtures
     make_skill, make_pool, reports, gather, answers, what
 ):
     skill = make_skill(GREEDY)
@@ -71,7 +71,7 @@ async def test_a_worker_over_a_limit_is_ended_with_all_its_calls(  # noqa: PLR09
     assert [report.code for report in reports] == [f"worker.{what}"]
 
 
-async def test_a_worker_over_a_limit_is_ended_while_it_is_written_to(make_skill, make_pool):
+async def test_worker_over_a_limit_is_killed_during_a_write(make_skill, make_pool):
     skill = make_skill("""
         async def greedy():
             waiting = asyncio.create_task(echo.get())
@@ -87,11 +87,11 @@ async def test_a_worker_over_a_limit_is_ended_while_it_is_written_to(make_skill,
     async with make_pool(write_timeout=30) as pool:
         with pytest.raises(WorkerOverLimit):
             await pool.call(limited(skill.call("greedy", handler=large), **LIMITS))
-    # The host did not wait until the worker reads.
+    # The host did not wait for the write.
     assert anyio.current_time() - began < 20
 
 
-async def test_a_thread_that_goes_on_when_no_call_is_left_ends_its_worker(make_skill, make_pool, reports, until):
+async def test_busy_thread_without_calls_kills_the_worker(make_skill, make_pool, reports, until):
     skill = make_skill("""
         def spin():
             while True:
@@ -106,10 +106,10 @@ async def test_a_thread_that_goes_on_when_no_call_is_left_ends_its_worker(make_s
         await until(lambda: reports)
         assert (await pool.call(skill.call("leave"))).value != first
     assert [report.code for report in reports] == ["worker.processor"]
-    assert "after its calls had ended, where 1 s is the limit" in reports[0].message
+    assert "processor limit of 1 s" in reports[0].message
 
 
-# The kernel then shows the process as a zombie that has no memory and no descriptors.
+# After its main thread has exited, the kernel shows the process as a zombie without memory and descriptors.
 WITHOUT_ITS_FIRST_THREAD = """
     import ctypes, json, os, select, threading, time
     from sideband.workers.runtime import running
@@ -135,11 +135,9 @@ REST = {
 }
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process can't lose its first thread")
+@pytest.mark.skipif(sys.platform != "linux", reason="only on Linux can the main thread exit before the process")
 @pytest.mark.parametrize("what", REST)
-async def test_a_worker_whose_first_thread_has_ended_is_watched_like_any_other(
-    make_skill, make_pool, reports, until, what
-):
+async def test_limits_apply_after_the_main_thread_has_exited(make_skill, make_pool, reports, until, what):
     skill = make_skill(WITHOUT_ITS_FIRST_THREAD + REST[what])
     async with make_pool() as pool:
         first = (await pool.call(limited(skill.call("leave"), memory=256 << 20, files=24))).value
@@ -148,7 +146,7 @@ async def test_a_worker_whose_first_thread_has_ended_is_watched_like_any_other(
     assert reports[0].code == f"worker.{what}"
 
 
-async def test_a_call_may_compute_for_as_long_as_it_likes(make_skill, make_pool, reports):
+async def test_processor_time_within_calls_is_not_limited(make_skill, make_pool, reports):
     skill = make_skill("""
         async def compute():
             end = time.process_time() + 1.2
@@ -163,7 +161,7 @@ async def test_a_call_may_compute_for_as_long_as_it_likes(make_skill, make_pool,
         pids = set()
         for _ in range(2):
             pids.add((await pool.call(skill.call("compute"))).value)
-            # It is looked at while it is idle: what it has computed in calls does not count then either.
+            # Let the watchdog check the idle worker: the processor time of finished calls must not count.
             await anyio.sleep(0.3)
         pids.add((await pool.call(skill.call("pid"))).value)
     assert len(pids) == 1

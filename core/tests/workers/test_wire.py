@@ -1,4 +1,4 @@
-"""Frames and messages: what is one, what is none, and that what is sent arrives as it was."""
+"""Frames and messages: validation and round trips."""
 
 import json
 import tracemalloc
@@ -38,40 +38,40 @@ def without(*keys):
 
 VIOLATIONS = {
     "a dispatch id of another form": changed(__dispatch_id__="x-1"),
-    "a dispatch id that is no text": changed(__dispatch_id__=1),
-    "a dispatch id in other digits": changed(__dispatch_id__="d-\u0661"),
-    "the wrong direction": b'{"__type__":"dispatch_result","__dispatch_id__":"d-1","payload":1}\n',
+    "a dispatch id that is not a string": changed(__dispatch_id__=1),
+    "a dispatch id with non-ASCII digits": changed(__dispatch_id__="d-\u0661"),
+    "a message of the host": b'{"__type__":"dispatch_result","__dispatch_id__":"d-1","payload":1}\n',
     "a call": b'{"__type__":"call","__id__":"mine","__call__":{}}\n',
     "a cancel of a call": b'{"__type__":"cancel","__id__":"mine"}\n',
     "an unknown type": changed(__type__="exec"),
-    "a type that is no text": changed(__type__=["dispatch"]),
+    "a type that is not a string": changed(__type__=["dispatch"]),
     "no type": without("__type__"),
-    "no rights": without("__caps__"),
+    "no capabilities": without("__caps__"),
     "no request": without("__dispatch__"),
     "an extra field": changed(sudo=True),
-    "rights that are no list": changed(__caps__="http"),
-    "rights that are no texts": changed(__caps__=[1]),
-    "a request that is no object": changed(__dispatch__=[]),
-    "a request with more in it": changed(__dispatch__={"op": "a.b", "params": {}, "caps": []}),
-    "an op that is no text": changed(__dispatch__={"op": 1, "params": {}}),
-    "an op without end": changed(__dispatch__={"op": "x" * 1000, "params": {}}),
-    "parameters that are no object": changed(__dispatch__={"op": "a.b", "params": []}),
-    "an id without end": changed(__id__="x" * 1000),
+    "capabilities that are not a list": changed(__caps__="http"),
+    "capabilities that are not strings": changed(__caps__=[1]),
+    "a request that is not an object": changed(__dispatch__=[]),
+    "a request with an extra field": changed(__dispatch__={"op": "a.b", "params": {}, "caps": []}),
+    "an op that is not a string": changed(__dispatch__={"op": 1, "params": {}}),
+    "a long op": changed(__dispatch__={"op": "x" * 1000, "params": {}}),
+    "parameters that are not an object": changed(__dispatch__={"op": "a.b", "params": []}),
+    "a long id": changed(__id__="x" * 1000),
     "an error that is a number": b'{"__type__":"result","__id__":"mine","__error__":1}\n',
-    "an error with more beside it": b'{"__type__":"result","__id__":"mine","__error__":"x","value":1}\n',
-    "an error with a number in it": b'{"__type__":"result","__id__":"mine","__error__":{"code":"x","message":1}}\n',
+    "an error with a value": b'{"__type__":"result","__id__":"mine","__error__":"x","value":1}\n',
+    "an error with a numeric message": b'{"__type__":"result","__id__":"mine","__error__":{"code":"x","message":1}}\n',
     "a reserved key": b'{"__type__":"result","__id__":"mine","__secrets__":1}\n',
-    "a stream of another name": b'{"__type__":"log","stream":"stdin","text":""}\n',
-    "a text that is none": b'{"__type__":"log","stream":"stdout","text":1}\n',
-    "progress in words": b'{"__type__":"progress","__id__":"mine","current":"much"}\n',
-    "a key twice": b'{"__type__":"log","stream":"stdout","text":"a","text":"b"}\n',
-    "not a number": b'{"__type__":"progress","__id__":"mine","current":NaN}\n',
+    "an unknown stream": b'{"__type__":"log","stream":"stdin","text":""}\n',
+    "a log text that is not a string": b'{"__type__":"log","stream":"stdout","text":1}\n',
+    "progress that is not a number": b'{"__type__":"progress","__id__":"mine","current":"much"}\n',
+    "a duplicate key": b'{"__type__":"log","stream":"stdout","text":"a","text":"b"}\n',
+    "NaN": b'{"__type__":"progress","__id__":"mine","current":NaN}\n',
     "infinity": b'{"__type__":"progress","__id__":"mine","current":1e999}\n',
-    "digits without end": b'{"__type__":"progress","__id__":"mine","current":' + b"9" * 5000 + b"}\n",
-    "bad UTF-8": b'{"__type__":"log","stream":"stdout","text":"\xff"}\n',
-    "half a character": b'{"__type__":"log","stream":"stdout","text":"\\ud800"}\n',
-    "bytes that are none": b'{"__type__":"result","__id__":"mine","value":{"__bytes__":"%%%"}}\n',
-    "no JSON": b"hello\n",
+    "a long number": b'{"__type__":"progress","__id__":"mine","current":' + b"9" * 5000 + b"}\n",
+    "invalid UTF-8": b'{"__type__":"log","stream":"stdout","text":"\xff"}\n',
+    "a lone surrogate": b'{"__type__":"log","stream":"stdout","text":"\\ud800"}\n',
+    "invalid base64": b'{"__type__":"result","__id__":"mine","value":{"__bytes__":"%%%"}}\n',
+    "invalid JSON": b"hello\n",
     "an empty line": b"\n",
     "a list": b"[]\n",
     "deep nesting": b'{"__type__":"result","__id__":"mine","value":' + b"[" * 65 + b"]" * 65 + b"}\n",
@@ -79,13 +79,13 @@ VIOLATIONS = {
 }
 
 
-@pytest.mark.parametrize("said", VIOLATIONS)
-def test_what_is_no_message_of_a_worker_is_refused(said):
+@pytest.mark.parametrize("violation", VIOLATIONS)
+def test_invalid_message_of_a_worker_is_rejected(violation):
     with pytest.raises(ProtocolViolation):
-        _wire.parse(VIOLATIONS[said].rstrip(b"\n"))
+        _wire.parse(VIOLATIONS[violation].rstrip(b"\n"))
 
 
-def test_the_message_that_the_others_differ_from_is_one():
+def test_base_message_of_the_violations_is_valid():
     assert _wire.parse(changed().strip()) == _wire.DispatchMessage("mine", "d-1", 1, "echo.get", {})
 
 
@@ -107,7 +107,7 @@ def test_the_message_that_the_others_differ_from_is_one():
         (b'{"__type__":"ready","version":1,"python":"3.11.7"}', _wire.ReadyMessage(1, "3.11.7", None)),
     ],
 )
-def test_a_message_is_read_as_the_wire_defines_it(line, message):
+def test_valid_message_is_parsed(line, message):
     assert _wire.parse(line) == message
 
 
@@ -122,14 +122,14 @@ DATA = st.recursive(
 
 
 @given(st.dictionaries(TEXT.filter(lambda key: key != "__bytes__"), DATA))
-def test_what_is_encoded_is_one_line_and_decodes_to_the_same(message):
+def test_encoded_message_is_one_line_and_round_trips(message):
     line = encode(message)
     assert line.count(b"\n") == 1
     assert decode(line[:-1]) == message
 
 
 def check(line):
-    """It is a message or a violation, and a violation does not quote the line at length."""
+    """Check that a line is a message or a violation, and that the error does not quote the line at length."""
     with suppress(ProtocolViolation):
         _wire.parse(line)
         return
@@ -152,7 +152,7 @@ def test_any_json_is_a_message_or_a_violation(data):
 
 
 @given(st.lists(st.binary(max_size=50).filter(lambda line: b"\n" not in line)), st.lists(st.integers(1, 60)))
-def test_lines_are_the_same_however_they_arrive(lines, cuts):
+def test_lines_are_independent_of_how_the_data_is_split(lines, cuts):
     data = b"".join(line + b"\n" for line in lines)
     buffer, found = LineBuffer(), []
     for size in [*cuts, len(data) + 1]:
@@ -180,46 +180,46 @@ def test_nesting_is_counted_exactly(depth, brackets):
             encode({"a": value})
 
 
-def test_brackets_in_texts_are_no_nesting():
+def test_brackets_in_strings_do_not_count_as_nesting():
     assert decode(encode({"a": "[" * 1000})) == {"a": "[" * 1000}
 
 
-def test_a_line_is_too_long_before_it_is_whole():
+def test_incomplete_line_that_is_too_long_is_rejected():
     buffer = LineBuffer()
     buffer.feed(b"x" * (MAX_FRAME - 1))
     with pytest.raises(BadFrame, match="longer than"):
         buffer.feed(b"x")
 
 
-def test_a_whole_line_of_the_greatest_length_is_taken():
+def test_complete_line_of_the_maximum_length_is_accepted():
     assert len(LineBuffer().feed(b"x" * (MAX_FRAME - 1) + b"\n")[0]) == MAX_FRAME - 1
 
 
 @pytest.mark.parametrize("value", [{1, 2}, object(), float("nan"), float("inf"), "\ud800", b"x" * MAX_FRAME])
-def test_what_no_frame_can_hold_is_refused(value):
+def test_value_that_cannot_be_encoded_is_rejected(value):
     with pytest.raises(Unsendable):
         encode({"value": value})
 
 
 @pytest.mark.parametrize("inner", [5, None, "%%%", "AAA", ["AAA="], {"__bytes__": "AAA="}])
 @pytest.mark.parametrize("around", [lambda value: value, lambda value: [{"a": (value,)}]])
-def test_an_object_that_the_other_end_would_take_for_bytes_that_are_none_is_not_sent(inner, around):
-    with pytest.raises(Unsendable, match="written like bytes"):
+def test_object_that_looks_like_invalid_encoded_bytes_is_rejected(inner, around):
+    with pytest.raises(Unsendable, match="looks like encoded bytes"):
         encode({"value": around({"__bytes__": inner})})
 
 
 @pytest.mark.parametrize("value", [{"__bytes__": 5, "more": 1}, {"a": {"b": "__bytes__"}}, '{"__bytes__":5}', [b"x"]])
-def test_what_only_resembles_bytes_is_sent(value):
+def test_value_that_merely_resembles_encoded_bytes_round_trips(value):
     assert decode(encode({"value": value})) == {"value": value}
 
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
-def test_every_kind_of_bytes_is_sent(kind):
+def test_all_bytes_types_are_encoded(kind):
     assert decode(encode({"a": kind(b"\x00\xff")})) == {"a": b"\x00\xff"}
 
 
 def counted(value):
-    """How many members and elements it has, and all that is in them."""
+    """Return the number of members and items at all levels."""
     members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return len(members) + sum(map(counted, members))
 
@@ -234,26 +234,26 @@ def counted(value):
         b'["' + b"\\\\" * 100 + b'",' + b"1," * MAX_VALUES + b"1]",
     ],
 )
-def test_a_line_of_too_many_values_is_refused_before_it_is_parsed(body):
+def test_line_with_too_many_values_is_rejected(body):
     with pytest.raises(BadFrame, match="more than 250,000 values"):
         decode(b'{"a":' + body + b"}")
 
 
-def test_values_that_can_not_be_sent_because_they_are_too_many_are_refused():
+def test_encoding_too_many_values_is_rejected():
     with pytest.raises(Unsendable, match="more than 250,000 values"):
         encode({"a": [1] * MAX_VALUES})
 
 
 @pytest.mark.parametrize("text", ["a,b,[" * 200_000, '","' * 200_000, "\\,[" * 200_000, "[" * 400_000 + '"\\'])
-def test_what_looks_like_values_in_a_text_is_none(text):
+def test_separators_in_strings_do_not_count_as_values(text):
     message = {"a": [text, text], "b": text}
     assert decode(encode(message)) == message
 
 
 @settings(max_examples=8, deadline=None)
 @given(st.lists(st.text(st.sampled_from('a,[{"\\'), max_size=6), min_size=1, max_size=20), st.integers(0, 3))
-def test_values_are_counted_whatever_stands_between_them(texts, more):
-    """A message of just as many values as may be is one; with two times as many it is none."""
+def test_values_are_counted_regardless_of_strings_between_them(texts, more):
+    """A message with the maximum number of values is valid. One with twice as many is not."""
     unit = {"a": texts, "b": {}}
     times = MAX_VALUES // (counted(unit) + 2) // 2 - more
     assert decode(encode({"a": [unit] * times})) == {"a": [unit] * times}
@@ -261,7 +261,7 @@ def test_values_are_counted_whatever_stands_between_them(texts, more):
         encode({"a": [unit] * (4 * times + 16)})
 
 
-def test_a_line_that_arrives_byte_by_byte_takes_no_more_than_its_length():
+def test_line_buffer_uses_memory_proportional_to_the_line():
     buffer = LineBuffer()
     tracemalloc.start()
     try:
@@ -295,7 +295,7 @@ RISKY = [
     "[" * 70 + "]" * 70,
     " null ",
 ]
-"""What parsers of JSON differ about."""
+"""JSON values that parsers treat differently."""
 
 
 @given(
@@ -304,15 +304,15 @@ RISKY = [
     gap=st.sampled_from(["", " ", "\n", "\ufeff"]),
 )
 @example(["1"], ["__type__"] * 4, "")
-def test_a_line_is_read_as_strictly_whichever_parser_reads_it(pieces, keys, gap):
+def test_fast_and_strict_parsers_agree(pieces, keys, gap):
     more = "".join(f',{gap}"{key}":{piece}' for key, piece in zip(keys, pieces, strict=False))
     line = f'{{"__type__":"result","__id__":"mine"{more}}}'.encode()
     try:
-        said = decode(line)
+        message = decode(line)
     except BadFrame:
         with pytest.raises(ProtocolViolation):
             _wire.parse(line)
         return
-    del said["__type__"], said["__id__"]
-    expected = said["value"] if said.keys() == {"value"} else said
+    del message["__type__"], message["__id__"]
+    expected = message["value"] if message.keys() == {"value"} else message
     assert repr(_wire.parse(line).value) == repr(expected)

@@ -111,7 +111,7 @@ class TimeShare:
         time.resting += 1
         try:
             while self._credit < _SLICE:
-                if not self.has_busy_neighbours:
+                if not self.has_busy_neighbors:
                     await checkpoint()
                     self._credit = _SLICE
                     return
@@ -122,7 +122,7 @@ class TimeShare:
             time.resting -= 1
 
     @property
-    def has_busy_neighbours(self) -> bool:
+    def has_busy_neighbors(self) -> bool:
         """Whether another worker has been active recently."""
         if len(self._time.shares) < 2:
             return False

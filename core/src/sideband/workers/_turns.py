@@ -50,7 +50,7 @@ class Turns:
         """Return a future that the next step must wait for, or ``None`` if it may run now."""
         if self._spent < _SECONDS and not self._waiting:
             return None
-        if not self._share.has_busy_neighbours:
+        if not self._share.has_busy_neighbors:
             return None
         turn = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
@@ -60,7 +60,7 @@ class Turns:
         """Count the time of a step. Charge a long step to the worker's share."""
         if seconds > _LONG_SECONDS:
             self._share.charge(seconds)
-        if not self._waiting and not self._share.has_busy_neighbours:
+        if not self._waiting and not self._share.has_busy_neighbors:
             return
         self._spent += seconds
         if not self._rounds:
@@ -70,7 +70,7 @@ class Turns:
     def _go_round(self) -> None:
         """Count one iteration of the event loop, and admit a step after enough iterations."""
         self._rounds -= 1
-        if not self._rounds or not self._share.has_busy_neighbours:
+        if not self._rounds or not self._share.has_busy_neighbors:
             self._spent = 0.0
             self._rounds = _ROUNDS if self._waiting else 0
             self._admit()
@@ -83,7 +83,7 @@ class Turns:
             turn = self._waiting.popleft()
             if not turn.done():
                 turn.set_result(None)
-                if self._share.has_busy_neighbours:
+                if self._share.has_busy_neighbors:
                     return
 
 
