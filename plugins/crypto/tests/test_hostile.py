@@ -124,10 +124,10 @@ async def test_each_encryption_generates_a_new_nonce(crypto):
 
 
 @pytest.mark.parametrize("verb", ["aes_gcm_encrypt", "aes_cbc_encrypt"])
-@pytest.mark.parametrize("length", [1, 15, 17, 31, 33, 64])
-async def test_aes_key_of_wrong_length_is_rejected(crypto, verb, length):
-    with pytest.raises(CryptoKey, match=f"{length} bytes"):
-        await crypto(verb, key=b"k" * length, data="x")
+async def test_aes_key_of_wrong_length_is_rejected(crypto, verb):
+    for length in (1, 15, 17, 31, 33, 64):
+        with pytest.raises(CryptoKey, match=f"{length} bytes"):
+            await crypto(verb, key=b"k" * length, data="x")
 
 
 @pytest.mark.parametrize("text", ["00112233445566778899aabb", "AAAAAAAAAAAAAAAA"])
@@ -152,22 +152,21 @@ async def test_rsa_signature_is_verified_by_the_library(crypto, rsa_key):
     rsa_key.public_key().verify(signature, b"1.0", padding.PKCS1v15(), SHA256())
 
 
-@pytest.mark.parametrize(
-    "malformed", [b"", b"\0", b"0" * 63, b"0" * 64, b"0" * 255, b"0" * 256, b"\xff" * 256, b"0" * 512]
-)
 @pytest.mark.parametrize("algorithm", ["ed25519", "ecdsa", "rsa-pss", "rsa-pkcs1v15"])
-async def test_malformed_signature_is_invalid(crypto, rsa_key, algorithm, malformed):
+async def test_malformed_signature_is_invalid(crypto, rsa_key, algorithm):
     made = {"ed25519": ed25519.Ed25519PrivateKey.generate, "ecdsa": lambda: ec.generate_private_key(ec.SECP384R1())}
     key = made[algorithm]() if algorithm in made else rsa_key
-    assert await crypto("verify", key=public_pem(key), data="x", algorithm=algorithm, signature=malformed) is False
+    common = {"key": public_pem(key), "data": "x", "algorithm": algorithm}
+    malformed = [b"", b"\0", b"0" * 63, b"0" * 64, b"0" * 255, b"0" * 256, b"\xff" * 256, b"0" * 512]
+    assert [one for one in malformed if await crypto("verify", signature=one, **common)] == []
 
 
-@pytest.mark.parametrize("numbers", [(0, 0), (0, 1), (1, 0), (1, 1), (2**256 - 1, 2**256 - 1)])
-async def test_ecdsa_signature_with_numbers_out_of_range_is_invalid(crypto, numbers):
+async def test_ecdsa_signature_with_numbers_out_of_range_is_invalid(crypto):
     key = ec.generate_private_key(ec.SECP256R1())
-    raw = b"".join(number.to_bytes(32, "big") for number in numbers)
-    common = {"key": public_pem(key), "data": "x", "algorithm": "ecdsa"}
-    assert await crypto("verify", signature=raw, form="raw", **common) is False
+    common = {"key": public_pem(key), "data": "x", "algorithm": "ecdsa", "form": "raw"}
+    for numbers in ((0, 0), (0, 1), (1, 0), (1, 1), (2**256 - 1, 2**256 - 1)):
+        raw = b"".join(number.to_bytes(32, "big") for number in numbers)
+        assert await crypto("verify", signature=raw, **common) is False, numbers
 
 
 async def test_raw_signature_of_another_length_is_invalid(crypto):
@@ -179,11 +178,11 @@ async def test_raw_signature_of_another_length_is_invalid(crypto):
     assert await crypto("verify", signature=longer, **common) is False
 
 
-@pytest.mark.parametrize("raw", SMALL_ORDER)
-async def test_ed25519_key_of_small_order_is_rejected(crypto, raw):
+async def test_ed25519_key_of_small_order_is_rejected(crypto):
     signature = bytes([1]) + bytes(63)
-    with pytest.raises(CryptoKey, match="any data"):
-        await crypto("verify", key=bytes.fromhex(raw), data="x", algorithm="ed25519", signature=signature)
+    for raw in SMALL_ORDER:
+        with pytest.raises(CryptoKey, match="any data"):
+            await crypto("verify", key=bytes.fromhex(raw), data="x", algorithm="ed25519", signature=signature)
 
 
 async def test_ed25519_key_of_small_order_is_rejected_as_der(crypto):
@@ -307,7 +306,7 @@ async def test_unsupported_options_are_rejected(crypto, choice):
 
 
 @given(st.binary(max_size=400), st.sampled_from(["ed25519", "ecdsa", "rsa-pss", "rsa-oaep"]))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_arbitrary_bytes_are_a_key_or_rejected(raw, scheme):
     for read in (private_key, public_key):
         with suppress(CryptoKey):
@@ -315,7 +314,7 @@ def test_arbitrary_bytes_are_a_key_or_rejected(raw, scheme):
 
 
 @given(st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_modified_key_is_a_key_or_rejected(data):
     raw = bytearray(pem(ec.derive_private_key(7, ec.SECP256R1())))
     for _ in range(data.draw(st.integers(1, 4))):

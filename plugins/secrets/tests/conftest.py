@@ -24,6 +24,7 @@ from keyring.backends import SecretService
 from pydantic import BaseModel
 from sideband import Host, Plugin
 from sideband.ops import Level, OpContext, OpFamily, op
+from sideband_secrets import _sealing
 
 
 @pytest.fixture
@@ -78,6 +79,14 @@ PROBE = Plugin(
 @pytest.fixture
 def home(tmp_path):
     return tmp_path / "home"
+
+
+@pytest.fixture(scope="module")
+def cheap_scrypt():
+    """Reduce the cost of key derivation, which is not the subject of most tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(_sealing._SCRYPT, "n", 16)
+        yield
 
 
 @pytest.fixture

@@ -69,6 +69,7 @@ async def test_value_appears_only_where_it_is_revealed(open_host, config, home, 
         assert [path for path, content in written.items() if shape.encode() in content] == []
 
 
+@pytest.mark.usefixtures("cheap_scrypt")
 async def test_passphrase_is_redacted(open_host, monkeypatch):
     monkeypatch.setenv("SIDEBAND_SECRETS_PASSPHRASE", "correct horse battery")
     async with open_host(backend="encrypted") as host:

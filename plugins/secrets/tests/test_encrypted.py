@@ -230,7 +230,7 @@ def test_processes_can_store_concurrently(folder, open_store):
 
 
 @pytest.fixture(scope="module")
-def store_with_passphrase(tmp_path_factory):
+def store_with_passphrase(tmp_path_factory, cheap_scrypt):
     folder = tmp_path_factory.mktemp("sealed")
     keys = Keys(file=folder / "key", passphrase=lambda _new: "correct horse")
     put(EncryptedBackend(folder=folder, keys=keys), secret())

@@ -60,11 +60,11 @@ async def test_list_is_sorted_and_contains_the_backend(host, config):
     assert listed["backend"] == config["backend"]
 
 
-@pytest.mark.parametrize("value", ["grüß \n\t\"'\\ 日本 \x00", "x" * 65536, "a"])
-async def test_text_round_trips(host, value):
-    await store(host, value=value)
-    assert await host.op("secrets.read", {"name": "token"}) == value
-    assert await host.op("secrets.read_binary", {"name": "token"}) == value.encode()
+async def test_text_round_trips(host):
+    for value in ("grüß \n\t\"'\\ 日本 \x00", "x" * 65536, "a"):
+        await store(host, value=value)
+        assert await host.op("secrets.read", {"name": "token"}) == value
+        assert await host.op("secrets.read_binary", {"name": "token"}) == value.encode()
 
 
 async def test_bytes_round_trip(host):

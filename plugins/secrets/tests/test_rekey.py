@@ -5,7 +5,7 @@ import pytest
 from sideband.ops import OpDenied, OpParamsInvalid
 from sideband_secrets import SecretsKeyMissing, SecretsRekeyRefused, SecretsStorage, SecretsWrongKey
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("cheap_scrypt")]
 
 VARIABLE = "SIDEBAND_SECRETS_PASSPHRASE"
 VALUE = "s3cr3t-value"

@@ -1,11 +1,9 @@
 """Changes of secrets: previews, reconciliation after a crash, and undo."""
 
-import os
-import signal
+import subprocess
 import sys
 from types import SimpleNamespace
 
-import anyio
 import pytest
 import sideband_secrets.plugin
 import sideband_store_sqlite.plugin
@@ -142,14 +140,15 @@ class TestUndo:
         assert (await host.plan_undo(deleted)).remains == ("the deleted value of `token` is not kept",)
 
 
-_CRASHING = """
+VERBS = ("set", "rotate", "rollback", "delete")
+# Each host is killed before or after it replaces the store.
+CRASHING = """
 import os, signal, sys
 from pathlib import Path
 import anyio
 import sideband_secrets.plugin, sideband_store_sqlite.plugin
 from sideband import Host, Plugin
 
-home, verb, when = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 done = False
 
 def watch(event, arguments):
@@ -161,7 +160,7 @@ def watch(event, arguments):
     elif done and event != "os.kill":
         os.kill(os.getpid(), signal.SIGKILL)
 
-async def main():
+async def main(home):
     store = Plugin("store", "sqlite", sideband_store_sqlite.plugin)
     plugins = [Plugin("op", "secrets", sideband_secrets.plugin), store]
     settings = {"plugins": {"secrets": {"backend": "encrypted"}}}
@@ -172,17 +171,31 @@ async def main():
         value = {"value": "the-new-value"} if verb in ("set", "rotate") else {}
         await host.op(f"secrets.{verb}", {"name": "token", **value})
 
-anyio.run(main)
+for verb, when in CASES:
+    child = os.fork()
+    if child == 0:
+        try:
+            anyio.run(main, Path(sys.argv[1]) / f"{verb}-{when}")
+        finally:
+            os._exit(1)
+    _, status = os.waitpid(child, 0)
+    assert os.WTERMSIG(status) == signal.SIGKILL, (verb, when)
 """
 
 
+@pytest.fixture(scope="module")
+def crashed_homes(tmp_path_factory):
+    """The homes of the killed hosts."""
+    folder = tmp_path_factory.mktemp("homes")
+    cases = [(verb, when) for verb in VERBS for when in ("before", "after")]
+    subprocess.run([sys.executable, "-c", f"CASES = {cases!r}\n{CRASHING}", folder], check=True)
+    return folder
+
+
 @pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("verb", ["set", "rotate", "rollback", "delete"])
-async def test_outcome_is_recovered_after_a_crash(open_host, home, verb, when):
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    command = [sys.executable, "-c", _CRASHING, str(home), verb, when]
-    crashed = await anyio.run_process(command, env=environment, check=False)
-    assert crashed.returncode == -signal.SIGKILL, crashed.stderr
+@pytest.mark.parametrize("verb", VERBS)
+async def test_outcome_is_recovered_after_a_crash(open_host, home, crashed_homes, verb, when):
+    (crashed_homes / f"{verb}-{when}").rename(home)
     async with open_host(backend="encrypted") as host:
         assert [(one.op, one.status) for one in host.recovered] == [
             (f"secrets.{verb}", "done" if when == "after" else "failed")

@@ -11,7 +11,7 @@ from attrs import define, evolve, field, frozen
 
 
 def now() -> str:
-    """Return the current UTC time in ISO 8601, in seconds."""
+    """Return the current UTC time in ISO 8601, rounded down to seconds."""
     return _format(datetime.now(UTC))
 
 
@@ -97,7 +97,7 @@ class StoredSecret:
             yield self.previous.value
 
     def successor(self, before: StoredSecret | None) -> StoredSecret:
-        """Return this secret as stored now over ``before``, of which only the version is used."""
+        """Return this secret with the current time, and with the version after that of ``before``."""
         return evolve(self, updated=now(), version=_next(before), previous=None)
 
     def rotated(self, value: bytes, *, text: bool, grace: float) -> StoredSecret:
@@ -213,10 +213,10 @@ class Backend(Protocol):
         """Return the metadata of all secrets whose name is ``wanted``, sorted by name."""
 
     async def change(self, name: str, step: Step) -> None:
-        """Replace the secret by the result of ``step``, which gets the current one; ``None`` means that none exists.
+        """Replace the secret with the result of ``step``, which is called with the current one.
 
-        The change is atomic, and durable on return. On failure, nothing is changed. ``step`` may be called in another
-        thread.
+        ``None`` stands for a missing secret. The change is atomic, and durable on return. On failure, nothing is
+        changed. ``step`` may be called in another thread.
         """
 
 

@@ -66,7 +66,7 @@ class SecretAudience(SecretsError, PermissionError):
     def __init__(self, name: str, audience: str, origins: Iterable[str]) -> None:
         bound = ", ".join(origins) or "no origin"
         super().__init__(
-            f"secret `{name}` is not bound to `{audience}`, only to {bound}",
+            f"secret `{name}` is not bound to `{audience}`; it is bound to {bound}",
             hint=f"to allow this origin, store it again: `sideband secrets set {name} --origin {audience}`",
         )
 

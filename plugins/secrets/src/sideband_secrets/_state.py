@@ -144,7 +144,7 @@ class Secrets:
         if not isinstance(blocking, EncryptedBackend) or not isinstance(own, ThreadedBackend):
             raise SecretsRekeyRefused(
                 f"secrets are kept in `{own.name}`, which has no key to replace",
-                hint='rekey is only supported with `backend = "encrypted"`',
+                hint='set `backend = "encrypted"` to use a key',
             )
         return await own.run(lambda: blocking.rekey(params.to, passphrase=params.passphrase, key_file=params.key_file))
 

@@ -80,7 +80,7 @@ class SqlDenied(SqlError, PermissionError):
 
     code = "sql.denied"
 
-    def __init__(self, problem: str, *, hint: str = "avoid it; no grant allows it") -> None:
+    def __init__(self, problem: str, *, hint: str = "rewrite the statement without it; no grant allows it") -> None:
         super().__init__(f"not allowed: {problem}", hint=hint)
 
 

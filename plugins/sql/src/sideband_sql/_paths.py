@@ -57,7 +57,7 @@ def check_database_name(text: str) -> str:
     if len(text) > _MAX_PATH:
         raise ValueError(f"path exceeds {_MAX_PATH:,} characters")
     if text.casefold().endswith(_COMPANIONS):
-        raise ValueError("expected a database, got one of its auxiliary files")
+        raise ValueError("expected a database, got an auxiliary file of one")
     if "\x00" in text:
         raise ValueError("path contains a NUL character")
     if not (text.startswith(("/", "~/")) or _LOGICAL.match(text)):

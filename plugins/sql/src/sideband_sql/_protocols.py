@@ -72,7 +72,7 @@ class DatabaseSession(Protocol):
     """
 
     def running(self) -> AbstractContextManager[None]:
-        """Return a context whose body may run for `max_seconds`."""
+        """Return a context that interrupts its body after `max_seconds`."""
 
     def stop(self) -> None:
         """Interrupt the running statement and reject later ones. May be called repeatedly and from any thread."""

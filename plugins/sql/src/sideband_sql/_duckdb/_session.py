@@ -71,7 +71,7 @@ class DuckdbSession:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Start the clock of `max_seconds`."""
+        """Interrupt the body after `max_seconds`."""
         timer = threading.Timer(self.config.max_seconds, self.stop)
         timer.daemon = True
         timer.start()
@@ -88,7 +88,7 @@ class DuckdbSession:
 
     @contextmanager
     def failures(self) -> Iterator[None]:
-        """Raise failures of the body as a cancellation or a typed error."""
+        """Convert exceptions of the body to a cancellation or a typed error."""
         try:
             yield
         except duckdb.InterruptException:
@@ -141,21 +141,21 @@ class DuckdbSession:
         """Return an inverse which states that the change can't be undone."""
         return Inverse(remains=("DuckDB does not support undo",))
 
-    def revert(self, changes: bytes) -> int:
+    def revert(self, changes: bytes) -> int:  # noqa: ARG002  required by the protocol
         """Reject the revert.
 
         Raises:
             SqlDenied: always.
         """
-        raise SqlDenied("reverting a change of a DuckDB database", hint=f"{len(changes)} bytes are of another engine")
+        raise SqlDenied("reverting a change of a DuckDB database", hint="edit the rows manually")
 
-    def mark(self, effect: str) -> bool:
-        """Record nothing. Return whether the effect is empty."""
-        return effect == ""
+    def mark(self, effect: str) -> bool:  # noqa: ARG002  required by the protocol
+        """Return ``False``: DuckDB databases do not record effects."""
+        return False
 
-    def is_marked(self, effect: str) -> bool | None:
+    def is_marked(self, effect: str) -> bool | None:  # noqa: ARG002  required by the protocol
         """Return ``None``: DuckDB databases do not record effects."""
-        return self.mark(effect) or None
+        return None
 
     def close(self) -> None:
         """Close the connection."""

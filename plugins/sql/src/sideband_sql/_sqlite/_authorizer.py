@@ -129,7 +129,7 @@ class Authorizer:
             return SqlDenied(f"function `{name}`")
         if name in _UNBOUNDED or name.startswith(_UNBOUNDED_PREFIX):
             return SqlDenied(
-                f"function `{name}`", hint="avoid it: a single call could run for hours and can't be interrupted"
+                f"function `{name}`", hint="use another function; one call could run for hours and can't be interrupted"
             )
         return None
 

@@ -16,7 +16,7 @@ _REASONS = {
     apsw.SQLITE_CHANGESET_NOTFOUND: "a row was deleted since",
     apsw.SQLITE_CHANGESET_CONFLICT: "a row was inserted again",
     apsw.SQLITE_CHANGESET_CONSTRAINT: "it violates a constraint",
-    apsw.SQLITE_CHANGESET_FOREIGN_KEY: "other rows refer to a row that it deletes",
+    apsw.SQLITE_CHANGESET_FOREIGN_KEY: "other rows reference a row that would be deleted",
 }
 
 

@@ -78,7 +78,7 @@ class SqliteSession:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Start the clock of `max_seconds`, and allow this thread to open the session's files."""
+        """Interrupt the body after `max_seconds`, and allow this thread to open the session's files."""
         self._ends = time.monotonic() + self.config.max_seconds
         with allow_only(self.allowed) as self._refused:
             yield
@@ -97,7 +97,7 @@ class SqliteSession:
 
     @contextmanager
     def failures(self) -> Iterator[None]:
-        """Raise failures of the body as a cancellation or a typed error."""
+        """Convert exceptions of the body to a cancellation or a typed error."""
         try:
             yield
         except FAILURES as error:

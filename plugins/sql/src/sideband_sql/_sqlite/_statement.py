@@ -50,6 +50,6 @@ class StatementCheck:
             raise SqlSyntax("more than one statement", hint="pass one statement, or use `sql.transaction` for several")
         self.reads_only = cursor.is_readonly
         if not (self.changes or self.reads_only):
-            raise SqlReadonly("the statement would change it")
+            raise SqlReadonly("the statement is not read-only")
         self.columns = [name for name, _ in cursor.get_description()]
         return True
