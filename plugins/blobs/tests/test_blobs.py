@@ -9,11 +9,6 @@ pytestmark = pytest.mark.anyio
 UNKNOWN = "0" * 64
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request):
-    return request.param
-
-
 async def test_stored_blob_is_returned_by_digest(blobs, digest):
     stored = await blobs.put(content=b"\xff\0data")
     assert stored == {"sha256": digest(b"\xff\0data"), "size": 6}

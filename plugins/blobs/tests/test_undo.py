@@ -17,34 +17,44 @@ import sideband_store_sqlite.plugin
 from sideband import Host, Plugin
 from sideband.blobs import BlobStore
 
-home, op, params, moment = sys.argv[1:]
-name = "put" if op == "blobs.put" else "delete"
-change = getattr(BlobStore, name)
-
-
-async def change_and_kill(*args):
-    if moment == "after":
-        await change(*args)
-    os.kill(os.getpid(), signal.SIGKILL)
-
 
 async def kill(*args):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-async def main():
+async def main(home, op, params, moment):
+    name = op.removeprefix("blobs.")
+    change = getattr(BlobStore, name)
+
+    async def change_and_kill(*args):
+        if moment == "after":
+            await change(*args)
+        await kill()
+
     plugins = [Plugin("op", "blobs", sideband_blobs.plugin), Plugin("store", "sqlite", sideband_store_sqlite.plugin)]
-    async with Host(home=Path(home), plugins=plugins, autoload=False) as host:
+    async with Host(home=home, plugins=plugins, autoload=False) as host:
         if name == "delete":
             await host.op("blobs.put", {"content": "x"})
         setattr(BlobStore, name, change_and_kill)
         if moment == "inspecting":
             BlobStore.find = kill
-        await host.op(op, eval(params), key="k")
+        await host.op(op, params, key="k")
 
 
-anyio.run(main)
+for op, params, moment in CASES:
+    child = os.fork()
+    if child == 0:
+        try:
+            anyio.run(main, Path(sys.argv[1]) / f"{op}-{moment}", op, params, moment)
+        finally:
+            os._exit(1)
+    _, status = os.waitpid(child, 0)
+    assert os.WTERMSIG(status) == signal.SIGKILL, (op, moment)
 """
+PARAMS = {
+    "blobs.put": {"content": "x"},
+    "blobs.delete": {"sha256": "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"},
+}
 
 
 @pytest.fixture
@@ -85,32 +95,23 @@ async def test_delete_cannot_be_undone(blobs, host, effects, digest):
     assert "nothing was deleted" in second
 
 
+@pytest.fixture(scope="module")
+def crashed_homes(tmp_path_factory):
+    """The homes of the killed hosts."""
+    folder = tmp_path_factory.mktemp("homes")
+    cases = [(op, params, moment) for op, params in PARAMS.items() for moment in ("inspecting", "before", "after")]
+    subprocess.run([sys.executable, "-c", f"CASES = {cases!r}\n{CRASHING}", folder], check=True)
+    return folder
+
+
 @pytest.mark.parametrize(("moment", "status"), [("inspecting", "failed"), ("before", "failed"), ("after", "done")])
-@pytest.mark.parametrize("op", ["blobs.put", "blobs.delete"])
-async def test_outcome_is_recovered_after_a_crash(kill_during, make_host, op, moment, status):
-    home, key, result = kill_during(op, moment)
-    async with make_host(home) as host:
+@pytest.mark.parametrize("op", PARAMS)
+async def test_outcome_is_recovered_after_a_crash(crashed_homes, make_host, op, moment, status):
+    async with make_host(crashed_homes / f"{op}-{moment}") as host:
         assert [(one.op, one.status) for one in host.recovered] == [(op, status)]
         if status == "done":
-            assert await host.op(op, PARAMS[op], key=key) == result
-
-
-@pytest.fixture
-def kill_during(tmp_path, digest):
-    """Return a function that kills a host during an op, and returns its home, the op's key and the expected result."""
-
-    def run(op, moment):
-        home = tmp_path / "home"
-        subprocess.run([sys.executable, "-c", CRASHING, home, op, repr(PARAMS[op]), moment], check=False)
-        return home, "k", {"sha256": digest("x"), "size": 1} if op == "blobs.put" else {"deleted": True}
-
-    return run
-
-
-PARAMS = {
-    "blobs.put": {"content": "x"},
-    "blobs.delete": {"sha256": "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"},
-}
+            put = {"sha256": PARAMS["blobs.delete"]["sha256"], "size": 1}
+            assert await host.op(op, PARAMS[op], key="k") == (put if op == "blobs.put" else {"deleted": True})
 
 
 async def test_previews_describe_the_change_without_making_it(host, blobs, digest, previews):

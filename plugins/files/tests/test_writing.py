@@ -8,11 +8,6 @@ from sideband_confined_files import FileChanged, FileRefused, FileTaken, FileToo
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request):
-    return request.param
-
-
 async def test_new_file_is_accessible_by_its_owner_only(files, host, digest):
     written = await files.write("a/x.txt", content="größe")
     assert written == {"path": "a/x.txt", "size": 7, "sha256": digest("größe"), "replaced": False}
@@ -58,6 +53,7 @@ async def test_file_is_replaced_only_if_it_has_the_expected_digest(files, home, 
     assert (home / "x").read_text() == "new"
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_concurrent_appends_lose_nothing(files, home):
     async with anyio.create_task_group() as group:
         for number in range(20):

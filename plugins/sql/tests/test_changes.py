@@ -10,11 +10,6 @@ from sideband_sql import SqlBusy, SqlConstraint, SqlError, SqlMissing, SqlStorag
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request):
-    return request.param
-
-
 @pytest.fixture
 def change(host):
     async def run(sql, params=()):
@@ -118,6 +113,7 @@ async def test_failing_second_statement_rolls_back_the_transaction(bank, host, b
     assert await balances() == {"ann": 10, "bob": 0}
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_concurrent_changes_are_all_applied(bank, host, change, balances):
     async with anyio.create_task_group() as tasks:
         for _ in range(40):
@@ -161,6 +157,7 @@ class TestLocked:
             holder.close()
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_waiting_for_a_lock_can_be_cancelled(bank, host, change):
     holder = apsw.Connection(str(host.home / "data" / "bank.db"))
     try:

@@ -107,7 +107,7 @@ async def test_malformed_schema_is_an_error(make, query, entry):
 class TestShortTimeLimit:
     @pytest.fixture
     def settings(self):
-        return {"max_seconds": 0.5}
+        return {"max_seconds": 0.15}
 
     async def test_exponential_views_time_out(self, make, query):
         views = "".join(

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 
 PLUGINS = [Plugin("op", "sql", sideband_sql.plugin), Plugin("store", "sqlite", sideband_store_sqlite.plugin)]
 
-DYING = """
+CRASHING = """
 import os, signal, sys
 from pathlib import Path
 
@@ -28,39 +28,49 @@ from sideband_sql._sqlite._session import SqliteSession
 PLUGINS = [Plugin("op", "sql", sideband_sql.plugin), Plugin("store", "sqlite", sideband_store_sqlite.plugin)]
 
 
-def die_at(name):
+def kill_at(name):
     method = getattr(SqliteSession, name)
 
-    def call_and_die(self, *args):
+    def call_and_kill(self, *args):
         result = method(self, *args)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    setattr(SqliteSession, name, call_and_die)
+    setattr(SqliteSession, name, call_and_kill)
 
 
 async def run(home, db, moment):
     async with Host(home=home, plugins=PLUGINS, autoload=False) as host:
         await host.op("sql.execute", {"db": db, "sql": "CREATE TABLE t (a)"})
         # `mark` is called right before the commit, `close` right after it
-        die_at({"before": "mark", "after": "close"}[moment])
+        kill_at({"before": "mark", "after": "close"}[moment])
         await host.op("sql.execute", {"db": db, "sql": "INSERT INTO t VALUES (1)"}, key="k")
 
 
-anyio.run(run, Path(sys.argv[1]), *sys.argv[2:])
+for name, db, moment in CASES:
+    child = os.fork()
+    if child == 0:
+        try:
+            anyio.run(run, Path(sys.argv[1]) / name, db, moment)
+        finally:
+            os._exit(1)
+    _, status = os.waitpid(child, 0)
+    assert os.WTERMSIG(status) == signal.SIGKILL, (db, moment)
 """
 
 
-@pytest.fixture
-def killed(tmp_path):
-    """Return a function that runs a host until it is killed before or after a commit, and returns its home."""
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory):
+    """Return a function that returns the home of a host that was killed before or after a commit, and its database."""
+    folder = tmp_path_factory.mktemp("homes")
+    databases = {"own": "a.db", "external": str(folder / "{}.db")}
+    cases = [(kind, moment) for kind in databases for moment in ("before", "after")]
+    arguments = [(f"{kind}-{moment}", databases[kind].format(moment), moment) for kind, moment in cases]
+    subprocess.run([sys.executable, "-c", f"CASES = {arguments!r}\n{CRASHING}", folder], check=True)
 
-    def run(db, moment):
-        home = tmp_path / "home"
-        ended = subprocess.run([sys.executable, "-c", DYING, home, db, moment], check=False)
-        assert ended.returncode == -9
-        return home
+    def find(kind, moment):
+        return folder / f"{kind}-{moment}", databases[kind].format(moment)
 
-    return run
+    return find
 
 
 def test_pruned_effect_is_unknown():
@@ -80,16 +90,15 @@ async def count(host, db):
 
 @pytest.mark.parametrize(("moment", "status", "rows"), [("before", "failed", 0), ("after", "done", 1)])
 async def test_outcome_is_recovered_in_a_database_of_the_host(killed, moment, status, rows):
-    home = killed("a.db", moment)
+    home, db = killed("own", moment)
     async with Host(home=home, plugins=PLUGINS, autoload=False) as host:
         assert [(one.op, one.status) for one in host.recovered] == [("sql.execute", status)]
-        assert await count(host, "a.db") == rows
+        assert await count(host, db) == rows
 
 
 @pytest.mark.parametrize(("moment", "rows"), [("before", 0), ("after", 1)])
-async def test_change_of_an_external_database_is_unknown_and_never_repeated(killed, tmp_path, moment, rows):
-    db = str(tmp_path / "other.db")
-    home = killed(db, moment)
+async def test_change_of_an_external_database_is_unknown_and_never_repeated(killed, moment, rows):
+    home, db = killed("external", moment)
     async with Host(home=home, plugins=PLUGINS, autoload=False) as host:
         assert [one.status for one in host.recovered] == ["unknown"]
         with pytest.raises(EffectUnknown):

@@ -70,6 +70,7 @@ def test_plugin_registers_one_store():
     assert (spec.name, spec.open) == ("sqlite", open_sqlite)
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_cancelled_transaction_is_rolled_back(store):
     with anyio.CancelScope() as scope:
         async with store.transaction() as transaction:
@@ -81,7 +82,6 @@ async def test_cancelled_transaction_is_rolled_back(store):
     assert await store.put("a", {}) == 1
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 @pytest.mark.parametrize("after", range(8))
 async def test_cancelled_asyncio_task_leaves_no_partial_transaction(store, after):
     task = asyncio.create_task(put_both(store, ("a", {}), ("b", {})))
@@ -169,7 +169,6 @@ async def test_concurrent_processes_lose_nothing(tmp_path):
         assert [record.value["n"] for record in records if record.value["by"] == name] == list(range(50))
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 @pytest.mark.parametrize("kill_after", [0, 1, 7, 23])
 async def test_killed_process_leaves_no_partial_transaction(tmp_path, kill_after):
     with start(WRITER, tmp_path, "one", 100_000) as writer:
@@ -185,7 +184,6 @@ async def test_killed_process_leaves_no_partial_transaction(tmp_path, kill_after
     assert (document.value["n"] if document else -1) == len(records) - 1
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_process_killed_inside_a_transaction_releases_its_lock(tmp_path):
     with start(HOLDER, tmp_path) as holder:
         assert holder.stdout.readline() == "held\n"
@@ -194,6 +192,7 @@ async def test_process_killed_inside_a_transaction_releases_its_lock(tmp_path):
         assert await store.put("held", {}, version=0) == 1
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_wait_for_another_process_times_out_and_can_be_cancelled(tmp_path):
     with start(HOLDER, tmp_path) as holder:
         try:
@@ -215,7 +214,6 @@ async def test_wait_for_another_process_times_out_and_can_be_cancelled(tmp_path)
             holder.kill()
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_full_disk_is_a_typed_error_and_later_writes_succeed(tmp_path):
     async with open_sqlite(tmp_path) as store:
         await store.put("a", {"text": "x"})

@@ -114,6 +114,7 @@ async def test_transaction_commits_all_of_its_body(store):
     assert len(await store.read("s")) == 1
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_failed_transaction_is_rolled_back(store):
     async def fail():
         async with store.transaction() as transaction:
@@ -136,6 +137,7 @@ async def test_conflict_can_be_handled_inside_a_transaction(store):
     assert await store.keys() == ("a", "b")
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_using_the_store_inside_its_own_transaction_is_an_error(store):
     with anyio.fail_after(5):
         async with store.transaction():
@@ -151,6 +153,7 @@ async def test_transaction_is_unusable_after_its_body(store):
     assert await store.keys() == ()
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_concurrent_versioned_increments_lose_nothing(store):
     await store.put("counter", {"n": 0})
 
@@ -169,7 +172,6 @@ async def test_concurrent_versioned_increments_lose_nothing(store):
     assert (await store.get("counter")).value == {"n": 10}
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     steps=st.lists(
