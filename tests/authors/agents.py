@@ -1,7 +1,7 @@
-"""The public API around agents as an author uses it: a provider, a tool, a guard, a strategy, an agent of one's own.
+"""The public agent API as plugin authors use it: a provider, a tool, a guard, a compaction strategy and an agent.
 
-mypy reads this strictly. ``assert_type`` fails if a type gets lost, and so do the lines that are marked as wrong: where
-everything is allowed, their mark is one too many.
+mypy checks this module in strict mode. ``assert_type`` fails if a type is lost. The ``type: ignore`` comments fail as
+unused if an invalid call is accepted.
 """
 
 from __future__ import annotations
@@ -57,20 +57,20 @@ from sideband_agent import Agent, AgentBusy, AgentPhase, Budget, RunResult, RunS
 
 
 class Parrot:
-    """A provider that says again what it hears."""
+    """A provider that repeats the last message."""
 
     name = "parrot"
 
     async def models(self, ctx: PluginContext) -> Sequence[ModelInfo]:
-        """The one model that it has."""
+        """Return its only model."""
         return [ModelInfo(id=ctx.config.model, context_window=8_000, prices=Prices(input=0, output=0))]
 
     async def stream(self, request: ModelRequest, ctx: PluginContext) -> AsyncIterator[StreamEvent]:
-        """Say the last message again."""
+        """Repeat the last message."""
         credential = await ctx.credential("parrot", "https://parrot.example")
         text = request.messages[-1].text
         if not text:
-            raise ProviderRefused(self.name, "it heard nothing", status=422, body=str(credential), hint="speak up")
+            raise ProviderRefused(self.name, "the message is empty", status=422, body=str(credential), hint="add text")
         yield TextDelta(text=text)
         yield Finished(message=AssistantMessage(content=(TextPart(text=text),), usage=Usage(output=len(text))))
 
@@ -88,7 +88,7 @@ class SummaryParams(BaseModel):
 
 @tool("notes.sum", level=Level.CONTROLLED, exclusive=True, timeout=60)
 async def sum_up(params: SummaryParams, ctx: ToolContext) -> ToolOutput:
-    """Let a child sum up notes, and keep what it says."""
+    """Summarize notes with a child agent, and store the summary."""
     await ctx.progress(current=0, total=len(params.texts), message="reading")
     child = await ctx.spawn_child("\n".join(params.texts), tools=[], share=0.1)
     if child.status != "completed":
@@ -106,21 +106,21 @@ def sideband_tools() -> list[Tool]:
 
 
 class Careful:
-    """A guard: each agent has one of its own."""
+    """A guard, instantiated for each agent."""
 
     def __init__(self) -> None:
         self.failures = 0
 
     @hookimpl
     def agent_start(self, event: AgentStart) -> None:
-        """Forget the run before."""
+        """Reset the state of the previous run."""
         self.failures = 0
 
     @hookimpl
     async def tool_call(self, event: ToolCall, ctx: AgentContext) -> Ask | Deny | None:
-        """Ask about what changes something; end what fails all the time."""
+        """Ask before controlled tools; halt the run after repeated failures."""
         if self.failures > 5:
-            return Deny(f"{event.tool} does not work", halt=True)
+            return Deny(f"{event.tool} fails repeatedly", halt=True)
         return Ask(f"run {event.tool} in {ctx.session.id}?") if event.level >= Level.CONTROLLED else None
 
     @hookimpl
@@ -137,7 +137,7 @@ def sideband_guards() -> list[type]:
 
 @hookimpl(before=["compaction"])
 async def compaction(event: Compaction, ctx: AgentContext) -> Compacted | None:
-    """Let a cheap model sum up."""
+    """Summarize with a cheap model."""
     if event.tokens_before < 1_000:
         return None
     messages = [dict(message) for message in event.messages]
@@ -147,53 +147,53 @@ async def compaction(event: Compaction, ctx: AgentContext) -> Compacted | None:
 
 @hookimpl
 def model_error(event: ModelError) -> Retry | GiveUp | None:
-    """What failures of the parrot mean."""
+    """Retry failures of the parrot twice."""
     if not event.model.startswith("parrot:"):
         return None
-    return Retry(1.5, "shy") if event.attempt < 3 else GiveUp("silent", "feed it")
+    return Retry(1.5, "overloaded") if event.attempt < 3 else GiveUp("unavailable", "try later")
 
 
 @hookimpl
 def sections(event: Sections) -> list[Section]:
-    """Say what the model is."""
+    """Add a section to the system prompt."""
     return [Section("parrot", f"You are a parrot with {len(event.tools)} tools.")]
 
 
 @hookimpl
 async def turn_end(event: TurnEnd, ctx: AgentContext) -> None:
-    """Keep what was said last."""
+    """Store the index of the last turn in the session."""
     await ctx.session.append_custom("last", {"turn": event.index, "results": len(event.tool_results)})
 
 
 async def recall(text: str, ctx: AgentContext) -> str:
-    """What ``/recall`` shows."""
+    """Return the output of ``/recall``."""
     found = [message for message in ctx.session.messages() if text in message.text]
     if not found:
-        ctx.compact("keep nothing")
+        ctx.compact("drop everything")
     return f"{len(found)} messages, {ctx.usage.cost} dollars"
 
 
 @hookimpl
 def chat_commands(event: ChatCommands) -> list[ChatCommand]:
     """Add ``/recall``."""
-    return [ChatCommand("recall", "find what was said", recall)]
+    return [ChatCommand("recall", "find messages", recall)]
 
 
 def watch(event: ObserveEvent) -> None:
-    """Show where an agent is."""
+    """Print the events of an agent."""
     if isinstance(event, TurnEnd):
         assert_type(event.index, int)
         print(event.hook, event.run, event.message["role"])
 
 
 async def approve(question: str, event: ToolCall) -> bool:
-    """Allow what is harmless."""
+    """Approve tools below the level RESTRICTED."""
     print(question, event.arguments)
     return event.level < Level.RESTRICTED
 
 
 async def embed(module: object) -> str:
-    """Run an agent of one's own."""
+    """Run an embedded agent."""
     plugins = [Plugin("provider", "parrot", module), Plugin("tool", "notes", sum_up)]
     async with (
         Host(plugins=plugins) as host,
@@ -235,7 +235,7 @@ async def _look(agent: Agent, result: RunResult) -> None:
     try:
         await agent.select_model("parrot:green")
         async with await agent.sessions.open(agent.session.id) as session:
-            await session.rewind(None, summary="nothing came of it")
+            await session.rewind(None, summary="it had no result")
     except AgentBusy as busy:
         print(busy.hint)
     except SidebandError as error:
@@ -243,7 +243,7 @@ async def _look(agent: Agent, result: RunResult) -> None:
 
 
 async def wrong(agent: Agent, ctx: ToolContext) -> None:
-    """What a type checker must not let pass."""
+    """Make calls that a type checker must reject."""
     await agent.invoke(5)  # type: ignore[arg-type]
     agent.steer(text=None)  # type: ignore[arg-type]
     await agent.fork(position="after")  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The public API as an author uses it. mypy reads this strictly; nothing runs it but a test that imports it."""
+"""The public API as plugin authors use it. mypy checks this module in strict mode, and a test loads it into a host."""
 
 from __future__ import annotations
 
@@ -20,51 +20,51 @@ class WeatherParams(BaseModel):
 
 
 class Weather(BaseModel):
-    """What the weather is."""
+    """The result of ``weather.now``."""
 
     celsius: float
 
 
 @attrs.frozen
 class WeatherScope(Scope, family="weather"):
-    """What a capability of ``weather`` may limit."""
+    """The scope of ``weather`` capabilities."""
 
     city: str | None = None
 
 
 def scope(params: WeatherParams) -> WeatherScope:
-    """What a request needs."""
+    """Return the scope that a request requires."""
     return WeatherScope(city=params.city)
 
 
 @op("weather.now", requires="weather", scope=scope, level=Level.MONITORED, record=["city"])
 async def now(params: WeatherParams, ctx: OpContext) -> Weather:
-    """Tell the weather in a city."""
+    """Return the current weather in a city."""
     answer = await ctx.dispatch("http.get", {"url": f"https://weather.example/{params.city}"})
     return Weather(celsius=answer["json"]["celsius"])
 
 
 def sideband_ops() -> OpFamily:
     """Register the family."""
-    return OpFamily(name="weather", ops=(now,), scope=WeatherScope, doc="Tells the weather.")
+    return OpFamily(name="weather", ops=(now,), scope=WeatherScope, doc="Current weather.")
 
 
 @asynccontextmanager
 async def lifespan(ctx: PluginContext) -> AsyncIterator[Path]:
-    """Keep a folder for as long as the host runs."""
+    """Provide a folder while the host runs."""
     yield ctx.home / "weather"
 
 
 @hookimpl
 async def op_call(event: OpCall, ctx: PluginContext) -> Deny | None:
-    """Keep everybody from asking about the weather at the north pole."""
+    """Deny requests for the weather at the north pole."""
     if event.op == "weather.now" and event.params["city"] == "north pole":
-        return Deny(f"{ctx.plugin} says that it is cold there")
+        return Deny(f"{ctx.plugin} does not support the north pole")
     return None
 
 
 async def embed(module: object) -> float:
-    """Run a host of one's own."""
+    """Run an embedded host."""
     plugins = [Plugin(kind="op", name="weather", value=module)]
     async with Host(plugins=plugins, skill_dirs=[Path("skills")]) as host:
         result: CallResult = await host.run(CallRequest("trip.plan", {"city": "Graz"}, grants=("weather:city=Graz",)))

@@ -1,4 +1,4 @@
-"""What tests of the agent's commands share: written turns, and a terminal with a person before it."""
+"""Fixtures for tests of the command line: scripted models, plugins, a blocking skill, and a pseudo-terminal."""
 
 import fcntl
 import json
@@ -17,8 +17,8 @@ import pyte
 import pytest
 
 ROWS, COLUMNS = 50, 80
-PATIENCE = 20
-# The terminal has to be the session's own for Ctrl-C to be a signal.
+TIMEOUT = 20
+# Ctrl-C becomes a signal only in the controlling terminal of the session.
 AT_TERMINAL = """
 import fcntl, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
@@ -30,19 +30,19 @@ GREET = "from sideband.skill import tool\n@tool\nasync def greet(name: str) -> s
 
 @pytest.fixture
 def hello(make_skill):
-    """A skill with the tool ``hello.greet``."""
+    """The folder of a skill with the tool ``hello.greet``."""
     return make_skill("hello", GREET)
 
 
 @pytest.fixture
 def turns(tmp_path):
-    """The options for a model that says these turns, in order."""
+    """Return a function that writes a scripted model with these turns and returns the options to use it."""
 
-    def write(*spoken, **model):
+    def write(*scripted, **model):
         file = tmp_path / "turns.json"
-        # TOML is written as JSON where both agree: strings, numbers, lists; tables are inline.
+        # JSON is valid TOML for strings, numbers and lists; tables are inline.
         lines = ["[models.test]", *(f"{name} = {toml(value)}" for name, value in model.items())]
-        file.with_suffix(".toml").write_text("\n".join([*lines, f"turns = {toml(list(spoken))}", ""]))
+        file.with_suffix(".toml").write_text("\n".join([*lines, f"turns = {toml(list(scripted))}", ""]))
         return ["--model", "scripted:test", "--set", f"plugins.scripted.script={file.with_suffix('.toml')}"]
 
     return write
@@ -58,7 +58,7 @@ def toml(value):
 
 @pytest.fixture
 def plugin(tmp_path):
-    """Writes a distribution with one plugin; returns the environment in which it is found."""
+    """Return a function that writes a distribution with one plugin and returns the environment that finds it."""
     site = tmp_path / "site"
 
     def make(name, group, code):
@@ -74,11 +74,11 @@ def plugin(tmp_path):
 
 
 class Gate(BaseHTTPRequestHandler):
-    """Answers once it is opened."""
+    """Handles requests once the gate is open."""
 
     def do_GET(self):
         self.server.reached.set()
-        self.server.opened.wait(PATIENCE)
+        self.server.opened.wait(TIMEOUT)
         self.send_response(204)
         self.end_headers()
 
@@ -88,7 +88,7 @@ class Gate(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def gate(make_skill):
-    """A skill with the tool ``gate.wait``, which waits until the gate is opened."""
+    """A server that blocks the tool ``gate.wait`` of the skill in ``folder`` until ``opened`` is set."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Gate)
     server.reached, server.opened = threading.Event(), threading.Event()
     thread = threading.Thread(target=server.serve_forever, args=[0.05])
@@ -106,7 +106,7 @@ def gate(make_skill):
 
 
 class Terminal:
-    """A process at a terminal of its own, and what the screen shows."""
+    """A process at its own pseudo-terminal, and the content of its screen."""
 
     def __init__(self, words, environment):
         self._master, inside = pty.openpty()
@@ -135,30 +135,30 @@ class Terminal:
         os.write(self._master, text.encode())
 
     def say(self, text):
-        """Type a line, and send it once it is there: what comes too quickly may meet a terminal that is being drawn."""
+        """Type a line, and press Enter once it is displayed: input during a redraw could be lost."""
         self.type(text)
         self.wait_for(text[-20:])
         self.type("\r")
 
     def wait_for(self, *texts):
-        """Read until the screen shows all of these."""
-        until = time.monotonic() + PATIENCE
+        """Read until the screen shows all of these texts."""
+        until = time.monotonic() + TIMEOUT
         while not all(text in self.text for text in texts):
-            assert time.monotonic() < until, f"{texts} never came:\n{self.text}"
-            assert self._read(until), f"{texts} never came before its end:\n{self.text}"
+            assert time.monotonic() < until, f"timeout while waiting for {texts}:\n{self.text}"
+            assert self._read(until), f"no more output while waiting for {texts}:\n{self.text}"
 
     def wait(self):
-        """Read until the process ends; its exit code."""
-        until = time.monotonic() + PATIENCE
+        """Read until the process exits and return its exit code."""
+        until = time.monotonic() + TIMEOUT
         while self.process.poll() is None:
-            assert time.monotonic() < until, f"it does not end:\n{self.text}"
+            assert time.monotonic() < until, f"the process does not exit:\n{self.text}"
             self._read(time.monotonic() + 0.05)
         while self._read(time.monotonic() + 0.05):
             pass
         return self.process.returncode
 
     def is_restored(self):
-        """Whether the terminal is as it was found."""
+        """Return whether the terminal has its original settings."""
         return termios.tcgetattr(self._inside) == self.settings
 
     def _read(self, until):
@@ -180,7 +180,7 @@ class Terminal:
 
 @pytest.fixture
 def terminal(tmp_path):
-    """Starts the command line at a terminal; see ``Terminal``."""
+    """Return a function that starts the command line at a ``Terminal``."""
     opened = []
 
     def start(*words, **environment):

@@ -1,4 +1,4 @@
-"""``sideband audit``: what agents did is found by session, run, step and tool, and explained from prompt to effect."""
+"""``sideband audit`` for agents: query by session, run, step and tool, and explanations of effects."""
 
 import json
 
@@ -13,7 +13,7 @@ GREETS = {"text": "Let me see.", "tool_calls": [{"name": "hello__greet", "argume
 
 @pytest.fixture
 def run(sideband, turns, make_skill):
-    """Lets an agent greet; returns the session and the run."""
+    """The session and the run of an agent that called a tool."""
     done = sideband(
         "run", "greet Ada", "--skill-dir", make_skill("hello", CODE), *turns(GREETS, "It said hello."), "--json"
     )
@@ -24,14 +24,14 @@ def run(sideband, turns, make_skill):
 
 @pytest.fixture
 def found(sideband):
-    """The ops of the effects that fit, oldest first."""
+    """Return a function that returns the ops of the matching effects, oldest first."""
 
-    def ask(*words):
+    def query(*words):
         done = sideband("audit", "query", *words, "--json")
         assert done.returncode == 0, done.stderr
         return [one["op"] for one in json.loads(done.stdout)][::-1]
 
-    return ask
+    return query
 
 
 def test_effects_are_found_by_session_run_step_and_tool(run, found):
@@ -43,7 +43,7 @@ def test_effects_are_found_by_session_run_step_and_tool(run, found):
     assert found("--session", "nothing") == []
 
 
-def test_what_a_skill_did_is_explained_from_the_prompt(run, sideband):
+def test_effect_of_a_skill_is_explained_from_the_prompt(run, sideband):
     session, run_id = run
     effects = json.loads(sideband("audit", "query", "--op", "progress", "--run", run_id, "--json").stdout)
     done = sideband("audit", "why", effects[0]["effect"], COLUMNS="80")
@@ -57,7 +57,7 @@ def test_what_a_skill_did_is_explained_from_the_prompt(run, sideband):
     assert [one["op"] for one in data["effects"]] == ["progress.report"]
 
 
-def test_what_nobody_knows_is_a_usage_error_that_says_where_to_look(sideband):
+def test_unknown_id_is_a_usage_error_with_a_hint(sideband):
     done = sideband("audit", "why", "call_nothing")
     assert done.returncode == 2
     assert "`call_nothing`" in done.stderr

@@ -1,4 +1,4 @@
-"""What is left of a call when it has ended, whichever way."""
+"""The end of a call: closed resources, and the limits of its result."""
 
 from types import SimpleNamespace
 
@@ -31,7 +31,7 @@ class Nothing(BaseModel):
 
 @pytest.fixture
 def room():
-    """A family with an op that leaves something open, and what was closed of it."""
+    """A plugin whose op registers a callback for the end of the call, and the calls that it ran for."""
     closed = []
 
     @op("room.open")
@@ -50,14 +50,14 @@ def make_host(tmp_path, make_skill):
     return lambda plugin: Host(home=tmp_path / "home", skill_dirs=[make_skill("guest", CODE)], plugins=[plugin])
 
 
-async def test_what_the_ops_of_a_call_left_open_is_closed_with_the_call(make_host, room):
+async def test_call_end_callbacks_run_when_the_call_succeeds(make_host, room):
     plugin, closed = room
     async with make_host(plugin) as host:
         result = await host.run(CallRequest("guest.enter", grants=()))
         assert closed == [result.call] * 2
 
 
-async def test_it_is_closed_when_the_call_fails_too(make_host, room):
+async def test_call_end_callbacks_run_when_the_call_fails(make_host, room):
     plugin, closed = room
     async with make_host(plugin) as host:
         with pytest.raises(SkillFailed):
@@ -65,7 +65,7 @@ async def test_it_is_closed_when_the_call_fails_too(make_host, room):
         assert len(closed) == 2
 
 
-async def test_a_result_keeps_only_so_many_effects_and_lines_and_a_listener_gets_all(make_host, room, monkeypatch):
+async def test_result_keeps_limited_effects_and_log_lines_while_listeners_get_all(make_host, room, monkeypatch):
     monkeypatch.setattr(_calls, "_MOST_EFFECTS", 1)
     monkeypatch.setattr(_calls, "_MOST_LOGS", 1)
     effects, lines = [], []

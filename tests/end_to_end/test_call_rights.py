@@ -1,4 +1,4 @@
-"""What a call gets: rights, a worker of its own kind, a time limit, and a copy of its skill."""
+"""The grant of a call, its worker, its timeout, and the snapshot of its skill."""
 
 from types import SimpleNamespace
 
@@ -38,31 +38,31 @@ def make_host(tmp_path):
     return make
 
 
-async def test_calls_share_a_worker_if_skill_grant_and_principal_are_the_same(make_host, make_skill):
+async def test_calls_with_equal_skill_grant_and_principal_share_a_worker(make_host, make_skill):
     async def count(**options):
         return (await host.run(CallRequest("shared.count", **options))).output
 
     async with make_host(make_skill("shared", CODE)) as host:
         assert [await count(grants=()), await count(grants=())] == [1, 2]
         assert await count(grants=("http:host=127.0.0.1",)) == 1
-        assert await count(grants=(), principal="somebody else") == 1
+        assert await count(grants=(), principal="another") == 1
         assert await count(grants=()) == 3
 
 
-async def test_a_skill_that_was_granted_more_than_it_asks_for_gets_what_it_asks_for(make_host, make_skill):
+async def test_grant_is_narrowed_to_the_capabilities_that_the_skill_requests(make_host, make_skill):
     settings = {"grants": {"modest": ["http:network=loopback"]}}
     async with make_host(make_skill("modest", CODE, "http:host=127.0.0.1"), settings=settings) as host:
         assert (await host.run(CallRequest("modest.count"))).grant == ("http:host=127.0.0.1,network=loopback",)
 
 
 @pytest.mark.parametrize(("tool", "metadata"), [("hang", {}), ("wait", {"timeout": "0.3"})])
-async def test_the_time_limit_of_a_tool_or_of_its_skill_holds(make_host, make_skill, tool, metadata):
+async def test_timeout_of_the_tool_or_its_skill_is_enforced(make_host, make_skill, tool, metadata):
     async with make_host(make_skill("slow", CODE, **metadata)) as host:
-        with pytest.raises(CallTimeout, match=r"within 0\.3 s"):
+        with pytest.raises(CallTimeout, match=r"0\.3"):
             await host.run(CallRequest(f"slow.{tool}", grants=()))
 
 
-async def test_a_host_goes_on_with_the_copy_that_it_made(make_host, make_skill):
+async def test_host_uses_its_snapshot_when_the_skill_changes(make_host, make_skill):
     folder = make_skill("steady", CODE)
     async with make_host(folder) as host:
         assert await host.call("steady.count") == 1
@@ -72,7 +72,7 @@ async def test_a_host_goes_on_with_the_copy_that_it_made(make_host, make_skill):
         assert await host.call("steady.count") == 100
 
 
-async def test_a_family_that_can_not_be_used_fails_where_it_is_used_with_its_reason(make_host, make_skill):
+async def test_invalid_op_family_fails_at_its_first_use(make_host, make_skill):
     code = CODE.replace("import tool", "import broken, tool").replace("calls += 1", "await broken.do()")
     broken = Plugin(kind="op", name="broken", value=SimpleNamespace())
     async with make_host(make_skill("uses", code), plugins=[broken]) as host:

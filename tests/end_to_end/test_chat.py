@@ -1,4 +1,4 @@
-"""The chat at a terminal: what is typed, shown, asked, interrupted, and what stays behind."""
+"""The chat at a terminal: input, output, questions, interrupts and the restored terminal."""
 
 import re
 import signal
@@ -13,7 +13,7 @@ LOOK = {"tool_calls": [{"name": "asker__look"}]}
 
 @pytest.fixture
 def chat(terminal):
-    """A chat whose prompt is there."""
+    """Return a function that starts a chat and waits for its prompt."""
 
     def start(*words, **environment):
         chat = terminal("chat", *words, **environment)
@@ -29,7 +29,7 @@ def leave(chat):
     assert chat.is_restored()
 
 
-def test_a_message_is_answered_and_the_next_one_continues_the_conversation(chat, turns):
+def test_second_message_continues_the_conversation(chat, turns):
     chat = chat(*turns("Hello there.", "Goodbye then."))
     chat.say("hello")
     chat.wait_for("> hello", "Hello there.")
@@ -38,7 +38,7 @@ def test_a_message_is_answered_and_the_next_one_continues_the_conversation(chat,
     leave(chat)
 
 
-def test_text_appears_while_it_comes_also_where_it_has_no_line_breaks(chat, turns):
+def test_text_without_line_breaks_is_streamed(chat, turns):
     text = "word " * 40
     chat = chat(*turns({"text": text, "hang_after": 30}))
     chat.say("hello")
@@ -49,7 +49,7 @@ def test_text_appears_while_it_comes_also_where_it_has_no_line_breaks(chat, turn
     leave(chat)
 
 
-def test_the_status_line_tells_model_context_and_cost(chat, turns):
+def test_status_line_shows_model_context_and_cost(chat, turns):
     usage = {"input": 90_000, "output": 10_000, "cost": 0.0123}
     chat = chat(*turns({"text": "yes", "usage": usage}))
     chat.say("hello")
@@ -57,7 +57,7 @@ def test_the_status_line_tells_model_context_and_cost(chat, turns):
     leave(chat)
 
 
-def test_a_backslash_at_the_end_of_a_line_goes_on_with_the_next(chat, turns):
+def test_backslash_at_the_end_of_a_line_continues_the_message(chat, turns):
     chat = chat(*turns("yes"))
     chat.say("one\\")
     chat.say("two")
@@ -65,7 +65,7 @@ def test_a_backslash_at_the_end_of_a_line_goes_on_with_the_next(chat, turns):
     leave(chat)
 
 
-def test_a_paste_of_several_lines_is_one_message(chat, turns):
+def test_pasted_lines_are_one_message(chat, turns):
     chat = chat(*turns("yes", "no"))
     chat.type("\x1b[200~one\r\ntwo\r\nthree\x1b[201~")
     chat.wait_for("three")
@@ -75,7 +75,7 @@ def test_a_paste_of_several_lines_is_one_message(chat, turns):
     leave(chat)
 
 
-def test_what_was_typed_is_there_in_the_next_chat_and_nobody_else_can_read_it(chat, turns, tmp_path):
+def test_history_is_kept_for_the_next_chat_and_readable_by_its_owner_only(chat, turns, tmp_path):
     first = chat(*turns("yes"))
     first.say("something to remember")
     first.wait_for("yes")
@@ -88,30 +88,30 @@ def test_what_was_typed_is_there_in_the_next_chat_and_nobody_else_can_read_it(ch
     leave(second)
 
 
-def test_an_interrupt_ends_the_run_and_the_chat_goes_on(chat, turns):
+def test_interrupt_aborts_the_run_and_the_chat_continues(chat, turns):
     chat = chat(*turns({"text": "one two three", "hang_after": 1}))
     chat.say("hello")
     chat.wait_for("working")
     chat.type("\x03")
-    chat.wait_for("ending the run", "aborted", "]\n>")
+    chat.wait_for("aborting the run", "aborted", "]\n>")
     turns("after")
     chat.say("again")
     chat.wait_for("> again", "working")
-    leave(chat)  # which ends the run
+    leave(chat)  # aborts the run
 
 
-def test_a_command_that_has_to_wait_says_what_can_be_done_here(chat, turns, gate):
+def test_busy_agent_error_has_a_hint_for_the_chat(chat, turns, gate):
     chat = chat("--yes", "--skill-dir", gate.folder, *turns(GATE))
     chat.say("wait")
     assert gate.reached.wait(20)
     chat.say("/rewind")
-    chat.wait_for("[agent.busy]", "end its run with Ctrl-C")
+    chat.wait_for("[agent.busy]", "abort the run with Ctrl-C")
     assert "wait_for_idle" not in chat.text
     chat.type("\x03\x03")
     assert chat.wait() == 0
 
 
-def test_a_second_interrupt_leaves(chat, turns, gate):
+def test_second_interrupt_leaves_the_chat(chat, turns, gate):
     chat = chat("--yes", "--skill-dir", gate.folder, *turns(GATE))
     chat.say("wait")
     assert gate.reached.wait(20)
@@ -120,19 +120,19 @@ def test_a_second_interrupt_leaves(chat, turns, gate):
     assert chat.is_restored()
 
 
-def test_an_interrupt_while_nothing_goes_on_clears_the_line_and_says_how_to_leave(chat, turns):
+def test_interrupt_of_an_idle_chat_clears_the_line_and_shows_how_to_leave(chat, turns):
     chat = chat(*turns("yes"))
     chat.type("half a sentence")
     chat.wait_for("half a sentence")
     chat.type("\x03")
     chat.type("\x03")
-    chat.wait_for("Ctrl-D or /quit leaves")
+    chat.wait_for("use Ctrl-D or /quit to leave")
     assert "half" not in chat.text
     leave(chat)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_the_terminal_is_restored_when_the_chat_is_ended_from_outside(chat, turns, number):
+def test_terminal_is_restored_after_a_signal(chat, turns, number):
     chat = chat(*turns({"text": "one", "hang_after": 0}))
     chat.say("hello")
     chat.wait_for("working")
@@ -141,7 +141,7 @@ def test_the_terminal_is_restored_when_the_chat_is_ended_from_outside(chat, turn
     assert chat.is_restored()
 
 
-def test_what_is_typed_while_it_works_is_seen_before_the_next_step(chat, turns, gate):
+def test_message_during_a_run_is_sent_with_the_next_step(chat, turns, gate):
     chat = chat("--yes", "--skill-dir", gate.folder, *turns(GATE, "done"))
     chat.say("wait")
     assert gate.reached.wait(20)
@@ -155,7 +155,7 @@ def test_what_is_typed_while_it_works_is_seen_before_the_next_step(chat, turns, 
     leave(chat)
 
 
-def test_what_is_said_for_later_begins_a_run_of_its_own(chat, turns, gate):
+def test_later_command_starts_another_run_after_the_current_one(chat, turns, gate):
     chat = chat("--yes", "--skill-dir", gate.folder, *turns(GATE, "first", "second"))
     chat.say("wait")
     assert gate.reached.wait(20)
@@ -166,7 +166,7 @@ def test_what_is_said_for_later_begins_a_run_of_its_own(chat, turns, gate):
     leave(chat)
 
 
-def test_what_no_run_has_taken_is_given_back(chat, turns, gate):
+def test_queued_message_of_an_aborted_run_returns_to_the_prompt(chat, turns, gate):
     chat = chat("--yes", "--skill-dir", gate.folder, *turns(GATE))
     chat.say("wait")
     assert gate.reached.wait(20)
@@ -179,7 +179,7 @@ def test_what_no_run_has_taken_is_given_back(chat, turns, gate):
 
 
 @pytest.mark.parametrize(("answer", "outcome"), [("y", "ok"), ("n", "failed"), ("\x04", "failed")])
-def test_rights_are_asked_for_in_the_chat(chat, turns, make_skill, answer, outcome):
+def test_grant_is_requested_in_the_chat(chat, turns, make_skill, answer, outcome):
     skill = make_skill("asker", ASKER, "sql:path=notes.db")
     chat = chat("--skill-dir", skill, *turns(LOOK, "done"))
     chat.say("look")
@@ -189,7 +189,7 @@ def test_rights_are_asked_for_in_the_chat(chat, turns, make_skill, answer, outco
     leave(chat)
 
 
-def test_what_was_being_typed_is_no_answer_and_is_there_again_after_a_question(chat, turns, make_skill, gate):
+def test_text_typed_before_a_question_does_not_answer_it_and_is_restored_afterwards(chat, turns, make_skill, gate):
     skill = make_skill("asker", ASKER, "sql:path=notes.db")
     chat = chat("--skill-dir", skill, "--skill-dir", gate.folder, *turns(GATE, LOOK, "done"))
     chat.say("look")
@@ -206,7 +206,7 @@ def test_what_was_being_typed_is_no_answer_and_is_there_again_after_a_question(c
     leave(chat)
 
 
-def test_a_guards_question_shows_all_arguments_and_is_not_kept_in_the_history(chat, turns, hello, plugin, tmp_path):
+def test_question_of_a_guard_shows_all_arguments_and_is_not_in_the_history(chat, turns, hello, plugin, tmp_path):
     environment = plugin(
         "careful",
         "guard",
@@ -226,7 +226,7 @@ def test_a_guards_question_shows_all_arguments_and_is_not_kept_in_the_history(ch
     assert "yes" not in (tmp_path / "home" / "history").read_text()
 
 
-def test_what_a_model_says_moves_no_cursor_wherever_it_is_split(chat, turns):
+def test_control_characters_of_a_model_are_removed(chat, turns):
     chat = chat(*turns("\x1b[31mred\u202e \x1b]0;title\x07done"))
     chat.say("hello")
     chat.wait_for("done")
@@ -236,7 +236,7 @@ def test_what_a_model_says_moves_no_cursor_wherever_it_is_split(chat, turns):
     leave(chat)
 
 
-def test_a_session_goes_on_and_says_that_its_last_run_did_not_end(chat, turns):
+def test_continued_session_offers_to_retry_its_unfinished_run(chat, turns):
     options = turns({"text": "never", "failures": [{"status": 401}]})
     first = chat(*options)
     first.say("hello")
@@ -244,13 +244,13 @@ def test_a_session_goes_on_and_says_that_its_last_run_did_not_end(chat, turns):
     leave(first)
     turns("It works now.")
     second = chat("--session", "last", *options[2:])
-    second.wait_for("/retry goes on with it")
+    second.wait_for("/retry resumes it")
     second.say("/retry")
     second.wait_for("It works now.")
     leave(second)
 
 
-def test_the_chat_ends_when_a_plugin_asks_for_it(chat, turns, plugin):
+def test_plugin_can_end_the_chat(chat, turns, plugin):
     environment = plugin(
         "ender",
         "hook",
@@ -262,7 +262,7 @@ def test_the_chat_ends_when_a_plugin_asks_for_it(chat, turns, plugin):
     assert chat.is_restored()
 
 
-def test_a_terminal_that_can_not_be_edited_is_read_line_by_line(terminal, turns):
+def test_dumb_terminal_is_read_line_by_line(terminal, turns):
     chat = terminal("chat", *turns("one"), TERM="dumb")
     chat.wait_for("/help")
     chat.type("hello\n")
@@ -272,22 +272,22 @@ def test_a_terminal_that_can_not_be_edited_is_read_line_by_line(terminal, turns)
     assert b"\x1b" not in chat.written
 
 
-def test_no_prompt_follows_who_leaves_a_terminal_that_can_not_be_edited(terminal, turns):
+def test_dumb_terminal_shows_no_prompt_after_quit(terminal, turns):
     chat = terminal("chat", *turns("one"), TERM="dumb")
-    chat.wait_for("leaves\n>")  # what is typed before the prompt would stand in front of it
+    chat.wait_for("to leave\n>")  # input before the prompt would be echoed in front of it
     chat.type("/quit\n")
     assert chat.wait() == 0
     assert chat.text.count("> ") == 1
 
 
-def test_a_chat_that_waits_for_a_line_can_be_ended_from_outside(terminal, turns):
+def test_chat_waiting_for_a_line_exits_on_a_signal(terminal, turns):
     chat = terminal("chat", *turns("one"), TERM="dumb")
     chat.wait_for("/help")
     chat.process.send_signal(signal.SIGTERM)
     assert chat.wait() == 0
 
 
-def test_lines_that_are_piped_in_are_answered_one_after_the_other(sideband, turns):
+def test_piped_lines_are_answered_one_by_one(sideband, turns):
     done = sideband("chat", *turns("one", "two"), stdin="a\nb\\\nc\n/tree\n")
     assert done.returncode == 0
     assert done.stdout.splitlines()[:2] == ["one", "two"]
@@ -296,5 +296,5 @@ def test_lines_that_are_piped_in_are_answered_one_after_the_other(sideband, turn
 
 def test_warnings_appear_above_the_prompt(chat, turns):
     chat = chat("--tools", "nothing.there", *turns("yes"))
-    chat.wait_for("there is no tool `nothing.there`", "]\n>")
+    chat.wait_for("`nothing.there`", "]\n>")
     leave(chat)

@@ -1,4 +1,4 @@
-"""The command line as a process: exit codes, errors as text and as data, settings and their sources, plugins."""
+"""The command line as a process: exit codes, errors, settings and their sources, and plugins."""
 
 import json
 import os
@@ -21,12 +21,12 @@ def error_of(done):
     return json.loads(done.stdout)["error"]
 
 
-def test_a_call_prints_its_result_and_ends_with_0(sideband, hello):
+def test_call_prints_its_result_and_exits_with_0(sideband, hello):
     done = sideband("call", "hello.greet", "name=Ada", "--skill-dir", hello)
     assert (done.returncode, done.stdout) == (0, "hello Ada\n")
 
 
-def test_a_call_as_data_says_everything_about_it(sideband, hello):
+def test_call_as_json_contains_result_isolation_and_effects(sideband, hello):
     data = json.loads(sideband("call", "hello.greet", "name=Ada", "--skill-dir", hello, "--json").stdout)
     assert data["output"] == "hello Ada"
     assert data["tool"] == "hello.greet"
@@ -34,17 +34,17 @@ def test_a_call_as_data_says_everything_about_it(sideband, hello):
     assert data["effects"] == []
 
 
-def test_options_may_stand_between_a_tool_and_its_values(sideband, hello):
+def test_options_are_accepted_between_a_tool_and_its_values(sideband, hello):
     assert sideband("call", "hello.greet", "--skill-dir", hello, "name=Ada").stdout == "hello Ada\n"
 
 
-def test_what_an_encoding_can_not_say_is_escaped_and_data_stays_json(sideband, hello):
+def test_characters_outside_the_encoding_are_escaped(sideband, hello):
     words = ["call", "hello.greet", "name=Zoë", "--skill-dir", hello]
     assert sideband(*words, PYTHONIOENCODING="ascii").stdout == "hello Zo\\xeb\n"
     assert json.loads(sideband(*words, "--json", PYTHONIOENCODING="ascii").stdout)["output"] == "hello Zoë"
 
 
-def test_arguments_can_come_from_standard_input(sideband, hello):
+def test_arguments_are_read_from_standard_input(sideband, hello):
     done = sideband("call", "hello.greet", "--input", "-", "--skill-dir", hello, stdin='{"name": "Bo"}')
     assert done.stdout == "hello Bo\n"
 
@@ -52,7 +52,7 @@ def test_arguments_can_come_from_standard_input(sideband, hello):
 @pytest.mark.parametrize(
     ("words", "code", "exit_code"),
     [
-        (["call", "nobody.there"], "tool.unknown", 2),
+        (["call", "unknown.tool"], "tool.unknown", 2),
         (["call", "hello.greet"], "call.arguments", 2),
         (["call", "hello.greet", "nme=Ada"], "call.arguments", 2),
         (["call", "hello.greet", "name"], "usage", 2),
@@ -70,7 +70,7 @@ def test_arguments_can_come_from_standard_input(sideband, hello):
         (["audit", "query", "--since", "yesterday"], "usage", 2),
     ],
 )
-def test_each_failure_has_its_exit_code_and_is_data_on_demand(sideband, hello, words, code, exit_code):
+def test_failure_has_its_code_and_exit_code(sideband, hello, words, code, exit_code):
     options = ["--skill-dir", hello] if words[0] == "call" else []
     done = sideband(*words, *options, "--json")
     assert done.returncode == exit_code, done.stderr
@@ -78,14 +78,14 @@ def test_each_failure_has_its_exit_code_and_is_data_on_demand(sideband, hello, w
     assert "Traceback" not in done.stderr
 
 
-def test_an_error_as_text_goes_to_standard_error_with_its_remedy(sideband):
+def test_error_as_text_goes_to_standard_error_with_a_hint(sideband):
     done = sideband("op", "sql.qery", "sql=SELECT 1")
     assert done.stdout == ""
     assert "did you mean `sql.query`" in done.stderr
     assert "hint:" in done.stderr
 
 
-def test_a_skill_that_raises_ends_with_1_and_a_worker_that_dies_with_4(sideband, make_skill):
+def test_exit_code_is_1_for_a_skill_that_raises_and_4_for_a_worker_that_crashes(sideband, make_skill):
     skill = make_skill(
         "bad",
         "import os\nfrom sideband.skill import tool\n@tool\nasync def fail() -> None:\n    raise ValueError('no')\n"
@@ -95,7 +95,7 @@ def test_a_skill_that_raises_ends_with_1_and_a_worker_that_dies_with_4(sideband,
     assert sideband("call", "bad.die", "--skill-dir", skill).returncode == 4
 
 
-def test_the_traceback_of_a_skill_is_shown_and_moves_no_cursor(sideband, make_skill):
+def test_traceback_of_a_skill_is_shown_without_control_characters(sideband, make_skill):
     raises = "raise ValueError('\\x1b[31mred\\u202eder')"
     code = f"from sideband.skill import tool\n@tool\nasync def fail() -> None:\n    {raises}\n"
     done = sideband("call", "bad.fail", "--skill-dir", make_skill("bad", code))
@@ -103,7 +103,7 @@ def test_the_traceback_of_a_skill_is_shown_and_moves_no_cursor(sideband, make_sk
     assert not {"\x1b", "\u202e"} & set(done.stderr)
 
 
-def test_a_hint_about_a_skill_is_right_for_the_folders_that_were_given(sideband, hello):
+def test_hint_about_a_skill_includes_the_skill_folders(sideband, hello):
     assert (
         f"`sideband skills show hello.greet --skill-dir {hello}`"
         in sideband("call", "hello.greet", "--skill-dir", hello).stderr
@@ -112,13 +112,13 @@ def test_a_hint_about_a_skill_is_right_for_the_folders_that_were_given(sideband,
         assert "`--skill-dir DIR`" in sideband(*words).stderr
 
 
-def test_a_skill_that_loads_is_listed_with_what_is_wrong_with_it(sideband, hello):
+def test_loaded_skill_is_listed_with_its_warnings(sideband, hello):
     done = sideband("skills", "list", "--skill-dir", hello)
-    assert "`greet` has no docstring" in done.stdout
+    assert re.search("`greet`.* docstring", done.stdout)
     assert "warning:" in done.stdout
 
 
-def test_isolation_that_can_not_be_had_is_refused_and_a_wrong_name_is_named(sideband, hello):
+def test_unavailable_isolation_is_refused_and_an_unknown_tier_is_an_error(sideband, hello):
     done = sideband("call", "hello.greet", "name=a", "--skill-dir", hello, "--isolation", "fuul", "--json")
     assert (done.returncode, error_of(done)["code"]) == (5, "config.invalid")
     assert "full" in error_of(done)["message"]
@@ -139,12 +139,12 @@ def test_secrets_are_stored_listed_and_deleted_and_never_shown(sideband, tmp_pat
         assert not file.is_file() or b"canary-value" not in file.read_bytes()
 
 
-def test_an_empty_secret_is_refused(sideband):
+def test_empty_secret_is_refused(sideband):
     done = sideband("secrets", "set", "forge", stdin="\n")
     assert done.returncode == 2
 
 
-def test_a_tampered_ledger_is_found_and_ends_with_1(sideband, tmp_path):
+def test_verify_detects_a_changed_entry_and_exits_with_1(sideband, tmp_path):
     sideband("op", "sql.execute", "sql=CREATE TABLE t (a)", "db=t.db")
     assert sideband("audit", "verify").returncode == 0
     (segment,) = (tmp_path / "home" / "ledger").glob("*.jsonl")
@@ -154,31 +154,31 @@ def test_a_tampered_ledger_is_found_and_ends_with_1(sideband, tmp_path):
     assert json.loads(done.stdout)["problems"]
 
 
-def test_an_effect_is_explained_from_who_asked_to_how_it_ended(sideband):
+def test_effect_is_explained_from_its_caller_to_its_outcome(sideband):
     sideband("op", "sql.execute", "sql=CREATE TABLE t (a)", "db=t.db")
     (effect,) = json.loads(sideband("audit", "query", "--op", "sql", "--json").stdout)
     text = sideband("audit", "why", effect["effect"]).stdout
-    for part in ("sql.execute, done", "asked by", "CREATE TABLE", "allowed by  sql", "intent", "outcome"):
+    for part in ("sql.execute, done", "caller", "CREATE TABLE", "allowed by  sql", "intent", "outcome"):
         assert part in text
 
 
-def test_a_refused_effect_is_explained_with_the_rights_that_were_held_and_the_remedy(sideband):
+def test_denied_effect_is_explained_with_its_grant_and_a_hint(sideband):
     sideband("op", "sql.query", "sql=SELECT 1", "db=x.db", "--grant", "sql:path=y.db")
     (effect,) = json.loads(sideband("audit", "query", "--status", "denied", "--json").stdout)
     text = sideband("audit", "why", effect["effect"]).stdout
-    for part in ("held        sql:path=y.db", "hint        grant it"):
+    for part in ("held        sql:path=y.db", "hint        "):
         assert part in text
     assert "allowed by" not in text
 
 
-def test_times_of_the_ledger_are_local_with_the_offset_and_can_be_given_back(sideband):
+def test_ledger_times_are_local_with_an_offset_and_accepted_by_since_and_until(sideband):
     sideband("op", "sql.execute", "sql=CREATE TABLE t (a)", "db=t.db")
     time = next(word for word in sideband("audit", "query", TZ="XYZ-3").stdout.split() if word.endswith("+03:00"))
     assert len(json.loads(sideband("audit", "query", "--since", time, "--json").stdout)) == 1
     assert json.loads(sideband("audit", "query", "--until", time, "--json").stdout) == []
 
 
-def test_settings_come_from_five_layers_and_doctor_names_each_source(sideband, tmp_path):
+def test_doctor_names_the_source_of_each_setting_layer(sideband, tmp_path):
     home, project = tmp_path / "home", tmp_path / "project"
     home.mkdir()
     project.mkdir()
@@ -201,7 +201,7 @@ def test_settings_come_from_five_layers_and_doctor_names_each_source(sideband, t
     assert effective("--set", "policy.timeout=5", SIDEBAND_POLICY__TIMEOUT="4")[:2] == (5, "flag")
 
 
-def test_a_setting_that_can_not_be_used_names_key_value_and_file(sideband, tmp_path):
+def test_invalid_setting_error_names_key_value_and_file(sideband, tmp_path):
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "sideband.toml").write_text("[plugins.http]\nmax_connections = 'many'\n")
     done = sideband("op", "http.get", "url=http://127.0.0.1:9/", "--json")
@@ -212,7 +212,7 @@ def test_a_setting_that_can_not_be_used_names_key_value_and_file(sideband, tmp_p
 
 @pytest.fixture
 def at_terminal(tmp_path):
-    """The command line with a person, who answers the first question."""
+    """Return a function that runs the command line at a terminal and answers its first question."""
 
     def run(*words, answer=b""):
         terminal, inside = pty.openpty()
@@ -238,7 +238,7 @@ def at_terminal(tmp_path):
     return run
 
 
-# The terminal has to be the session's own for Ctrl-C to be a signal.
+# Ctrl-C becomes a signal only in the controlling terminal of the session.
 AT_TERMINAL = """
 import fcntl, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
@@ -250,11 +250,11 @@ sys.exit(main())
 def read_terminal(terminal):
     try:
         return os.read(terminal, 4096)
-    except OSError:  # nobody is at its other end any more
+    except OSError:  # the other end is closed
         return b""
 
 
-def test_a_terminal_is_asked_for_a_grant_and_the_answer_is_remembered(at_terminal, make_skill):
+def test_grant_is_requested_at_the_terminal_and_remembered(at_terminal, make_skill):
     words = [
         "call",
         "asker.go",
@@ -268,7 +268,7 @@ def test_a_terminal_is_asked_for_a_grant_and_the_answer_is_remembered(at_termina
     assert at_terminal(*words)[:2] == (0, "hello Ada\n")
 
 
-def test_a_question_can_be_interrupted_and_that_is_data_too(at_terminal, make_skill):
+def test_interrupted_question_is_an_error_as_data(at_terminal, make_skill):
     words = [
         "call",
         "asker.go",
@@ -280,7 +280,7 @@ def test_a_question_can_be_interrupted_and_that_is_data_too(at_terminal, make_sk
     assert (code, json.loads(output)["error"]["code"]) == (130, "interrupted")
 
 
-def test_a_secret_is_asked_for_only_under_a_name_that_it_can_have(at_terminal):
+def test_secret_name_is_validated_before_the_value_is_requested(at_terminal):
     code, _, shown = at_terminal("secrets", "set", "bad name", answer=b"value\n")
     assert code == 2
     assert "lower-case letters" in shown
@@ -292,7 +292,7 @@ def test_a_secret_is_asked_for_only_under_a_name_that_it_can_have(at_terminal):
 
 @pytest.fixture
 def site(tmp_path):
-    """Writes distributions that a process finds on its path."""
+    """Return a function that writes a distribution with one plugin and returns the folder for the path."""
     folder = tmp_path / "site"
     folder.mkdir()
 
@@ -307,7 +307,7 @@ def site(tmp_path):
     return make
 
 
-def test_plugins_that_can_not_be_used_are_listed_with_the_reason_and_the_rest_works(sideband, site):
+def test_invalid_plugins_are_listed_with_the_reason_and_others_still_work(sideband, site):
     site("bad-import", "bad_import", "raise RuntimeError('no luck')", "sideband.v1.hook", "bad-import")
     hookimpl = "from sideband import hookimpl\n@hookimpl\n"
     site("bad-hook", "bad_hook", f"{hookimpl}def tool_cal(event): pass", "sideband.v1.hook", "bad-hook")
@@ -320,7 +320,7 @@ def test_plugins_that_can_not_be_used_are_listed_with_the_reason_and_the_rest_wo
     assert sideband("op", "sql.execute", "sql=CREATE TABLE t (a)", "db=t.db", PYTHONPATH=str(path)).returncode == 0
 
 
-def test_doctor_and_check_import_all_plugins_and_say_in_full_what_is_wrong_once(sideband, site):
+def test_doctor_and_check_import_all_plugins_and_report_each_problem_once(sideband, site):
     site("bad-op", "bad_op", "raise RuntimeError('it has ' + 'quite ' * 30 + 'bad luck')", "sideband.v1.op", "bad")
     path = site("other-sql", "other_sql", "", "sideband.v1.op", "sql")
     doctor = json.loads(sideband("doctor", "--json", PYTHONPATH=str(path)).stdout)
@@ -329,10 +329,10 @@ def test_doctor_and_check_import_all_plugins_and_say_in_full_what_is_wrong_once(
     check = sideband("plugins", "check", PYTHONPATH=str(path), COLUMNS="60")
     assert check.returncode == 5
     assert "quite bad luck" in " ".join(check.stdout.split())
-    assert check.stdout.count("is provided by") == 1
+    assert check.stdout.count("op.sql is failed: ") == 1
 
 
-def test_two_packages_with_one_op_family_are_an_error_that_names_both(sideband, site):
+def test_two_packages_with_the_same_op_family_conflict(sideband, site):
     path = site("other-sql", "other_sql", "", "sideband.v1.op", "sql")
     done = sideband("op", "sql.query", "sql=SELECT 1", "db=x.db", "--json", PYTHONPATH=str(path))
     assert "other-sql" in error_of(done)["message"]
@@ -344,7 +344,7 @@ def test_two_packages_with_one_op_family_are_an_error_that_names_both(sideband, 
     assert chosen.returncode == 0, chosen.stderr
 
 
-def test_a_command_of_another_package_works_and_a_clash_names_both(sideband, site):
+def test_command_of_another_package_runs_and_a_conflict_names_both(sideband, site):
     code = (
         "from sideband.commands import Command\n"
         "def run(arguments):\n    print('hi', arguments.name)\n    return 7\n"
@@ -370,7 +370,7 @@ def test_a_command_of_another_package_works_and_a_clash_names_both(sideband, sit
         ("raise ExceptionGroup('', [UsageError('alone')])", "usage", "alone"),
     ],
 )
-def test_whatever_ends_a_command_is_one_readable_error(sideband, site, end, code, message):
+def test_exception_in_a_command_is_a_readable_error(sideband, site, end, code, message):
     path = site(
         "breaker",
         "breaker",
@@ -390,25 +390,25 @@ def test_whatever_ends_a_command_is_one_readable_error(sideband, site, end, code
     assert "Traceback" in done.stderr
 
 
-def test_a_command_that_may_not_load_names_the_line_that_says_so(sideband):
+def test_command_excluded_by_policy_names_the_setting_and_its_source(sideband):
     done = sideband("op", "sql.query", SIDEBAND_POLICY__ONLY='["op.sql"]')
     assert "`policy.only` (SIDEBAND_POLICY__ONLY)" in done.stderr
 
 
-def test_the_stubs_can_be_imported(sideband, tmp_path):
+def test_sdk_stubs_can_be_imported(sideband, tmp_path):
     assert sideband("sdk", "stubs", tmp_path / "stubs").returncode == 0
     command = [sys.executable, "-c", "import sideband_sdk.http, sideband_sdk.sql; print(sideband_sdk.__file__)"]
     done = subprocess.run(command, cwd=tmp_path / "stubs", capture_output=True, text=True, check=True)
     assert str(tmp_path) in done.stdout
 
 
-def test_an_index_that_was_made_before_a_package_came_is_not_believed(sideband, site):
+def test_plugin_index_is_refreshed_after_an_installation(sideband, site):
     sideband("plugins", "list")
     path = site("late", "late_plugin", "", "sideband.v1.op", "late")
     assert "late" in sideband("plugins", "list", PYTHONPATH=str(path)).stdout
 
 
-def test_output_that_nobody_reads_any_more_is_no_error(tmp_path):
+def test_closed_output_pipe_is_not_an_error(tmp_path):
     command = f"{sys.executable} -m sideband hooks list | head -n 1"
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False, env=environment)
@@ -417,7 +417,7 @@ def test_output_that_nobody_reads_any_more_is_no_error(tmp_path):
 
 @pytest.mark.parametrize("redirection", ["<&-", ">&-", "2>&-", ">/dev/full", "2>/dev/full", ">&- 2>&- <&-"])
 @pytest.mark.parametrize("words", ["hooks list", "frobnicate"])
-def test_streams_that_are_closed_or_full_are_no_defect(tmp_path, words, redirection):
+def test_closed_or_full_streams_cause_no_internal_error(tmp_path, words, redirection):
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     command = f"{sys.executable} -m sideband {words} {redirection}"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False, env=environment)
@@ -426,7 +426,7 @@ def test_streams_that_are_closed_or_full_are_no_defect(tmp_path, words, redirect
         assert sign not in done.stderr
 
 
-def test_a_ledger_whose_stored_head_was_lost_is_not_called_whole(sideband, tmp_path):
+def test_ledger_without_its_stored_head_is_not_reported_as_intact(sideband, tmp_path):
     import shutil
 
     sideband("op", "sql.execute", "sql=CREATE TABLE t (a)", "db=t.db")
@@ -434,5 +434,5 @@ def test_a_ledger_whose_stored_head_was_lost_is_not_called_whole(sideband, tmp_p
     assert sideband("audit", "verify").returncode == 1
     sideband("op", "sql.execute", "sql=CREATE TABLE u (a)", "db=t.db")
     text = sideband("audit", "verify").stdout
-    assert "is whole" not in text
+    assert "is intact" not in text
     assert "note:" in text

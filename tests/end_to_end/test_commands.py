@@ -1,4 +1,4 @@
-"""The command line as programs use it: data, exit codes, layers of configuration, grants."""
+"""The command line as used by programs: JSON, exit codes, configuration layers and grants."""
 
 import json
 
@@ -50,26 +50,26 @@ def error(done):
     return json.loads(done.stdout)["error"]
 
 
-def test_a_call_prints_its_result_and_keeps_what_the_skill_prints_apart(call):
+def test_call_prints_its_result_to_stdout_and_the_skills_output_to_stderr(call):
     done = call("sums.add", "a=2", "b:=3")
     assert (done.returncode, done.stdout) == (0, "5\n")
     assert "[stdout] adding" in done.stderr
 
 
-def test_a_call_as_data(call):
+def test_call_as_json_contains_result_and_logs(call):
     data = json.loads(call("sums.add", "a=2", "--json").stdout)
     assert (data["output"], data["tool"], data["effects"]) == (3, "sums.add", [])
     assert data["logs"] == [{"stream": "stdout", "text": "adding"}]
 
 
 @pytest.mark.parametrize("words", [(), ("--json",)])
-def test_what_a_skill_printed_before_it_failed_is_told_beside_the_error(call, words):
+def test_output_of_a_failing_skill_goes_to_stderr(call, words):
     done = call("sums.fail", *words)
     assert done.stderr.splitlines().count("[stdout] about to fail") == 1
     assert "about to fail" not in done.stdout
 
 
-def test_arguments_come_from_a_file_and_words_win(call, tmp_path):
+def test_arguments_on_the_command_line_override_the_input_file(call, tmp_path):
     (tmp_path / "in.json").write_text('{"a": 1, "b": 5}')
     assert call("sums.add", "a=2", "--input", tmp_path / "in.json").stdout == "7\n"
     assert call("sums.add", "--input", "-", stdin='{"a": 1}').stdout == "2\n"
@@ -93,17 +93,17 @@ def test_arguments_come_from_a_file_and_words_win(call, tmp_path):
         (("sums.add", "a=1", "--set", "polcy.timeout=5"), "config.invalid", 5),
     ],
 )
-def test_an_error_is_data_with_its_code_and_the_exit_code_fits(call, words, code, exit_code):
+def test_error_as_json_has_its_code_and_exit_code(call, words, code, exit_code):
     done = call(*words, "--json")
     assert (done.returncode, error(done)["code"]) == (exit_code, code), done.stderr
 
 
-def test_what_the_grant_does_not_have_ends_an_op_with_exit_code_3(sideband):
+def test_op_outside_the_grant_exits_with_3(sideband):
     done = sideband("op", "http.get", "url=http://127.0.0.1:1/", "--grant", "http:host=example.org", "--json")
     assert (done.returncode, error(done)["code"]) == (3, "op.denied")
 
 
-def test_yes_grants_and_is_remembered_for_this_version(sideband, make_skill):
+def test_yes_option_grants_and_remembers_for_this_version_of_the_skill(sideband, make_skill):
     folder = make_skill("asks", SKILL, "http:host=127.0.0.1")
     words = ("call", "--skill-dir", folder, "asks.add", "a=1")
     assert sideband(*words).returncode == 3
@@ -113,14 +113,14 @@ def test_yes_grants_and_is_remembered_for_this_version(sideband, make_skill):
     assert sideband(*words).returncode == 3
 
 
-def test_a_grant_for_one_call_is_not_remembered(sideband, make_skill):
+def test_grant_option_is_not_remembered(sideband, make_skill):
     folder = make_skill("asks", SKILL, "http:host=127.0.0.1")
     words = ("call", "--skill-dir", folder, "asks.add", "a=1")
     assert sideband(*words, "--grant", "http:host=127.0.0.1").returncode == 0
     assert sideband(*words).returncode == 3
 
 
-def test_doctor_shows_effective_values_and_where_each_came_from(sideband, tmp_path):
+def test_doctor_shows_effective_settings_with_their_sources(sideband, tmp_path):
     project = tmp_path / "project"
     project.mkdir()
     (project / "sideband.toml").write_text("[policy]\ntimeout = 7\n")
@@ -136,7 +136,7 @@ def test_doctor_shows_effective_values_and_where_each_came_from(sideband, tmp_pa
     assert (done.returncode, data["ok"]) == (0, True)
 
 
-def test_a_required_isolation_that_can_not_be_had_is_told_by_doctor(sideband, tmp_path):
+def test_doctor_reports_unavailable_isolation(sideband, tmp_path):
     home = tmp_path / "home"
     home.mkdir()
     (home / "sideband.toml").write_text('[policy.deny]\n"sandbox.*" = "none here"\n')
@@ -145,19 +145,19 @@ def test_a_required_isolation_that_can_not_be_had_is_told_by_doctor(sideband, tm
     assert any("isolation `full` is required" in problem for problem in json.loads(done.stdout)["problems"])
 
 
-def test_doctor_claims_no_proof_where_there_is_none_and_says_what_to_do(sideband, tmp_path):
+def test_doctor_without_isolation_claims_no_verification_and_shows_the_option(sideband, tmp_path):
     home = tmp_path / "home"
     home.mkdir(exist_ok=True)
     (home / "sideband.toml").write_text('[policy]\nisolation = "full,call"\ndeny = {"sandbox.*" = "none here"}\n')
     done = sideband("doctor")
     assert done.returncode == 1
     assert "isolation: none (required: full)" in done.stdout
-    assert "proved" not in done.stdout
+    assert "verified" not in done.stdout
     assert "--isolation none,call" in done.stdout
     assert max(map(len, done.stdout[done.stdout.index("isolation: none") :].partition("\n\n")[0].splitlines())) <= 100
 
 
-def test_a_denied_plugin_is_listed_with_its_reason_and_does_not_load(sideband, tmp_path):
+def test_denied_plugin_is_listed_with_its_reason_and_not_loaded(sideband, tmp_path):
     home = tmp_path / "home"
     home.mkdir()
     (home / "sideband.toml").write_text('[policy.deny]\n"op.http" = "no network here"\n')
@@ -167,7 +167,7 @@ def test_a_denied_plugin_is_listed_with_its_reason_and_does_not_load(sideband, t
     assert sideband("plugins", "check").returncode == 0
 
 
-def test_an_entry_that_was_changed_is_found_by_verify(sideband, tmp_path):
+def test_verify_detects_a_changed_op_name(sideband, tmp_path):
     sideband("op", "progress.report", "message=hello")
     assert sideband("audit", "verify").returncode == 0
     (file,) = (tmp_path / "home" / "ledger").glob("*.jsonl")
@@ -178,7 +178,7 @@ def test_an_entry_that_was_changed_is_found_by_verify(sideband, tmp_path):
     assert verdict["problems"]
 
 
-def test_why_explains_an_effect(sideband):
+def test_why_explains_an_effect_and_rejects_an_unknown_id(sideband):
     sideband("op", "progress.report", "message=hello")
     (effect,) = json.loads(sideband("audit", "query", "--op", "progress.report", "--json").stdout)
     done = sideband("audit", "why", effect["effect"])
@@ -197,7 +197,7 @@ def test_secrets_are_stored_listed_and_deleted_and_never_shown(sideband):
     assert sideband("secrets", "set", "empty", stdin="").returncode == 2
 
 
-def test_what_a_skill_says_moves_no_cursor(sideband, make_skill):
+def test_control_characters_of_a_skill_are_removed(sideband, make_skill):
     code = (
         "from sideband.skill import tool\n@tool\nasync def say() -> str:\n"
         "    '''Say.'''\n    print('\\x1b[2Jlog\\u2067')\n    return '\\x1b[2Jresult\\x9b'\n"
@@ -221,7 +221,7 @@ def test_what_a_skill_says_moves_no_cursor(sideband, make_skill):
         "audit tail",
     ],
 )
-def test_whatever_prints_data_prints_it_as_json_too(sideband, words):
+def test_command_that_prints_data_supports_json(sideband, words):
     done = sideband(*words.split(), "--json")
     assert done.returncode == 0, done.stderr
     json.loads(done.stdout)

@@ -1,4 +1,4 @@
-"""The main job, as a user runs it: `sideband demo`."""
+"""`sideband demo` as a user runs it."""
 
 import json
 
@@ -10,15 +10,15 @@ def demo(sideband):
     return lambda *words: sideband("demo", *words)
 
 
-def test_the_demo_shows_what_a_real_skill_did(demo):
+def test_demo_shows_results_effects_isolation_and_verification(demo):
     done = demo()
     assert done.returncode == 0, done.stderr
-    assert "fetching 6 pages at once" in done.stderr
-    for part in ("Saturn   274", "sql.executemany", "secrets.read", "denied", "isolates the worker", "ledger is whole"):
+    assert "fetching 6 pages" in done.stderr
+    for part in ("Saturn   274", "sql.executemany", "secrets.read", "denied", "isolation", "ledger is intact"):
         assert part in done.stdout
 
 
-def test_the_demo_as_data_has_the_result_the_effects_and_the_verdict(demo):
+def test_demo_as_json_contains_result_effects_and_verification(demo):
     data = json.loads(demo("--json").stdout)
     assert [planet["name"] for planet in data["output"]["planets"]][:3] == ["Mercury", "Venus", "Earth"]
     assert data["output"]["refused"]["code"] == "op.denied"
@@ -27,22 +27,22 @@ def test_the_demo_as_data_has_the_result_the_effects_and_the_verdict(demo):
     assert all(effect["ms"] >= 0 for effect in data["effects"])
 
 
-def test_the_pages_are_fetched_at_once(demo, sideband):
+def test_pages_are_fetched_concurrently(demo, sideband):
     demo()
     data = json.loads(sideband("audit", "query", "--op", "http.get", "--json").stdout)
     lines = [entry for effect in data for entry in effect["entries"]]
     lines.sort(key=lambda line: line["seq"])
-    # All intents stand before the first outcome: six requests were under way together.
+    # All intents precede the first outcome: six requests were in progress at the same time.
     assert [line["kind"] for line in lines[:6]] == ["intent"] * 6
 
 
-def test_after_the_demo_its_skill_can_be_called_for_data(demo, sideband):
+def test_skill_of_the_demo_can_be_called_after_the_demo(demo, sideband):
     demo()
     done = sideband("call", "demo.harvest", "pages=3", "--json")
     assert len(json.loads(done.stdout)["output"]["planets"]) >= 3
 
 
-def test_before_anybody_granted_anything_the_call_ends_with_exit_code_3(sideband):
+def test_call_without_a_grant_exits_with_3(sideband):
     done = sideband("call", "demo.harvest", "--json")
     assert done.returncode == 3
     error = json.loads(done.stdout)["error"]
@@ -50,7 +50,7 @@ def test_before_anybody_granted_anything_the_call_ends_with_exit_code_3(sideband
     assert "--yes" in error["hint"]
 
 
-def test_the_token_is_nowhere_in_what_the_demo_leaves_behind(demo, sideband, tmp_path):
+def test_demo_leaves_no_token_in_its_files(demo, sideband, tmp_path):
     demo()
     token = sideband("op", "secrets.read", "name=sideband-demo").stdout.strip()
     assert len(token) > 20

@@ -1,4 +1,4 @@
-"""Packages of skills, from the command line into a locked-down worker: real wheels with compiled code in them."""
+"""Environments of skills in a sandboxed worker, with real wheels that contain compiled code."""
 
 import json
 import subprocess
@@ -29,7 +29,7 @@ class Row(BaseModel):
 
 @tool
 async def total(values: list[str]) -> list:
-    '''The sum, and the determinant of a matrix.'''
+    '''Return the sum, and the determinant of a matrix.'''
     import numpy
 
     row = Row(values=values)
@@ -38,7 +38,7 @@ async def total(values: list[str]) -> list:
 
 @tool
 async def refuse() -> str:
-    '''What pydantic says of a wrong value.'''
+    '''Return the type of pydantic's validation error.'''
     try:
         Row(values="x")
     except ValidationError as error:
@@ -88,9 +88,9 @@ async def has(module: str) -> str:
 
 @pytest.fixture(scope="session")
 def wheels(tmp_path_factory):
-    """Wheels of numpy and pydantic for this interpreter, with what they need."""
+    """A folder with wheels of numpy, pydantic and their dependencies for this interpreter."""
     folder = tmp_path_factory.mktemp("wheels")
-    python = sys._base_executable  # pip is a part of the Python that `make` began with
+    python = sys._base_executable  # the venv has no pip
     subprocess.run(
         [python, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:",
          "--dest", folder, "numpy", "pydantic>=2"],
@@ -111,13 +111,13 @@ def spy(make_skill):
 
 @pytest.fixture(scope="session")
 def home(tmp_path_factory):
-    """One for all hosts here, since installing takes seconds."""
+    """A home shared by all hosts of this module, since installing takes seconds."""
     return tmp_path_factory.mktemp("home")
 
 
 @pytest.fixture
 async def host(home, numbers, spy, wheels):
-    """A host whose skill `numbers` has what it depends on."""
+    """A host with the installed dependencies of the skill `numbers`."""
     async with Host(home=home, skill_dirs=[numbers, spy]) as host:
         for skill in (await host.skills()).skills:
             await install_packages(host.environments, skill, PackageSource(wheels=wheels))
@@ -131,7 +131,7 @@ async def environment(host):
 
 
 @pytest.mark.anyio
-async def test_packages_with_compiled_code_work_inside_the_lock_down(host):
+async def test_compiled_packages_work_in_the_sandbox(host):
     result = await host.run(CallRequest("numbers.total", {"values": ["1.5", "2"]}))
     assert result.output == [3.5, round(1.01**200, 3)]
     assert result.isolation == "full"
@@ -147,7 +147,7 @@ async def test_packages_of_the_host_are_invisible(host, tool):
 
 
 @pytest.mark.anyio
-async def test_what_one_skill_depends_on_is_invisible_to_another(host, environment):
+async def test_packages_of_one_skill_are_invisible_to_another(host, environment):
     assert await host.call("numbers.has", module="annotated_types") == "annotated_types"
     with pytest.raises(SkillFailed, match="No module named"):
         await host.call("spy.has", module="annotated_types")
@@ -158,7 +158,7 @@ async def test_what_one_skill_depends_on_is_invisible_to_another(host, environme
 
 
 @pytest.mark.anyio
-async def test_a_skill_can_not_change_its_packages(host, environment):
+async def test_skill_cannot_modify_its_packages(host, environment):
     before = (environment.path / "numpy" / "__init__.py").read_bytes()
     with pytest.raises(SkillFailed, match=CLOSED):
         await host.call("numbers.spoil")
@@ -166,18 +166,18 @@ async def test_a_skill_can_not_change_its_packages(host, environment):
 
 
 @pytest.mark.anyio
-async def test_without_its_packages_a_skill_does_not_run(tmp_path, numbers):
+async def test_skill_without_its_environment_does_not_run(tmp_path, numbers):
     async with Host(home=tmp_path / "home", skill_dirs=[numbers]) as host:
         with pytest.raises(EnvironmentMissing, match="numpy, pydantic>=2"):
             await host.call("numbers.refuse")
 
 
-def test_a_call_names_the_command_that_installs_and_that_command_does_it(sideband, numbers, wheels):
+def test_hint_of_a_missing_environment_installs_it(sideband, numbers, wheels):
     refused = sideband("call", "numbers.refuse", "--skill-dir", numbers, "--json")
     assert refused.returncode == 5
     error = json.loads(refused.stdout)["error"]
     assert error["code"] == "environment.missing"
-    assert f"`sideband skills install numbers --skill-dir {numbers}`" in error["hint"]
+    assert error["hint"].startswith(f"`sideband skills install numbers --skill-dir {numbers}`")
     installed = sideband("skills", "install", "numbers", "--skill-dir", numbers, "--wheels", wheels)
     assert installed.returncode == 0, installed.stderr
     assert "… + numpy==" in installed.stderr
@@ -188,7 +188,7 @@ def test_a_call_names_the_command_that_installs_and_that_command_does_it(sideban
 
 @pytest.fixture
 def install(sideband, make_skill, wheels):
-    """Install for skills that depend on these packages, named by their names; the command's end and its data."""
+    """Return a function that installs skills, given as name to dependencies, and returns exit code and data."""
 
     def run(*words, **skills):
         folders = [make_skill(name, BLOCK.format(needs) if needs else "x = 1\n") for name, needs in skills.items()]
@@ -199,7 +199,7 @@ def install(sideband, make_skill, wheels):
     return run
 
 
-def test_installing_as_data(install):
+def test_install_as_json_lists_packages_and_environment(install):
     code, data = install("small", small="'annotated-types'")
     (row,) = data["skills"]
     assert code == 0
@@ -208,13 +208,13 @@ def test_installing_as_data(install):
     assert row["requirements"] == ["annotated-types"]
 
 
-def test_what_is_there_already_or_not_needed_is_said(install, sideband, tmp_path, wheels):
+def test_install_reports_skills_already_installed_or_without_dependencies(install, sideband, tmp_path, wheels):
     install("small", small="'annotated-types'")
     folders = ["--skill-dir", tmp_path / "skills" / "small"]
     again = sideband("skills", "install", "--all", *folders, "--wheels", wheels)
     assert again.returncode == 0
     assert "already installed" in again.stdout
-    assert "not needed" in again.stdout  # the demo's
+    assert "not needed" in again.stdout  # for the demo skill
     shown = sideband("skills", "show", "small", *folders)
     assert "depends on: annotated-types" in shown.stdout
     assert "installed: annotated-types 0" in shown.stdout
@@ -222,7 +222,7 @@ def test_what_is_there_already_or_not_needed_is_said(install, sideband, tmp_path
     assert list(data["packages"]) == ["annotated-types"]
 
 
-def test_one_skill_that_fails_keeps_no_other_from_its_packages(install):
+def test_failed_install_of_one_skill_does_not_stop_the_others(install):
     code, data = install("--all", bad="'nowhere-to-be-found'", good="'annotated-types'")
     states = {row["name"]: row["state"] for row in data["skills"]}
     assert code == 1
@@ -230,46 +230,46 @@ def test_one_skill_that_fails_keeps_no_other_from_its_packages(install):
     assert next(row for row in data["skills"] if row["name"] == "bad")["error"]["code"] == "environment.packages"
 
 
-def test_the_failure_of_one_skill_alone_is_the_commands(install):
+def test_failed_install_of_a_single_skill_is_the_commands_error(install):
     code, data = install("bad", bad="'nowhere-to-be-found'")
     assert code == 1
     assert data["error"]["code"] == "environment.packages"
 
 
-def test_a_skill_that_does_not_load_is_named_with_its_reason(install):
+def test_install_names_the_reason_why_a_skill_did_not_load(install):
     code, data = install("bad", bad="'a @ https://example.test/a.whl'")
     assert code == 2
-    assert "a @ https://example.test/a.whl" in data["error"]["message"]
+    assert "https://example.test/a.whl" in data["error"]["message"]
 
 
-def test_a_skill_for_another_python_is_shown_and_not_installed(sideband, make_skill):
+def test_skill_for_another_python_is_shown_and_not_installed(sideband, make_skill):
     folder = make_skill("old", "# /// script\n# requires-python = '<3'\n# dependencies = ['a']\n# ///\n")
     shown = sideband("skills", "show", "old", "--skill-dir", folder)
     assert shown.returncode == 0
-    assert "needs Python <3" in shown.stdout
-    assert "requires Python <3" in shown.stderr
+    assert "requires Python <3" in shown.stdout
+    assert "Python <3" in shown.stderr
     assert sideband("skills", "install", "old", "--skill-dir", folder).returncode == 5
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ([], "--all"),
         (["demo", "--all"], "--all"),
-        (["nowhere"], "no skill `nowhere`"),
-        (["demo", "--wheels", "/nowhere"], "no folder"),
+        (["nowhere"], "unknown skill `nowhere`"),
+        (["demo", "--wheels", "/nowhere"], "not a folder"),
     ],
 )
-def test_a_command_that_makes_no_sense_is_a_usage_error(sideband, words, said):
+def test_install_with_invalid_arguments_is_a_usage_error(sideband, words, message):
     done = sideband("skills", "install", *words)
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
 
 
-def test_memory_and_isolation_that_a_skill_asks_for_are_shown(sideband, make_skill):
+def test_skills_show_includes_requested_memory_and_isolation(sideband, make_skill):
     folder = make_skill("heavy", "x = 1\n", memory="256M", isolation="call")
     shown = sideband("skills", "show", "heavy", "--skill-dir", folder)
-    assert "wants 256 MiB of memory" in shown.stdout
-    assert "each call has a worker of its own" in shown.stdout
+    assert "memory limit: 256 MiB" in shown.stdout
+    assert "each call runs in its own worker" in shown.stdout
     data = json.loads(sideband("skills", "show", "heavy", "--skill-dir", folder, "--json").stdout)
     assert (data["memory"], data["alone"]) == (256 << 20, True)

@@ -1,4 +1,4 @@
-"""The record of an effect says who gave the right to it."""
+"""The record of an effect contains the source of each capability."""
 
 import pytest
 from sideband import CallRequest, Host
@@ -40,7 +40,7 @@ async def given_by(host):
     return newest.granted_by
 
 
-async def test_it_is_the_person_who_is_asked_and_the_next_time_what_was_remembered(make_host, make_skill):
+async def test_source_is_the_person_at_first_and_the_remembered_grant_later(make_host, make_skill):
     skill = make_skill("asker", SKILL, SQL)
     async with make_host(skill, asker=yes) as host:
         await host.call("asker.go")
@@ -49,20 +49,20 @@ async def test_it_is_the_person_who_is_asked_and_the_next_time_what_was_remember
         assert await given_by(host) == ("remembered",)
 
 
-async def test_it_is_the_policy_if_the_configuration_grants_it(make_host, make_skill):
+async def test_source_is_the_policy_if_the_configuration_grants_it(make_host, make_skill):
     skill = make_skill("asker", SKILL, SQL)
     async with make_host(skill, settings={"grants": {"asker": [SQL]}}, asker=yes) as host:
         await host.call("asker.go")
         assert await given_by(host) == ("policy",)
 
 
-async def test_it_is_the_call_if_that_brings_its_rights(make_host, make_skill):
+async def test_source_is_the_call_if_it_has_its_own_grant(make_host, make_skill):
     async with make_host(make_skill("asker", SKILL, SQL)) as host:
         await host.run(CallRequest("asker.go", {}, grants=(SQL,)))
         assert await given_by(host) == ("call",)
 
 
-async def test_of_what_the_user_does_without_a_skill_nothing_is_said(make_host):
+async def test_direct_op_of_the_user_has_no_source(make_host):
     async with make_host() as host:
         await host.op("sql.execute", {"sql": "CREATE TABLE t (n)", "db": "test.db"})
         (newest,) = await query(host.ledger.folder, op="sql.execute", limit=1)

@@ -1,4 +1,4 @@
-"""Sessions on the command line: listed, shown, drawn, copied, written to files and read from them."""
+"""``sideband sessions``: list, show, tree, fork, export and import."""
 
 import json
 
@@ -8,7 +8,7 @@ SESSION = "0123456789abcdef"
 TIME = "2026-01-01T00:00:00.000Z"
 
 
-def said(entry, parent, text, role="user"):
+def message_entry(entry, parent, text, role="user"):
     message = {"role": role, "content": [{"type": "text", "text": text}]}
     return {"id": entry, "parent": parent, "time": TIME, "type": "message", "message": message}
 
@@ -16,18 +16,18 @@ def said(entry, parent, text, role="user"):
 HEADER = {"type": "session", "version": 1, "id": SESSION, "time": TIME, "channel": "cli"}
 LINES = [
     HEADER,
-    said("aaaaaaaaaaaaaaaa", None, "hello \x1b[31mred\x07 \u202eover"),
-    said("bbbbbbbbbbbbbbbb", "aaaaaaaaaaaaaaaa", "first answer " + "long " * 40, "assistant"),
-    said("cccccccccccccccc", "bbbbbbbbbbbbbbbb", "a question that was taken back"),
+    message_entry("aaaaaaaaaaaaaaaa", None, "hello \x1b[31mred\x07 \u202eover"),
+    message_entry("bbbbbbbbbbbbbbbb", "aaaaaaaaaaaaaaaa", "first answer " + "long " * 40, "assistant"),
+    message_entry("cccccccccccccccc", "bbbbbbbbbbbbbbbb", "an abandoned question"),
     {"id": "dddddddddddddddd", "parent": "cccccccccccccccc", "time": TIME, "type": "leaf", "target": "b" * 16},
-    said("eeeeeeeeeeeeeeee", "bbbbbbbbbbbbbbbb", "another question"),
+    message_entry("eeeeeeeeeeeeeeee", "bbbbbbbbbbbbbbbb", "another question"),
     {"id": "ffffffffffffffff", "parent": "e" * 16, "time": TIME, "type": "label", "target": "b" * 16, "label": "here"},
 ]
 
 
 @pytest.fixture
 def sessions(sideband, tmp_path):
-    """The command, in a home with one session, read in 80 columns."""
+    """Return a function that runs the command in 80 columns, in a home with one session."""
     file = tmp_path / "in.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in LINES))
     done = sideband("sessions", "import", file)
@@ -35,7 +35,7 @@ def sessions(sideband, tmp_path):
     return lambda *words, **options: sideband("sessions", *words, COLUMNS="80", **options)
 
 
-def test_the_list_names_each_session(sessions):
+def test_list_shows_each_session(sessions):
     done = sessions("list")
     assert SESSION in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
@@ -44,7 +44,7 @@ def test_the_list_names_each_session(sessions):
     assert sessions("list", "--text", "nowhere").stdout == "no sessions\n"
 
 
-def test_what_is_shown_can_not_move_the_cursor(sessions):
+def test_control_characters_of_messages_are_removed(sessions):
     for words in (("show", SESSION), ("tree", SESSION), ("list",), ("show", SESSION, "--json")):
         shown = sessions(*words).stdout
         assert not set(shown) & {"\x1b", "\x07"}
@@ -52,15 +52,15 @@ def test_what_is_shown_can_not_move_the_cursor(sessions):
     assert "\u202e" not in sessions("tree", SESSION).stdout
 
 
-def test_the_current_branch_is_shown(sessions):
+def test_show_prints_the_current_branch(sessions):
     shown = sessions("show", SESSION[:6]).stdout
     assert "another question" in shown
-    assert "taken back" not in shown
+    assert "abandoned" not in shown
     data = json.loads(sessions("show", SESSION, "--at", "ccc", "--json").stdout)
     assert [entry["id"][0] for entry in data["entries"]] == ["a", "b", "c"]
 
 
-def test_the_tree_shows_branches_labels_and_the_leaf_in_80_columns(sessions):
+def test_tree_shows_branches_labels_and_the_leaf_in_80_columns(sessions):
     lines = sessions("tree", SESSION).stdout.splitlines()
     assert max(map(len, lines)) <= 80
     assert [line[:12].rstrip() for line in lines] == ["* aaaaaaaa u", "* bbbbbbbb [", "    cccccccc", "* eeeeeeee ("]
@@ -70,7 +70,7 @@ def test_the_tree_shows_branches_labels_and_the_leaf_in_80_columns(sessions):
     assert (len(data["entries"]), data["labels"], data["leaf"]) == (6, {"b" * 16: "here"}, "f" * 16)
 
 
-def test_a_fork_ends_where_it_was_asked_to(sessions):
+def test_fork_ends_at_the_given_entry(sessions):
     done = sessions("fork", SESSION, "--before", "cccc", "--name", "copy", SIDEBAND_DEBUG="1")
     assert done.returncode == 0, done.stderr
     data = json.loads(sessions("show", "copy", "--json").stdout)
@@ -79,7 +79,7 @@ def test_a_fork_ends_where_it_was_asked_to(sessions):
     assert json.loads(sessions("fork", SESSION, "--at", "here", "--json").stdout)["messages"] == 2
 
 
-def test_an_export_is_what_was_imported(sessions, tmp_path):
+def test_export_equals_the_imported_file(sessions, tmp_path):
     file = tmp_path / "out.jsonl"
     assert sessions("export", SESSION, "--output", file).returncode == 0
     assert [json.loads(line) for line in file.read_text().splitlines()] == LINES
@@ -87,7 +87,7 @@ def test_an_export_is_what_was_imported(sessions, tmp_path):
     assert json.loads(sessions("export", SESSION, "--json").stdout) == LINES
 
 
-def test_an_export_replaces_a_file_only_if_it_is_told_to(sessions, tmp_path):
+def test_export_overwrites_a_file_only_with_force(sessions, tmp_path):
     file = tmp_path / "out.jsonl"
     file.write_text("mine")
     done = sessions("export", SESSION, "--output", file)
@@ -97,7 +97,7 @@ def test_an_export_replaces_a_file_only_if_it_is_told_to(sessions, tmp_path):
     assert file.read_text() != "mine"
 
 
-def test_an_export_for_pi_is_imported_from_standard_input(sessions):
+def test_pi_export_is_imported_from_standard_input(sessions):
     lines = sessions("export", SESSION, "--format", "pi").stdout
     assert json.loads(lines.splitlines()[0])["version"] == 3
     info = json.loads(sessions("import", "-", "--name", "from-pi", "--json", stdin=lines).stdout)
@@ -105,12 +105,12 @@ def test_an_export_for_pi_is_imported_from_standard_input(sessions):
     assert "another question" in sessions("show", "from-pi").stdout
 
 
-def test_a_damaged_file_is_imported_with_notices(sessions, tmp_path):
+def test_damaged_file_is_imported_with_notices(sessions, tmp_path):
     file = tmp_path / "torn.jsonl"
     file.write_text(json.dumps({**HEADER, "id": "1" * 16}) + "\n{\n" * 30 + json.dumps(LINES[1])[:-5])
     done = sessions("import", file)
     assert done.returncode == 0
-    assert "notice: line 2 is left out: it is not JSON" in done.stderr
+    assert "notice: line 2 " in done.stderr
     assert "notice: 11 more" in done.stderr
 
 
@@ -124,7 +124,7 @@ def test_a_damaged_file_is_imported_with_notices(sessions, tmp_path):
         (("export", SESSION, "--output", "/nowhere/file"), "state.unwritable", 1),
     ],
 )
-def test_an_error_says_what_to_do(sessions, words, code, exit_code):
+def test_error_has_its_code_and_a_hint(sessions, words, code, exit_code):
     done = sessions(*words, "--json")
     error = json.loads(done.stdout)["error"]
     assert (error["code"], done.returncode) == (code, exit_code)

@@ -1,4 +1,4 @@
-"""Real skills through the whole of it: rights, concurrency, failures, secrets."""
+"""Real skills on a real host: grants, concurrency, failures and secrets."""
 
 import asyncio
 import base64
@@ -27,7 +27,7 @@ def request(tool, grants=(), **arguments):
     return CallRequest(tool, arguments, grants=tuple(grants))
 
 
-async def test_a_tool_gets_its_arguments_and_returns_its_result(make_host, make_skill):
+async def test_tool_receives_its_arguments_and_returns_its_result(make_host, make_skill):
     skill = make_skill(
         "adder", "from sideband.skill import tool\n@tool\nasync def add(a: int, b: int = 1) -> int:\n    return a + b\n"
     )
@@ -36,7 +36,7 @@ async def test_a_tool_gets_its_arguments_and_returns_its_result(make_host, make_
         assert await host.call("adder.add", a="2", b="5") == 7
 
 
-async def test_ops_that_are_gathered_are_under_way_together_and_each_gets_its_own_answer(make_host, make_skill):
+async def test_concurrent_ops_each_get_their_own_result(make_host, make_skill):
     skill = make_skill(
         "many",
         "import asyncio\nfrom sideband.skill import sql, tool\n"
@@ -51,7 +51,7 @@ async def test_ops_that_are_gathered_are_under_way_together_and_each_gets_its_ow
     assert result.output == list(range(30))
 
 
-async def test_calls_with_different_grants_never_get_each_others_rights(make_host, make_skill):
+async def test_calls_with_different_grants_do_not_share_rights(make_host, make_skill):
     skill = make_skill(
         "rights",
         "import asyncio\nfrom sideband.skill import OpError, sql, tool\n"
@@ -86,7 +86,7 @@ async def test_calls_with_different_grants_never_get_each_others_rights(make_hos
     assert answers["b"] == [["op.denied", True, True]] * 5
 
 
-async def test_rights_that_a_skill_makes_up_change_nothing(make_host, make_skill):
+async def test_forged_capabilities_in_the_worker_have_no_effect(make_host, make_skill):
     skill = make_skill(
         "forger",
         "import json, os, socket\nfrom sideband.skill import OpError, sql, tool\n"
@@ -106,14 +106,14 @@ async def test_rights_that_a_skill_makes_up_change_nothing(make_host, make_skill
         assert (await host.run(request("forger.forge"))).output == "op.denied"
 
 
-async def test_a_skill_that_asks_for_more_than_it_was_granted_does_not_start(make_host, make_skill, tmp_path):
+async def test_skill_without_its_grant_does_not_start(make_host, make_skill, tmp_path):
     skill = make_skill("asker", "from sideband.skill import tool\n@tool\nasync def go() -> int:\n    return 1\n", SQL)
     async with make_host(skill) as host:
         with pytest.raises(GrantRequired, match=r"sql:path=test.db"):
             await host.call("asker.go")
 
 
-async def test_a_grant_is_remembered_for_this_version_of_the_skill_only(make_host, make_skill):
+async def test_grant_is_remembered_for_this_version_of_the_skill_only(make_host, make_skill):
     skill = make_skill("asker", "from sideband.skill import tool\n@tool\nasync def go() -> int:\n    return 1\n", SQL)
     asked = []
 
@@ -132,13 +132,13 @@ async def test_a_grant_is_remembered_for_this_version_of_the_skill_only(make_hos
     assert asked == [SQL]
 
 
-async def test_a_policy_can_grant(make_host, make_skill):
+async def test_policy_can_grant(make_host, make_skill):
     skill = make_skill("asker", "from sideband.skill import tool\n@tool\nasync def go() -> int:\n    return 1\n", SQL)
     async with make_host(skill, settings={"grants": {"asker": ["sql"]}}) as host:
         assert await host.call("asker.go") == 1
 
 
-async def test_a_skill_that_raises_fails_with_what_it_said_and_its_worker_goes_on(make_host, make_skill):
+async def test_exception_in_a_skill_fails_the_call_and_keeps_the_worker(make_host, make_skill):
     skill = make_skill(
         "raiser",
         "from sideband.skill import tool\ncalls = 0\n"
@@ -151,7 +151,7 @@ async def test_a_skill_that_raises_fails_with_what_it_said_and_its_worker_goes_o
         assert await host.call("raiser.go", fail=False) == 2
 
 
-async def test_a_plain_function_is_refused_by_name(make_host, make_skill):
+async def test_tool_replaced_by_a_plain_function_is_refused(make_host, make_skill):
     skill = make_skill(
         "plain", "from sideband.skill import tool\n@tool\nasync def go() -> int:\n    return 1\ngo = lambda: 1\n"
     )
@@ -160,7 +160,7 @@ async def test_a_plain_function_is_refused_by_name(make_host, make_skill):
             await host.call("plain.go")
 
 
-async def test_a_worker_that_dies_fails_its_calls_and_the_next_call_gets_a_new_one(make_host, make_skill):
+async def test_crashed_worker_fails_its_call_and_the_next_call_gets_a_new_worker(make_host, make_skill):
     skill = make_skill(
         "dying",
         "import os\nfrom sideband.skill import tool\n@tool\nasync def go(die: bool) -> int:\n"
@@ -172,7 +172,7 @@ async def test_a_worker_that_dies_fails_its_calls_and_the_next_call_gets_a_new_o
         assert await host.call("dying.go", die=False) == 1
 
 
-async def test_a_call_that_takes_too_long_ends_and_its_neighbour_does_not(make_host, make_skill):
+async def test_timeout_of_one_call_does_not_affect_another_in_the_same_worker(make_host, make_skill):
     skill = make_skill(
         "slow",
         "import asyncio\nfrom sideband.skill import tool\n@tool\nasync def wait(seconds: float) -> str:\n"
@@ -196,7 +196,7 @@ async def test_a_call_that_takes_too_long_ends_and_its_neighbour_does_not(make_h
     assert outcomes == ["timed out", "rested"]
 
 
-async def test_what_a_skill_prints_is_the_log_of_its_call(make_host, make_skill):
+async def test_output_of_a_skill_is_the_log_of_its_call(make_host, make_skill):
     skill = make_skill(
         "talker",
         "import sys\nfrom sideband.skill import tool\n@tool\nasync def go() -> None:\n"
@@ -207,7 +207,7 @@ async def test_what_a_skill_prints_is_the_log_of_its_call(make_host, make_skill)
     assert [(line.stream, line.text) for line in result.logs] == [("stdout", "to out"), ("stderr", "to err")]
 
 
-async def test_a_call_with_a_key_repeats_no_effect(make_host, make_skill):
+async def test_repeated_call_with_a_key_repeats_no_effect(make_host, make_skill):
     skill = make_skill(
         "once",
         "from sideband.skill import sql, tool\n@tool\nasync def add() -> int:\n"
@@ -222,7 +222,7 @@ async def test_a_call_with_a_key_repeats_no_effect(make_host, make_skill):
             assert result.output == rows
 
 
-async def test_a_known_secret_is_redacted_wherever_a_skill_puts_it(make_host, make_skill, tmp_path):
+async def test_known_secret_is_redacted_in_all_output_of_a_skill(make_host, make_skill, tmp_path):
     canary = 'cänary/"7f3a 9c51+x'
     skill = make_skill(
         "leaker",
@@ -239,28 +239,29 @@ async def test_a_known_secret_is_redacted_wherever_a_skill_puts_it(make_host, ma
         "        raise ValueError(forms)\n"
         "    return {'forms': forms, value: 1}\n",
     )
-    told = []
+    progress = []
     grants = (SQL, "secrets:name=canary,mode=reveal")
     async with make_host(skill) as host:
         await host.op("secrets.set", {"name": "canary", "value": canary})
         await host.op("sql.execute", {"sql": "CREATE TABLE t (a)", "db": "test.db"})
-        result = await host.run(CallRequest("leaker.leak", {"fail": False}, grants=grants, on_progress=told.append))
+        result = await host.run(CallRequest("leaker.leak", {"fail": False}, grants=grants, on_progress=progress.append))
         with pytest.raises(SkillFailed) as caught:
             await host.run(CallRequest("leaker.leak", {"fail": True}, grants=grants))
     encoded = base64.b64encode(canary.encode()).decode()
     forms = [canary, urllib.parse.quote(canary), encoded[:-4], canary.encode().hex(), "\\u00e4nary"]
-    said = [str(result), str(told), str(caught.value), str(caught.value.traceback), str(caught.value.as_dict())]
+    error = caught.value
+    outputs = [str(result), str(progress), str(error), str(error.traceback), str(error.as_dict())]
     files = [
         file.read_bytes().decode("utf-8", "replace")
         for file in (tmp_path / "home" / "ledger").rglob("*")
         if file.is_file()
     ]
-    for text in said + files:
+    for text in outputs + files:
         assert not [form for form in forms if form in text]
     assert "[redacted:canary]" in str(result.output)
 
 
-async def test_a_worker_has_nothing_of_the_hosts_environment_or_arguments(make_host, make_skill, monkeypatch):
+async def test_worker_does_not_see_the_hosts_environment_or_arguments(make_host, make_skill, monkeypatch):
     monkeypatch.setenv("CANARY_IN_ENVIRONMENT", "canary-7f3a9c51")
     skill = make_skill(
         "nosy",
@@ -274,20 +275,20 @@ async def test_a_worker_has_nothing_of_the_hosts_environment_or_arguments(make_h
     assert not [folder for folder in path if "site-packages" in folder]
 
 
-async def test_what_a_skill_reports_last_is_not_lost_with_the_end_of_its_call(make_host, make_skill):
+async def test_progress_reported_at_the_end_of_a_call_is_delivered(make_host, make_skill):
     skill = make_skill(
         "reporter",
         "from sideband.skill import progress, tool\n@tool\nasync def go() -> None:\n"
         "    for step in range(20):\n        await progress.report(message=f'step {step}')\n",
     )
-    told = []
+    reports = []
     async with make_host(skill) as host:
-        result = await host.run(CallRequest("reporter.go", on_progress=told.append))
-    assert [progress.message for progress in told] == [f"step {step}" for step in range(20)]
+        result = await host.run(CallRequest("reporter.go", on_progress=reports.append))
+    assert [progress.message for progress in reports] == [f"step {step}" for step in range(20)]
     assert {effect.status for effect in result.effects} == {"done"}
 
 
-async def test_a_refusal_that_a_skill_lets_pass_ends_the_call_as_a_refusal(make_host, make_skill):
+async def test_uncaught_denial_fails_the_call_as_a_denial(make_host, make_skill):
     skill = make_skill(
         "careless",
         "from sideband.skill import sql, tool\n@tool\nasync def go() -> None:\n"
@@ -301,7 +302,7 @@ async def test_a_refusal_that_a_skill_lets_pass_ends_the_call_as_a_refusal(make_
     assert "careless" in caught.value.as_dict()["traceback"] or "tools.py" in caught.value.as_dict()["traceback"]
 
 
-async def test_a_skill_can_not_make_its_failure_look_like_a_refusal(make_host, make_skill):
+async def test_skill_cannot_forge_a_denial(make_host, make_skill):
     skill = make_skill(
         "liar",
         "from sideband.skill import OpError, tool\n@tool\nasync def go() -> None:\n"
@@ -313,24 +314,24 @@ async def test_a_skill_can_not_make_its_failure_look_like_a_refusal(make_host, m
     assert caught.value.exit_code == 1
 
 
-async def test_what_a_skill_asks_for_and_there_is_not_names_the_skill_and_its_file(make_host, make_skill):
+async def test_unknown_capability_of_a_skill_is_an_error_that_names_its_file(make_host, make_skill):
     skill = make_skill(
-        "wishful", "from sideband.skill import tool\n@tool\nasync def go() -> int:\n    return 1\n", "sqll"
+        "unknown", "from sideband.skill import tool\n@tool\nasync def go() -> int:\n    return 1\n", "sqll"
     )
     async with make_host(skill) as host:
-        with pytest.raises(SkillError, match="`wishful` requests an unknown capability") as caught:
-            await host.call("wishful.go")
+        with pytest.raises(SkillError, match=r"`unknown`.*sqll") as caught:
+            await host.call("unknown.go")
     assert "SKILL.md" in caught.value.hint
 
 
-async def test_a_grant_in_the_settings_that_can_not_be_used_names_its_key(make_host, make_skill):
+async def test_invalid_grant_in_the_settings_is_an_error_that_names_its_key(make_host, make_skill):
     skill = make_skill("asker", "from sideband.skill import tool\n@tool\nasync def go() -> int:\n    return 1\n", SQL)
     async with make_host(skill, settings={"grants": {"asker": ["sql:pth=x"]}}) as host:
         with pytest.raises(ConfigurationError, match=r"`grants.asker` \(flag\).*did you mean `path`"):
             await host.call("asker.go")
 
 
-def test_a_host_works_under_asyncio_run_as_most_programs_start_it(make_host, make_skill):
+def test_host_works_under_asyncio_run(make_host, make_skill):
     skill = make_skill(
         "plain",
         "from sideband.skill import sql, tool\n@tool\nasync def go() -> int:\n"

@@ -1,4 +1,4 @@
-"""``sideband undo``: shows what would be taken back and what can't be, asks, does it, and says by which effects."""
+"""``sideband undo``: the plan, its confirmation, its execution and its records."""
 
 import json
 
@@ -26,9 +26,9 @@ async def plan(recorded, ctx):
         return Undo(remains=(f"it ended as {recorded.status}",))
     before = recorded.note["before"]
     if before is None:
-        return Undo(remains=("what was there before was not kept",))
+        return Undo(remains=("the previous content was not stored",))
     step = UndoStep("shelf.put", {"thing": before}, f"put `{before}` back")
-    return Undo((step, step) if before == "anvil" else (step,), ("whoever saw it has seen it",))
+    return Undo((step, step) if before == "anvil" else (step,), ("it may have been seen",))
 
 
 @op("shelf.put", level=Level.CONTROLLED, record=["thing"], undo=plan)
@@ -55,13 +55,13 @@ def sideband_ops():
 
 @pytest.fixture
 def shelf(plugin):
-    """The environment in which the op family `shelf` is found."""
+    """The environment with the op family `shelf`."""
     return plugin("shelf", "op", SHELF)
 
 
 @pytest.fixture
 def put(sideband, shelf):
-    """Puts a thing on the shelf; the effect."""
+    """Return a function that puts a thing on the shelf and returns the id of the effect."""
 
     def run(thing):
         done = sideband("op", "shelf.put", f"thing={thing}", "--json", **shelf)
@@ -80,111 +80,112 @@ def undo(sideband, shelf):
 
 
 @pytest.fixture
-def there(tmp_path):
-    """The shelf, with a book on it."""
+def content(tmp_path):
+    """The file of the shelf, which holds a book."""
     file = tmp_path / "home" / "shelf"
     file.parent.mkdir(mode=0o700)
     file.write_text("book")
     return file
 
 
-def test_what_was_there_before_is_there_again(there, put, undo):
+def test_undo_restores_the_previous_content(content, put, undo):
     done = undo(put("vase"), "--yes")
     assert done.returncode == 0, done.stderr
-    assert there.read_text() == "book"
+    assert content.read_text() == "book"
     assert "put `book` back (shelf.put)" in done.stderr
     assert "done: put `book` back" in done.stdout
-    assert "what can't be taken back:\n  - whoever saw it has seen it" in done.stdout
+    assert "cannot be undone:\n  - it may have been seen" in done.stdout
 
 
-def test_a_dry_run_changes_nothing_and_asks_nobody(there, put, undo):
+def test_dry_run_shows_the_plan_and_changes_nothing(content, put, undo):
     done = undo(put("vase"), "--dry-run")
     assert done.returncode == 0, done.stderr
     assert "  1. put `book` back (shelf.put)" in done.stdout
-    assert "  - whoever saw it has seen it" in done.stdout
-    assert there.read_text() == "vase"
+    assert "  - it may have been seen" in done.stdout
+    assert content.read_text() == "vase"
 
 
-def test_where_nobody_can_be_asked_nothing_is_changed(there, put, undo):
+def test_undo_without_a_terminal_is_declined(content, put, undo):
     done = undo(put("vase"))
     assert done.returncode == 3
     assert "undo.declined" in done.stderr
     assert "--yes" in done.stderr
     assert "put `book` back" in done.stderr
-    assert there.read_text() == "vase"
+    assert content.read_text() == "vase"
 
 
-def test_a_person_who_says_no_keeps_everything(there, put, terminal, shelf):
+def test_declined_undo_changes_nothing(content, put, terminal, shelf):
     at = terminal("undo", put("vase"), **shelf)
-    at.wait_for("put `book` back", "Do this? [y/N]")
+    at.wait_for("put `book` back", "Continue? [y/N]")
     at.type("n\r")
     assert at.wait() == 3
     assert "nothing was changed" in at.text
-    assert there.read_text() == "vase"
+    assert content.read_text() == "vase"
 
 
-def test_a_person_who_says_yes_has_it_taken_back(there, put, terminal, shelf):
+def test_confirmed_undo_restores_the_previous_content(content, put, terminal, shelf):
     at = terminal("undo", put("vase"), **shelf)
-    at.wait_for("Do this? [y/N]")
+    at.wait_for("Continue? [y/N]")
     at.type("y\r")
     assert at.wait() == 0
-    assert there.read_text() == "book"
+    assert content.read_text() == "book"
 
 
-def test_what_was_taken_back_is_not_taken_back_twice(there, put, undo):
+def test_second_undo_of_an_effect_changes_nothing(content, put, undo):
     effect = put("vase")
     undo(effect, "--yes")
-    there.write_text("clock")
+    content.write_text("clock")
     done = undo(effect, "--yes")
     assert done.returncode == 0
-    assert f"{effect} was taken back already by " in done.stdout
-    assert there.read_text() == "clock"
+    assert f"{effect} is already undone: it was undone by " in done.stdout
+    assert content.read_text() == "clock"
 
 
-def test_undoing_can_be_undone_and_that_too(there, put, undo):
+def test_undo_can_be_undone_repeatedly(content, put, undo):
     effect = put("vase")
     first = json.loads(undo(effect, "--yes", "--json").stdout)["effects"][0]["id"]
-    assert f"to have it again: sideband undo {first}" in undo(effect, "--yes").stdout
+    assert f"to redo it: sideband undo {first}" in undo(effect, "--yes").stdout
     second = json.loads(undo(first, "--yes", "--json").stdout)["effects"][0]["id"]
-    assert there.read_text() == "vase"
-    assert f"by {first}, and that by {second}\nto take it back again: sideband undo {second}" in undo(effect).stdout
+    assert content.read_text() == "vase"
+    shown = undo(effect).stdout
+    assert f"by {first}, which was undone by {second}\nto undo it: sideband undo {second}" in shown
 
 
-def test_what_was_taken_back_is_not_called_impossible(tmp_path, sideband):
+def test_second_undo_of_a_created_file_is_not_reported_as_impossible(tmp_path, sideband):
     effects = json.loads(sideband("op", "files.write", "path=a.txt", "content=one", "--json").stdout)["effects"]
     effect = effects[-1]["id"]
     assert sideband("undo", effect, "--yes").returncode == 0
     assert not (tmp_path / "home" / "files" / "a.txt").exists()
     done = sideband("undo", effect, "--yes")
     assert done.returncode == 0, done.stderr
-    assert f"{effect} was taken back already by " in done.stdout
+    assert f"{effect} is already undone: it was undone by " in done.stdout
 
 
-def test_an_effect_of_which_nothing_can_be_taken_back_is_an_error_that_says_why(put, undo):
+def test_effect_that_cannot_be_undone_is_an_error_with_the_reason(put, undo):
     done = undo(put("book"), "--yes", "--json")
     assert done.returncode == 1
     error = json.loads(done.stdout)["error"]
     assert error["code"] == "undo.impossible"
-    assert "what was there before was not kept" in error["message"]
+    assert "the previous content was not stored" in error["message"]
     assert "sideband audit why" in error["hint"]
 
 
-@pytest.mark.usefixtures("there")
-def test_an_op_that_changes_nothing_leaves_nothing_to_take_back(sideband, undo, shelf):
+@pytest.mark.usefixtures("content")
+def test_undo_of_a_reading_op_is_an_error(sideband, undo, shelf):
     looked = json.loads(sideband("op", "shelf.look", "--json", **shelf).stdout)["effects"][0]["id"]
     done = undo(looked, "--yes")
     assert done.returncode == 1
-    assert "changes nothing" in done.stderr
+    assert "undo.impossible" in done.stderr
 
 
-def test_an_effect_that_is_not_there_is_a_usage_error(undo):
+def test_unknown_effect_is_a_usage_error(undo):
     done = undo("nothing", "--json")
     assert done.returncode == 2
     assert json.loads(done.stdout)["error"]["code"] == "effect.missing"
 
 
-def test_a_step_that_fails_is_told_and_those_after_it_are_not_tried(there, put, undo):
-    there.write_text("anvil")
+def test_failed_step_is_reported_and_stops_the_undo(content, put, undo):
+    content.write_text("anvil")
     effect = put("clock")
     done = undo(effect, "--yes", "--json")
     data = json.loads(done.stdout)
@@ -195,10 +196,10 @@ def test_a_step_that_fails_is_told_and_those_after_it_are_not_tried(there, put, 
         (f"undo:{effect}:1", None),
     ]
     assert [one["status"] for one in data["effects"]] == ["failed"]
-    assert there.read_text() == "clock"
+    assert content.read_text() == "clock"
 
 
-def test_a_guard_can_keep_an_effect_from_being_taken_back(there, put, undo, plugin):
+def test_guard_can_deny_an_undo(content, put, undo, plugin):
     effect = put("vase")
     plugin(
         "keeper",
@@ -209,16 +210,16 @@ def test_a_guard_can_keep_an_effect_from_being_taken_back(there, put, undo, plug
     done = undo(effect, "--yes")
     assert done.returncode == 3
     assert "it stays" in done.stderr
-    assert there.read_text() == "vase"
+    assert content.read_text() == "vase"
 
 
-@pytest.mark.usefixtures("there")
-def test_why_tells_what_took_an_effect_back_and_what_it_takes_back(sideband, put, undo, shelf):
+@pytest.mark.usefixtures("content")
+def test_why_shows_the_undoing_and_the_undone_effect(sideband, put, undo, shelf):
     effect = put("vase")
-    taken = json.loads(undo(effect, "--yes", "--json").stdout)["effects"][0]["id"]
-    said = sideband("audit", "why", effect, COLUMNS="100", **shelf).stdout
-    assert f"taken back  by {taken}: shelf.put, done" in said
-    assert 'noted       {"before": "book"}' in said
-    assert f"takes back  {effect}" in sideband("audit", "why", taken, COLUMNS="100", **shelf).stdout
+    undoing = json.loads(undo(effect, "--yes", "--json").stdout)["effects"][0]["id"]
+    text = sideband("audit", "why", effect, COLUMNS="100", **shelf).stdout
+    assert f"undone by   {undoing}: shelf.put, done" in text
+    assert 'op note     {"before": "book"}' in text
+    assert f"undoes      {effect}" in sideband("audit", "why", undoing, COLUMNS="100", **shelf).stdout
     data = json.loads(sideband("audit", "why", effect, "--json", **shelf).stdout)
-    assert data["taken_back"] == [{"effect": taken, "op": "shelf.put", "status": "done"}]
+    assert data["taken_back"] == [{"effect": undoing, "op": "shelf.put", "status": "done"}]

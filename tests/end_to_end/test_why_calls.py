@@ -1,4 +1,4 @@
-"""``sideband audit why`` of an effect that no agent asked for: who granted its rights, what its call did besides."""
+"""``sideband audit why`` for effects without an agent: grants, sibling effects and child effects."""
 
 import json
 
@@ -12,7 +12,7 @@ CODE = (
 
 @pytest.fixture
 def effect(sideband, make_skill):
-    """The hashing of a call."""
+    """The id of an effect of a call."""
     skill = make_skill("digests", CODE, "crypto:op=hash")
     done = sideband("call", "digests.digest", "text=abc", "--skill-dir", skill, "--grant", "crypto:op=hash", "--json")
     assert done.returncode == 0, done.stderr
@@ -20,12 +20,12 @@ def effect(sideband, make_skill):
     return next(one["id"] for one in effects if one["op"] == "crypto.hash")
 
 
-def test_it_is_told_who_granted_what_and_what_the_call_did_besides(sideband, effect):
-    said = sideband("audit", "why", effect, COLUMNS="120").stdout
-    assert "allowed by  crypto:op=hash, granted by whoever made the call" in said
-    assert "asked by    digests.digest, for user" in said
-    assert "effects of the call" in said
-    assert "progress.report" in said
+def test_why_shows_the_source_of_the_grant_and_the_effects_of_the_call(sideband, effect):
+    text = sideband("audit", "why", effect, COLUMNS="120").stdout
+    assert "allowed by  crypto:op=hash, granted by the caller" in text
+    assert "caller      digests.digest, for user" in text
+    assert "effects of the call" in text
+    assert "progress.report" in text
     data = json.loads(sideband("audit", "why", effect, "--json").stdout)
     assert [one["op"] for one in data["effects"]] == ["progress.report", "crypto.hash"]
     assert data["takes_back"] is None
@@ -69,16 +69,16 @@ def op_call(event):
 """
 
 
-def test_it_is_told_what_an_op_asked_for_and_what_a_person_was_shown(sideband, plugin):
+def test_why_shows_child_effects_and_the_preview_of_an_approval(sideband, plugin):
     environment = {**plugin("post", "op", POST), **plugin("asker", "hook", ASKER)}
     done = sideband("op", "post.send", "text=dear all", "--yes", "--json", **environment)
     assert done.returncode == 0, done.stderr
-    assert "it would: send `dear all`" in done.stderr
+    assert "preview: send `dear all`" in done.stderr
     effects = {one["op"]: one["id"] for one in json.loads(done.stdout)["effects"]}
-    said = sideband("audit", "why", effects["post.send"], COLUMNS="120", **environment).stdout
-    assert f"asked for   {effects['post.stamp']}: post.stamp, done" in said
-    assert "decision    approver: approve, shown: send `dear all`" in said
-    said = sideband("audit", "why", effects["post.stamp"], COLUMNS="120", **environment).stdout
-    assert f"part of     {effects['post.send']}" in said
+    text = sideband("audit", "why", effects["post.send"], COLUMNS="120", **environment).stdout
+    assert f"dispatched  {effects['post.stamp']}: post.stamp, done" in text
+    assert "decision    approver: approve, shown: send `dear all`" in text
+    text = sideband("audit", "why", effects["post.stamp"], COLUMNS="120", **environment).stdout
+    assert f"parent      {effects['post.send']}" in text
     data = json.loads(sideband("audit", "why", effects["post.send"], "--json", **environment).stdout)
     assert data["parts"] == [{"effect": effects["post.stamp"], "op": "post.stamp", "status": "done"}]

@@ -1,9 +1,9 @@
-"""What `audit why` says of one effect."""
+"""The text of `audit why` for one effect."""
 
 import pytest
 from sideband.ledger import EffectRecord, LedgerEntry
 from sideband_cli._audit._record_text import describe_effect
-from sideband_cli._undo._taken_back import takes_back
+from sideband_cli._undo._undo_effects import undone_effect
 
 
 @pytest.fixture(autouse=True)
@@ -12,40 +12,40 @@ def wide(monkeypatch):
 
 
 def record(**fields):
-    said = {
+    fields = {
         "effect": "e1",
         "op": "http.get",
         "origin": {"skill": "github", "tool": "stars"},
         "level": "MONITORED",
         **fields,
     }
-    return EffectRecord.from_entries((LedgerEntry(1, "2026-01-01T00:00:00Z", "intent", said),))
+    return EffectRecord.from_entries((LedgerEntry(1, "2026-01-01T00:00:00Z", "intent", fields),))
 
 
 @pytest.mark.parametrize(
-    ("giver", "words"),
+    ("source", "words"),
     [
-        ("call", "granted by whoever made the call"),
+        ("call", "granted by the caller"),
         ("policy", "granted by the configuration"),
-        ("remembered", "granted by a person earlier, and remembered"),
-        ("person", "granted by a person who was asked"),
+        ("remembered", "granted by the user in an earlier call"),
+        ("person", "granted by the user when asked"),
     ],
 )
-def test_each_right_is_told_with_who_granted_it(giver, words):
-    text = describe_effect(record(grant=["http:host=a.org", "secrets"], granted_by=[giver, ""], status="done"))
+def test_capabilities_are_listed_with_the_source_of_their_grant(source, words):
+    text = describe_effect(record(grant=["http:host=a.org", "secrets"], granted_by=[source, ""], status="done"))
     assert f"  allowed by  http:host=a.org, {words}\n" in text
     assert "  allowed by  secrets\n" in text
 
 
-def test_a_right_of_which_nobody_wrote_down_who_granted_it_is_told_alone():
+def test_capability_without_a_recorded_source_is_listed_alone():
     assert "  allowed by  http\n" in describe_effect(record(grant=["http"], status="done"))
 
 
-def test_what_the_op_noted_is_told():
-    assert '  noted       {"before": 7}' in describe_effect(record(note={"before": 7}))
+def test_note_of_the_op_is_shown():
+    assert '  op note     {"before": 7}' in describe_effect(record(note={"before": 7}))
 
 
-def test_decisions_are_told_in_order_with_their_reasons():
+def test_decisions_are_listed_in_order_with_their_reasons():
     decisions = [{"plugin": "keeper", "said": "ask", "note": "sure?"}, {"by": "approver", "said": "approve"}]
     text = describe_effect(record(decisions=decisions))
     assert text.index("keeper: ask, sure?") < text.index("approver: approve")
@@ -62,5 +62,5 @@ def test_decisions_are_told_in_order_with_their_reasons():
         (None, None),
     ],
 )
-def test_a_key_tells_which_effect_is_taken_back(key, effect):
-    assert takes_back(record(key=key)) == effect
+def test_undone_effect_is_read_from_the_key(key, effect):
+    assert undone_effect(record(key=key)) == effect

@@ -1,4 +1,4 @@
-"""`sideband models list`, over a provider of written turns."""
+"""`sideband models list` with the scripted provider."""
 
 import json
 from argparse import ArgumentParser
@@ -30,7 +30,7 @@ def models(tmp_path, monkeypatch, capsys):
     return run
 
 
-def test_each_model_has_its_window_and_its_prices(models):
+def test_model_is_listed_with_its_window_and_prices(models):
     (line,) = [line for line in models().splitlines() if line.startswith("scripted:small")]
     assert line.split()[1:4] == ["8,000", "0.00", "0.00"]
 
@@ -45,33 +45,33 @@ def test_configured_prices_and_aliases_are_shown(models, monkeypatch):
     assert "\n  fast: scripted:small" in text
 
 
-def test_a_long_name_is_whole_and_everything_else_fits_the_terminal(models):
+def test_long_name_is_not_cut_and_all_other_lines_fit_the_terminal(models):
     lines = models().splitlines()
     assert f"scripted:{LONG}" in lines
     assert max(len(line) for line in lines if LONG not in line) <= 80
 
 
-def test_as_data_all_that_is_known_is_there(models):
+def test_json_output_contains_all_models(models):
     data = json.loads(models("--json", "--provider", "scripted"))
     assert [one["name"] for one in data["models"]] == [f"scripted:{LONG}", "scripted:small"]
     assert data["models"][1]["context_window"] == 8_000
 
 
-def test_what_is_missing_is_told_with_what_to_do(models, monkeypatch):
+def test_unusable_provider_is_listed_with_its_problem(models, monkeypatch):
     monkeypatch.setenv("SIDEBAND_PLUGINS__SCRIPTED__SCRIPT", "missing.toml")
     text = models()
     assert text.startswith("no models\n")
-    assert "what is missing for others:\n  scripted: " in text
+    assert "unavailable providers:\n  scripted: " in text
     assert "missing.toml" in text
 
 
-def test_without_any_model_the_three_quickest_ways_are_shown(models, monkeypatch):
+def test_without_models_three_ways_to_set_one_up_are_shown(models, monkeypatch):
     monkeypatch.setenv("SIDEBAND_POLICY__ONLY", '["op.llm", "store.*"]')
     text = models()
     assert all(f"\n  {number}. " in text for number in (1, 2, 3))
     assert max(map(len, text.splitlines())) <= 80
 
 
-def test_a_provider_that_is_not_there_is_an_error(models):
+def test_unknown_provider_is_an_error(models):
     with pytest.raises(ProviderUnknown):
-        models("--provider", "nobody")
+        models("--provider", "unknown")

@@ -1,8 +1,8 @@
-"""What people read, where a process is not needed to see it."""
+"""Terminal output that can be tested without a process."""
 
 import io
 
-from sideband_cli._terminal._progressbar import Progressbar, how_far
+from sideband_cli._terminal._progressbar import Progressbar, format_progress
 from sideband_cli._terminal._tables import first_sentence, format_table
 
 
@@ -11,7 +11,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_notice_leaves_the_line_of_the_progress_first(monkeypatch):
+def test_notice_ends_the_progress_line_first(monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
     bar = Progressbar()
@@ -22,7 +22,7 @@ def test_a_notice_leaves_the_line_of_the_progress_first(monkeypatch):
     assert terminal.getvalue().splitlines() == ["", "… half", "said", "", "… done"]
 
 
-def test_a_wrapped_table_cuts_nothing_of_its_last_column(monkeypatch):
+def test_wrapped_table_keeps_all_of_its_last_column(monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
     lines = format_table(["a", "b"], [["x", "word " * 30], ["y", ""]], wrapped=True).splitlines()
     assert sum(line.count("word") for line in lines) == 30
@@ -30,18 +30,18 @@ def test_a_wrapped_table_cuts_nothing_of_its_last_column(monkeypatch):
     assert lines[-1] == "y"
 
 
-def test_a_first_sentence_may_go_over_lines():
+def test_first_sentence_may_span_lines():
     assert first_sentence("Do one\nthing. Do another.\n\nMore.") == "Do one thing."
     assert first_sentence("Do one thing.\n\nMore.") == "Do one thing."
     assert first_sentence("no stop") == "no stop"
 
 
-def test_a_wrapped_table_may_have_nothing_in_its_last_column():
-    # as `sideband skills install` has for skills that need no packages
+def test_wrapped_table_may_have_an_empty_last_column():
+    # `sideband skills install` prints one for skills without requirements
     lines = format_table(["skill", "packages", ""], [["notes", "not needed", ""]], wrapped=True).splitlines()
     assert [line.split() for line in lines[::2]] == [["skill", "packages"], ["notes", "not", "needed"]]
 
 
-def test_progress_shows_numbers_in_full():
-    assert how_far(2_159_620.0, 3e6) == "2,159,620/3,000,000"
-    assert how_far(0.5, None) == "0.5"
+def test_progress_does_not_round_numbers():
+    assert format_progress(2_159_620.0, 3e6) == "2,159,620/3,000,000"
+    assert format_progress(0.5, None) == "0.5"

@@ -1,4 +1,4 @@
-"""What the README says of the lines of ``sideband run --json``, and of the folders, holds."""
+"""The README's tables of ``sideband run --json`` events and of folders match the code."""
 
 import ast
 import re
@@ -24,15 +24,15 @@ def table():
     return "\n".join(["| event | when | fields |", "|---|---|---|", *sorted(rows)])
 
 
-def test_the_readme_has_every_event_with_its_fields():
-    assert table() in README.read_text(), f"put this into the README:\n{table()}"
+def test_readme_lists_every_event_with_its_fields():
+    assert table() in README.read_text(), f"expected in the README:\n{table()}"
 
 
-def test_a_line_has_the_fields_that_the_table_names():
+def test_event_data_has_the_fields_of_the_event():
     assert event_data(AgentStart("r1")) == {"event": "agent_start", "run": "r1", "source": "interactive"}
 
 
-def test_whatever_an_event_holds_becomes_plain_data():
+def test_nested_objects_of_an_event_become_plain_data():
     effect = Effect("e1", "http.get", "done", Origin(skill="github"), Level.MONITORED, {"url": "x"}, decisions=[("a",)])
     data = event_data(effect)
     assert (data["level"], data["origin"]["skill"], data["params"]) == ("monitored", "github", {"url": "x"})
@@ -40,16 +40,16 @@ def test_whatever_an_event_holds_becomes_plain_data():
 
 
 def folders():
-    """The folders and modules that the README lists, in its order."""
-    return re.findall(r"^\| `(\w+)(?:/|\.py)` \|", README.read_text().partition("## Where things are")[2], re.MULTILINE)
+    """Return the folders and modules that the README lists, in its order."""
+    return re.findall(r"^\| `(\w+)(?:/|\.py)` \|", README.read_text().partition("## Source layout")[2], re.MULTILINE)
 
 
-def test_the_readme_has_every_folder():
-    there = {path.stem for path in PACKAGE.iterdir() if path.suffix in ("", ".py")}
-    assert there - set(folders()) == {"__init__", "__pycache__", "_version"}
+def test_readme_lists_every_folder():
+    existing = {path.stem for path in PACKAGE.iterdir() if path.suffix in ("", ".py")}
+    assert existing - set(folders()) - {"__pycache__"} == {"__init__", "_version"}
 
 
-def test_a_folder_imports_only_from_those_below_it():
+def test_folder_imports_only_from_folders_listed_below_it():
     order = folders()
     for path in PACKAGE.rglob("*.py"):
         parts = path.relative_to(PACKAGE).parts

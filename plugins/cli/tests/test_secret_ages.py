@@ -5,7 +5,7 @@ from sideband_cli.commands.secrets import _age
 
 
 @pytest.mark.parametrize(
-    ("ago", "told"),
+    ("ago", "text"),
     [
         (timedelta(seconds=3), "just now"),
         (timedelta(seconds=119), "just now"),
@@ -16,10 +16,10 @@ from sideband_cli.commands.secrets import _age
         (timedelta(days=-1), "just now"),
     ],
 )
-def test_an_age_is_told_in_the_largest_unit_of_which_there_are_two(ago, told):
-    assert _age((datetime.now(UTC) - ago).isoformat(timespec="seconds").replace("+00:00", "Z")) == told
+def test_age_uses_the_largest_unit_with_a_value_of_at_least_two(ago, text):
+    assert _age((datetime.now(UTC) - ago).isoformat(timespec="seconds").replace("+00:00", "Z")) == text
 
 
 @pytest.mark.parametrize("updated", [None, "", "yesterday", "2026-01-01T00:00:00"])
-def test_an_age_that_can_not_be_told_is_unknown(updated):
+def test_age_of_a_missing_or_invalid_time_is_unknown(updated):
     assert _age(updated) == "unknown"

@@ -1,4 +1,4 @@
-"""Text that comes in pieces: nothing gets through because of where it was split, and every line fits."""
+"""Streamed text: cleaning does not depend on where the text is split, and every line fits the terminal."""
 
 import itertools
 
@@ -19,7 +19,7 @@ def columns(text):
 
 
 @given(texts, st.lists(st.integers(0, 100)))
-def test_no_control_character_gets_through_wherever_the_text_is_split(text, cuts):
+def test_control_characters_are_removed_wherever_the_text_is_split(text, cuts):
     cleaner = StreamCleaner()
     shown = "".join(cleaner.feed(piece) for piece in pieces_of(text, cuts))
     assert not set("\r\x1b\x9b\u202e\u2066\x07\x00") & set(shown)
@@ -40,13 +40,13 @@ def test_lines_fit_and_no_word_is_lost(text, cuts, width):
     assert "".join("".join(lines).split()) == "".join(text.split())
 
 
-def test_a_word_is_not_torn_where_there_is_a_space():
+def test_line_breaks_at_a_space():
     breaker = LineBreaker(lambda: 10, len)
     assert breaker.feed("one two three") == ["one two"]
     assert breaker.rest == "three"
 
 
-def test_what_is_wider_than_a_line_is_torn():
+def test_word_wider_than_a_line_is_split():
     breaker = LineBreaker(lambda: 4, len)
     assert breaker.feed("abcdefghij") == ["abcd", "efgh"]
     assert breaker.end() == ["ij"]

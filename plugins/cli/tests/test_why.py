@@ -1,4 +1,4 @@
-"""Why an effect happened, from what the user asked for to how it ended; over real agents with a written model."""
+"""Explanations of effects, from the user's request to the outcome, with real agents and a scripted model."""
 
 import json
 from contextlib import asynccontextmanager
@@ -58,7 +58,7 @@ async def bell(params: Text, ctx) -> str:
 
 @tool("helper")
 async def helper(params: Text, ctx) -> str:
-    """Let a child do it."""
+    """Delegate the task to a child agent."""
     return (await ctx.spawn_child("ring it")).text
 
 
@@ -71,7 +71,7 @@ def guard(name, answer):
 
 @pytest.fixture
 def stage(tmp_path):
-    """Opens a host whose model says what ``turns`` say, and an agent on it."""
+    """Return a function that opens an agent on a host whose model answers with ``turns``."""
 
     @asynccontextmanager
     async def open_stage(turns, *plugins, **options):
@@ -103,14 +103,14 @@ async def effects(agent, **filters):
 
 
 def in_order(text, *parts):
-    """Whether these stand in the text, one after the other."""
+    """Assert that the parts occur in the text, in this order."""
     position = -1
     for part in parts:
         position = text.find(part, position + 1)
-        assert position >= 0, f"{part!r} is not there, or not behind the others, in:\n{text}"
+        assert position >= 0, f"{part!r} is missing, or not after the others, in:\n{text}"
 
 
-async def test_an_effect_is_explained_from_the_prompt_over_model_and_tool_to_its_end(stage):
+async def test_effect_is_explained_from_the_prompt_to_its_outcome(stage):
     turn = Turn(text="Let me see.", tool_calls=[BELL])
     async with stage([turn, "done"]) as agent:
         result = await agent.invoke("ring the bell")
@@ -121,17 +121,17 @@ async def test_an_effect_is_explained_from_the_prompt_over_model_and_tool_to_its
         describe_why(why),
         f"session     {why.where.session} `bells`",
         f"run         {result.run}, interactive, completed",
-        "said by     user, ",
+        "message     user, ",
         "  | ring the bell",
         "model step 0",
         "model       scripted:test",
-        "tokens in",
+        "usage       ",
         "  | Let me see.",
         "tool call 0.0",
         "tool        bell",
         "id          call_1",
         'arguments   {"text": "ha"}',
-        "ended       done",
+        "outcome     done",
         "  | ha ding",
         "effects of the call",
         f">  {effect.effect}",
@@ -141,7 +141,7 @@ async def test_an_effect_is_explained_from_the_prompt_over_model_and_tool_to_its
 
 
 @pytest.mark.parametrize("name", ["effect", "key", "step", "call", "attempt"])
-async def test_a_tool_call_is_found_by_each_of_its_names(stage, name):
+async def test_tool_call_is_found_by_each_of_its_names(stage, name):
     async with stage([Turn(tool_calls=[BELL]), "done"]) as agent:
         await agent.invoke("ring")
         (record,) = await effects(agent, op="tool.call")
@@ -150,11 +150,11 @@ async def test_a_tool_call_is_found_by_each_of_its_names(stage, name):
         names = {"effect": record.effect, "key": key, "step": key, "call": "call_1", "attempt": f"{key}~2"}
         why = await why_of(agent, names[name])
     assert why.effect == record
-    assert (why.part.id, why.told.text) == ("call_1", "ha ding")
+    assert (why.part.id, why.tool_result.text) == ("call_1", "ha ding")
     assert [one.op for one in why.below] == ["bell.ring"]
 
 
-async def test_a_model_call_is_explained_with_its_tries_and_the_tools_that_it_asked_for(stage):
+async def test_model_step_is_explained_with_its_attempts_and_tool_calls(stage):
     def model_error(event):
         return Retry(0, "overloaded")
 
@@ -163,12 +163,12 @@ async def test_a_model_call_is_explained_with_its_tries_and_the_tools_that_it_as
     async with stage([overloaded, Turn(tool_calls=[BELL]), "done"], again) as agent:
         result = await agent.invoke("ring")
         why = await why_of(agent, f"{agent.session.id}:{result.run}:0")
-    assert [one.status for one in why.tries] == ["failed", "done"]
-    in_order(describe_why(why), "tries       failed (provider.", "; done", "asked for   bell", "call        bell, done")
+    assert [one.status for one in why.attempts] == ["failed", "done"]
+    in_order(describe_why(why), "attempts    failed (provider.", "; done", "tool calls  bell", "call        bell, done")
     assert not why.model_replayed
 
 
-async def test_what_guards_and_the_person_whom_they_asked_said_stands_in_order(stage):
+async def test_decisions_of_guards_and_approver_are_shown_in_order(stage):
     async def approve(question, event):
         return True
 
@@ -176,27 +176,27 @@ async def test_what_guards_and_the_person_whom_they_asked_said_stands_in_order(s
         await agent.invoke("ring")
         why = await why_of(agent, "call_1")
     in_order(
-        describe_why(why), "decision    asker: ask, Really ring?", "decision    approver: approve", "ended       done"
+        describe_why(why), "decision    asker: ask, Really ring?", "decision    approver: approve", "outcome     done"
     )
     assert [one["said"] for one in why_data(why)["tool_call"]["decisions"]] == ["ask", "approve"]
 
 
-async def test_a_refused_call_is_explained(stage):
+async def test_denied_tool_call_is_explained(stage):
     async with stage([Turn(tool_calls=[BELL]), "done"], guard("sentry", Deny("people sleep"))) as agent:
         await agent.invoke("ring")
         why = await why_of(agent, "call_1")
     in_order(
         describe_why(why),
         "decision    sentry: deny, people sleep",
-        "ended       denied: it was not run",
-        "answered    as an error",
+        "outcome     denied: it was not run",
+        "result      error",
         ": tool.call, denied",
         "[tool.denied]",
     )
     assert why.below == ()
 
 
-async def test_a_call_that_was_never_reached_is_explained_from_the_session(stage):
+async def test_tool_call_without_a_record_is_explained_from_the_session(stage):
     calls = Turn(tool_calls=[BELL, ("bell", {"text": "again"}, "call_2")])
     async with stage([calls, "never"], guard("sentry", Deny("enough", halt=True))) as agent:
         await agent.invoke("ring")
@@ -206,7 +206,7 @@ async def test_a_call_that_was_never_reached_is_explained_from_the_session(stage
     assert why_data(why)["effect"] is None
 
 
-async def test_what_was_taken_from_the_record_says_so(stage, monkeypatch):
+async def test_replayed_model_step_and_tool_call_are_marked(stage, monkeypatch):
     async with stage([Turn(tool_calls=[BELL]), "done"]) as agent:
         store = type(agent.host.store)
         append = store.append
@@ -229,13 +229,13 @@ async def test_what_was_taken_from_the_record_says_so(stage, monkeypatch):
     assert why.tool_replayed
     in_order(
         describe_why(why),
-        "gone on",
-        "replayed    it was not asked again when the run went on",
-        "replayed    it was not run again when the run went on",
+        "resumed",
+        "replayed    the model was not called again",
+        "replayed    the tool was not run again",
     )
 
 
-async def test_an_unknown_effect_is_shown_as_such(stage):
+async def test_unknown_outcome_is_shown(stage):
     async with stage([]) as agent:
         origin = Origin(session=agent.session.id, run="r1", step="0.0", tool="bell")
         effect = agent.host.ledger.new_effect_id()
@@ -247,11 +247,11 @@ async def test_an_unknown_effect_is_shown_as_such(stage):
         open_text = describe_why(await why_of(agent, effect))
         await agent.host.ledger.outcome(Outcome(effect=effect, op="tool.call", status="unknown", key=key))
         text = describe_why(await why_of(agent, effect))
-    in_order(open_text, "ended       open: the ledger does not say how it ended", "not yet")
-    in_order(text, "ended       unknown: its host ended while it was under way", "effect", "unknown")
+    in_order(open_text, "outcome     open: no outcome is recorded", "not sent to the model yet")
+    in_order(text, "outcome     unknown: the host ended", "effect", "unknown")
 
 
-async def test_without_its_session_an_effect_is_explained_as_far_as_the_ledger_goes(stage):
+async def test_effect_of_a_deleted_session_is_explained_from_the_ledger(stage):
     async with stage([Turn(tool_calls=[BELL]), "done"]) as agent:
         await agent.invoke("ring")
         (effect,) = await effects(agent, op="bell.ring")
@@ -260,11 +260,11 @@ async def test_without_its_session_an_effect_is_explained_as_far_as_the_ledger_g
         why = await why_of(agent, effect.effect)
     assert gone != effect.origin.session
     assert why.session is None
-    in_order(describe_why(why), "not there any more", "scripted:test", "tool        bell", "ended       done")
+    in_order(describe_why(why), "no longer exists", "scripted:test", "tool        bell", "outcome     done")
     assert why_data(why)["session"] == {"id": effect.origin.session, "name": None, "found": False}
 
 
-async def test_another_session_of_that_name_does_not_stand_in_for_one_that_is_gone(stage):
+async def test_session_named_like_a_deleted_one_is_not_used_instead(stage):
     async with stage([Turn(tool_calls=[BELL]), "done"]) as agent:
         await agent.invoke("ring")
         (effect,) = await effects(agent, op="bell.ring")
@@ -274,7 +274,7 @@ async def test_another_session_of_that_name_does_not_stand_in_for_one_that_is_go
         assert (await why_of(agent, effect.effect)).session is None
 
 
-async def test_where_sessions_can_not_be_read_an_effect_is_explained_as_far_as_the_ledger_goes(stage):
+async def test_without_the_agent_package_an_effect_is_explained_from_the_ledger(stage):
     async with stage([Turn(tool_calls=[BELL]), "done"]) as agent:
         result = await agent.invoke("ring")
         (effect,) = await effects(agent, op="bell.ring")
@@ -284,26 +284,24 @@ async def test_where_sessions_can_not_be_read_an_effect_is_explained_as_far_as_t
         missing = [await explain(ledger, None, wanted) for wanted in (f"{session}:{result.run}:2", "call_2", "nothing")]
     assert [one.where.step for one in (why, *found)] == ["0.0"] * 3
     assert missing == [None] * 3
-    in_order(
-        describe_why(why), f"session     {session}\n", "note        what was said is not known", "tool        bell"
-    )
+    in_order(describe_why(why), f"session     {session}\n", "note        messages are not shown", "tool        bell")
     assert why_data(why)["session"] == {"id": session, "name": None, "found": False}
     assert "pip install sideband-agent" in why_data(why)["notices"][0]
 
 
-async def test_what_a_child_did_is_explained_from_its_parents_prompt(stage):
+async def test_effect_of_a_child_agent_is_explained_from_its_parents_prompt(stage):
     turns = [Turn(tool_calls=[("helper", {"text": "x"}, "call_1")]), Turn(tool_calls=[BELL]), "it rang", "done"]
     async with stage(turns) as agent:
-        await agent.invoke("let somebody ring")
+        await agent.invoke("have it rung")
         (effect,) = await effects(agent, op="bell.ring")
         why = await why_of(agent, effect.effect)
         above = await why_of(agent, f"{agent.session.id}:{why.parent.where.run}:0.0")
     assert why.parent.where == above.where
     in_order(
         describe_why(why),
-        "  | let somebody ring",
+        "  | have it rung",
         "tool        helper",
-        "a child agent, for this call",
+        "child agent for this call",
         "which ended with the agent",
         "tool        bell",
         f"effect {effect.effect}: bell.ring, done",
@@ -311,11 +309,11 @@ async def test_what_a_child_did_is_explained_from_its_parents_prompt(stage):
     assert effect.effect in [one.effect for one in above.below]
 
 
-async def test_what_the_user_says_meanwhile_counts_for_the_steps_after_it(stage):
+async def test_steering_message_belongs_to_the_steps_after_it(stage):
     async with stage([]) as agent:
         run, session = "r1", agent.session
-        said = [UserMessage(content="first"), AssistantMessage(content="a"), UserMessage(content="second")]
-        for message, step in zip(said, ("", "0", "1"), strict=True):
+        messages = [UserMessage(content="first"), AssistantMessage(content="a"), UserMessage(content="second")]
+        for message, step in zip(messages, ("", "0", "1"), strict=True):
             await session.append_message(message, run=run, step=step)
         await session.append_message(AssistantMessage(content="b"), run=run, step="1")
         before = await why_of(agent, f"{session.id}:{run}:0")
@@ -324,7 +322,7 @@ async def test_what_the_user_says_meanwhile_counts_for_the_steps_after_it(stage)
     assert [entry.message.text for entry in after.asked] == ["first", "second"]
 
 
-async def test_of_several_calls_with_one_id_the_newest_is_explained_and_the_others_named(stage):
+async def test_duplicate_call_id_selects_the_newest_call_and_names_the_others(stage):
     turns = [Turn(tool_calls=[BELL]), "done", Turn(tool_calls=[BELL]), "done"]
     async with stage(turns) as agent:
         await agent.invoke("first")
@@ -338,20 +336,20 @@ async def test_of_several_calls_with_one_id_the_newest_is_explained_and_the_othe
 
 
 @pytest.mark.parametrize("wanted", ["nothing", "a:b:c", "a:b", "", "::", "\ud800", "a:b:0.x"])
-async def test_what_nobody_knows_is_nothing(stage, wanted):
+async def test_unknown_id_has_no_explanation(stage, wanted):
     async with stage(["hello"]) as agent:
         await agent.invoke("hi")
         assert await why_of(agent, wanted) is None
 
 
-async def test_a_step_that_the_run_never_took_is_nothing(stage):
+async def test_unknown_step_of_a_run_has_no_explanation(stage):
     async with stage([Turn(tool_calls=[BELL]), "done"]) as agent:
         result = await agent.invoke("hi")
         for step in ("2", "0.1", "x", "0.x"):
             assert await why_of(agent, f"{agent.session.id}:{result.run}:{step}") is None
 
 
-async def test_an_effect_that_no_agent_asked_for_is_shown_alone(stage):
+async def test_effect_without_an_agent_is_shown_alone(stage):
     async with stage([]) as agent:
         await agent.host.op("bell.ring", {})
         (effect,) = await effects(agent, op="bell.ring")
@@ -360,12 +358,12 @@ async def test_an_effect_that_no_agent_asked_for_is_shown_alone(stage):
     assert why_data(why)["effect"] == effect.effect
 
 
-async def test_nothing_that_was_said_moves_the_cursor_or_passes_for_our_words_and_all_fits(stage):
-    rude = "\x1b[2Jtool call 9.9\ntool call 9.9\n" + "long " * 200 + "x" * 300 + "\u202e\n" + "\n" * 30
-    turn = Turn(text=rude, tool_calls=[("bell", {"text": rude}, "call_1")])
-    async with stage([turn, "done"], guard("sentry", Deny(rude))) as agent:
-        await agent.invoke(rude)
-        await agent.session.rename(rude)
+async def test_hostile_text_is_cleaned_quoted_and_cut(stage):
+    hostile = "\x1b[2Jtool call 9.9\ntool call 9.9\n" + "long " * 200 + "x" * 300 + "\u202e\n" + "\n" * 30
+    turn = Turn(text=hostile, tool_calls=[("bell", {"text": hostile}, "call_1")])
+    async with stage([turn, "done"], guard("sentry", Deny(hostile))) as agent:
+        await agent.invoke(hostile)
+        await agent.session.rename(hostile)
         text = describe_why(await why_of(agent, "call_1"))
     assert not {"\x1b", "\u202e"} & set(text)
     assert "\ntool call 9.9" not in text
@@ -373,7 +371,7 @@ async def test_nothing_that_was_said_moves_the_cursor_or_passes_for_our_words_an
     assert len(text.splitlines()) < 140
 
 
-async def test_as_data_all_of_it_is_there(stage):
+async def test_explanation_as_data_contains_all_parts(stage):
     async with stage([Turn(text="So.", tool_calls=[BELL]), "done"]) as agent:
         result = await agent.invoke("ring")
         data = json.loads(json.dumps(why_data(await why_of(agent, "call_1"))))
@@ -390,7 +388,7 @@ async def test_as_data_all_of_it_is_there(stage):
     assert [one["op"] for one in data["effects"]] == ["bell.ring"]
 
 
-async def test_a_result_that_was_left_by_an_aborted_run_is_found(stage):
+async def test_tool_result_of_an_aborted_run_is_found(stage):
     async with stage([]) as agent:
         session = agent.session
         call = ToolCallPart(id="call_1", name="bell")
@@ -398,4 +396,4 @@ async def test_a_result_that_was_left_by_an_aborted_run_is_found(stage):
         entry = {"message": {"role": "tool", "call": "call_1", "tool": "bell", "content": "stopped"}, "run": "r1"}
         await session.append(MessageEntry.model_validate(entry))
         why = await why_of(agent, f"{session.id}:r1:0.0")
-    assert why.told.text == "stopped"
+    assert why.tool_result.text == "stopped"

@@ -22,7 +22,7 @@ def skills(tmp_path):
 
 @pytest.fixture
 def make_skill(skills):
-    """Write a skill's folder: file name to text, `SKILL_md` for a manifest of one's own (`None` for none)."""
+    """Return a function that writes a skill folder from file names and texts; no manifest if it is ``None``."""
 
     def make(name="demo", files=None, *, manifest=MANIFEST, parent=None):
         folder = (parent or skills) / name
@@ -50,7 +50,7 @@ def load():
 
 @pytest.fixture
 def load_one(make_skill, load):
-    """Load one skill from its manifest and files, and return it."""
+    """Return a function that loads one skill from its manifest and files."""
 
     def run(manifest=MANIFEST, files=None, *, name="demo"):
         loaded = load(make_skill(name, files, manifest=manifest))
@@ -63,7 +63,7 @@ def load_one(make_skill, load):
 
 @pytest.fixture
 def load_tool(load_one):
-    """Load a skill with one tool, from the lines before it, its signature and its docstring."""
+    """Return a function that loads a skill with one tool, from its signature and docstring."""
 
     def run(signature="()", *, before="", doc="Do it.", returns=""):
         body = textwrap.indent(f'"""{doc}"""', "    ")

@@ -1,4 +1,4 @@
-"""From annotations to schemas and checked arguments."""
+"""Annotations, their schemas, and the validation of arguments."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -97,19 +97,19 @@ def load_parameter(load_tool):
         ("Loose", {"type": "object", "properties": {"x": {"type": "integer"}}, "additionalProperties": False}),
     ],
 )  # fmt: skip
-def test_an_annotation_gives_its_schema(load_parameter, annotation, schema):
+def test_annotation_becomes_a_schema(load_parameter, annotation, schema):
     tool, skill = load_parameter(annotation)
     assert tool.parameters["properties"]["value"] == schema
     assert skill.problems == ()
 
 
-def test_a_type_that_contains_itself_is_described_once(load_parameter):
+def test_recursive_type_is_expanded_once(load_parameter):
     schema = load_parameter("Tree")[0].parameters["properties"]["value"]
     assert schema["properties"]["children"] == {"type": "array", "items": {"type": "object"}}
 
 
 @pytest.mark.parametrize(
-    ("annotation", "given", "arrives"),
+    ("annotation", "given", "received"),
     [
         ("datetime", "2025-01-31T12:00:00", "2025-01-31T12:00:00"),
         ("dt.date", "2025-01-31", "2025-01-31"),
@@ -125,11 +125,11 @@ def test_a_type_that_contains_itself_is_described_once(load_parameter):
         ("list[Box]", [{"size": 1}], [{"size": 1}]),
     ],
 )
-def test_what_cannot_travel_as_json_arrives_as_plain_data_with_a_warning(
-    load_parameter, codes, annotation, given, arrives
+def test_type_without_a_json_form_is_received_as_plain_data_with_a_warning(
+    load_parameter, codes, annotation, given, received
 ):
     tool, skill = load_parameter(annotation)
-    assert tool.validate({"value": given}) == {"value": arrives}
+    assert tool.validate({"value": given}) == {"value": received}
     assert codes(skill.problems) == ["annotation.plain"]
 
 
@@ -147,13 +147,13 @@ def test_what_cannot_travel_as_json_arrives_as_plain_data_with_a_warning(
         "'('",
     ],
 )
-def test_an_unknown_annotation_accepts_anything_with_a_warning(load_parameter, codes, annotation):
+def test_unknown_annotation_accepts_any_value_with_a_warning(load_parameter, codes, annotation):
     tool, skill = load_parameter(annotation)
     assert codes(skill.problems) == ["annotation.unknown"]
     assert tool.parameters["required"] == ["value"]
 
 
-def test_a_missing_annotation_is_a_warning(load_tool, codes):
+def test_missing_annotation_is_a_warning(load_tool, codes):
     tool, skill = load_tool("(value)")
     assert tool.validate({"value": {"a": [1]}}) == {"value": {"a": [1]}}
     assert codes(skill.problems) == ["annotation.missing"]
@@ -215,36 +215,36 @@ def test_text_from_a_command_line_is_converted(load_parameter, annotation, text,
         ("uuid.UUID", "x"),
     ],
 )
-def test_a_bad_value_is_refused_by_name(load_parameter, annotation, value):
+def test_invalid_value_is_an_error_that_names_the_argument(load_parameter, annotation, value):
     with pytest.raises(ValueError, match="`value") as caught:
         load_parameter(annotation)[0].validate({"value": value})
     assert len(str(caught.value)) < 1_000
 
 
-def test_bytes_are_taken_as_they_travel(load_parameter):
+def test_bytes_are_accepted_in_all_forms(load_parameter):
     tool = load_parameter("bytes")[0]
     for value in (b"\x00\x01", {"__bytes__": "AAE="}, "AAE="):
         assert tool.validate({"value": value}) == {"value": b"\x00\x01"}
 
 
-def test_every_bad_argument_is_named_with_its_value(load_tool):
+def test_all_invalid_arguments_are_named_with_their_values(load_tool):
     tool, _ = load_tool("(repo: str, count: int, items: list[dict[str, int]] = [], flag: bool = False)")
     with pytest.raises(ValueError, match="missing") as caught:
         tool.validate({"reppo": "x", "count": "many", "items": [{"a": 1}, {"b": "z"}]})
     assert str(caught.value) == (
         "`repo` is missing; `count` = 'many': expected a valid integer, unable to parse string as an integer; "
         "`items[1].b` = 'z': expected a valid integer, unable to parse string as an integer; "
-        "`reppo` is no argument (did you mean `repo`?)"
+        "unknown argument `reppo` (did you mean `repo`?)"
     )
 
 
-def test_a_long_value_is_cut_in_the_message(load_tool):
+def test_long_value_is_cut_in_the_message(load_tool):
     with pytest.raises(ValueError, match="count") as caught:
         load_tool("(count: int)")[0].validate({"count": "x" * 10_000})
     assert len(str(caught.value)) < 300
 
 
-def test_only_given_arguments_come_out(load_tool):
+def test_missing_optional_arguments_are_not_added(load_tool):
     tool, _ = load_tool("(a: int, b: int = 2, *, c: int | None = None)")
     assert tool.validate({"a": 1}) == {"a": 1}
     assert tool.validate({"a": 1, "c": None}) == {"a": 1, "c": None}
@@ -254,32 +254,32 @@ def test_only_given_arguments_come_out(load_tool):
     ("default", "shown"),
     [("3", 3), ("'x'", "x"), ("None", None), ("[1, 'a']", [1, "a"]), ("{'a': 1.5}", {"a": 1.5}), ("-1", -1)],
 )
-def test_a_literal_default_is_in_the_schema(load_tool, default, shown):
+def test_literal_default_is_in_the_schema(load_tool, default, shown):
     tool, _ = load_tool(f"(value: Any = {default})", before="from typing import Any")
     assert tool.parameters["properties"]["value"]["default"] == shown
     assert "required" not in tool.parameters
 
 
 @pytest.mark.parametrize("default", ["LIMIT", "f()", "b'x'", "1e999", "{1: 2}", "(1, 2)", "..."])
-def test_another_default_only_makes_it_optional(load_tool, default):
+def test_other_default_makes_the_parameter_optional(load_tool, default):
     tool, _ = load_tool(f"(value: Any = {default})", before="from typing import Any")
     assert "default" not in tool.parameters["properties"]["value"]
     assert tool.validate({}) == {}
 
 
-def test_the_result_and_the_signature_are_described(load_tool):
+def test_result_schema_and_signature_are_read(load_tool):
     tool, _ = load_tool("(a: int, *, b: str = 'x')", returns=" -> list[int]")
     assert tool.returns == {"type": "array", "items": {"type": "integer"}}
     assert tool.signature == "run(a: int, *, b: str='x') -> list[int]"
 
 
-def test_a_result_that_is_not_understood_is_not_described(load_tool, codes):
+def test_unknown_result_type_has_no_schema(load_tool, codes):
     tool, skill = load_tool("(a: int)", returns=" -> Unknown")
     assert tool.returns is None
     assert skill.problems == ()
 
 
-def test_rest_parameters_are_never_filled_and_that_is_said(load_tool, codes):
+def test_variadic_parameters_are_a_warning(load_tool, codes):
     tool, skill = load_tool("(a: int, *more, **others)")
     assert list(tool.parameters["properties"]) == ["a"]
     assert codes(skill.problems) == ["tool.rest"]
@@ -321,7 +321,7 @@ SPHINX = """Stars of it.
 
 
 @pytest.mark.parametrize("doc", [GOOGLE, NUMPY, SPHINX])
-def test_a_docstring_describes_tool_and_parameters(load_tool, doc):
+def test_docstring_describes_tool_and_parameters(load_tool, doc):
     tool, skill = load_tool("(repo: str, n: int = 1)", doc=doc)
     properties = tool.parameters["properties"]
     assert tool.description == "Stars of it."
@@ -330,13 +330,13 @@ def test_a_docstring_describes_tool_and_parameters(load_tool, doc):
     assert skill.problems == ()
 
 
-def test_a_described_parameter_that_does_not_exist_is_named(load_tool, codes):
+def test_unknown_parameter_in_a_docstring_is_a_warning(load_tool, codes):
     _, skill = load_tool("(repo: str)", doc="Do it.\n\nArgs:\n    reppo: owner/name\n")
     assert codes(skill.problems) == ["docstring.parameter"]
     assert "did you mean `repo`" in skill.problems[0].reason
 
 
-def test_types_that_are_made_to_explode_end_in_anything(load_tool, codes):
+def test_exponentially_growing_type_is_limited(load_tool, codes):
     before = "from typing import TypedDict\nclass A0(TypedDict):\n    x: int\n"
     for level in range(1, 12):
         fields = "".join(f"    f{number}: A{level - 1}\n" for number in range(10))
@@ -346,7 +346,7 @@ def test_types_that_are_made_to_explode_end_in_anything(load_tool, codes):
     assert set(codes(skill.problems)) == {"annotation.unknown"}
 
 
-def test_a_number_with_thousands_of_digits_can_be_named(load_tool):
+def test_error_for_a_number_with_thousands_of_digits_names_the_argument(load_tool):
     with pytest.raises(ValueError, match="`flag`"):
         load_tool("(flag: bool)")[0].validate({"flag": 10**5_000})
 
@@ -384,11 +384,11 @@ VALUES = st.recursive(
 
 @given(annotation=ANNOTATIONS, value=VALUES)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100, deadline=None)
-def test_any_annotation_checks_any_value_and_only_ever_raises_value_error(load_parameter, annotation, value):
+def test_validation_raises_only_value_error_and_is_idempotent(load_parameter, annotation, value):
     tool, _ = load_parameter(annotation)
     try:
         checked = tool.validate({"value": value})
     except ValueError:
         return
-    # what was accepted once is plain data that is accepted again, unchanged
+    # accepted values are plain data, which is accepted again without changes
     assert tool.validate(checked) == checked

@@ -26,7 +26,7 @@ async def {name}():
         "from sideband.skill import *\nfrom sideband.skill import tool\nimport functools\n@tool\n@functools.cache\n",
     ],
 )
-def test_a_marked_function_is_found_however_the_mark_is_imported(load_one, code):
+def test_tool_is_found_with_any_import_of_the_decorator(load_one, code):
     skill = load_one(files={"run.py": code + "async def run():\n    '''Do it.'''\n"})
     assert [(tool.full_name, tool.model_name, tool.module) for tool in skill.tools] == [
         ("demo.run", "demo__run", "run.py")
@@ -38,7 +38,7 @@ def test_a_marked_function_is_found_however_the_mark_is_imported(load_one, code)
     "code",
     ["async def run(): ...", "from other import tool\n@tool\nasync def run(): ...", "@tool\nasync def run(): ..."],
 )
-def test_what_is_not_marked_is_no_tool(load_one, code):
+def test_function_without_the_decorator_is_not_a_tool(load_one, code):
     skill = load_one(files={"run.py": code})
     assert (skill.tools, skill.problems) == ((), ())
 
@@ -55,12 +55,12 @@ def test_tools_are_found_in_the_folder_and_in_scripts_only(load_one):
         ("async def _run(): ...", "begins with `_`"),
         ("async def getIt(): ...", "lower-case"),
         ("async def get__it(): ...", "lower-case"),
-        ("async def run(a, /): ...", "a can only be given by position"),
+        ("async def run(a, /): ...", "parameters a are positional-only"),
         ("async def run():\n    yield 1", "generator"),
         (f"async def {'a' * 60}(): ...", "more than 64 characters"),
     ],
 )
-def test_a_marked_function_that_can_be_no_tool_is_named(load_one, function, reason):
+def test_function_that_cannot_be_a_tool_is_reported(load_one, function, reason):
     skill = load_one(files={"run.py": f"from sideband.skill import tool\n@tool\n{function}\n"})
     (problem,) = skill.problems
     assert skill.tools == ()
@@ -69,18 +69,18 @@ def test_a_marked_function_that_can_be_no_tool_is_named(load_one, function, reas
     assert problem.source.endswith("/run.py")
 
 
-def test_a_generator_inside_a_tool_is_fine(load_one):
+def test_generator_inside_a_tool_is_allowed(load_one):
     code = TOOL.format(name="run") + "    def inner():\n        yield 1\n    return list(inner())\n"
     assert [tool.name for tool in load_one(files={"run.py": code}).tools] == ["run"]
 
 
-def test_a_tool_that_is_not_at_the_top_level_is_named(load_one):
+def test_tool_below_the_top_level_is_reported(load_one):
     code = "from sideband.skill import tool\nclass A:\n    @tool\n    async def run(self): ...\n"
     (problem,) = load_one(files={"run.py": code}).problems
     assert "inside a class" in problem.reason
 
 
-def test_two_tools_of_one_name_are_named_with_both_files(load_one):
+def test_duplicate_tool_is_reported_with_both_files(load_one):
     skill = load_one(
         files={name: TOOL.format(name="run") for name in ("a.py", "b.py")} | {"c.py": TOOL.format(name="c")}
     )
@@ -95,25 +95,25 @@ def test_two_tools_of_one_name_are_named_with_both_files(load_one):
     "code",
     ["def broken(", "x = '\x00'", "(" * 5_000, "x = " + "-" * 50_000 + "1", "print 'two'", "x" * 100 + "=" * 9 + "€"],
 )
-def test_a_file_that_is_no_python_keeps_no_other_from_loading(load_one, codes, code):
+def test_syntax_error_in_one_file_does_not_stop_the_others_from_loading(load_one, codes, code):
     skill = load_one(files={"broken.py": code, "run.py": TOOL.format(name="run")})
     assert [tool.name for tool in skill.tools] == ["run"]
     assert all(problem.source.endswith("broken.py") for problem in skill.problems)
     assert len(skill.problems) == 1 or codes(skill.problems)[0] == "encoding"
 
 
-def test_an_odd_escape_in_a_skill_is_no_warning_of_the_host(load_one):
+def test_invalid_escape_sequence_causes_no_warning(load_one):
     assert load_one(files={"run.py": "x = '\\d'\n"}).problems == ()
 
 
 @pytest.mark.parametrize(("mark", "seconds"), [("@tool(timeout=5)", 5.0), ("@tool(timeout=0.5)", 0.5), ("@tool", None)])
-def test_a_tool_has_the_timeout_of_its_mark(load_one, mark, seconds):
+def test_timeout_is_read_from_the_decorator(load_one, mark, seconds):
     code = f"from sideband.skill import tool\n{mark}\nasync def run():\n    'Do it.'\n"
     assert load_one(files={"run.py": code}).tools[0].timeout == seconds
 
 
 @pytest.mark.parametrize("mark", ["@tool(timeout=-1)", "@tool(timeout=LIMIT)", "@tool(timeout='5')", "@tool(timeot=5)"])
-def test_a_mark_that_is_not_understood_is_a_warning(load_one, mark):
+def test_invalid_decorator_argument_is_a_warning(load_one, mark):
     code = f"from sideband.skill import tool\n{mark}\nasync def run():\n    'Do it.'\n"
     skill = load_one(files={"run.py": code})
     assert skill.tools[0].timeout is None
@@ -121,7 +121,7 @@ def test_a_mark_that_is_not_understood_is_a_warning(load_one, mark):
     assert not problem.fatal
 
 
-def test_the_agentos_form_is_listed_with_a_warning(load_one, codes):
+def test_agentos_tool_is_listed_with_a_warning(load_one, codes):
     code = """
         from agentos import connection, http, returns, timeout
 
@@ -160,16 +160,16 @@ def test_the_agentos_form_is_listed_with_a_warning(load_one, codes):
         ("from sideband.skill import dispatch\ndispatch('../../x.y', {})", ()),
     ],
 )
-def test_the_families_that_the_code_uses_are_known(load_one, code, families):
+def test_used_op_families_are_found(load_one, code, families):
     assert load_one(files={"lib/helper.py": code}).families == families
 
 
-def test_families_of_all_files_come_together(load_one):
+def test_op_families_of_all_files_are_merged(load_one):
     files = {"a.py": "from sideband.skill import http", "lib/b.py": "from sideband.skill import sql"}
     assert load_one(files=files).families == ("http", "sql")
 
 
-def test_nothing_of_a_skill_is_run(tmp_path, load_one):
+def test_loading_runs_no_code_of_the_skill(tmp_path, load_one):
     canary = tmp_path / "canary"
     touch = f"open({str(canary)!r}, 'w')"
     code = f"""
@@ -184,7 +184,7 @@ def test_nothing_of_a_skill_is_run(tmp_path, load_one):
     """
     skill = load_one(files={"run.py": code, "conftest.py": touch, "__init__.py": touch, "SKILL.py": touch})
     assert [tool.name for tool in skill.tools] == ["run"]
-    with pytest.raises(ValueError, match="no argument"):
+    with pytest.raises(ValueError, match="unknown argument"):
         skill.tools[0].validate({"z": 1})
     assert not canary.exists()
 
@@ -209,5 +209,5 @@ PIECES = st.sampled_from(
 
 @given(st.lists(PIECES, max_size=10).map("".join) | st.text(max_size=60))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
-def test_no_source_makes_loading_raise(load_one, source):
+def test_loading_never_raises(load_one, source):
     load_one(files={"run.py": textwrap.dedent("from sideband.skill import tool\n") + source.replace("\r", "")})

@@ -1,4 +1,4 @@
-"""Files as they are found in the wild."""
+"""Valid, invalid and hostile frontmatter."""
 
 import time
 
@@ -19,7 +19,7 @@ def read():
     return run
 
 
-def test_a_plain_file_is_read_without_a_problem(read):
+def test_valid_frontmatter_is_read_without_problems(read):
     document, codes = read("---\nname: demo\ndescription: Does it.\n---\n\n# Body\n")
     assert document.values == {"name": "demo", "description": "Does it."}
     assert document.body == "# Body"
@@ -47,7 +47,7 @@ def test_a_plain_file_is_read_without_a_problem(read):
         (">-\n  one\n  two\n", "one two"),
     ],
 )
-def test_values_stay_as_they_are_written(read, written, value):
+def test_scalars_stay_as_written(read, written, value):
     document, codes = read(f"---\nkey: {written}\n---\n")
     assert document.values == {"key": value}
     assert codes == []
@@ -56,7 +56,7 @@ def test_values_stay_as_they_are_written(read, written, value):
 @pytest.mark.parametrize(
     ("written", "value"),
     [
-        ("Use when: somebody asks", "Use when: somebody asks"),
+        ("Use when: the user asks", "Use when: the user asks"),
         ('"quoted" and not', '"quoted" and not'),
         ("[file] [--flag]", "[file] [--flag]"),
         ("@scope/name", "@scope/name"),
@@ -70,39 +70,39 @@ def test_values_stay_as_they_are_written(read, written, value):
         ("\n  inner: a: b\n  other: c", {"inner": "a: b", "other": "c"}),
     ],
 )
-def test_what_is_no_yaml_is_read_line_by_line(read, written, value):
+def test_invalid_yaml_is_read_line_by_line(read, written, value):
     document, codes = read(f"---\nbroken: @a: b\nkey: {written}\nafter: x\n---\n")
     assert document.values == {"broken": "@a: b", "key": value, "after": "x"}
     assert codes == ["skill.frontmatter.yaml"]
 
 
-def test_a_list_in_brackets_is_read_line_by_line_too(read):
+def test_list_in_brackets_is_read_from_invalid_yaml(read):
     document, _ = read("---\nbroken: @a: b\ntags: [a, 'b', ]\n---\n")
     assert document.values["tags"] == ["a", "b"]
 
 
-def test_a_line_that_means_nothing_is_named(read):
+def test_invalid_line_is_reported(read):
     document, codes = read("---\nbroken: @a: b\n???\nkey: value\n---\n")
     assert document.values == {"broken": "@a: b", "key": "value"}
     assert codes == ["skill.frontmatter.yaml", "skill.frontmatter.line"]
 
 
 @pytest.mark.parametrize("text", ["name: a\nname: b", "bad: @a: b\nname: a\nname: b"])
-def test_a_key_that_stands_twice_is_named(read, text):
+def test_duplicate_key_is_reported(read, text):
     document, codes = read(f"---\n{text}\n---\n")
     assert document.values["name"] == "b"
     assert codes[-1] == "skill.frontmatter.repeated"
 
 
-def test_windows_line_ends_make_no_difference(read):
+def test_windows_line_endings_are_supported(read):
     assert read("---\r\nname: demo\r\n---\r\nBody\r\n")[0].values == {"name": "demo"}
 
 
-def test_blank_lines_before_it_are_skipped(read):
+def test_blank_lines_before_the_frontmatter_are_skipped(read):
     assert read("\n\n---\nname: demo\n---\n")[0].values == {"name": "demo"}
 
 
-def test_a_frontmatter_without_end_is_read_up_to_the_text(read):
+def test_unclosed_frontmatter_is_read_up_to_the_body(read):
     document, codes = read("---\nname: demo\ndescription: x\n\n# Body\n")
     assert document.values == {"name": "demo", "description": "x"}
     assert document.body == "# Body"
@@ -110,17 +110,17 @@ def test_a_frontmatter_without_end_is_read_up_to_the_text(read):
 
 
 @pytest.mark.parametrize("text", ["", "# Only text\n", "---\n\nA line, then text.\n"])
-def test_a_file_without_frontmatter_has_no_values(read, text):
+def test_file_without_frontmatter_has_no_values(read, text):
     document, codes = read(text)
     assert document.values is None
     assert codes == []
 
 
-def test_an_empty_frontmatter_has_no_keys(read):
+def test_empty_frontmatter_has_no_keys(read):
     assert read("---\n---\nBody")[0].values == {}
 
 
-def laughs(levels=9):
+def billion_laughs(levels=9):
     lines = ["a0: &a0 [lol]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, levels)]
     return "\n".join(lines)
@@ -129,7 +129,7 @@ def laughs(levels=9):
 @pytest.mark.parametrize(
     "text",
     [
-        laughs(),
+        billion_laughs(),
         "a: " + "[" * 2_000 + "]" * 2_000,
         "a: [" + "x," * 20_000 + "]",
         "? [a]\n: b",
@@ -145,7 +145,7 @@ def test_dangerous_yaml_is_refused_quickly(text):
     assert time.monotonic() - started < 2
 
 
-def test_frontmatter_beyond_its_limit_is_cut_and_that_is_said():
+def test_oversized_frontmatter_is_cut_with_a_warning():
     problems = Problems("here")
     values = read_mapping("name: demo\n" + "x: y\n" * 20_000, problems, file="SKILL.md")
     assert values["name"] == "demo"
@@ -167,6 +167,6 @@ def test_reading_never_raises(text):
 @given(
     st.dictionaries(st.from_regex(r"[a-z][a-z-]{0,8}", fullmatch=True), st.from_regex(r"\w[\w ]*\w", fullmatch=True))
 )
-def test_keys_and_values_come_back(values):
+def test_keys_and_values_round_trip(values):
     text = "\n".join(f"{key}: '{value}'" for key, value in values.items())
     assert read_document(f"---\n{text}\n---\n", Problems("here"), file="SKILL.md").values == values

@@ -5,7 +5,7 @@ from pydantic import BaseModel, Field
 from sideband.ops import OpContext, OpFamily, Scope, op
 from sideband_skills import FolderLoader
 
-ASKING = "---\nname: demo\ndescription: x\nmetadata: {sideband.capabilities: 'http:host=api.test'}\n---\n"
+REQUESTING = "---\nname: demo\ndescription: x\nmetadata: {sideband.capabilities: 'http:host=api.test'}\n---\n"
 HEAD = "import asyncio, time\nfrom sideband.skill import dispatch, http, sql, tool\n"
 
 
@@ -32,7 +32,7 @@ async def get(params: GetParams, ctx: OpContext) -> dict[str, str]:
 
 @op("sql.query", requires="sql")
 async def query(params: QueryParams, ctx: OpContext) -> list[str]:
-    """Ask it."""
+    """Query it."""
     return []
 
 
@@ -41,7 +41,7 @@ FAMILIES = (OpFamily(name="http", ops=(get,), scope=HttpScope), OpFamily(name="s
 
 @pytest.fixture
 def validate(make_skill):
-    def run(code, *, families=(), manifest=ASKING, files=None):
+    def run(code, *, families=(), manifest=REQUESTING, files=None):
         folder = make_skill(files={"run.py": code, **(files or {})}, manifest=manifest)
 
         async def check():
@@ -54,7 +54,7 @@ def validate(make_skill):
 
 @pytest.fixture
 def in_function(validate, codes):
-    """The codes for a few lines inside an async function."""
+    """Return a function that returns the problem codes of lines inside an async function."""
 
     def run(*lines, families=()):
         body = "".join(f"    {line}\n" for line in lines)
@@ -63,7 +63,7 @@ def in_function(validate, codes):
     return run
 
 
-def test_a_good_skill_has_no_problems(in_function):
+def test_valid_skill_has_no_problems(in_function):
     assert in_function("return (await http.get(x, headers={}))['json']", families=FAMILIES) == []
 
 
@@ -79,11 +79,11 @@ def test_a_good_skill_has_no_problems(in_function):
         "answer = http.get(x)",
     ],
 )
-def test_an_op_that_is_not_awaited_is_found(in_function, line):
+def test_op_that_is_not_awaited_is_reported(in_function, line):
     assert in_function(line) == ["async.await"]
 
 
-def test_an_answer_that_is_used_without_being_awaited_is_found(in_function):
+def test_coroutine_used_as_a_result_is_reported(in_function):
     assert in_function("answer = http.get(x)", "return answer['json']") == ["async.await"]
 
 
@@ -100,17 +100,17 @@ def test_an_answer_that_is_used_without_being_awaited_is_found(in_function):
         ["return http.get(x)"],
     ],
 )
-def test_an_op_that_is_awaited_somewhere_is_fine(in_function, lines):
+def test_op_that_is_awaited_later_is_accepted(in_function, lines):
     assert in_function(*lines) == []
 
 
 @pytest.mark.parametrize("line", ["time.sleep(1)", "[time.sleep(1) for _ in x]"])
-def test_sleeping_in_async_code_is_found(in_function, line):
+def test_blocking_sleep_in_async_code_is_reported(in_function, line):
     assert in_function(line) == ["async.sleep"]
 
 
 @pytest.mark.parametrize(
-    ("statement", "instead"),
+    ("statement", "hint"),
     [
         ("import requests", "`http`"),
         ("from httpx import AsyncClient", "`http`"),
@@ -122,105 +122,108 @@ def test_sleeping_in_async_code_is_found(in_function, line):
         ("import sqlite3", "`sql`"),
         ("import keyring", "`secrets`"),
         ("def f():\n    import socket", "`http`"),
-        ("import multiprocessing.pool", "no way"),
+        ("import multiprocessing.pool", "remove"),
     ],
 )
-def test_a_module_that_cannot_work_is_found_with_what_to_use_instead(validate, codes, statement, instead):
+def test_import_of_a_blocked_module_is_reported_with_an_alternative(validate, codes, statement, hint):
     (problem,) = validate(statement)
     assert problem.code == "skill.import.closed"
-    assert instead in problem.hint
+    assert hint in problem.hint
 
 
 @pytest.mark.parametrize(
     "statement", ["import urllib.parse", "import json, os.path", "from . import helper", "import os"]
 )
-def test_a_module_that_works_is_fine(validate, statement):
+def test_import_of_a_supported_module_is_accepted(validate, statement):
     assert validate(statement) == ()
 
 
-def test_a_module_of_the_skill_itself_is_fine(validate):
+def test_import_of_the_skills_own_module_is_accepted(validate):
     assert validate("import helper\nimport lib.more", files={"helper.py": "", "lib/more.py": ""}) == ()
 
 
-def test_a_module_that_no_worker_has_is_found(validate, codes):
+def test_import_of_an_undeclared_package_is_reported(validate, codes):
     assert codes(validate("import numpy as np")) == ["import.unknown"]
 
 
 @pytest.mark.parametrize("place", ["file", "other"])
-def test_a_declared_dependency_is_fine(validate, place):
+def test_import_of_a_declared_dependency_is_accepted(validate, place):
     block = "# /// script\n# dependencies = ['numpy']\n# ///\n"
     files = {"other.py": block} if place == "other" else {}
     code = "import numpy as np" if place == "other" else f"{block}import numpy as np"
     assert validate(code, files=files) == ()
 
 
-def test_a_version_of_python_that_is_not_this_one_is_found(validate, codes):
+def test_unsupported_python_version_is_reported(validate, codes):
     found = validate("# /// script\n# requires-python = '<3'\n# ///\n")
     assert codes(found) == ["python.version"]
     assert "<3" in found[0].reason
 
 
-def test_an_op_that_does_not_exist_is_found(validate):
+def test_unknown_op_is_reported(validate):
     (problem,) = validate(f"{HEAD}async def f():\n    await http.gett('x')\n", families=FAMILIES)
     assert problem.code == "skill.sdk.op"
     assert "did you mean `get`" in problem.reason
 
 
-def test_a_family_that_does_not_exist_is_found(validate):
+def test_unknown_family_is_reported(validate):
     code = "from sideband.skill import htp\nasync def f():\n    await htp.get('x')\n"
     (problem,) = validate(code, families=FAMILIES)
     assert problem.code == "skill.sdk.family"
     assert "did you mean `http`" in problem.reason
 
 
-def test_an_argument_that_does_not_exist_is_found(validate):
+def test_unknown_argument_is_reported(validate):
     (problem,) = validate(f"{HEAD}async def f():\n    await http.get('x', heders=[])\n", families=FAMILIES)
     assert problem.code == "skill.sdk.argument"
     assert "did you mean `headers`" in problem.reason
 
 
 @pytest.mark.parametrize("argument", ["from_='x'", "**more", "headers={}"])
-def test_an_argument_that_exists_is_fine(in_function, argument):
+def test_known_argument_is_accepted(in_function, argument):
     assert in_function(f"return await http.get(x, {argument})", families=FAMILIES) == []
 
 
-def test_conveniences_of_a_family_are_not_called_unknown(tmp_path, in_function):
+def test_function_of_a_familys_sdk_module_is_accepted(tmp_path, in_function):
     families = (OpFamily(name="http", ops=(get,), scope=HttpScope, sdk=tmp_path / "_sdk.py"),)
     assert in_function("return await http.pages(x)", families=families) == []
 
 
 @pytest.mark.parametrize("line", ["await sql.query('x')", "await dispatch('sql.query', {})"])
-def test_a_capability_that_the_code_needs_and_does_not_ask_for_is_found(validate, line):
+def test_missing_capability_is_reported(validate, line):
     (problem,) = validate(f"{HEAD}async def f():\n    {line}\n", families=FAMILIES)
     assert problem.code == "skill.capability.missing"
     assert "`sql.query`" in problem.reason
 
 
-def test_without_families_ops_are_not_judged(in_function):
+def test_ops_are_not_checked_without_families(in_function):
     assert in_function("return await http.gett(x)") == []
 
 
-def test_what_loading_says_comes_first(validate, codes):
+def test_problems_of_loading_precede_those_of_lints(validate, codes):
     found = validate("import requests", manifest="# Text\n")
     assert codes(found) == ["frontmatter.missing", "import.closed"]
 
 
-def test_a_folder_that_is_no_skill_is_said_to_be_none(make_skill):
+def test_folder_without_a_manifest_is_a_problem(make_skill):
     (problem,) = anyio.run(FolderLoader().validate, make_skill(manifest=None))
     assert (problem.code, problem.fatal) == ("skill.manifest.missing", True)
 
 
-def test_a_folder_that_does_not_exist_is_said_not_to(tmp_path):
+def test_missing_folder_is_a_problem(tmp_path):
     (problem,) = anyio.run(FolderLoader().validate, tmp_path / "nowhere")
     assert problem.code == "skill.source.missing"
 
 
 @pytest.mark.parametrize(
-    ("capability", "told"),
-    [("htpp:host=api.test", "no family `htpp` (did you mean `http`?)"), ("http:hsot=api.test", "unknown field `hsot`")],
+    ("capability", "parts"),
+    [
+        pytest.param("htpp:host=api.test", ("`htpp`", "did you mean `http`?"), id="family"),
+        pytest.param("http:hsot=api.test", ("`hsot`",), id="field"),
+    ],
 )
-def test_a_capability_that_no_call_would_be_granted_is_found(validate, capability, told):
-    manifest = ASKING.replace("http:host=api.test", f"http:host=api.test {capability}")
+def test_unknown_capability_is_reported(validate, capability, parts):
+    manifest = REQUESTING.replace("http:host=api.test", f"http:host=api.test {capability}")
     (problem,) = validate(f"{HEAD}async def run(x):\n    return x\n", families=FAMILIES, manifest=manifest)
     assert problem.code == "skill.capability.unknown"
-    assert told in problem.reason
+    assert [part for part in parts if part not in problem.reason] == []

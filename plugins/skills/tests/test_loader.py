@@ -6,7 +6,7 @@ from sideband_skills.plugin import sideband_loaders
 
 
 @pytest.mark.anyio
-async def test_a_folder_that_is_a_skill_loads(make_skill):
+async def test_skill_folder_loads(make_skill):
     loaded = await FolderLoader().load(SkillSources(folders=(make_skill(),)))
     assert [(skill.key, skill.origin) for skill in loaded.skills] == [("demo", "folder")]
     assert loaded.problems == ()
@@ -20,24 +20,24 @@ async def test_loading_can_be_cancelled(make_skill):
     assert scope.cancelled_caught
 
 
-def test_the_plugin_registers_one_loader():
+def test_plugin_registers_one_loader():
     assert [loader.name for loader in sideband_loaders()] == ["skills"]
 
 
-def test_a_folder_of_skills_loads_each_by_name(skills, make_skill, load):
+def test_skills_in_a_folder_load_in_order_of_their_names(skills, make_skill, load):
     for name in ("b", "a"):
         make_skill(name)
     make_skill("c", parent=skills / "group" / "inner")
     assert [skill.key for skill in load(skills).skills] == ["a", "b", "c"]
 
 
-def test_a_skill_inside_a_skill_is_a_part_of_it(make_skill, load):
+def test_skill_inside_a_skill_belongs_to_the_outer_one(make_skill, load):
     folder = make_skill("outer")
     make_skill("inner", parent=folder)
     assert [skill.key for skill in load(folder).skills] == ["outer"]
 
 
-def test_one_bad_skill_keeps_no_other_from_loading(skills, make_skill, load, codes):
+def test_invalid_skill_does_not_stop_others_from_loading(skills, make_skill, load, codes):
     make_skill("good")
     make_skill("bad", manifest=b"\0")
     loaded = load(skills)
@@ -45,7 +45,7 @@ def test_one_bad_skill_keeps_no_other_from_loading(skills, make_skill, load, cod
     assert codes(loaded.problems)[-1] == "manifest.unreadable"
 
 
-def test_whatever_goes_wrong_inside_is_a_problem_of_that_skill(skills, make_skill, load, monkeypatch):
+def test_internal_error_is_a_problem_of_its_skill(skills, make_skill, load, monkeypatch):
     make_skill("good")
     make_skill("bad")
     real = _folder_loader.read_modules
@@ -62,7 +62,7 @@ def test_whatever_goes_wrong_inside_is_a_problem_of_that_skill(skills, make_skil
     assert loaded.problems[0].fatal
 
 
-def test_two_skills_of_one_name_are_both_left_out_and_named(tmp_path, make_skill, load):
+def test_duplicate_skills_are_both_skipped_and_reported(tmp_path, make_skill, load):
     first = make_skill("demo", parent=tmp_path / "one")
     second = make_skill("demo", parent=tmp_path / "two")
     other = make_skill("other")
@@ -74,12 +74,12 @@ def test_two_skills_of_one_name_are_both_left_out_and_named(tmp_path, make_skill
     assert str(second) in problem.reason
 
 
-def test_names_that_give_one_name_part_are_duplicates(make_skill, load, codes):
+def test_names_with_the_same_name_part_are_duplicates(make_skill, load, codes):
     loaded = load(make_skill("my-skill"), make_skill("my_skill"))
     assert codes(loaded.problems) == ["duplicate"]
 
 
-def test_one_folder_that_two_sources_lead_to_is_no_duplicate(tmp_path, skills, make_skill, load):
+def test_folder_in_several_sources_is_loaded_once(tmp_path, skills, make_skill, load):
     folder = make_skill()
     link = tmp_path / "link"
     link.symlink_to(skills)
@@ -88,40 +88,40 @@ def test_one_folder_that_two_sources_lead_to_is_no_duplicate(tmp_path, skills, m
     assert loaded.problems == ()
 
 
-def test_a_source_that_does_not_exist_is_a_problem(tmp_path, load):
+def test_missing_source_is_a_problem(tmp_path, load):
     (problem,) = load(tmp_path / "nowhere").problems
     assert (problem.code, problem.fatal) == ("skill.source.missing", True)
 
 
-def test_a_source_that_is_a_file_is_a_problem(make_skill, load):
+def test_file_as_a_source_is_a_problem(make_skill, load):
     (problem,) = load(make_skill() / "SKILL.md").problems
-    assert "is a file" in problem.reason
+    assert "not a folder" in problem.reason
 
 
-def test_an_empty_source_is_fine(skills, load):
+def test_empty_source_has_no_problems(skills, load):
     loaded = load(skills)
     assert (loaded.skills, loaded.problems) == ((), ())
 
 
-def test_a_folder_without_manifest_is_not_dropped_silently(skills, make_skill, load, codes):
+def test_folder_without_a_manifest_is_reported(skills, make_skill, load, codes):
     make_skill("nothing", {"run.py": ""}, manifest=None)
     loaded = load(skills)
     assert codes(loaded.problems) == ["manifest.missing"]
     assert "`nothing`" in loaded.problems[0].reason
 
 
-def test_a_source_with_code_and_no_manifest_is_named(make_skill, load, codes):
+def test_source_with_code_and_no_manifest_is_reported(make_skill, load, codes):
     assert codes(load(make_skill(files={"run.py": ""}, manifest=None)).problems) == ["manifest.missing"]
 
 
-def test_a_link_to_a_skill_elsewhere_is_not_followed(tmp_path, skills, make_skill, load, codes):
+def test_link_to_a_folder_is_not_followed(tmp_path, skills, make_skill, load, codes):
     (skills / "link").symlink_to(make_skill("demo", parent=tmp_path / "elsewhere"))
     loaded = load(skills)
     assert loaded.skills == ()
     assert codes(loaded.problems) == ["source.link"]
 
 
-def test_a_package_is_a_skill_with_its_origin(make_skill, load):
+def test_packaged_skill_has_its_distribution_as_origin(make_skill, load):
     folder = make_skill("weather_skill", manifest="---\nname: weather-skill\ndescription: x\n---\n")
     package = SkillPackage(name="weather_skill", path=folder, distribution="sideband-weather", version="1.2")
     (skill,) = load(packages=[package]).skills
@@ -129,13 +129,13 @@ def test_a_package_is_a_skill_with_its_origin(make_skill, load):
     assert skill.problems == ()
 
 
-def test_a_package_whose_skill_has_another_name_than_its_entry_point_is_named(make_skill, load, codes):
+def test_name_that_differs_from_the_entry_point_is_reported(make_skill, load, codes):
     (skill,) = load(packages=[SkillPackage("weather", make_skill(), "sideband-weather", "1.2")]).skills
     assert codes(skill.problems) == ["name.folder"]
     assert "entry point" in skill.problems[0].reason
 
 
-def test_a_package_without_a_manifest_is_named(make_skill, load):
+def test_package_without_a_manifest_is_reported(make_skill, load):
     package = SkillPackage("weather", make_skill(manifest=None), "sideband-weather", "1.2")
     (problem,) = load(packages=[package]).problems
     assert "sideband-weather 1.2" in problem.reason

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from sideband_skills._skill_names import NAME_PART, key_of
 
 
-def test_the_documented_keys_are_read(load_one):
+def test_documented_keys_are_read(load_one):
     skill = load_one(
         "---\nname: demo\ndescription: Does it.\nlicense: MIT\ncompatibility: sideband\n"
         "allowed-tools: Bash(git:*, ls) Read, Write\n"
@@ -21,7 +21,7 @@ def test_the_documented_keys_are_read(load_one):
     assert skill.problems == ()
 
 
-def test_connections_are_read_and_reported_as_not_used(load_one, codes):
+def test_connections_are_read_and_reported_as_unsupported(load_one, codes):
     skill = load_one("---\nname: demo\ndescription: x\nmetadata:\n  sideband.connections: one two\n---\n")
     assert skill.connections == ("one", "two")
     assert codes(skill.problems) == ["connections.unused"]
@@ -29,7 +29,7 @@ def test_connections_are_read_and_reported_as_not_used(load_one, codes):
     assert "'one two'" in problem.reason
 
 
-def test_nested_metadata_means_the_same(load_one):
+def test_nested_metadata_is_equivalent_to_dotted_keys(load_one):
     skill = load_one(
         "---\nname: demo\ndescription: x\nmetadata: {sideband: {capabilities: [http, sql], timeout: 5}}\n---\n"
     )
@@ -59,24 +59,24 @@ def test_nested_metadata_means_the_same(load_one):
         ("---\nname: demo\ndescription: x\n---\n".encode("utf-16"), "encoding"),
     ],
 )
-def test_an_oddity_is_a_warning_and_the_skill_loads(load_one, codes, manifest, code):
+def test_manifest_problem_is_a_warning_and_the_skill_loads(load_one, codes, manifest, code):
     skill = load_one(manifest)
     assert codes(skill.problems) == [code]
     assert skill.key in ("demo", "other")
     assert not skill.problems[0].fatal
 
 
-def test_a_byte_order_mark_is_no_oddity(load_one):
+def test_byte_order_mark_is_accepted(load_one):
     assert load_one("\ufeff---\nname: demo\ndescription: x\n---\n".encode()).problems == ()
 
 
-def test_an_unknown_key_is_kept_and_its_closest_known_one_is_named(load_one):
+def test_unknown_key_is_kept_with_a_suggestion(load_one):
     skill = load_one("---\nname: demo\ndescription: x\nlicence: MIT\n---\n")
     assert "`license`" in skill.problems[0].reason
     assert skill.metadata["licence"] == "MIT"
 
 
-def test_without_frontmatter_name_and_description_come_from_folder_and_text(load_one):
+def test_name_and_description_default_to_folder_and_first_paragraph(load_one):
     skill = load_one("# Title\n\nFirst words\nof it.\n\nMore.\n")
     assert (skill.name, skill.description) == ("demo", "First words of it.")
 
@@ -88,13 +88,13 @@ def test_capabilities_are_accepted_at_the_top_level(load_one):
     )
 
 
-def test_a_long_description_is_cut(load_one):
+def test_long_description_is_cut(load_one):
     description = load_one(f"---\nname: demo\ndescription: {'word ' * 400}\n---\n").description
     assert len(description) <= 1024
     assert description.endswith("…")
 
 
-def test_no_control_character_reaches_a_terminal(load_one):
+def test_control_characters_are_removed(load_one):
     skill = load_one('---\nname: "demo\\e[31m"\ndescription: "x\\e]0;title\\a y"\n---\n')
     assert (skill.name + skill.description).isprintable()
 
@@ -103,24 +103,24 @@ def test_no_control_character_reaches_a_terminal(load_one):
     ("name", "key"),
     [("My Skill!", "my_skill"), ("Überblick", "uberblick"), ("3d-tools", "skill_3d_tools"), ("a__b", "a_b")],
 )
-def test_a_name_with_other_characters_gets_a_name_part(load_one, codes, name, key):
+def test_name_with_other_characters_gets_a_valid_name_part(load_one, codes, name, key):
     skill = load_one(f"---\nname: '{name}'\ndescription: x\n---\n", name=name)
     assert (skill.name, skill.key) == (name, key)
     assert codes(skill.problems) == ["name.characters"]
 
 
-def test_a_name_that_leaves_no_room_for_tools_is_cut(load_one, codes):
+def test_name_part_is_cut_to_leave_room_for_tool_names(load_one, codes):
     skill = load_one(f"---\nname: {'a' * 80}\ndescription: x\n---\n", name="a" * 80)
     assert len(skill.key) == 61
     assert codes(skill.problems) == ["name.long"]
 
 
 @given(st.text())
-def test_any_name_gives_a_name_part(name):
+def test_every_name_has_a_valid_name_part(name):
     assert NAME_PART.match(key_of(name))
 
 
-def test_a_file_that_is_no_text_does_not_load_and_says_why(make_skill, load, codes):
+def test_binary_manifest_does_not_load(make_skill, load, codes):
     loaded = load(make_skill(manifest=b"\x00\x01\x02"))
     assert loaded.skills == ()
     assert codes(loaded.problems) == ["encoding", "manifest.unreadable"]
@@ -141,7 +141,7 @@ capabilities: [http]
 """
 
 
-def test_the_agentos_form_is_read(make_skill, load, codes):
+def test_agentos_manifest_is_read(make_skill, load, codes):
     folder = make_skill("hacker-news", {"readme.md": AGENTOS}, manifest=None)
     (skill,) = load(folder).skills
     assert (skill.name, skill.key, skill.capabilities) == ("hacker-news", "hacker_news", ("http",))
@@ -149,7 +149,7 @@ def test_the_agentos_form_is_read(make_skill, load, codes):
     assert codes(skill.problems) == ["connections.unused"]
 
 
-def test_an_ordinary_readme_makes_no_skill(skills, make_skill, load):
+def test_ordinary_readme_is_not_a_manifest(skills, make_skill, load):
     make_skill("demo")
     (skills / "README.md").write_text("# A collection\n")
     assert [skill.key for skill in load(skills).skills] == ["demo"]
@@ -162,18 +162,18 @@ def test_skill_yaml_alone_is_a_skill(make_skill, load, codes):
     assert codes(skill.problems) == []
 
 
-def test_skill_yaml_fills_in_what_skill_md_does_not_say(load_one, codes):
+def test_skill_yaml_supplies_keys_missing_in_skill_md(load_one, codes):
     skill = load_one("# Text\n", {"skill.yaml": "description: From YAML.\n"})
     assert skill.description == "From YAML."
 
 
-def test_where_both_differ_skill_md_counts_and_that_is_said(load_one, codes):
+def test_skill_md_overrides_skill_yaml_with_a_warning(load_one, codes):
     skill = load_one(files={"skill.yaml": "description: From YAML.\n"})
     assert skill.description == "Does what the test needs."
     assert codes(skill.problems) == ["manifest.both"]
 
 
-def test_a_lower_case_skill_md_is_read_and_named(make_skill, load, codes):
+def test_lower_case_skill_md_is_read_with_a_warning(make_skill, load, codes):
     text = "---\nname: demo\ndescription: x\n---\n"
     (skill,) = load(make_skill(files={"skill.md": text}, manifest=None)).skills
     assert codes(skill.problems) == ["manifest.name"]

@@ -1,16 +1,16 @@
-"""What a skill depends on, read from its files or its package without running either."""
+"""Dependencies of skills, read from inline metadata or from the installed package."""
 
 import re
 import time
 
-import importlib_metadata  # noqa: F401 - a host has it, and it answers in place of the standard library
+import importlib_metadata  # noqa: F401 - hosts import it, and it replaces the standard library's finder
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from sideband.loading import SkillPackage
 from sideband_skills._script_blocks import find_blocks
 
-# The regular expression of the specification, which says what a block is and takes quadratic time.
+# The regular expression of the specification, which takes quadratic time.
 REFERENCE = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
 LINES = [
     "# /// script",
@@ -38,7 +38,7 @@ def load_code(load_one):
 
 @pytest.fixture
 def refuse(make_skill, load):
-    """The one problem that keeps a skill with this code from loading."""
+    """Return a function that returns the fatal problem of a skill with this code."""
 
     def run(*texts):
         files = {f"m{number}.py": text for number, text in enumerate(texts)}
@@ -53,7 +53,7 @@ def refuse(make_skill, load):
 
 @pytest.fixture
 def install(tmp_path, make_skill, monkeypatch):
-    """A distribution with a skill: its metadata on the path, its entry points, and the package as a host names it."""
+    """Return a function that installs a distribution with a skill and returns its package."""
 
     def run(metadata, *groups, files=None, name="sideband-stars"):
         site = tmp_path / "site"
@@ -73,7 +73,7 @@ def install(tmp_path, make_skill, monkeypatch):
 @example("# /// script\n# ///\n# ///")
 @example("# /// script\n#\n# ///")
 @example("# /// a\n# /// b\n# x\n# ///\n")
-def test_blocks_are_what_the_specification_says(text):
+def test_blocks_match_the_specification(text):
     expected = [
         (
             found["type"],
@@ -85,26 +85,26 @@ def test_blocks_are_what_the_specification_says(text):
 
 
 @given(st.text(alphabet="# /scriptx=1\n", max_size=200))
-def test_any_text_has_the_blocks_that_the_specification_finds(text):
+def test_blocks_of_arbitrary_text_match_the_specification(text):
     assert [found.kind for found in find_blocks(text)] == [found["type"] for found in REFERENCE.finditer(text)]
 
 
-def test_files_written_on_other_systems_are_read_the_same():
+def test_windows_line_endings_are_supported():
     text = block("dependencies = []")
     assert list(find_blocks(text.replace("\n", "\r\n"))) == list(find_blocks(text))
 
 
-def test_a_block_knows_where_it_begins():
+def test_block_has_its_line_number():
     assert [found.line for found in find_blocks(f"import os\n\n{block('x = 1')}")] == [3]
 
 
-def test_a_file_full_of_openings_takes_no_time():
+def test_many_opening_lines_are_read_in_linear_time():
     started = time.perf_counter()
     assert list(find_blocks("# /// script\n" * 80_000)) == []
     assert time.perf_counter() - started < 5
 
 
-def test_requirements_and_versions_of_all_modules_count(load_code):
+def test_requirements_and_versions_of_all_modules_are_merged(load_code):
     skill = load_code(
         block("requires-python = '>=3.11'", "dependencies = [", "'numpy>=2',", "\"httpx[a] ; os_name == 'x'\",", "]"),
         block('requires-python = "<4"', 'dependencies = ["pandas", "numpy >=2"]'),
@@ -115,23 +115,23 @@ def test_requirements_and_versions_of_all_modules_count(load_code):
     assert skill.problems == ()
 
 
-def test_a_skill_without_a_block_depends_on_nothing(load_code):
+def test_skill_without_a_block_has_no_requirements(load_code):
     skill = load_code("import numpy\n", block("dependencies = 3", kind="other"), "# /// script\n# dependencies = [1\n")
     assert (skill.requirements, skill.requires_python, skill.problems) == ((), "", ())
 
 
-def test_a_block_may_be_empty_of_dependencies(load_code):
+def test_block_may_have_no_dependencies(load_code):
     assert load_code(block('requires-python = ">=3"')).requirements == ()
 
 
-def test_parts_of_sideband_are_left_out_since_a_worker_has_them(load_code):
+def test_packages_of_sideband_are_skipped(load_code):
     assert load_code(block('dependencies = ["sideband", "Sideband_Core>=0.1", "sidebands"]')).requirements == (
         "sidebands",
     )
 
 
 @pytest.mark.parametrize(
-    ("lines", "code", "said"),
+    ("lines", "code", "part"),
     [
         (["dependencies = ["], "script.toml", "line 1"),
         (["x = " + "[" * 9_000], "script.toml", "line 1"),
@@ -158,15 +158,15 @@ def test_parts_of_sideband_are_left_out_since_a_worker_has_them(load_code):
         (["dependencies = ['--index-url https://example.test']"], "requirement.direct", "--index-url"),
     ],
 )
-def test_what_is_not_understood_keeps_the_skill_from_loading(refuse, lines, code, said):
+def test_skill_with_an_invalid_block_does_not_load(refuse, lines, code, part):
     problem = refuse(block(*lines))
     assert problem.code == f"skill.{code}"
-    assert said in problem.reason
+    assert part in problem.reason
     assert problem.source.endswith("/m0.py")
     assert len(problem.reason) < 400
 
 
-def test_two_blocks_in_one_file_are_refused(refuse):
+def test_duplicate_blocks_in_a_file_are_refused(refuse):
     problem = refuse(f"{block('dependencies = []')}\n{block('dependencies = []')}")
     assert problem.code == "skill.script.repeated"
     assert "line 1" in problem.reason
@@ -178,19 +178,19 @@ def test_too_many_requirements_are_refused(refuse):
     assert refuse(block(f"dependencies = [{named}]")).code == "skill.requirement.many"
 
 
-def test_a_key_that_means_nothing_is_named_with_the_closest_one(load_code, codes):
+def test_unknown_key_is_reported_with_a_suggestion(load_code, codes):
     skill = load_code(block("dependancies = ['numpy']"))
     assert codes(skill.problems) == ["script.key"]
     assert "`dependencies`" in skill.problems[0].reason
 
 
-def test_a_skill_does_not_say_where_packages_come_from(load_code, codes):
+def test_package_sources_of_a_skill_are_ignored(load_code, codes):
     skill = load_code(block("dependencies = ['a']", "[tool.uv.sources]", "a = {path = '/x'}", "[tool.other]", "b = 1"))
     assert codes(skill.problems) == ["script.tool"]
     assert skill.requirements == ("a",)
 
 
-def test_a_package_depends_on_what_its_distribution_requires_here(install, load):
+def test_packaged_skill_has_the_requirements_of_its_distribution(install, load):
     package = install(
         "Requires-Python: >=3.11\nRequires-Dist: numpy>=2\nRequires-Dist: sideband-core>=0.1\n"
         "Requires-Dist: pandas; extra == 'all'\nRequires-Dist: here; python_version > '3'\n"
@@ -201,13 +201,13 @@ def test_a_package_depends_on_what_its_distribution_requires_here(install, load)
     assert skill.requires_python == ">=3.11"
 
 
-def test_a_block_counts_before_the_distribution(install, load):
+def test_block_overrides_the_requirements_of_the_distribution(install, load):
     package = install("Requires-Dist: numpy\n", files={"stars.py": block("dependencies = ['pandas']")})
     (skill,) = load(packages=[package]).skills
     assert skill.requirements == ("pandas",)
 
 
-def test_what_the_plugins_of_a_distribution_need_is_not_for_its_skill(install, load):
+def test_requirements_of_a_distribution_with_plugins_are_ignored(install, load):
     package = install("Requires-Dist: numpy\n", "sideband.v1.skill", "sideband.v1.op")
     (skill,) = load(packages=[package]).skills
     assert skill.requirements == ()
@@ -222,7 +222,7 @@ def test_what_the_plugins_of_a_distribution_need_is_not_for_its_skill(install, l
         ("Requires-Python: new", "requires_python"),
     ],
 )
-def test_metadata_that_is_not_understood_keeps_the_package_from_loading(install, load, codes, line, code):
+def test_package_with_invalid_metadata_does_not_load(install, load, codes, line, code):
     loaded = load(packages=[install(f"{line}\n")])
     assert loaded.skills == ()
     assert codes(loaded.problems) == [code]
@@ -233,13 +233,13 @@ def test_metadata_that_is_not_understood_keeps_the_package_from_loading(install,
     ("text", "size"),
     [("536870912", 512 << 20), ("512M", 512 << 20), ("512 MiB", 512 << 20), ("2g", 2 << 30), ("65536K", 64 << 20)],
 )
-def test_memory_is_read_in_bytes_and_units(load_one, text, size):
+def test_memory_is_read_as_bytes_or_with_a_unit(load_one, text, size):
     skill = load_one(f"---\nname: demo\ndescription: x\nmetadata:\n  sideband.memory: {text}\n---\n")
     assert (skill.memory, skill.problems) == (size, ())
 
 
 @pytest.mark.parametrize("text", ["512", "1.5G", "-1M", "much", "31M", "17T", "9" * 40, "512MX", "0x20000000"])
-def test_memory_that_is_none_is_named(load_one, codes, text):
+def test_invalid_memory_is_reported(load_one, codes, text):
     skill = load_one(f"---\nname: demo\ndescription: x\nmetadata:\n  sideband.memory: '{text}'\n---\n")
     assert skill.memory is None
     assert codes(skill.problems) == ["memory"]
@@ -247,13 +247,13 @@ def test_memory_that_is_none_is_named(load_one, codes, text):
     assert text[:30] in skill.problems[0].reason
 
 
-def test_a_worker_for_each_call_can_be_asked_for(load_one):
+def test_isolation_call_requests_one_worker_per_call(load_one):
     skill = load_one("---\nname: demo\ndescription: x\nmetadata: {sideband.isolation: call}\n---\n")
     assert (skill.alone, skill.problems) == (True, ())
     assert load_one(name="other").alone is False
 
 
-def test_an_isolation_that_means_nothing_is_named_and_taken_for_the_strictest(load_one, codes):
+def test_invalid_isolation_is_reported_and_treated_as_the_strictest(load_one, codes):
     skill = load_one("---\nname: demo\ndescription: x\nmetadata: {sideband.isolation: ful}\n---\n")
     assert skill.alone
     assert codes(skill.problems) == ["isolation"]

@@ -1,11 +1,11 @@
 """Errors of the command line.
 
 SidebandError
-├── AgentMissing(ImportError)          agent.missing     the command needs the package of the agent
-├── ModelUnconfigured(LookupError)     agent.model       no model is named anywhere
-├── ChatCommandUnknown(LookupError)    chat.command      the chat has no such chat command
-├── UndoImpossible(RuntimeError)       undo.impossible   there is no step that would take anything of it back
-└── UndoDeclined(PermissionError)      undo.declined     nobody agreed to it
+├── AgentMissing(ImportError)          agent.missing     the command requires the agent package
+├── ModelUnconfigured(LookupError)     agent.model       no model is configured
+├── ChatCommandUnknown(LookupError)    chat.command      unknown chat command
+├── UndoImpossible(RuntimeError)       undo.impossible   no part of the effect can be undone
+└── UndoDeclined(PermissionError)      undo.declined     the undo was not confirmed
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from sideband import SidebandError
 from sideband.exit_codes import ExitCode
 from sideband.suggestions import did_you_mean
 
-_MOST_SHOWN = 8
-_WAYS = (
-    "1. a key: export OPENAI_API_KEY=… or ANTHROPIC_API_KEY=… (or `sideband secrets set`),",
-    "   and the model: --model openai:NAME or --model anthropic:NAME",
-    "2. a server on this machine, such as Ollama, which is found without configuration:",
+_MAX_MODELS = 8
+_OPTIONS = (
+    "1. an API key: export OPENAI_API_KEY=… or ANTHROPIC_API_KEY=… (or `sideband secrets set`),",
+    "   with --model openai:NAME or --model anthropic:NAME",
+    "2. a local server, such as Ollama, which is detected without configuration:",
     "   `sideband models list` shows its models",
-    "3. no model, but turns that you write: --model scripted:NAME, see sideband-scripted",
+    "3. scripted turns without a model: --model scripted:NAME, see sideband-scripted",
 )
-_KEEP = ('To keep one: `model = "provider:name"` under `[agent]` in sideband.toml, or SIDEBAND_AGENT__MODEL.',)
-_WITHOUT = ("Skills need no model: `sideband call SKILL.TOOL` works without one.",)
+_PERMANENT = ('To make it permanent, set `model = "provider:name"` in `[agent]`, or SIDEBAND_AGENT__MODEL.',)
+_WITHOUT = ("Skills do not need a model: run `sideband call SKILL.TOOL`.",)
 
 
 class AgentMissing(SidebandError, ImportError):
-    """The command needs the agent, and its package is not installed. All other commands work without it.
+    """The command requires the agent, which is not installed. All other commands work without it.
 
     Args:
-        command: the command.
+        command: the name of the command.
     """
 
     code = "agent.missing"
@@ -40,35 +40,36 @@ class AgentMissing(SidebandError, ImportError):
 
     def __init__(self, command: str) -> None:
         super().__init__(
-            f"`sideband {command}` needs the agent, which is not installed",
-            hint="install it with `pip install sideband-agent`",
+            f"`sideband {command}` requires the agent, which is not installed",
+            hint="run `pip install sideband-agent`",
         )
 
 
 class ModelUnconfigured(SidebandError, LookupError):
-    """Nobody has said which model to use.
+    """No model is configured.
 
     Args:
-        models: those that could be used.
+        models: the available models.
     """
 
     code = "agent.model"
     exit_code = ExitCode.CONFIGURATION
 
     def __init__(self, models: Sequence[str] = ()) -> None:
-        shown = [f"  --model {name}" for name in models[:_MOST_SHOWN]]
+        shown = [f"  --model {name}" for name in models[:_MAX_MODELS]]
         more = [f"  … and {len(models) - len(shown)} more: `sideband models list`"] if len(models) > len(shown) else []
-        found = ["name one that can be used now:", *shown, *more]
-        ways = ["the three quickest ways to one:", *_WAYS]
-        super().__init__("no model is configured", hint="\n".join([*(found if models else ways), *_KEEP, *_WITHOUT]))
+        found = ["choose an available model:", *shown, *more]
+        options = ["choose one of the following:", *_OPTIONS]
+        hint = "\n".join([*(found if models else options), *_PERMANENT, *_WITHOUT])
+        super().__init__("no model is configured", hint=hint)
 
 
 class ChatCommandUnknown(SidebandError, LookupError):
-    """There is no such chat command; the message names the closest one.
+    """The chat command is unknown. The message suggests the closest name.
 
     Args:
-        name: what follows the slash.
-        known: the names of the chat commands that the chat has.
+        name: the name, without the slash.
+        known: the names of the available chat commands.
     """
 
     code = "chat.command"
@@ -77,31 +78,31 @@ class ChatCommandUnknown(SidebandError, LookupError):
     def __init__(self, name: str, known: Iterable[str]) -> None:
         suggestion = did_you_mean(f"/{name}", [f"/{one}" for one in known])
         super().__init__(
-            f"there is no command `/{name}`{suggestion}",
-            hint="`/help` lists them; to say this to the model, begin the message with a space",
+            f"unknown command `/{name}`{suggestion}",
+            hint="`/help` lists all commands; to send this as a message, put a space before the slash",
         )
 
 
 class UndoImpossible(SidebandError, RuntimeError):
-    """Nothing of the effect can be taken back; the message says why. Nothing was changed."""
+    """No part of the effect can be undone. The message gives the reason. Nothing was changed."""
 
     code = "undo.impossible"
 
     def __init__(self, effect: str, remains: Iterable[str]) -> None:
-        why = "; ".join(remains) or "its op plans no step for it"
+        reason = "; ".join(remains) or "its op does not support undo"
         super().__init__(
-            f"nothing of {effect} can be taken back: {why}",
-            hint=f"`sideband audit why {effect}` shows what it did; put it right by hand, or with other effects",
+            f"{effect} cannot be undone: {reason}",
+            hint=f"inspect it with `sideband audit why {effect}`, then revert it manually",
         )
 
 
 class UndoDeclined(SidebandError, PermissionError):
-    """The person said no, or there was nobody to ask. Nothing was changed."""
+    """The user declined, or there is no terminal to ask at. Nothing was changed."""
 
     code = "undo.declined"
     exit_code = ExitCode.DENIED
 
     def __init__(self, effect: str, *, asked: bool) -> None:
-        why = "that was not agreed to" if asked else "nobody can be asked"
-        hint = "" if asked else "look at the plan with --dry-run, then agree to it with --yes"
-        super().__init__(f"{effect} was not taken back: {why}", hint=hint or "nothing was changed")
+        reason = "declined by the user" if asked else "confirmation requires a terminal"
+        hint = "nothing was changed" if asked else "review the plan with --dry-run, then confirm it with --yes"
+        super().__init__(f"{effect} was not undone: {reason}", hint=hint)

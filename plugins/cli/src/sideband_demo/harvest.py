@@ -1,4 +1,4 @@
-"""The demo skill: every effect in here is a request to the host."""
+"""The demo skill. Every effect in this module is a request to the host."""
 
 import asyncio
 
@@ -10,24 +10,24 @@ CREDENTIAL = "sideband-demo"
 
 @tool
 async def harvest(pages: int = 6) -> dict:
-    """Fetch pages about planets, keep them in a database, and read them back.
+    """Fetch pages about planets, store them in a database, and read them back.
 
     Args:
-        pages: how many planets to fetch, 1 to 8.
+        pages: the number of planets to fetch, 1 to 8.
     """
     service = await demo.service()
-    await progress.report(message=f"fetching {pages} pages at once", current=0, total=pages)
+    await progress.report(message=f"fetching {pages} pages concurrently", current=0, total=pages)
     answers = await asyncio.gather(*(fetch(service["url"], number) for number in range(1, pages + 1)))
     await store(answers)
     await progress.report(message="reading them back", current=pages, total=pages)
     rows = await sql.query("SELECT name, moons, day_hours FROM planets ORDER BY position", db=DATABASE)
-    return {"planets": rows["rows"], "refused": await ask_for_too_much()}
+    return {"planets": rows["rows"], "refused": await request_ungranted_secret()}
 
 
 async def fetch(url: str, number: int) -> dict:
     answer = await http.get(f"{url}/planets/{number}", auth=CREDENTIAL)
     if not answer["ok"]:
-        raise LookupError(f"there is no planet {number}: the service answers {answer['status']}")
+        raise LookupError(f"cannot fetch planet {number}: the service answered {answer['status']}")
     await progress.report(message=f"fetched {answer['json']['name']}")
     return answer["json"]
 
@@ -42,8 +42,8 @@ async def store(planets: list[dict]) -> None:
     )
 
 
-async def ask_for_too_much() -> dict:
-    """Ask for the value of the credential, which the grant does not have."""
+async def request_ungranted_secret() -> dict:
+    """Request the value of the credential, which the grant does not allow, and return the error."""
     try:
         await secrets.read(CREDENTIAL)
     except OpError as error:

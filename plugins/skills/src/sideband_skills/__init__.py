@@ -1,4 +1,4 @@
-"""The loader ``skills``: reads folders in the open Agent Skills format, without running what is in them."""
+"""The loader ``skills``: reads folders in the open Agent Skills format without running their code."""
 
 from ._folder_loader import FolderLoader
 

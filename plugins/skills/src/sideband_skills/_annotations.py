@@ -1,4 +1,4 @@
-"""What an annotation means: a walk over its syntax, that knows a fixed set of types and evaluates nothing."""
+"""Translation of annotations to shapes: a walk over the syntax tree that supports fixed types and evaluates nothing."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ENUMERATIONS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum"})
 
 
 def literal_value(node: ast.expr) -> tuple[bool, Any]:
-    """Whether an expression is a literal that JSON knows, and its value."""
+    """Return whether an expression is a literal that JSON supports, and its value."""
     try:
         value = ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
@@ -62,9 +62,9 @@ class AnnotationReader:
     """Reads the annotations of one module.
 
     Args:
-        names: what the module's imports mean.
+        names: the imported names of the module.
         classes: its top-level classes.
-        aliases: its top-level assignments, ``Level = Literal["low", "high"]``.
+        aliases: its top-level assignments, such as ``Level = Literal["low", "high"]``.
     """
 
     names: Names
@@ -76,7 +76,7 @@ class AnnotationReader:
 
     @classmethod
     def of(cls, tree: ast.Module, names: Names) -> AnnotationReader:
-        """A reader for this module."""
+        """Create a reader for a module."""
         classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
         aliases: dict[str, ast.expr] = {}
         for node in tree.body:
@@ -90,13 +90,13 @@ class AnnotationReader:
         return cls(names, classes, aliases)
 
     def read(self, annotation: ast.expr | None) -> Shape:
-        """The shape of an annotation. What is not known becomes ``ANYTHING``, and its text goes to ``unknown``."""
+        """Return the shape of an annotation. Unknown types become ``ANYTHING`` and are added to ``unknown``."""
         self._nodes = 0
         return ANYTHING if annotation is None else self._read(annotation)
 
     def _read(self, node: ast.expr) -> Shape:
         self._nodes += 1
-        # types that contain themselves, and types that are made to explode, end here
+        # stops recursive types, and types built to expand exponentially
         if len(self._stack) > _MAXIMUM_DEPTH or self._nodes > _MAXIMUM_NODES:
             return self._give_up(node)
         self._stack.append("")
@@ -142,7 +142,7 @@ class AnnotationReader:
     def _read_name(self, node: ast.Name | ast.Attribute) -> Shape:
         name = self._full_name(node)
         if name in self._stack:
-            # a type that contains itself: its inside is not described again
+            # a recursive type, which is expanded only once
             return OBJECT if name in self.classes else ANYTHING
         if name in self.classes:
             return self._within(name, lambda: self._read_class(node, self.classes[name]))
@@ -166,7 +166,7 @@ class AnnotationReader:
             case "typing.Literal", [*values] if values:
                 shape = self._read_literal(node, values)
             case "typing.Annotated", [inner, *notes]:
-                shape = _with_words(self._read(inner), notes)
+                shape = _with_description(self._read(inner), notes)
             case "list", [item]:
                 shape = array(self._read(item))
             case "set", [item]:
@@ -185,7 +185,7 @@ class AnnotationReader:
 
     def _read_mapping(self, key: ast.expr, value: ast.expr) -> Shape:
         if self._full_name(key) not in ("str", "typing.Any"):
-            # keys of JSON objects are text
+            # the keys of JSON objects are strings
             self._give_up(key)
         return mapping(self._read(value))
 
@@ -211,7 +211,7 @@ class AnnotationReader:
         return structure(definition.name, fields, "" if "typing.TypedDict" in bases else "a dict")
 
     def _lineage(self, definition: ast.ClassDef) -> Iterator[ast.ClassDef]:
-        """The class and those of its bases that are classes of this module."""
+        """Yield the class and its bases, as far as they are defined in this module."""
         waiting, seen = [definition], set[str]()
         while waiting:
             current = waiting.pop()
@@ -259,6 +259,6 @@ def _is_false(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is False
 
 
-def _with_words(shape: Shape, notes: list[ast.expr]) -> Shape:
+def _with_description(shape: Shape, notes: list[ast.expr]) -> Shape:
     texts = [note.value for note in notes if isinstance(note, ast.Constant) and isinstance(note.value, str)]
     return described(shape, texts[0]) if texts else shape

@@ -1,4 +1,4 @@
-"""Checks the arguments of one tool, and says what is wrong with each."""
+"""Validation of a tool's arguments."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from ._shape import Shape
 
 @define
 class ArgumentCheck:
-    """What ``ToolSpec.validate`` is: called with arguments, it returns them as the function will get them.
+    """The implementation of ``ToolSpec.validate``: converts arguments to the values that the function receives.
 
     Args:
-        shape: the structure of the arguments. Its check is built at the first call.
+        shape: the structure of the arguments. The validator is built at the first call.
     """
 
     shape: Shape
     _adapter: TypeAdapter[Any] | None = field(default=None, init=False)
 
     def __call__(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments that were given, converted, as JSON data and bytes. Defaults are left to the function.
+        """Return the given arguments, converted to JSON data and bytes. Defaults are not filled in.
 
         Raises:
-            ValueError: names each bad argument with its value.
+            ValueError: if an argument is invalid; the message names each one with its value.
         """
         if self._adapter is None:
             self._adapter = TypeAdapter(self.shape.build())
@@ -49,14 +49,14 @@ class ArgumentCheck:
             case "extra_forbidden":
                 known = self.shape.schema.get("properties", {})
                 closest = did_you_mean(name, known) if path == name else ""
-                return f"`{path}` is no argument{closest}"
+                return f"unknown argument `{path}`{closest}"
             case _:
                 message = details["msg"].removeprefix("Value error, ").replace("Input should be ", "expected ", 1)
                 return f"`{path}` = {shown(details['input'])}: {message}"
 
 
 def _path(location: Sequence[int | str], given: Any) -> tuple[str, str]:
-    """Where in the arguments it is, without the branches of unions that pydantic puts in between."""
+    """Return the path of a value and its last step, without the union branches that pydantic inserts."""
     path, current = "", given
     last = len(location) - 1
     for index, step in enumerate(location):

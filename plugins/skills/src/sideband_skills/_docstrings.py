@@ -1,4 +1,4 @@
-"""What a docstring says: its first paragraph, and a description of each parameter."""
+"""Docstring parsing: the first paragraph, and the descriptions of parameters."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _SPHINX_ITEM = re.compile(r":param(?:\s+[^:\s]+)*?\s+(?P<name>\*{0,2}\w+)\s*:\s*
 
 @frozen
 class Docstring:
-    """The first paragraph on one line, and parameter name to description."""
+    """The first paragraph of a docstring on one line, and the descriptions of parameters by name."""
 
     summary: str = ""
     parameters: Mapping[str, str] = Factory(dict)
 
 
 def read_docstring(text: str | None) -> Docstring:
-    r"""Read Google's, NumPy's and Sphinx's style. ``text`` is dedented; anything is accepted.
+    r"""Parse a dedented docstring in Google, NumPy or Sphinx style. Any text is accepted.
 
     Example:
         >>> read_docstring("Stars.\n\nArgs:\n    repo: owner/name\n").parameters

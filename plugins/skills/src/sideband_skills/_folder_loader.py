@@ -1,4 +1,4 @@
-"""The loader: from folders and installed packages to skills, each on its own, with a reason for what does not load."""
+"""The skill loader for folders and installed packages. Each skill is loaded independently of the others."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Candidate:
 
 @frozen
 class _Read:
-    """A skill that was read, and the syntax trees that lints look at."""
+    """A skill, and the syntax trees of its modules for the lints."""
 
     spec: SkillSpec
     modules: tuple[Module, ...]
@@ -45,7 +45,7 @@ class _Read:
 
 @define
 class FolderLoader:
-    """Reads skills in the open Agent Skills format, in AgentOS's form and with a ``skill.yaml``; runs nothing.
+    """Loads skills in the open Agent Skills format, in AgentOS's format or with a ``skill.yaml``, without running code.
 
     Example:
         >>> loaded = await FolderLoader().load(SkillSources(folders=(Path("skills"),)))
@@ -56,19 +56,19 @@ class FolderLoader:
     name: str = field(default="skills", init=False)
 
     async def load(self, sources: SkillSources) -> LoadedSkills:
-        """Read every skill in these sources.
+        """Load all skills from these sources.
 
-        A source folder is a skill, or holds skills up to four levels deep. Two skills with one name part are both
-        left out, with a problem that names both. It never raises for what a skill contains.
+        A source folder is a skill, or contains skills up to four levels deep. If two skills have the same name part,
+        both are skipped, with a problem that names both. The content of a skill never raises an exception.
         """
         return await anyio.to_thread.run_sync(_load, sources, abandon_on_cancel=True)
 
     async def validate(self, folder: Path, *, families: Iterable[OpFamily] = ()) -> tuple[SkillProblem, ...]:
-        """Everything that is wrong with one skill: what ``load`` would say, and what would fail when it runs.
+        """Return all problems of a skill: those of ``load``, and code that would fail at run time.
 
         Args:
             folder: the skill's folder.
-            families: the op families there are; with them, op names, arguments and capabilities are checked too.
+            families: the installed op families, used to check op names, arguments and capabilities; empty for no check.
         """
         return await anyio.to_thread.run_sync(_validate, folder, tuple(families), abandon_on_cancel=True)
 
@@ -92,14 +92,14 @@ def _duplicate(key: str, same: list[SkillSpec]) -> SkillProblem:
     return SkillProblem(
         source=str(same[0].source),
         code="skill.duplicate",
-        reason=f"the skill `{key}` is in {places}; none of them loads",
-        hint="rename one, or take its folder out of the sources",
+        reason=f"duplicate skill `{key}` in {places}; none of them is loaded",
+        hint="rename one of them, or remove its folder from the sources",
         fatal=True,
     )
 
 
 def _unique(candidates: Iterable[_Candidate]) -> Iterator[_Candidate]:
-    """One candidate for each folder, however many sources lead to it."""
+    """Yield each folder once, even if several sources contain it."""
     seen: set[Path] = set()
     for candidate in candidates:
         if candidate.folder not in seen:
@@ -116,7 +116,7 @@ def _candidates(sources: SkillSources, found: list[SkillProblem]) -> Iterator[_C
         origin = f"package {package.distribution} {package.version}"
         if manifest_file(package.path) is None:
             problems = Problems(str(package.path))
-            problems.fail("manifest.missing", f"{origin} declares a skill and has no SKILL.md", "add it to the wheel")
+            problems.fail("manifest.missing", f"{origin} declares a skill but has no SKILL.md", "add it to the wheel")
             found += problems.found
         else:
             folder = Path(os.path.realpath(package.path))
@@ -126,13 +126,13 @@ def _candidates(sources: SkillSources, found: list[SkillProblem]) -> Iterator[_C
 def _skill_folders(source: Path, problems: Problems) -> Iterator[Path]:
     folder = Path(os.path.realpath(source))
     if not folder.is_dir():
-        what = "is a file" if folder.exists() else "does not exist"
-        problems.fail("source.missing", f"the folder `{source}` {what}", "name the folder that holds SKILL.md")
+        what = "is not a folder" if folder.exists() else "does not exist"
+        problems.fail("source.missing", f"`{source}` {what}", "pass the folder that contains SKILL.md")
     elif manifest_file(folder) is not None:
         yield folder
     else:
         if any(entry.name.endswith((".py", ".md")) and entry.is_file() for entry in _entries(folder, problems)):
-            problems.warn("manifest.missing", f"`{source}` itself is no skill: it has no SKILL.md", "add one")
+            problems.warn("manifest.missing", f"`{source}` is not a skill: it has no SKILL.md", "add one")
         yield from _skills_below(folder, problems)
 
 
@@ -141,14 +141,14 @@ def _skills_below(source: Path, problems: Problems) -> Iterator[Path]:
         if child.is_symlink() and child.is_dir():
             problems.warn(
                 "source.link",
-                f"`{child.name}` is a link to another folder, and is not followed",
-                "name that folder as a source of its own",
+                f"`{child.name}` is a symbolic link to a folder, which is not followed",
+                "add that folder as another source",
             )
         elif child.is_dir() and not child.name.startswith(".") and child.name not in _NO_SKILLS:
             below = list(_skills_in(Path(child.path), problems, depth=1))
             yield from below
             if not below:
-                problems.warn("manifest.missing", f"`{child.name}` has no SKILL.md, so it is no skill", "add one")
+                problems.warn("manifest.missing", f"`{child.name}` is not a skill: it has no SKILL.md", "add one")
 
 
 def _skills_in(folder: Path, problems: Problems, *, depth: int) -> Iterator[Path]:
@@ -164,7 +164,7 @@ def _entries(folder: Path, problems: Problems) -> list[os.DirEntry[str]]:
     try:
         return sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
-        problems.warn("files.unreadable", f"`{folder}` can't be listed: {error.strerror}")
+        problems.warn("files.unreadable", f"cannot list `{folder}`: {error.strerror}")
         return []
 
 
@@ -172,9 +172,9 @@ def _read_guarded(candidate: _Candidate, found: list[SkillProblem]) -> _Read | N
     problems = Problems(str(candidate.folder))
     try:
         read = _read(candidate, problems)
-    except Exception as error:  # noqa: BLE001 - whatever one skill contains, the others load
+    except Exception as error:  # noqa: BLE001 - a failure must not stop the other skills from loading
         problems.fail(
-            "unreadable", f"reading it failed with {type(error).__name__}: {error}", "report it, with the skill"
+            "unreadable", f"loading failed with {type(error).__name__}: {error}", "report this, with the skill"
         )
         read = None
     if read is None:
@@ -187,7 +187,7 @@ def _read(candidate: _Candidate, problems: Problems) -> _Read | None:
     listed = list_files(folder, problems)
     file = manifest_file(folder)
     if file is None:
-        problems.fail("manifest.missing", "it has no SKILL.md", "add one, with `name` and `description`")
+        problems.fail("manifest.missing", "the folder has no SKILL.md", "add one, with `name` and `description`")
     if file is None or not listed.complete:
         return None
     manifest = read_manifest(folder, file, listed.paths, problems, package=candidate.package)
@@ -229,7 +229,7 @@ def _validate(folder: Path, families: tuple[OpFamily, ...]) -> tuple[SkillProble
     source = Path(os.path.realpath(folder))
     if not source.is_dir():
         problems = Problems(str(folder))
-        problems.fail("source.missing", f"the folder `{folder}` does not exist", "name the folder that holds SKILL.md")
+        problems.fail("source.missing", f"`{folder}` is not a folder", "pass the folder that contains SKILL.md")
         return tuple(problems.found)
     read = _read_guarded(_Candidate(source), found)
     if read is None:

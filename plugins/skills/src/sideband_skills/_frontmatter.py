@@ -1,4 +1,4 @@
-"""Splits a skill's file into frontmatter and body, and reads the frontmatter whatever its author's idea of YAML was."""
+"""Split a skill's file into frontmatter and body, and read the frontmatter even if it is not valid YAML."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ _BLOCK = re.compile(r"[|>][+-]?[0-9]?\Z")
 
 @frozen
 class SkillDocument:
-    """A file in two parts. ``values`` is ``None`` if it has no frontmatter."""
+    """The frontmatter and the body of a file. ``values`` is ``None`` without frontmatter."""
 
     values: dict[str, Any] | None
     body: str
 
 
 def read_document(text: str, problems: Problems, *, file: str) -> SkillDocument:
-    """Read ``---``, keys and values, ``---``, body. What is odd about it goes to ``problems``; it never raises."""
+    """Read frontmatter between two lines ``---``, and the body. Add oddities to ``problems``; never raise."""
     lines = text.splitlines()
     start = next((number for number, line in enumerate(lines) if line.strip()), None)
     if start is None or not _FENCE.match(lines[start]):
         return SkillDocument(None, text.strip())
     end = next((number for number in range(start + 1, len(lines)) if _END.match(lines[number])), None)
     if end is None:
-        end = _where_it_must_have_ended(lines, start)
+        end = _find_end(lines, start)
         if end == start + 1:
-            # a horizontal rule, then text
+            # a horizontal rule followed by text
             return SkillDocument(None, text.strip())
         problems.warn(
-            "frontmatter.open", "the frontmatter does not end", "put a line `---` after its last key", file=file
+            "frontmatter.open", "the frontmatter is not closed", "add a line `---` after its last key", file=file
         )
         body = lines[end:]
     else:
@@ -48,8 +48,8 @@ def read_document(text: str, problems: Problems, *, file: str) -> SkillDocument:
     return SkillDocument(values, "\n".join(body).strip())
 
 
-def _where_it_must_have_ended(lines: list[str], start: int) -> int:
-    """The first line after the fence that can belong to no frontmatter."""
+def _find_end(lines: list[str], start: int) -> int:
+    """Return the index of the first line after the fence that cannot be part of frontmatter."""
     for number in range(start + 1, len(lines)):
         line = lines[number]
         if not line.strip() or not (line[0] in " \t-" or _KEY.match(line)):
@@ -58,11 +58,11 @@ def _where_it_must_have_ended(lines: list[str], start: int) -> int:
 
 
 def read_mapping(text: str, problems: Problems, *, file: str) -> dict[str, Any]:
-    """Keys and values: as YAML, or, where it is none, line by line."""
+    """Read keys and values as YAML, or line by line if the text is not valid YAML."""
     if len(text) > _MAXIMUM_FRONTMATTER:
         problems.warn(
             "frontmatter.large",
-            f"the frontmatter has {len(text):,} characters; the first {_MAXIMUM_FRONTMATTER:,} were read",
+            f"the frontmatter has {len(text):,} characters; only the first {_MAXIMUM_FRONTMATTER:,} were read",
             "move text into the body",
             file=file,
         )
@@ -74,19 +74,19 @@ def read_mapping(text: str, problems: Problems, *, file: str) -> dict[str, Any]:
     except NotYaml as error:
         problems.warn(
             "frontmatter.yaml",
-            f"the frontmatter is no valid YAML ({error}); it was read line by line",
-            "quote values that contain `: ` or begin with a special character",
+            f"the frontmatter is not valid YAML ({error}); it was read line by line",
+            "quote values that contain `: ` or start with a special character",
             file=file,
         )
         return _LineReader(problems, file).read(text)
     for key in repeated:
-        problems.warn("frontmatter.repeated", f"the key {shown(key)} stands twice; the last one counts", file=file)
+        problems.warn("frontmatter.repeated", f"duplicate key {shown(key)}; the last value is used", file=file)
     return values
 
 
 @define
 class _LineReader:
-    """Understands what people mean: ``key: anything``, indented lines below it, ``- items``, ``| blocks``."""
+    """A lenient reader of ``key: value``, indented lines below it, ``- items`` and ``| blocks``."""
 
     problems: Problems
     file: str
@@ -105,7 +105,7 @@ class _LineReader:
             elif line.strip() and not line.lstrip().startswith("#"):
                 self.problems.warn(
                     "frontmatter.line",
-                    f"the line {shown(line)} of the frontmatter was not understood, and is left out",
+                    f"the line {shown(line)} of the frontmatter is invalid and was ignored",
                     "write `key: value`",
                     file=self.file,
                 )
@@ -117,7 +117,7 @@ class _LineReader:
             return
         if key in self.values:
             self.problems.warn(
-                "frontmatter.repeated", f"the key {shown(key)} stands twice; the last one counts", file=self.file
+                "frontmatter.repeated", f"duplicate key {shown(key)}; the last value is used", file=self.file
             )
         self.values[key] = _value(first, below)
 

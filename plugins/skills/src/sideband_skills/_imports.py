@@ -1,4 +1,4 @@
-"""Which names in a module stand for what: found in its imports, without running any."""
+"""Resolution of a module's names through its imports, without running them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from attrs import Factory, define
 from ._skill_names import NAME_PART
 
 SDK_MODULE = "sideband.skill"
-# what the module `sideband.skill` has besides op families
+# the names in `sideband.skill` that are not op families
 SDK_NAMES = frozenset({"OpError", "annotations", "capabilities", "dispatch", "tool"})
 DISPATCH = f"{SDK_MODULE}.dispatch"
 _GENERATED = "sideband_sdk"
@@ -19,28 +19,28 @@ _AGENTOS = "agentos"
 
 
 def parse_module(text: str) -> ast.Module | str:
-    """The syntax tree, or why there is none."""
+    """Return the syntax tree, or the reason why the text cannot be parsed."""
     try:
         with warnings.catch_warnings():
-            # an odd escape in somebody's skill is not this host's warning
+            # an invalid escape sequence in a skill must not print a warning in the host
             warnings.simplefilter("ignore")
             return ast.parse(text)
     except SyntaxError as error:
         return f"line {error.lineno}: {error.msg}"
     except (ValueError, RecursionError, MemoryError) as error:
-        return str(error) or "it is nested too deeply"
+        return str(error) or "nested too deeply"
 
 
 @define
 class Names:
-    """What the names of one module mean.
+    """The imported names of a module.
 
     Attributes:
-        qualified: local name to where it was imported from (``List`` to ``typing.List``, ``t`` to ``typing``).
-        families: local name to the op family that it stands for.
-        modules: local names of the module ``sideband.skill`` itself.
-        everything: whether the families that are used can't be told.
-        agentos: whether it is written for AgentOS's SDK.
+        qualified: maps local names to qualified names (``List`` to ``typing.List``, ``t`` to ``typing``).
+        families: maps local names to op families.
+        modules: the local names of the module ``sideband.skill`` itself.
+        everything: whether the used families cannot be determined.
+        agentos: whether the module uses AgentOS's SDK.
     """
 
     qualified: dict[str, str] = Factory(dict)
@@ -50,7 +50,7 @@ class Names:
     agentos: bool = False
 
     def resolve(self, node: ast.expr) -> str | None:
-        """The full name that an expression such as ``t.Optional`` stands for, or ``None`` if it is no name."""
+        """Return the qualified name of an expression such as ``t.Optional``, or ``None`` if it is not a dotted name."""
         parts: list[str] = []
         while isinstance(node, ast.Attribute):
             parts.append(node.attr)
@@ -60,7 +60,7 @@ class Names:
         return ".".join([self.qualified.get(node.id, node.id), *reversed(parts)])
 
     def family(self, node: ast.expr) -> str | None:
-        """The op family that an expression stands for: ``http``, or ``s.http`` after ``import sideband.skill as s``."""
+        """Return the op family of ``http`` or ``s.http`` (after ``import sideband.skill as s``), or ``None``."""
         if isinstance(node, ast.Name):
             return self.families.get(node.id)
         name = self.resolve(node)
@@ -71,11 +71,11 @@ class Names:
 
 
 def read_names(tree: ast.Module) -> Names:
-    """Read the imports of a module, wherever in it they stand, and how ``sideband.skill`` is used."""
+    """Read all imports of a module, including nested ones, and its uses of ``sideband.skill``."""
     names = Names()
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and node.value in (SDK_MODULE, _GENERATED):
-            # `importlib.import_module("sideband.skill")`, or something just as indirect
+            # an indirect import, such as `importlib.import_module("sideband.skill")`
             names.everything = True
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -89,7 +89,7 @@ def read_names(tree: ast.Module) -> Names:
 
 
 def _is_family(name: str) -> bool:
-    # the host makes files of these names, so nothing but a name part gets through
+    # the host creates files with these names, so they must be name parts
     return bool(NAME_PART.match(name)) and name not in SDK_NAMES
 
 
@@ -118,29 +118,29 @@ def _import_from(module: str, alias: ast.alias, names: Names) -> None:
 
 
 def _used_through_modules(tree: ast.Module, names: Names) -> Iterator[str]:
-    """Families behind ``s.http``. A bare ``s`` that is passed around could reach any."""
-    inner: set[ast.expr] = set()
+    """Yield the families of attributes such as ``s.http``. A bare ``s`` may reach any family."""
+    objects: set[ast.expr] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
-            inner.add(node.value)
+            objects.add(node.value)
             family = names.family(node)
             if family is not None:
                 yield family
     for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and node.id in names.modules and node not in inner:
+        if isinstance(node, ast.Name) and node.id in names.modules and node not in objects:
             names.everything = True
 
 
 def _dispatched(tree: ast.Module, names: Names) -> Iterator[str]:
-    """Families behind ``dispatch("http.get", …)``. With a name that is computed, it could be any."""
-    understood: set[ast.expr] = set()
+    """Yield the families of calls such as ``dispatch("http.get", …)``. A computed name may be any family."""
+    resolved: set[ast.expr] = set()
     for node in ast.walk(tree):
         match node:
             case ast.Call(function, [ast.Constant(str(op)), *_]) if names.resolve(function) == DISPATCH:
-                understood.add(function)
+                resolved.add(function)
                 if _is_family(op.partition(".")[0]):
                     yield op.partition(".")[0]
-            case ast.Name() | ast.Attribute() if node not in understood and names.resolve(node) == DISPATCH:
+            case ast.Name() | ast.Attribute() if node not in resolved and names.resolve(node) == DISPATCH:
                 names.everything = True
             case _:
                 pass

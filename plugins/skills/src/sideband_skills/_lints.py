@@ -1,4 +1,4 @@
-"""What would go wrong when a skill runs, as far as its syntax tells."""
+"""Lints: code that would fail at run time, found in the syntax tree."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sideband.ops import OpFamily, OpSpec
 
 _HTTP, _SHELL = "`http`", "`shell`"
-_CLOSED: Mapping[str, str] = {
+_BLOCKED: Mapping[str, str] = {
     "aiohttp": _HTTP,
     "ctypes": "",
     "ftplib": "",
@@ -44,13 +44,13 @@ _CLOSED: Mapping[str, str] = {
 
 
 def lint(spec: SkillSpec, modules: Sequence[Module], families: Iterable[OpFamily], problems: Problems) -> None:
-    """Note what would fail at run time.
+    """Add problems for code that would fail at run time.
 
     Args:
-        spec: the skill as loaded.
+        spec: the loaded skill.
         modules: its Python files.
-        families: the op families there are; empty if that is not known.
-        problems: takes what is found.
+        families: the installed op families; empty if unknown.
+        problems: receives the problems.
     """
     known = {family.name: family for family in families}
     needed: dict[str, str] = {}
@@ -58,43 +58,43 @@ def lint(spec: SkillSpec, modules: Sequence[Module], families: Iterable[OpFamily
     _check_python(spec, problems)
     for module in modules:
         _check_imports(spec, module, problems, declares=declares)
-        _check_waiting(module, problems)
+        _check_async(module, problems)
         for use in _uses(module):
             _check_use(use, module, known, problems)
             op = _op(use, known)
             if op is not None and op.requires:
                 needed.setdefault(op.requires, op.name)
-    asked = {Capability.parse(text).family for text in spec.capabilities}
+    requested = {Capability.parse(text).family for text in spec.capabilities}
     if known:
         _check_capabilities(spec, known, problems)
     for family, op_name in sorted(needed.items()):
-        if family not in asked:
+        if family not in requested:
             problems.warn(
                 "capability.missing",
-                f"its code uses `{op_name}`, and it does not ask for `{family}`",
-                f"add `sideband.capabilities: {family}:…` under `metadata`, as narrow as it can be",
+                f"the code uses `{op_name}`, but the skill does not request `{family}`",
+                f"add `sideband.capabilities: {family}:…` under `metadata`, as narrow as possible",
             )
 
 
 def _check_capabilities(spec: SkillSpec, known: Mapping[str, OpFamily], problems: Problems) -> None:
-    """What no call of the skill would be granted: families and fields that there are not."""
+    """Warn about capabilities with unknown families or fields, which no call could be granted."""
     for capability in map(Capability.parse, spec.capabilities):
         family = known.get(capability.family)
         if family is None:
-            reason = f"it asks for `{capability}`, and there is no family `{capability.family}`"
+            reason = f"unknown capability `{capability}`: no op family `{capability.family}` is installed"
             reason += did_you_mean(capability.family, known)
-            problems.warn("capability.unknown", reason, "correct it, or install the package that has the family")
+            problems.warn("capability.unknown", reason, "correct it, or install the package that provides the family")
             continue
         try:
             capability.fit(family.scope)
         except CapabilityInvalid as error:
             hint = "correct `sideband.capabilities` in SKILL.md"
-            problems.warn("capability.unknown", f"it asks for what there is not: {error.message}", hint)
+            problems.warn("capability.unknown", f"invalid capability `{capability}`: {error.message}", hint)
 
 
 @frozen
 class _Use:
-    """One ``http.get(…)`` in the code, or ``http.get`` without a call."""
+    """A use of an op: ``http.get(…)``, or ``http.get`` without a call."""
 
     family: str
     verb: str
@@ -119,7 +119,7 @@ def _uses(module: Module) -> Iterator[_Use]:
 
 def _op(use: _Use, known: Mapping[str, OpFamily]) -> OpSpec | None:
     family = known.get(use.family)
-    # the generated function for `x.import` is called `import_`
+    # the generated function of the op `x.import` is named `import_`
     return next((op for op in family.ops if op.verb == use.verb.rstrip("_")), None) if family else None
 
 
@@ -131,20 +131,20 @@ def _check_use(use: _Use, module: Module, known: Mapping[str, OpFamily], problem
     if family is None:
         problems.warn(
             "sdk.family",
-            f"{where}: there is no op family `{use.family}`{did_you_mean(use.family, known)}",
+            f"{where}: unknown op family `{use.family}`{did_you_mean(use.family, known)}",
             "install the plugin that provides it",
             file=module.path,
         )
         return
     op = _op(use, known)
     if op is None:
-        # a family's own module may offer more than its ops; its names are only known where it is installed
+        # a family's SDK module may have more functions than its ops, whose names are not known here
         if family.sdk is None:
             verbs = [spec.verb for spec in family.ops]
             problems.warn(
                 "sdk.op",
-                f"{where}: `{use.family}` has no `{use.verb}`{did_you_mean(use.verb, verbs)}",
-                f"`sideband ops list` shows what `{use.family}` has",
+                f"{where}: unknown op `{use.family}.{use.verb}`{did_you_mean(use.verb, verbs)}",
+                f"`sideband ops list {use.family}` shows all ops of the family",
                 file=module.path,
             )
         return
@@ -154,8 +154,8 @@ def _check_use(use: _Use, module: Module, known: Mapping[str, OpFamily], problem
         if keyword.arg is not None and keyword.arg not in accepted:
             problems.warn(
                 "sdk.argument",
-                f"{where}: `{op.name}` has no argument `{keyword.arg}`{did_you_mean(keyword.arg, fields)}",
-                f"`sideband ops show {op.name}` shows its arguments",
+                f"{where}: unknown argument `{keyword.arg}` of `{op.name}`{did_you_mean(keyword.arg, fields)}",
+                f"`sideband ops show {op.name}` shows its parameters",
                 file=module.path,
             )
 
@@ -163,22 +163,23 @@ def _check_use(use: _Use, module: Module, known: Mapping[str, OpFamily], problem
 def _check_python(spec: SkillSpec, problems: Problems) -> None:
     here = ".".join(map(str, sys.version_info[:3]))
     if not SpecifierSet(spec.requires_python).contains(here, prereleases=True):
-        problems.warn("python.version", f"it needs Python {spec.requires_python}, and this is {here}")
+        problems.warn("python.version", f"the skill requires Python {spec.requires_python}, but this is {here}")
 
 
 def _check_imports(spec: SkillSpec, module: Module, problems: Problems, *, declares: bool) -> None:
     own = {path.partition("/")[0].removesuffix(".py") for path in spec.files}
     for line, name in _imported(module.tree):
-        closed = next((known for known in (name, *_parents(name)) if known in _CLOSED), None)
+        blocked = next((known for known in (name, *_parents(name)) if known in _BLOCKED), None)
         root = name.partition(".")[0]
-        if closed is not None:
-            instead = f"use {_CLOSED[closed]} from `{SDK_MODULE}`" if _CLOSED[closed] else "there is no way around it"
-            problems.warn("import.closed", f"line {line}: `{closed}` can't work in a worker", instead, file=module.path)
+        if blocked is not None:
+            hint = f"use {_BLOCKED[blocked]} from `{SDK_MODULE}`" if _BLOCKED[blocked] else "remove it"
+            reason = f"line {line}: `{blocked}` does not work in a worker"
+            problems.warn("import.closed", reason, hint, file=module.path)
         elif not (root in sys.stdlib_module_names or root in own or root in ("sideband", "agentos") or declares):
             problems.warn(
                 "import.unknown",
-                f"line {line}: `{root}` is not in the standard library, and workers see nothing else",
-                "put the module into the skill's folder, or name its package in a `# /// script` block",
+                f"line {line}: `{root}` is not in the standard library and not declared as a dependency",
+                "add the module to the skill's folder, or its package to a `# /// script` block",
                 file=module.path,
             )
 
@@ -199,7 +200,7 @@ def _imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
                 pass
 
 
-def _check_waiting(module: Module, problems: Problems) -> None:
+def _check_async(module: Module, problems: Problems) -> None:
     for function in ast.walk(module.tree):
         if not isinstance(function, ast.AsyncFunctionDef):
             continue
@@ -207,26 +208,26 @@ def _check_waiting(module: Module, problems: Problems) -> None:
             if isinstance(node, ast.Call) and module.names.resolve(node.func) == "time.sleep":
                 problems.warn(
                     "async.sleep",
-                    f"line {node.lineno}: `time.sleep` stops every call of the worker",
-                    "write `await asyncio.sleep(…)`",
+                    f"line {node.lineno}: `time.sleep` blocks all calls of the worker",
+                    "use `await asyncio.sleep(…)`",
                     file=module.path,
                 )
         for call in _never_awaited(function, module.names):
             problems.warn(
                 "async.await",
-                f"line {call.lineno}: `{ast.unparse(call.func)}` is not awaited, so it does not happen",
-                "write `await` before it",
+                f"line {call.lineno}: `{ast.unparse(call.func)}` is not awaited, so it is never executed",
+                "add `await`",
                 file=module.path,
             )
 
 
 def _never_awaited(function: ast.AsyncFunctionDef, names: Names) -> Iterator[ast.Call]:
-    """Calls of ops whose coroutine is dropped or used like its result.
+    """Yield op calls whose coroutine is discarded or used as if it were the result.
 
-    One that is passed on, or kept in a variable that is awaited or passed on later, may well be awaited there.
+    A coroutine that is passed on, or assigned to a variable that is awaited or passed on later, may be awaited there.
     """
     parents = {child: node for node in ast.walk(function) for child in ast.iter_child_nodes(node)}
-    handed_on = {
+    passed_on = {
         node.id
         for node in ast.walk(function)
         if isinstance(node, ast.Name)
@@ -239,7 +240,7 @@ def _never_awaited(function: ast.AsyncFunctionDef, names: Names) -> Iterator[ast
         match parents.get(node):
             case ast.Expr() | ast.Subscript() | ast.Attribute() | ast.Compare() | ast.FormattedValue() | ast.BinOp():
                 yield node
-            case ast.Assign([ast.Name(name)]) if name not in handed_on:
+            case ast.Assign([ast.Name(name)]) if name not in passed_on:
                 yield node
             case _:
                 pass

@@ -1,4 +1,4 @@
-"""What a skill says about itself: SKILL.md, AgentOS's readme.md, and skill.yaml, in one form."""
+"""Skill manifests: SKILL.md, AgentOS's readme.md and skill.yaml, read into a common form."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ _MAXIMUM_DESCRIPTION = 1024
 _MAXIMUM_TIMEOUT = 86_400.0
 _MEMORY = re.compile(r"(?P<number>[0-9]{1,15})[ ]?(?P<unit>|[KMGT](?:i?B)?)", re.IGNORECASE)
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-_LEAST_MEMORY = 32 << 20
-_MOST_MEMORY = 16 << 40
+_MINIMUM_MEMORY = 32 << 20
+_MAXIMUM_MEMORY = 16 << 40
 _PRE_APPROVED = re.compile(r"[^\s,(]+(?:\([^)]*\))?")
 
 
 @frozen
 class Manifest:
-    """The parts of ``SkillSpec`` that come from what the skill says about itself."""
+    """The parts of ``SkillSpec`` that come from the manifest."""
 
     name: str
     key: str
@@ -72,7 +72,7 @@ class Manifest:
 
 @frozen
 class _Source:
-    """The raw keys and values, where they stand, and which keys that form knows."""
+    """The raw keys and values, their file, and the keys that its format defines."""
 
     file: str
     values: dict[str, Any]
@@ -82,7 +82,7 @@ class _Source:
 
 
 def manifest_file(folder: Path) -> str | None:
-    """The file that makes this folder a skill: SKILL.md, then skill.yaml, then a readme.md in the AgentOS form."""
+    """Return the manifest of a folder: SKILL.md, skill.yaml or a readme.md in AgentOS's format, or ``None``."""
     try:
         entries = list(os.scandir(folder))
     except OSError:
@@ -92,34 +92,34 @@ def manifest_file(folder: Path) -> str | None:
         found = [name for name in names if name == wanted] or [name for name in names if name.lower() == wanted.lower()]
         if found:
             return found[0]
-    # a readme is opened to be told apart, so it must be the folder's own; others are only named here
+    # a readme is opened to detect the format, so it must not be a link; the others are only selected by name
     readmes = [entry for entry in entries if entry.name.lower() == "readme.md" and entry.is_file(follow_symlinks=False)]
     return next((entry.name for entry in readmes if _is_agentos(folder, entry.name)), None)
 
 
 def _is_agentos(folder: Path, name: str) -> bool:
-    """Whether a readme is a skill's: most are just text."""
-    unheard = Problems(source=str(folder))
-    text = read_text(folder, name, unheard)
-    values = read_document(text, unheard, file=name).values if text is not None else None
+    """Return whether a readme is a manifest in AgentOS's format."""
+    ignored = Problems(source=str(folder))
+    text = read_text(folder, name, ignored)
+    values = read_document(text, ignored, file=name).values if text is not None else None
     return values is not None and bool(values.get("id") or values.get("name"))
 
 
 def read_manifest(
     folder: Path, file: str, files: Collection[str], problems: Problems, *, package: str = ""
 ) -> Manifest | None:
-    """Understand as much as there is, or ``None`` if the file can't be read at all.
+    """Read a manifest as far as possible; return ``None`` if the file is unreadable.
 
     Args:
         folder: the skill's folder.
-        file: its manifest, as ``manifest_file`` says.
-        files: what belongs to the skill; nothing else is read.
-        problems: takes what is odd.
-        package: the entry point that an installed package declares it under, if it is one; its folder is a module.
+        file: its manifest, from ``manifest_file``.
+        files: the files of the skill; no other file is read.
+        problems: receives the problems.
+        package: the name of its entry point for a skill in an installed package, whose folder is a module; else empty.
     """
     text = read_text(folder, file, problems) if file in files else None
     if text is None:
-        problems.fail("manifest.unreadable", f"`{file}` can't be read, so nothing is known about the skill", file=file)
+        problems.fail("manifest.unreadable", f"cannot read the manifest `{file}`", file=file)
         return None
     source = _source(text, file, problems)
     if "skill.yaml" in files and not file.lower().endswith((".yaml", ".yml")):
@@ -154,7 +154,7 @@ def _source(text: str, file: str, problems: Problems) -> _Source:
     if file.lower() == "readme.md":
         return _Source(file, document.values or {}, document.body, _AGENTOS_KEYS, agentos=True)
     if file != "SKILL.md":
-        problems.warn("manifest.name", f"`{file}` is read as `SKILL.md`", "rename it; other tools need the capitals")
+        problems.warn("manifest.name", f"`{file}` is read as `SKILL.md`", "rename it; other tools require upper case")
     return _Source(file, _or_from_text(document, file, problems), document.body, _FORMAT_KEYS)
 
 
@@ -162,23 +162,23 @@ def _or_from_text(document: SkillDocument, file: str, problems: Problems) -> dic
     if document.values is None:
         problems.warn(
             "frontmatter.missing",
-            f"`{file}` has no frontmatter; the name is the folder's and the description the first paragraph",
-            "begin it with `---`, `name:`, `description:`, `---`",
+            f"`{file}` has no frontmatter; using the folder's name, and the first paragraph as description",
+            "start it with the lines `---`, `name:`, `description:`, `---`",
             file=file,
         )
     return document.values or {}
 
 
 def _with_skill_yaml(folder: Path, source: _Source, problems: Problems) -> _Source:
-    """Fill in from a skill.yaml beside SKILL.md what is not said there."""
+    """Add the keys of a skill.yaml that SKILL.md does not have."""
     text = read_text(folder, "skill.yaml", problems)
     more = read_mapping(text, problems, file="skill.yaml") if text is not None else {}
     both = sorted(key for key in more.keys() & source.values.keys() if more[key] != source.values[key])
     if both:
         problems.warn(
             "manifest.both",
-            f"`{source.file}` and `skill.yaml` differ on {', '.join(both)}; `{source.file}` counts",
-            "say it in one place",
+            f"`{source.file}` and `skill.yaml` differ in {', '.join(both)}; using `{source.file}`",
+            "define each key in one file only",
         )
     return evolve(source, values={**more, **source.values}, known=source.known | _YAML_KEYS)
 
@@ -190,15 +190,15 @@ def _check_keys(source: _Source, problems: Problems) -> None:
         if key in _OWN_KEYS:
             problems.warn(
                 "key.place",
-                f"the key `{key}` is read here, but the format's validator refuses it",
+                f"the key `{key}` is accepted here, but rejected by the format's validator",
                 f"write it as `sideband.{key}` under `metadata`",
                 file=source.file,
             )
             continue
         problems.warn(
             "key.unknown",
-            f"the key {shown(key)} is unknown{did_you_mean(key, source.known)}; it is kept as metadata",
-            "put keys of your own under `metadata`",
+            f"unknown key {shown(key)}{did_you_mean(key, source.known)}; it is kept as metadata",
+            "move custom keys to `metadata`",
             file=source.file,
         )
 
@@ -207,14 +207,14 @@ def _name(folder: Path, source: _Source, problems: Problems, *, package: str) ->
     given = _line(source.values.get("id"))[:_MAXIMUM_NAME] or _line(source.values.get("name"))[:_MAXIMUM_NAME]
     if not given:
         if source.values:
-            problems.warn("name.missing", "it has no `name`; the folder's is used", "add `name:`", file=source.file)
+            problems.warn("name.missing", "`name` is missing; using the folder's name", "add `name:`", file=source.file)
         return folder.name
     expected = package or folder.name
     if not (source.agentos or given == expected or (package and key_of(given) == key_of(expected))):
         problems.warn(
             "name.folder",
-            f"the name {shown(given)} is not {'its entry point' if package else 'the folder'}'s, `{expected}`",
-            f"name the {'entry point' if package else 'folder'} like the skill",
+            f"the name {shown(given)} differs from its {'entry point' if package else 'folder'} `{expected}`",
+            f"rename the skill or the {'entry point' if package else 'folder'}",
             file=source.file,
         )
     return given
@@ -225,14 +225,16 @@ def _key(name: str, source: _Source, problems: Problems) -> str:
     if not (FORMAT_NAME.match(name) and key == name.replace("-", "_")):
         problems.warn(
             "name.characters",
-            f"the name {shown(name)} has other characters than the format allows; tools are called `{key}.…`",
-            "use lower-case letters, digits and single hyphens, and begin with a letter",
+            f"the name {shown(name)} has characters that the format does not allow; tools are named `{key}.…`",
+            "use lower-case letters, digits and single hyphens, starting with a letter",
             file=source.file,
         )
     longest = MAXIMUM_MODEL_NAME - len("__x")
     if len(key) > longest:
         problems.warn(
-            "name.long", f"the name {shown(name)} leaves no room for a tool's name in 64 characters", "shorten it"
+            "name.long",
+            f"the name {shown(name)} is too long: with a tool's name it exceeds {MAXIMUM_MODEL_NAME} characters",
+            "shorten it",
         )
         key = key[:longest].rstrip("_")
     return key
@@ -242,18 +244,18 @@ def _description(source: _Source, problems: Problems) -> str:
     description = _line(source.values.get("description"))
     if not description:
         description = _first_paragraph(source.body)
-        # without any frontmatter, that has been said already
+        # without frontmatter, this was already reported
         if source.values:
             problems.warn(
                 "description.missing",
-                "the description is empty; the first paragraph of the text is used",
-                "add `description:`, what it does and when to use it",
+                "`description` is missing; using the first paragraph of the text",
+                "add `description:` with what the skill does and when to use it",
                 file=source.file,
             )
     if len(description) > _MAXIMUM_DESCRIPTION:
         problems.warn(
             "description.long",
-            f"the description has {len(description):,} characters; the first {_MAXIMUM_DESCRIPTION:,} are used",
+            f"the description has {len(description):,} characters; using the first {_MAXIMUM_DESCRIPTION:,}",
             "move details into the text below",
             file=source.file,
         )
@@ -280,34 +282,37 @@ def _metadata(source: _Source, values: Mapping[str, Any], problems: Problems) ->
             else:
                 metadata[key] = _text(value)
     elif raw:
-        problems.warn("metadata", f"`metadata` is {shown(raw)} and not keys with values", file=source.file)
+        problems.warn("metadata", f"`metadata` must be a mapping, got {shown(raw)}", file=source.file)
     unknown = {key: _text(value) for key, value in values.items() if key not in source.known and key not in _OWN_KEYS}
     for key in metadata:
         if key.startswith("sideband.") and key.removeprefix("sideband.") not in _OWN_KEYS:
             problems.warn(
                 "metadata.unknown",
-                f"`{key}` means nothing{did_you_mean(key, [f'sideband.{own}' for own in _OWN_KEYS])}",
+                f"unknown key `{key}`{did_you_mean(key, [f'sideband.{own}' for own in _OWN_KEYS])}",
                 file=source.file,
             )
         elif key in _OWN_KEYS:
             problems.warn(
-                "metadata.unknown", f"`{key}` under `metadata` means nothing; write `sideband.{key}`", file=source.file
+                "metadata.unknown",
+                f"unknown key `{key}` under `metadata`",
+                f"write `sideband.{key}`",
+                file=source.file,
             )
     return {**unknown, **metadata}
 
 
 def _capabilities(source: _Source, metadata: Mapping[str, str], problems: Problems) -> tuple[str, ...]:
-    asked: list[str] = []
+    requested: list[str] = []
     for text in [metadata.get("sideband.capabilities", ""), _text(source.values.get("capabilities"))]:
         for word in text.split():
             try:
                 capability = str(Capability.parse(word))
             except CapabilityInvalid as error:
-                problems.warn("capability", f"{error.message}; it is not asked for", error.hint, file=source.file)
+                problems.warn("capability", f"{error.message}; it is ignored", error.hint, file=source.file)
                 continue
-            if capability not in asked:
-                asked.append(capability)
-    return tuple(asked)
+            if capability not in requested:
+                requested.append(capability)
+    return tuple(requested)
 
 
 def _timeout(source: _Source, metadata: Mapping[str, str], problems: Problems) -> float | None:
@@ -319,7 +324,9 @@ def _timeout(source: _Source, metadata: Mapping[str, str], problems: Problems) -
     except ValueError:
         seconds = 0.0
     if not 0 < seconds <= _MAXIMUM_TIMEOUT:
-        problems.warn("timeout", f"the timeout {shown(text)} is no number of seconds up to a day", file=source.file)
+        problems.warn(
+            "timeout", f"the timeout must be a number of seconds up to a day, got {shown(text)}", file=source.file
+        )
         return None
     return seconds
 
@@ -330,11 +337,11 @@ def _memory(source: _Source, metadata: Mapping[str, str], problems: Problems) ->
         return None
     found = _MEMORY.fullmatch(text)
     size = int(found["number"]) * _UNITS[found["unit"][:1].upper()] if found else 0
-    if not _LEAST_MEMORY <= size <= _MOST_MEMORY:
+    if not _MINIMUM_MEMORY <= size <= _MAXIMUM_MEMORY:
         problems.warn(
             "memory",
-            f"the memory {shown(text)} (`sideband.memory`) is no number of bytes from 32M to 16T; the policy's counts",
-            "write bytes, or `512M`, `2G`",
+            f"`sideband.memory` must be a size from 32M to 16T, got {shown(text)}; using the policy's value",
+            "write a number of bytes, or a size such as `512M` or `2G`",
             file=source.file,
         )
         return None
@@ -346,8 +353,8 @@ def _alone(source: _Source, metadata: Mapping[str, str], problems: Problems) -> 
     if text and text != "call":
         problems.warn(
             "isolation",
-            f"the isolation {shown(text)} (`sideband.isolation`) means nothing; it is taken for the strictest, `call`",
-            "write `call` for a worker of its own for each call, or leave it out",
+            f"`sideband.isolation` must be `call`, got {shown(text)}; using `call`, the strictest value",
+            "write `call` for one worker per call, or remove the key",
             file=source.file,
         )
     return bool(text)
@@ -361,8 +368,8 @@ def _connections(source: _Source, metadata: Mapping[str, str], problems: Problem
     if connections:
         problems.warn(
             "connections.unused",
-            f"the connections {shown(' '.join(connections))} (`sideband.connections`) are not used yet",
-            "ask for what the skill needs under `sideband.capabilities`",
+            f"`sideband.connections` is not supported yet, got {shown(' '.join(connections))}",
+            "request what the skill needs in `sideband.capabilities`",
             file=source.file,
         )
     return connections
@@ -375,12 +382,12 @@ def _allowed_tools(value: Any) -> tuple[str, ...]:
 
 
 def _line(value: Any) -> str:
-    """A value as one line that does nothing to a terminal."""
+    """Return a value as one line of printable text."""
     return "".join(character for character in " ".join(_text(value).split()) if character.isprintable())
 
 
 def _text(value: Any) -> str:
-    """Any value as the text it stands for: lists as words, mappings as JSON."""
+    """Return any value as text: lists as words, mappings as JSON."""
     match value:
         case None:
             return ""

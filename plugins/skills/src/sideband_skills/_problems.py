@@ -1,4 +1,4 @@
-"""Collects what was not understood, so that reading goes on."""
+"""Collection of problems, so that reading can continue after one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sideband.loading import SkillProblem
 
 @define
 class Problems:
-    """The problems of one skill, in the order in which they were met.
+    """The problems of one skill, in the order of their detection.
 
     Args:
         source: the skill's folder; problems with a file name it after this.
@@ -20,11 +20,11 @@ class Problems:
     found: list[SkillProblem] = Factory(list)
 
     def warn(self, code: str, reason: str, hint: str = "", *, file: str = "") -> None:
-        """Note something that did not keep the skill from loading."""
+        """Add a problem that does not prevent loading."""
         self._add(code, reason, hint, file, fatal=False)
 
     def fail(self, code: str, reason: str, hint: str = "", *, file: str = "") -> None:
-        """Note something that keeps the skill, or one tool of it, from loading."""
+        """Add a problem that prevents the skill or one of its tools from loading."""
         self._add(code, reason, hint, file, fatal=True)
 
     def _add(self, code: str, reason: str, hint: str, file: str, *, fatal: bool) -> None:
@@ -35,12 +35,12 @@ class Problems:
 
 
 def shown(value: object, length: int = 80) -> str:
-    """A value for a message: on one line, of bounded length, however large or deep it is."""
+    """Format a value for a message: on one line and of bounded length, even if it is large or deeply nested."""
     short = Repr()
     short.maxstring = short.maxother = short.maxlong = length
     try:
         text = short.repr(value)
     except ValueError:
-        # the only repr of plain data that fails: a number with thousands of digits
+        # raised for integers with thousands of digits
         return f"<{type(value).__name__}>"
     return text if len(text) <= length else f"{text[: length - 1]}…"

@@ -1,4 +1,4 @@
-"""What a skill depends on: from the metadata in its Python files, or from the package that it is installed as."""
+"""The dependencies of a skill, from the inline metadata of its Python files or from its installed package."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from ._script_blocks import ScriptBlock, find_blocks
 from ._tool_discovery import Module
 
 _KEYS = ("dependencies", "requires-python", "tool")
-# The parser takes time by the cube of the length for keys of thousands of parts: a second here, a minute at four times.
+# tomllib takes cubic time for dotted keys with thousands of parts: a second at this size, a minute at four times.
 _MAXIMUM_BLOCK = 16 << 10
 _MAXIMUM_REQUIREMENTS = 200
-# Whoever compares versions makes numbers of their digits, and Python makes none of thousands.
-_LONGEST_VERSIONS = 1_000
+# Versions are compared as integers, and Python refuses to parse integers with thousands of digits.
+_MAXIMUM_SPECIFIER = 1_000
 _SKILL_GROUP = "sideband.v1.skill"
 _OWN_GROUPS = "sideband.v"
 _NOT_A_NAME = re.compile(r"-|\.{0,2}/|[a-z+]+:|.*\.(whl|zip|tar\.gz)$", re.IGNORECASE)
-_DIRECT = "name a package and its versions, as in `numpy>=2`; a folder of wheels (`--wheels DIR`) can supply it"
+_DIRECT_HINT = "write a package name and versions, as in `numpy>=2`; `--wheels DIR` can supply it from a folder"
 
 
 @frozen
 class Requirements:
-    """What a skill depends on.
+    """The dependencies of a skill.
 
     Args:
-        packages: PEP 508 texts, each once.
+        packages: unique PEP 508 requirements.
         python: a PEP 440 specifier set; empty for any version.
     """
 
@@ -43,13 +43,13 @@ class Requirements:
 
 
 def read_requirements(modules: Iterable[Module], package: str, problems: Problems) -> Requirements:
-    """What the skill depends on. Whatever of it can't be understood keeps the skill from loading.
+    """Read the dependencies of a skill. An invalid dependency prevents the skill from loading.
 
     Args:
-        modules: its Python files. The ``script`` blocks of all of them count, since one worker runs them.
-        package: the distribution that it is installed with, whose requirements count if there are no such blocks and
-            the distribution brings nothing but skills; empty if it is just a folder.
-        problems: takes what is odd.
+        modules: its Python files. The ``script`` blocks of all of them are merged, since one worker runs them.
+        package: the distribution that installed the skill, or empty for a folder. Its requirements are used if there
+            are no ``script`` blocks and it contains only skills.
+        problems: receives the problems.
     """
     declared = [found for module in modules if (found := _script(module, problems)) is not None]
     if not declared and package:
@@ -57,7 +57,9 @@ def read_requirements(modules: Iterable[Module], package: str, problems: Problem
     texts = tuple(dict.fromkeys(text for one in declared for text in one.packages))
     if len(texts) > _MAXIMUM_REQUIREMENTS:
         problems.fail(
-            "requirement.many", f"it names {len(texts):,} requirements, more than {_MAXIMUM_REQUIREMENTS}", "name fewer"
+            "requirement.many",
+            f"the skill has {len(texts):,} requirements, more than the limit of {_MAXIMUM_REQUIREMENTS}",
+            "remove some",
         )
     versions = SpecifierSet(",".join(one.python for one in declared if one.python))
     return Requirements(texts, str(versions))
@@ -68,8 +70,8 @@ def _script(module: Module, problems: Problems) -> Requirements | None:
     if len(blocks) > 1:
         problems.fail(
             "script.repeated",
-            f"it has `# /// script` in line {blocks[0].line} and again in line {blocks[1].line}",
-            "put all into one block",
+            f"duplicate `# /// script` blocks in line {blocks[0].line} and line {blocks[1].line}",
+            "merge them into one block",
             file=module.path,
         )
     if not blocks:
@@ -80,7 +82,7 @@ def _script(module: Module, problems: Problems) -> Requirements | None:
     if not (isinstance(listed, list) and all(isinstance(text, str) for text in listed)):
         problems.fail(
             "script.dependencies",
-            f"`dependencies` is {shown(listed)}, and not a list of texts",
+            f"`dependencies` must be a list of strings, got {shown(listed)}",
             'write `dependencies = ["numpy>=2"]`',
             file=module.path,
         )
@@ -92,7 +94,7 @@ def _script(module: Module, problems: Problems) -> Requirements | None:
 
 
 def _parse(block: ScriptBlock, module: Module, problems: Problems) -> Mapping[str, Any]:
-    reason = f"it has more than {_MAXIMUM_BLOCK >> 10} KiB"
+    reason = f"it exceeds the limit of {_MAXIMUM_BLOCK >> 10} KiB"
     if len(block.content) <= _MAXIMUM_BLOCK:
         try:
             return tomllib.loads(block.content)
@@ -102,7 +104,7 @@ def _parse(block: ScriptBlock, module: Module, problems: Problems) -> Mapping[st
             reason = "it is nested too deeply"
     problems.fail(
         "script.toml",
-        f"the `script` block in line {block.line} can't be read as TOML: {reason}",
+        f"the `script` block in line {block.line} is not valid TOML: {reason}",
         'write `# dependencies = ["numpy>=2"]` between `# /// script` and `# ///`',
         file=module.path,
     )
@@ -114,15 +116,15 @@ def _check_keys(values: Mapping[str, Any], module: Module, problems: Problems) -
         if key not in _KEYS:
             problems.warn(
                 "script.key",
-                f"the key {shown(key)} means nothing in a `script` block{did_you_mean(key, _KEYS)}",
+                f"unknown key {shown(key)} in a `script` block{did_you_mean(key, _KEYS)}",
                 file=module.path,
             )
     tools = values.get("tool")
     if isinstance(tools, Mapping) and "uv" in tools:
         problems.warn(
             "script.tool",
-            "`[tool.uv]` is not read: where packages come from is for the user to say, not for a skill",
-            "leave it out, or say in the text what the user has to set",
+            "`[tool.uv]` is ignored: the user, not the skill, chooses the sources of packages",
+            "remove it, or document the settings that the user needs",
             file=module.path,
         )
 
@@ -141,7 +143,7 @@ def _of_distribution(name: str, problems: Problems) -> Requirements:
 
 
 def _serves_the_host(found: Distribution) -> bool:
-    """Whether it brings plugins too: then it names what those need, and a worker has no use for that."""
+    """Return whether the distribution contains plugins: its requirements are then theirs, and useless to a worker."""
     groups = {entry_point.group for entry_point in found.entry_points}
     return any(group.startswith(_OWN_GROUPS) and group != _SKILL_GROUP for group in groups)
 
@@ -157,10 +159,10 @@ def _checked(
             if _NOT_A_NAME.match(text.strip()):
                 _refuse(text, key, file, problems)
             else:
-                reason = str(error).partition("\n")[0] or "it is nested too deeply"
+                reason = str(error).partition("\n")[0] or "nested too deeply"
                 problems.fail(
                     "requirement",
-                    f"{shown(text)} in `{key}` is no requirement: {reason}",
+                    f"invalid requirement {shown(text)} in `{key}`: {reason}",
                     'write "numpy>=2"',
                     file=file,
                 )
@@ -174,24 +176,29 @@ def _checked(
 
 def _refuse(text: str, key: str, file: str, problems: Problems) -> None:
     problems.fail(
-        "requirement.direct", f"{shown(text)} in `{key}` names a place and not a package, which is refused", _DIRECT,
+        "requirement.direct",
+        f"{shown(text)} in `{key}` is an address or path instead of a package name",
+        _DIRECT_HINT,
         file=file,
-    )  # fmt: skip
+    )
 
 
 def _is_own(name: str) -> bool:
-    """Whether it is a part of sideband: a worker has what skills need of it, and nothing else of it works there."""
+    """Return whether it is a package of sideband. A worker already contains the parts that skills can use."""
     plain = re.sub(r"[-_.]+", "-", name).lower()
     return plain == "sideband" or plain.startswith("sideband-")
 
 
 def _checked_python(value: object, file: str, problems: Problems) -> str:
     try:
-        if isinstance(value, str) and len(value) <= _LONGEST_VERSIONS:
+        if isinstance(value, str) and len(value) <= _MAXIMUM_SPECIFIER:
             return str(SpecifierSet(value))
     except InvalidSpecifier:
         pass
     problems.fail(
-        "requires_python", f"`requires-python` is {shown(value)}, and no set of versions", 'write ">=3.11"', file=file
+        "requires_python",
+        f"`requires-python` must be a version specifier, got {shown(value)}",
+        'write ">=3.11"',
+        file=file,
     )
     return ""

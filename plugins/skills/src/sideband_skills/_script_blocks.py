@@ -1,4 +1,4 @@
-"""Finds metadata that stands in the comments of a Python file, as PEP 723 describes it."""
+"""Inline metadata in the comments of a Python file, as defined by PEP 723."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _CLOSING = "# ///"
 
 @frozen
 class ScriptBlock:
-    """One block.
+    """A metadata block.
 
     Args:
-        kind: what stands in its first line: ``script`` for what a script depends on.
+        kind: the type in its first line, such as ``script``.
         content: the text of its comments.
         line: the number of its first line.
     """
@@ -27,10 +27,9 @@ class ScriptBlock:
 
 
 def find_blocks(text: str) -> Iterator[ScriptBlock]:
-    r"""The blocks of a file, in their order. One that is not closed is none.
+    r"""Yield the blocks of a file in order, ignoring unclosed ones.
 
-    It takes time in proportion to the length of the text; the regular expression of the specification, which finds
-    the same, does not.
+    The result equals that of the regular expression in the specification, but the time is linear in the text's length.
 
     Example:
         >>> [block.content for block in find_blocks("# /// script\n# dependencies = []\n# ///\n")]
@@ -41,7 +40,7 @@ def find_blocks(text: str) -> Iterator[ScriptBlock]:
     number = 0
     while number < len(lines):
         opening = _OPENING.fullmatch(lines[number])
-        # a block holds at least one line
+        # a block has at least one line of content
         end = closing[number + 2] if opening and number + 2 < len(lines) and _is_content(lines[number + 1]) else None
         if opening is None or end is None:
             number += 1
@@ -52,7 +51,7 @@ def find_blocks(text: str) -> Iterator[ScriptBlock]:
 
 
 def _last_closing_lines(lines: list[str]) -> list[int | None]:
-    """For each line, the last line that closes a block in the comment that goes on there; ``None`` if there is none."""
+    """Return for each line the last closing line of the comment that it belongs to, or ``None``."""
     last: list[int | None] = [None] * len(lines)
     found: int | None = None
     for number in range(len(lines) - 1, -1, -1):

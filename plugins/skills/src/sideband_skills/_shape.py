@@ -1,4 +1,4 @@
-"""Types as data: the JSON schema that models see, and the check that is built once a value arrives."""
+"""Types as data: the JSON schema for models, and a validator that is built on demand."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from attrs import field, frozen
 
 @frozen
 class Shape:
-    """A type as a JSON schema, and how to make the type that checks values.
+    """A type as a JSON schema, with a factory of the type that validates values.
 
     Args:
-        schema: for models and people.
-        build: makes the type for pydantic, when the first value is checked.
-        plain: what the function really gets, where that is not the annotated type: ``a list``. Values travel as JSON.
+        schema: the JSON schema, for models and users.
+        build: creates the type for pydantic, called when the first value is validated.
+        plain: the type that the function receives if JSON cannot carry the annotated one: ``a list``; else empty.
     """
 
     schema: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""Makes shapes: those of known types, by name, and those that are put together."""
+"""Factories of shapes: known types by name, and composed types."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ KNOWN: dict[str, Shape] = {
     "uuid.UUID": _simple({**_TEXT, "format": "uuid"}, UuidText, "text"),
     "pathlib.Path": _simple(_TEXT, Text, "text"),
 }
-# other names for the same types; the capitalised ones are those of `typing`
+# aliases of these types; the capitalised ones are those of `typing`
 SAME = {
     "frozenset": "set",
     "typing.Dict": "dict",
@@ -80,7 +80,7 @@ SAME = {
 
 
 def union(options: list[Shape]) -> Shape:
-    """One of several types."""
+    """Return the shape of a value of one of several types."""
     schemas: list[Mapping[str, Any]] = []
     for option in options:
         inner = option.schema.get("anyOf") if set(option.schema) == {"anyOf"} else [option.schema]
@@ -92,12 +92,12 @@ def union(options: list[Shape]) -> Shape:
 
 
 def described(shape: Shape, text: str) -> Shape:
-    """The same type, with words to it."""
+    """Return a shape with a description."""
     return Shape({**shape.schema, "description": text}, shape.build, shape.plain)
 
 
 def choice(values: list[Any], plain: str = "") -> Shape:
-    """One of these values."""
+    """Return the shape of one of these values."""
     schema: dict[str, Any] = {"enum": values}
     if all(isinstance(value, str) for value in values):
         schema = {"type": "string", **schema}
@@ -105,17 +105,17 @@ def choice(values: list[Any], plain: str = "") -> Shape:
 
 
 def array(item: Shape) -> Shape:
-    """Any number of one type."""
+    """Return the shape of a list with items of one type."""
     return Shape({"type": "array", "items": item.schema}, partial(array_type, item), item.plain)
 
 
 def distinct(item: Shape) -> Shape:
-    """Any number of one type, each value once."""
+    """Return the shape of a list with unique items of one type."""
     return Shape({"type": "array", "items": item.schema, "uniqueItems": True}, partial(distinct_type, item), "a list")
 
 
 def fixed(items: list[Shape]) -> Shape:
-    """Exactly these types, in this order."""
+    """Return the shape of a list with exactly these types, in this order."""
     schema = {
         "type": "array",
         "prefixItems": [item.schema for item in items],
@@ -126,12 +126,12 @@ def fixed(items: list[Shape]) -> Shape:
 
 
 def mapping(value: Shape) -> Shape:
-    """Any keys, values of one type."""
+    """Return the shape of an object with any keys and values of one type."""
     return Shape({"type": "object", "additionalProperties": value.schema}, partial(mapping_type, value), value.plain)
 
 
 def structure(name: str, fields: Mapping[str, Member], plain: str) -> Shape:
-    """These keys and no others."""
+    """Return the shape of an object with these keys and no others."""
     schema: dict[str, Any] = {
         "type": "object",
         "properties": {field_name: inner.shape.schema for field_name, inner in fields.items()},

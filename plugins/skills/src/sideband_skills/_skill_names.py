@@ -1,4 +1,4 @@
-"""Names: what a skill calls itself, and the name part that is made of it."""
+"""Names of skills, and the name parts derived from them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ FORMAT_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*\Z")
 
 
 def key_of(name: str) -> str:
-    """The name part for a name, always the same and never empty: `My Skill!` gives `my_skill`.
+    """Return the name part for a name: `My Skill!` gives `my_skill`. It is deterministic and never empty.
 
-    A name without a single Latin letter or digit gets one made of its hash.
+    For a name without Latin letters and digits, it is derived from the name's hash.
     """
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     key = re.sub(r"[^a-z0-9]+", "_", plain).strip("_")

@@ -1,4 +1,4 @@
-"""Finds the typed functions of a skill by their syntax. Nothing of the skill is imported or evaluated."""
+"""Discovery of a skill's tools in its syntax trees. No code of the skill is imported or evaluated."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @frozen
 class Module:
-    """One Python file of a skill, parsed. Tools are looked for in the folder itself and in ``scripts/``."""
+    """A parsed Python file of a skill."""
 
     path: str
     tree: ast.Module
@@ -39,21 +39,21 @@ class Module:
 
     @property
     def may_hold_tools(self) -> bool:
-        """Other files are the skill's own helpers."""
+        """Whether the file is in the skill's folder itself or in ``scripts/``. Other files are helpers."""
         folder = self.path.rpartition("/")[0]
         return folder in ("", "scripts")
 
 
 @frozen
 class Tools:
-    """The tools of a skill, by name, and the op families that its code uses (``None``: it can't be told)."""
+    """The tools of a skill, sorted by name, and the op families that its code uses (``None`` if unknown)."""
 
     tools: tuple[ToolSpec, ...]
     families: tuple[str, ...] | None
 
 
 def read_modules(folder: Path, files: Iterable[str], problems: Problems) -> tuple[Module, ...]:
-    """Parse every ``*.py``. One that can't be parsed is a problem of its own; the others load."""
+    """Parse all ``*.py`` files. A file with a syntax error is reported, and the others load."""
     modules = []
     for path in files:
         text = read_text(folder, path, problems) if path.endswith(".py") else None
@@ -61,14 +61,14 @@ def read_modules(folder: Path, files: Iterable[str], problems: Problems) -> tupl
             continue
         tree = parse_module(text)
         if isinstance(tree, str):
-            problems.warn("python.syntax", f"`{path}` is no valid Python ({tree}); it has no tools", file=path)
+            problems.warn("python.syntax", f"`{path}` is not valid Python ({tree}); its tools are skipped", file=path)
         else:
             modules.append(Module(path, tree, read_names(tree), text))
     return tuple(modules)
 
 
 def find_tools(key: str, modules: Iterable[Module], problems: Problems) -> Tools:
-    """The tools in these modules, for the skill whose name part is ``key``."""
+    """Find the tools in these modules, for the skill with the name part ``key``."""
     found: dict[str, list[ToolSpec]] = {}
     families: set[str] = set()
     everything = False
@@ -81,14 +81,16 @@ def find_tools(key: str, modules: Iterable[Module], problems: Problems) -> Tools
     for name, same in found.items():
         if len(same) > 1:
             places = " and in ".join(f"`{tool.module}`" for tool in same)
-            problems.fail("tool.duplicate", f"the tool `{name}` is defined in {places}; none of them loads", "rename")
+            problems.fail(
+                "tool.duplicate", f"duplicate tool `{name}` in {places}; none of them is loaded", "rename one"
+            )
     tools = [same[0] for _, same in sorted(found.items()) if len(same) == 1]
     return Tools(tuple(tools), None if everything else tuple(sorted(families)))
 
 
 @frozen
 class _Mark:
-    """How a function was marked as a tool."""
+    """The decorator that marks a function as a tool."""
 
     agentos: bool
     timeout: float | None = None
@@ -101,7 +103,7 @@ class _ToolReader:
     Args:
         key: the skill's name part.
         module: the module.
-        problems: takes what is odd.
+        problems: receives the problems.
     """
 
     key: str
@@ -125,11 +127,12 @@ class _ToolReader:
                 yield self._tool(node, mark)
             else:
                 reason, hint = refusal
-                self.problems.fail("tool.refused", f"`{node.name}` is no tool: {reason}", hint, file=self.module.path)
+                reason = f"`{node.name}` cannot be a tool: {reason}"
+                self.problems.fail("tool.refused", reason, hint, file=self.module.path)
         if self.module.names.agentos:
             self._warn(
                 "agentos.import",
-                "it imports `agentos`, which workers do not have, so its tools can be listed and not called",
+                "the module imports `agentos`, which workers do not have; its tools are listed but cannot be called",
                 f"import from `{SDK_MODULE}` instead",
             )
 
@@ -157,7 +160,7 @@ class _ToolReader:
         odd = [keyword.arg or "**" for keyword in call.keywords]
         if call.args or odd:
             what = f"`{odd[0]}`{did_you_mean(odd[0], ['timeout'])}" if odd else "a positional argument"
-            self._warn("tool.argument", f"`@tool` of `{node.name}` knows only `timeout`, and not {what}")
+            self._warn("tool.argument", f"`@tool` of `{node.name}` accepts only `timeout`, got {what}")
         return None
 
     def _seconds(self, node: Function, value: ast.expr) -> float | None:
@@ -165,18 +168,20 @@ class _ToolReader:
         if known and isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds > 0:
             return float(seconds)
         if not (known and seconds is None):
-            self._warn("tool.timeout", f"the timeout of `{node.name}` is no number of seconds, and is left out")
+            self._warn("tool.timeout", f"the timeout of `{node.name}` must be a positive number; it is ignored")
         return None
 
     def _tool(self, node: Function, mark: _Mark) -> ToolSpec:
         docstring = read_docstring(ast.get_docstring(node))
         if not docstring.summary:
-            self._warn("tool.description", f"`{node.name}` has no docstring, so a model is not told what it does")
+            self._warn("tool.description", f"`{node.name}` has no docstring, so models get no description of it")
         if (node.args.vararg or node.args.kwarg) and not mark.agentos:
-            self._warn("tool.rest", f"`*` and `**` parameters of `{node.name}` are never filled", "name them")
+            self._warn(
+                "tool.rest", f"`*` and `**` parameters of `{node.name}` are always empty", "declare named parameters"
+            )
         members, schema = self._parameters(node, docstring)
         returns = self.annotations.read(node.returns)
-        # what a tool returns is not checked, so what is not understood there harms nobody
+        # results are not validated, so unknown types in the return annotation are not reported
         self.annotations.unknown.clear()
         return ToolSpec(
             skill=self.key,
@@ -211,32 +216,32 @@ class _ToolReader:
         for name in sorted(docstring.parameters.keys() - members.keys() - rest):
             self._warn(
                 "docstring.parameter",
-                f"the docstring of `{node.name}` describes {shown(name)}, which is no parameter"
+                f"the docstring of `{node.name}` describes an unknown parameter {shown(name)}"
                 f"{did_you_mean(name, members)}",
             )
 
     def _explain(self, node: Function, argument: ast.arg, shape: Shape) -> None:
-        """Say what an annotation does not mean here."""
+        """Report annotations that are missing, unknown, or not what the function receives."""
         place = f"`{argument.arg}` of `{node.name}`"
         if argument.annotation is None:
-            self._warn("annotation.missing", f"{place} has no annotation; anything is accepted", "annotate it")
+            self._warn("annotation.missing", f"{place} has no annotation; any value is accepted", "annotate it")
         for text in self.annotations.unknown:
             self._warn(
                 "annotation.unknown",
-                f"`{text}` at {place} is not understood; anything is accepted",
-                "use built-in types, Literal, TypedDict, a dataclass or an Enum of the same file",
+                f"unknown type `{text}` of {place}; any value is accepted",
+                "use built-in types, Literal, TypedDict, a dataclass or an Enum defined in the same file",
             )
         self.annotations.unknown.clear()
         if shape.plain:
             self._warn(
                 "annotation.plain",
-                f"{place} arrives as {shape.plain}: arguments travel as JSON",
-                "annotate what arrives, or convert it in the function",
+                f"{place} is received as {shape.plain}, since arguments are sent as JSON",
+                "change the annotation, or convert the value in the function",
             )
 
 
 def _refusal(key: str, node: Function, *, top_level: bool) -> tuple[str, str] | None:
-    """Why a marked function can't be a tool, and the remedy; ``None`` if it can."""
+    """Return the reason why a marked function cannot be a tool, and a hint; ``None`` if it can."""
     by_position = [argument.arg for argument in node.args.posonlyargs]
     too_long = len(f"{key}__{node.name}") > MAXIMUM_MODEL_NAME
     generator = any(isinstance(inner, ast.Yield | ast.YieldFrom) for inner in _own_nodes(node))
@@ -248,16 +253,16 @@ def _refusal(key: str, node: Function, *, top_level: bool) -> tuple[str, str] | 
         ),
         (isinstance(node, ast.FunctionDef), "it is not `async def`", "write `async def`, and `await` what it calls"),
         (node.name.startswith("_"), "its name begins with `_`", "rename it"),
-        (not NAME_PART.match(node.name), "its name is not of lower-case words joined with `_`", "rename it"),
+        (not NAME_PART.match(node.name), "its name is not lower-case words joined with `_`", "rename it"),
         (too_long, f"`{key}__{node.name}` has more than {MAXIMUM_MODEL_NAME} characters", "shorten it"),
-        (bool(by_position), f"{', '.join(by_position)} can only be given by position", "remove the `/`"),
+        (bool(by_position), f"the parameters {', '.join(by_position)} are positional-only", "remove the `/`"),
         (generator, "it is a generator", "return a list, and report progress with `progress.report`"),
     )
     return next(((reason, hint) for holds, reason, hint in reasons if holds), None)
 
 
 def _own_nodes(node: Function) -> Iterator[ast.AST]:
-    """The nodes of a function without those of functions inside it."""
+    """Yield the nodes of a function, except those inside nested functions and classes."""
     waiting: list[ast.AST] = list(node.body)
     while waiting:
         current = waiting.pop()

@@ -1,4 +1,4 @@
-"""The types that check values. Whatever they accept comes out as JSON data and bytes, as it travels to a worker."""
+"""Types for the validation of values. Accepted values are converted to JSON data and bytes, the worker's input."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAXIMUM_DEPTH = 64
 
 def _plain(value: Any, depth: int = 0) -> Any:
     if depth > _MAXIMUM_DEPTH:
-        raise ValueError(f"it is nested deeper than {_MAXIMUM_DEPTH}")
+        raise ValueError(f"nested deeper than {_MAXIMUM_DEPTH} levels")
     match value:
         case None | bool() | int() | str() | bytes():
             return value
@@ -32,11 +32,11 @@ def _plain(value: Any, depth: int = 0) -> Any:
         case Mapping() if all(isinstance(key, str) for key in value):
             return {key: _plain(item, depth + 1) for key, item in value.items()}
         case _:
-            raise ValueError("it is nothing that JSON can carry")
+            raise ValueError("expected JSON data")
 
 
 def _parsed(opening: str) -> BeforeValidator:
-    """On a command line, lists and objects are written as JSON."""
+    """Return a validator that parses JSON text, the form of lists and objects on a command line."""
 
     def parse(value: Any) -> Any:
         if not isinstance(value, str) or not value.lstrip().startswith(opening):
@@ -44,7 +44,7 @@ def _parsed(opening: str) -> BeforeValidator:
         try:
             return json.loads(value)
         except (ValueError, RecursionError):
-            raise ValueError("it is no valid JSON") from None
+            raise ValueError("expected valid JSON") from None
 
     return BeforeValidator(parse)
 
@@ -54,11 +54,11 @@ def _bytes(value: Any) -> bytes:
         return value
     text = value.get("__bytes__") if isinstance(value, Mapping) and len(value) == 1 else value
     if not isinstance(text, str):
-        raise ValueError("bytes are written in base64")  # noqa: TRY004 - pydantic reports only ValueError
+        raise ValueError("expected bytes in base64")  # noqa: TRY004 - pydantic reports only ValueError
     try:
         return base64.b64decode(text, validate=True)
     except binascii.Error:
-        raise ValueError("bytes are written in base64") from None
+        raise ValueError("expected bytes in base64") from None
 
 
 def _unique(values: list[Any]) -> list[Any]:
@@ -71,7 +71,7 @@ def _isoformat(value: date | time) -> str:
 
 def _nothing(value: Any) -> None:
     if value is not None and value != "null":
-        raise ValueError("it must be null")
+        raise ValueError("expected null")
 
 
 Text = str
@@ -91,12 +91,12 @@ UuidText = Annotated[UUID, AfterValidator(str)]
 
 
 def union_type(options: list[Shape]) -> Any:
-    """One of several types; the one that needs no conversion wins."""
-    return Union[tuple(option.build() for option in options)]  # noqa: UP007 - the options are only known now
+    """Return the type of a value of one of several types; a type that needs no conversion is preferred."""
+    return Union[tuple(option.build() for option in options)]  # noqa: UP007 - the options are known only at run time
 
 
 def choice_type(values: list[Any]) -> Any:
-    """One of these values; from a command line, as text."""
+    """Return the type of one of these values, which may be given as text."""
     as_text = {json.dumps(value): value for value in values if not isinstance(value, str)}
 
     def convert(value: Any) -> Any:
@@ -106,28 +106,28 @@ def choice_type(values: list[Any]) -> Any:
 
 
 def array_type(item: Shape) -> Any:
-    """A list."""
+    """Return the type of a list."""
     return Annotated[list[item.build()], _parsed("[")]  # type: ignore[misc]
 
 
 def distinct_type(item: Shape) -> Any:
-    """A list without repetitions."""
+    """Return the type of a list without duplicates."""
     return Annotated[list[item.build()], _parsed("["), AfterValidator(_unique)]  # type: ignore[misc]
 
 
 def fixed_type(items: list[Shape]) -> Any:
-    """A list of exactly these types."""
+    """Return the type of a list with exactly these types."""
     types = tuple(item.build() for item in items)
     return Annotated[tuple[types] if types else tuple[()], _parsed("["), AfterValidator(list)]  # type: ignore[valid-type]
 
 
 def mapping_type(value: Shape) -> Any:
-    """An object with any keys."""
+    """Return the type of an object with any keys."""
     return Annotated[dict[str, value.build()], _parsed("{")]  # type: ignore[misc]
 
 
 def structure_type(name: str, members: Mapping[str, Member]) -> Any:
-    """An object with these keys. Only those that were given come out of it."""
+    """Return the type of an object with these keys. Missing optional keys are not added."""
     fields = {
         key: (Required if member.required else NotRequired)[member.shape.build()] for key, member in members.items()
     }

@@ -1,7 +1,8 @@
-"""Reads frontmatter that is valid YAML, as text, lists and mappings, within limits.
+"""A limited YAML reader for frontmatter, which returns text, lists and mappings.
 
-Every scalar stays as it was written: ``1.10`` is not a number that loses its zero, ``no`` is not ``False``, and a
-date is not an object. Anchors, aliases and tags have no place in frontmatter, and are where YAML is dangerous.
+Scalars stay as written: ``1.10`` does not become a number that loses its zero, ``no`` does not become ``False``, and a
+date does not become an object. Anchors, aliases and tags are rejected: frontmatter does not need them, and they make
+YAML dangerous.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ _MAXIMUM_DEPTH = 16
 
 
 class NotYaml(ValueError):
-    """The text is not YAML, or not the part of it that is read here. The message says where and why."""
+    """The text is not YAML, or uses unsupported features. The message contains the line and the reason."""
 
 
 @define
 class _OpenNode:
-    """A list or mapping that has begun and not ended."""
+    """A list or mapping that is not complete yet."""
 
     value: list[Any] | dict[str, Any]
     key: str | None = None
@@ -28,7 +29,7 @@ class _OpenNode:
 
 @define
 class _Builder:
-    """Puts nodes together without recursion, so that depth is a number to compare and not a crash."""
+    """Builds values without recursion, so that deep nesting cannot overflow the stack."""
 
     open: list[_OpenNode] = Factory(list)
     root: Any = None
@@ -38,7 +39,7 @@ class _Builder:
     def add(self, value: Any) -> None:
         self.nodes += 1
         if self.nodes > _MAXIMUM_NODES:
-            raise NotYaml(f"it has more than {_MAXIMUM_NODES:,} values")
+            raise NotYaml(f"more than {_MAXIMUM_NODES:,} values")
         if not self.open:
             self.root = value
             return
@@ -59,20 +60,20 @@ class _Builder:
         self.add(value)
         self.open.append(_OpenNode(value))
         if len(self.open) > _MAXIMUM_DEPTH:
-            raise NotYaml(f"it is nested deeper than {_MAXIMUM_DEPTH}")
+            raise NotYaml(f"nested deeper than {_MAXIMUM_DEPTH} levels")
 
 
 def read_yaml(text: str) -> tuple[dict[str, Any], list[str]]:
-    r"""The mapping that ``text`` is, with all scalars as text, and the keys that stand twice (the last one counts).
+    r"""Parse a mapping with all scalars as text, and return it with its duplicate keys, whose last value is used.
 
     Raises:
-        NotYaml: it is no mapping, no YAML, or beyond the limits.
+        NotYaml: if the text is not valid YAML, not a mapping, or exceeds the limits.
 
     Example:
         >>> read_yaml("name: demo\nmetadata: {version: 1.10}")
         ({'name': 'demo', 'metadata': {'version': '1.10'}}, [])
     """
-    import yaml  # noqa: PLC0415 - only where there is frontmatter to read
+    import yaml  # noqa: PLC0415 - loaded only for frontmatter
 
     builder = _Builder()
     documents = 0
@@ -82,9 +83,9 @@ def read_yaml(text: str) -> tuple[dict[str, Any], list[str]]:
                 case yaml.DocumentStartEvent():
                     documents += 1
                 case yaml.AliasEvent():
-                    raise NotYaml(f"`*{event.anchor}` refers to another value")
+                    raise NotYaml(f"the alias `*{event.anchor}` is not supported")
                 case yaml.ScalarEvent() | yaml.SequenceStartEvent() | yaml.MappingStartEvent() if event.tag:
-                    raise NotYaml(f"the tag `{event.tag}` is not read here")
+                    raise NotYaml(f"the tag `{event.tag}` is not supported")
                 case yaml.ScalarEvent():
                     builder.add("" if event.implicit[0] and event.value in ("null", "~") else event.value)
                 case yaml.SequenceStartEvent():
@@ -98,7 +99,7 @@ def read_yaml(text: str) -> tuple[dict[str, Any], list[str]]:
     except (yaml.YAMLError, UnicodeError, RecursionError) as error:
         raise NotYaml(_where(error)) from error
     if documents > 1 or not isinstance(builder.root, dict):
-        raise NotYaml("it is no mapping of keys to values")
+        raise NotYaml("expected a mapping of keys to values")
     return builder.root, builder.repeated
 
 

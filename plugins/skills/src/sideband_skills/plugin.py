@@ -10,5 +10,5 @@ __all__ = ["sideband_loaders"]
 
 
 def sideband_loaders() -> list[SkillLoader]:
-    """The loaders of this plugin."""
+    """Register the loader."""
     return [FolderLoader()]

@@ -1,3 +1,3 @@
-"""An agent on the command line: the options that choose one, what it is told, and what is shown of its runs."""
+"""The agent on the command line: its options, its input, and the output of its runs."""
 
 __all__: list[str] = []

@@ -1,20 +1,20 @@
-"""What people are told of a run while it goes on: text as it comes, a line for each tool, retries, compactions."""
+"""Show the progress of a run: streamed text, a line for each tool call, retries and compactions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from .._terminal._progressbar import how_far
+from .._terminal._progressbar import format_progress
 from .._terminal._tables import paragraph
 from .._terminal._words import describe_arguments, describe_duration, fitted, one_line
 
 if TYPE_CHECKING:
     from sideband import hooks
 
-_LONGEST_OUTCOME = 400
+_MAX_OUTCOME_LENGTH = 400
 _NOT_RUN = {
-    "effect.unknown": "not known",
+    "effect.unknown": "outcome unknown",
     "tool.denied": "denied",
     "tool.rejected": "rejected",
     "tool.stopped": "stopped",
@@ -22,25 +22,25 @@ _NOT_RUN = {
 
 
 class Sink(Protocol):
-    """Where it is shown. What it gets is not clean yet."""
+    """The output of an ``Activity``. The text that it receives may still contain control characters."""
 
     def text(self, part: str) -> None:
-        """More of what the model says."""
+        """Show a part of the model's text."""
 
     def thinking(self, part: str) -> None:
-        """More of what the model thinks."""
+        """Show a part of the model's thinking."""
 
     def end_text(self) -> None:
-        """What the model says or thinks goes on with a new line, if at all."""
+        """End the current text; later parts begin on a new line."""
 
     def aside(self, text: str) -> None:
-        """What the model said before it calls tools: text that is no answer yet."""
+        """Show the text of a message that also calls tools, which is not the final answer."""
 
     def line(self, text: str) -> None:
-        """Something about the run, on a line of its own."""
+        """Show a status message on its own line."""
 
     def progress(self, text: str) -> None:
-        """What goes on right now, in place of what went on before; empty for nothing."""
+        """Replace the current progress message; an empty string removes it."""
 
 
 class _Running(NamedTuple):
@@ -53,11 +53,11 @@ class _Running(NamedTuple):
 
 
 class Activity:
-    """Takes the events of an agent, and shows what people want to know of them.
+    """Turns the events of an agent into output for a person.
 
     Args:
-        sink: where it is shown.
-        thinking: whether what the model thinks is shown.
+        sink: the output.
+        thinking: whether to show the model's thinking.
     """
 
     def __init__(self, sink: Sink, *, thinking: bool = False) -> None:
@@ -66,35 +66,35 @@ class Activity:
         self._asked: dict[str, _Running] = {}
         self._running: dict[str, _Running] = {}
         self._ended: set[str] = set()
-        self._takers: dict[str, Callable[[Any], None]] = {
-            "message_update": self._more,
-            "message_end": self._said,
-            "tool_execution_start": self._tool_starts,
-            "tool_execution_update": self._tool_goes_on,
-            "tool_execution_end": self._tool_ends,
-            "turn_start": self._turn_starts,
-            "retry_start": self._retry,
-            "session_compact": self._compacted,
-            "model_select": self._model,
+        self._handlers: dict[str, Callable[[Any], None]] = {
+            "message_update": self._on_message_update,
+            "message_end": self._on_message_end,
+            "tool_execution_start": self._on_tool_start,
+            "tool_execution_update": self._on_tool_update,
+            "tool_execution_end": self._on_tool_end,
+            "turn_start": self._on_turn_start,
+            "retry_start": self._on_retry,
+            "session_compact": self._on_compaction,
+            "model_select": self._on_model_select,
         }
 
     def take(self, event: hooks.ObserveEvent) -> None:
         """Show one event."""
-        taker = self._takers.get(event.hook)
-        if taker is not None:
-            taker(event)
+        handler = self._handlers.get(event.hook)
+        if handler is not None:
+            handler(event)
 
-    def _more(self, event: hooks.MessageUpdate) -> None:
+    def _on_message_update(self, event: hooks.MessageUpdate) -> None:
         kind, text = event.delta.get("type"), event.delta.get("text", "")
         if kind == "text":
             self._sink.text(text)
         elif kind == "thinking" and self._thinking:
             self._sink.thinking(text)
 
-    def _said(self, event: hooks.MessageEnd) -> None:
+    def _on_message_end(self, event: hooks.MessageEnd) -> None:
         role = event.message.get("role")
         if role == "tool":
-            self._answered(event.message)
+            self._on_tool_message(event.message)
         if role != "assistant":
             return
         self._sink.end_text()
@@ -106,35 +106,35 @@ class Activity:
         if self._asked:
             self._sink.aside("".join(part["text"] for part in parts if part["type"] == "text"))
 
-    def _answered(self, message: Mapping[str, Any]) -> None:
-        """Tell of a call that did not run now: it was refused, can't be run as it is, or has run before."""
+    def _on_tool_message(self, message: Mapping[str, Any]) -> None:
+        """Show the result of a tool call that was denied, rejected or replayed, and therefore not executed."""
         if message["call"] in self._ended:
             return
         running = self._asked.get(message["call"]) or _Running(message["tool"].replace("__", "."), "")
         metadata = message.get("metadata", {})
-        otherwise = "told again" if metadata.get("replayed") else "not run"
-        outcome = _NOT_RUN.get(metadata.get("code", ""), otherwise)
-        self._tool_line(running, f"{outcome}: {_beginning(message.get('content', ''))}")
+        default = "replayed" if metadata.get("replayed") else "not run"
+        outcome = _NOT_RUN.get(metadata.get("code", ""), default)
+        self._tool_line(running, f"{outcome}: {_first_line(message.get('content', ''))}")
 
-    def _tool_starts(self, event: hooks.ToolExecutionStart) -> None:
+    def _on_tool_start(self, event: hooks.ToolExecutionStart) -> None:
         running = self._running[event.id] = _Running(event.tool, describe_arguments(event.arguments))
         self._sink.progress(running.label)
 
-    def _tool_goes_on(self, event: hooks.ToolExecutionUpdate) -> None:
+    def _on_tool_update(self, event: hooks.ToolExecutionUpdate) -> None:
         parts = [event.tool]
         if event.current is not None:
-            parts.append(how_far(event.current, event.total))
+            parts.append(format_progress(event.current, event.total))
         if event.message:
             parts.append(one_line(event.message))
         self._sink.progress(" ".join(parts))
 
-    def _tool_ends(self, event: hooks.ToolExecutionEnd) -> None:
+    def _on_tool_end(self, event: hooks.ToolExecutionEnd) -> None:
         running = self._running.pop(event.id, None) or _Running(event.tool, "")
         self._ended.add(event.id)
-        outcome = f"failed: {_beginning(event.content)}" if event.is_error else "ok"
+        outcome = f"failed: {_first_line(event.content)}" if event.is_error else "ok"
         self._tool_line(running, f"{outcome}, {describe_duration(event.ms / 1000)}")
 
-    def _turn_starts(self, event: hooks.TurnStart) -> None:  # noqa: ARG002  all that matters is that it comes
+    def _on_turn_start(self, event: hooks.TurnStart) -> None:  # noqa: ARG002  the signature of all handlers
         self._asked.clear()
         self._running.clear()
         self._ended.clear()
@@ -143,29 +143,30 @@ class Activity:
         self._sink.progress("")
         label = fitted(f"* {running.label}")
         joined = f"{label}: {outcome}"
-        told = paragraph(fitted(outcome, _LONGEST_OUTCOME), "  ")
-        self._sink.line(joined if fitted(joined) == joined else f"{label}\n{told}")
+        indented = paragraph(fitted(outcome, _MAX_OUTCOME_LENGTH), "  ")
+        self._sink.line(joined if fitted(joined) == joined else f"{label}\n{indented}")
 
-    def _retry(self, event: hooks.RetryStart) -> None:
+    def _on_retry(self, event: hooks.RetryStart) -> None:
         self._sink.end_text()
         kind = str(event.error.get("kind") or "failed").replace("_", " ")
-        why = one_line(str(event.error.get("message", "")))
-        self._sink.line(f"! {kind}, again in {describe_duration(event.delay)} (try {event.attempt + 1}): {why}")
+        reason = one_line(str(event.error.get("message", "")))
+        delay = describe_duration(event.delay)
+        self._sink.line(f"! {kind}, retrying in {delay} (attempt {event.attempt + 1}): {reason}")
 
-    def _compacted(self, event: hooks.SessionCompact) -> None:
+    def _on_compaction(self, event: hooks.SessionCompact) -> None:
         by = f" by `{event.plugin}`" if event.plugin else ""
-        self._sink.line(f"! the conversation got long, and was made shorter{by}")
+        self._sink.line(f"! the conversation was too long and has been compacted{by}")
 
-    def _model(self, event: hooks.ModelSelect) -> None:
+    def _on_model_select(self, event: hooks.ModelSelect) -> None:
         if event.source == "fallback":
-            self._sink.line(f"! {event.previous} can't answer; going on with {event.model}")
+            self._sink.line(f"! {event.previous} is unavailable; continuing with {event.model}")
 
 
-def _beginning(content: Any) -> str:
-    """The first line of a result."""
+def _first_line(content: Any) -> str:
+    """Return the first line of a tool result."""
     if isinstance(content, (list, tuple)):
         content = next((part.get("text", "") for part in content if isinstance(part, Mapping)), "")
     if isinstance(content, Mapping):
         content = content.get("message") or content.get("error") or content
     lines = str(content).strip().splitlines()
-    return one_line(lines[0]) if lines else "it said nothing"
+    return one_line(lines[0]) if lines else "no output"

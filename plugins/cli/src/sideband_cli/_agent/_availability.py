@@ -1,4 +1,4 @@
-"""What has to be there before an agent can work: its package, and a model."""
+"""The requirements of an agent: its package and a model."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ from .._errors import AgentMissing, ModelUnconfigured
 if TYPE_CHECKING:
     from sideband import Host
 
-_PATIENCE = 5.0
+_LISTING_TIMEOUT = 5.0
 
 
 def has_agent() -> bool:
-    """Return whether the package of the agent is installed, without importing it."""
+    """Return whether the agent package is installed, without importing it."""
     return find_spec("sideband_agent") is not None
 
 
 def require_agent(command: str) -> None:
-    """Check that the package of the agent is installed.
+    """Check that the agent package is installed.
 
     Args:
         command: the command that needs it.
 
     Raises:
-        AgentMissing: it is not installed.
+        AgentMissing: if it is not installed.
     """
     if not has_agent():
         raise AgentMissing(command)
 
 
 async def unconfigured(host: Host) -> ModelUnconfigured:
-    """The error, with the models that answer within a few seconds."""
+    """Return the error for a missing model, listing the models that can be found within 5 seconds."""
     from anyio import move_on_after
 
     names: list[str] = []
-    with move_on_after(_PATIENCE):
+    with move_on_after(_LISTING_TIMEOUT):
         try:
             names = [model["name"] for model in (await host.op("llm.models", {}))["models"]]
         except SidebandError:
-            names = []  # the ways to a model are all that helps then
+            names = []  # the error then explains how to configure a model
     return ModelUnconfigured(names)

@@ -1,4 +1,4 @@
-"""What ``sideband run`` says to the agent: the prompt, what is piped in, and files."""
+"""The input of ``sideband run``: the prompt, standard input and files."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from .._terminal._printing import notice
 if TYPE_CHECKING:
     from sideband.messages import ImagePart
 
-_LARGEST_TEXT = 1 << 20
-_LARGEST_IMAGE = 10 << 20
-_PATIENCE = 2.0
-_NOT_IN_NAMES = re.compile(r'["<>\r\n]')
-_IMAGES = (
+_MAX_TEXT_SIZE = 1 << 20
+_MAX_IMAGE_SIZE = 10 << 20
+_SILENT_SECONDS = 2.0
+_UNSAFE_IN_NAMES = re.compile(r'["<>\r\n]')
+_IMAGE_SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"GIF87a", "image/gif"),
@@ -32,25 +32,25 @@ _IMAGES = (
 
 
 def read_prompt(words: Sequence[str]) -> str:
-    """What is asked: the words, and what is piped in, which stands below them or, without any, for them.
+    """Return the prompt from the command line, followed by the piped input; either one may be missing.
 
     Raises:
-        UsageError: there is neither.
+        UsageError: if both are missing.
     """
-    asked = "" if list(words) == ["-"] else " ".join(words)
-    piped = _read_piped() if not asked or _is_piped() else ""
-    if asked and piped.strip():
-        return f"{asked}\n\n{_wrapped('input', piped)}"
-    if not (asked or piped).strip():
-        raise UsageError("there is no prompt", hint='say what to do: sideband run "…", or pipe it in')
-    return asked or piped
+    prompt = "" if list(words) == ["-"] else " ".join(words)
+    piped = _read_piped() if not prompt or _is_piped() else ""
+    if prompt and piped.strip():
+        return f"{prompt}\n\n{_wrapped('input', piped)}"
+    if not (prompt or piped).strip():
+        raise UsageError("no prompt given", hint='pass it as an argument, sideband run "…", or on standard input')
+    return prompt or piped
 
 
 def read_files(files: Iterable[Path]) -> tuple[list[str], list[ImagePart]]:
-    """Texts, each with the name of its file, and images.
+    """Return the contents of text files, each wrapped in a tag with its file name, and the images.
 
     Raises:
-        UsageError: a file can't be read, or is neither.
+        UsageError: if a file cannot be read, is too large, or is neither text nor a supported image.
     """
     read = [_read_file(file) for file in files]
     return [one for one in read if isinstance(one, str)], [one for one in read if not isinstance(one, str)]
@@ -61,13 +61,13 @@ def _read_file(file: Path) -> str | ImagePart:
 
     try:
         with file.open("rb") as stream:
-            content = stream.read(_LARGEST_IMAGE + 1)
+            content = stream.read(_MAX_IMAGE_SIZE + 1)
     except OSError as error:
-        raise UsageError(f"{file} can't be read: {error.strerror}") from None
+        raise UsageError(f"cannot read {file}: {error.strerror}") from None
     media_type = _media_type(content)
-    limit = _LARGEST_IMAGE if media_type else _LARGEST_TEXT
+    limit = _MAX_IMAGE_SIZE if media_type else _MAX_TEXT_SIZE
     if len(content) > limit:
-        raise UsageError(f"{file} is larger than {limit >> 20} MiB", hint="give the part of it that matters")
+        raise UsageError(f"{file} exceeds the limit of {limit >> 20} MiB", hint="pass only the relevant part")
     if media_type:
         return ImagePart(media_type=media_type, data=b64encode(content).decode())
     try:
@@ -75,23 +75,23 @@ def _read_file(file: Path) -> str | ImagePart:
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        raise UsageError(f"{file} is neither a text in UTF-8 nor a PNG, JPEG, GIF or WebP image")
+        raise UsageError(f"{file} is neither UTF-8 text nor a PNG, JPEG, GIF or WebP image")
     return _wrapped("file", text, name=file.name)
 
 
 def _media_type(content: bytes) -> str | None:
     if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
         return "image/webp"
-    return next((media_type for magic, media_type in _IMAGES if content.startswith(magic)), None)
+    return next((media_type for magic, media_type in _IMAGE_SIGNATURES if content.startswith(magic)), None)
 
 
 def _wrapped(tag: str, text: str, name: str = "") -> str:
-    attribute = f' name="{_NOT_IN_NAMES.sub("_", name)}"' if name else ""
+    attribute = f' name="{_UNSAFE_IN_NAMES.sub("_", name)}"' if name else ""
     return f"<{tag}{attribute}>\n{text.removesuffix(chr(10))}\n</{tag}>"
 
 
 def _is_piped() -> bool:
-    """Whether standard input is a file or a pipe, and so meant for this command; a socket, as of a service, is not."""
+    """Return whether standard input is a file or a pipe. A socket, as services have, is not meant as input."""
     try:
         mode = os.fstat(sys.stdin.fileno()).st_mode
     except (OSError, ValueError):
@@ -102,12 +102,12 @@ def _is_piped() -> bool:
 def _read_piped() -> str:
     if sys.stdin.isatty():
         return ""
-    if not select.select([sys.stdin], [], [], _PATIENCE)[0]:
-        notice("waiting for what is piped in; start it with < /dev/null if there is nothing")
-    content = sys.stdin.buffer.read(_LARGEST_TEXT + 1)
-    if len(content) > _LARGEST_TEXT:
+    if not select.select([sys.stdin], [], [], _SILENT_SECONDS)[0]:
+        notice("waiting for input from the pipe; redirect it from /dev/null for a prompt without input")
+    content = sys.stdin.buffer.read(_MAX_TEXT_SIZE + 1)
+    if len(content) > _MAX_TEXT_SIZE:
         raise UsageError(
-            f"more than {_LARGEST_TEXT >> 20} MiB are piped in",
-            hint="give the part of it that matters, or a file's path",
+            f"standard input exceeds the limit of {_MAX_TEXT_SIZE >> 20} MiB",
+            hint="pipe in only the relevant part, or put a file's path into the prompt",
         )
     return content.decode(errors="replace")

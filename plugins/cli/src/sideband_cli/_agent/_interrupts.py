@@ -1,4 +1,4 @@
-"""Ctrl-C while an agent is at work."""
+"""Handling of Ctrl-C during a run."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
 
 @define
 class Interrupts:
-    """How many there were."""
+    """The number of interrupts received."""
 
     count: int = 0
 
 
 @asynccontextmanager
-async def aborting_on_interrupt(agent: Agent, tell: Callable[[str], None]) -> AsyncIterator[Interrupts]:
-    """Let the first interrupt end the run, whose messages are kept, and the second one the command.
+async def aborting_on_interrupt(agent: Agent, show: Callable[[str], None]) -> AsyncIterator[Interrupts]:
+    """Abort the run at the first interrupt, keeping its messages, and the command at the second.
 
     Args:
-        agent: whose run it is.
-        tell: shows a line, below the text that the model may be in the middle of.
+        agent: the agent that runs.
+        show: prints a line, below text that is still being streamed.
 
     Raises:
-        KeyboardInterrupt: there was a second one.
+        KeyboardInterrupt: at the second interrupt.
     """
     from anyio import create_task_group, open_signal_receiver
 
@@ -43,14 +43,14 @@ async def aborting_on_interrupt(agent: Agent, tell: Callable[[str], None]) -> As
                 if interrupts.count > 1:
                     tasks.cancel_scope.cancel()
                     return
-                tell("ending the run; once more, and it is left as it is")
+                show("aborting the run; press Ctrl-C again to exit immediately")
                 agent.abort("interrupted")
 
     async with create_task_group() as tasks:
         tasks.start_soon(watch)
         try:
             yield interrupts
-        except Exception as error:  # noqa: BLE001  raised again outside of the group, which would wrap it
+        except Exception as error:  # noqa: BLE001  re-raised outside the task group, which would wrap it
             failure = error
         tasks.cancel_scope.cancel()
     if failure is not None:

@@ -1,4 +1,4 @@
-"""The events of an agent as JSON lines: what ``sideband run --json`` prints, one document a line."""
+"""The events of an agent as JSON Lines, the output of ``sideband run --json``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def event_data(event: ObserveEvent) -> dict[str, Any]:
-    """An event as data: ``event`` is the name of its hook, the rest are its attributes.
+    """Return an event as data: ``event`` is the name of its hook, the other keys are its attributes.
 
     Example:
         >>> from sideband.hooks import TurnStart
@@ -26,12 +26,12 @@ def event_data(event: ObserveEvent) -> dict[str, Any]:
 
 
 def print_event(event: ObserveEvent) -> None:
-    """Print one event, and hand it on at once."""
+    """Print one event and flush standard output."""
     print_line(event_data(event))
 
 
 def print_line(data: Mapping[str, Any]) -> None:
-    """Print data as one line of JSON, and hand it on at once."""
+    """Print data as one line of JSON and flush standard output."""
     as_ascii = (sys.stdout.encoding or "").lower() not in ("utf-8", "utf8")
     sys.stdout.write(escape_controls(json.dumps(data, ensure_ascii=as_ascii, default=str)) + "\n")
     sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""The options that `run` and `chat` have in common, and the agent that they describe."""
+"""The options shared by `run` and `chat`, and the agent that they configure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._arguments._types import count
 from .._host._options import add_host_options, make_host
-from .._sessions._lookup import session_meant
+from .._sessions._lookup import resolve_session
 from .._skills._dirs import add_skill_dirs
 from ._availability import unconfigured
 
@@ -20,23 +20,27 @@ if TYPE_CHECKING:
 
     from .._terminal._questions import Questions
 
-_SHOWN_PROBLEMS = 5
+_MAX_PROBLEMS = 5
 
 
 def add_agent_options(parser: ArgumentParser) -> None:
-    """The options that choose session, model, tools and limits, and those of the host."""
+    """Add the options for session, model, tools and limits, and the options of the host."""
     add_host_options(parser)
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--session", metavar="SESSION", help="go on with this one: an id, a name, or `last`")
-    where.add_argument("--new", action="store_true", help="begin a new session, which is what happens anyway")
-    parser.add_argument("--model", metavar="PROVIDER:MODEL", help="see `sideband models list`")
+    where.add_argument("--session", metavar="SESSION", help="continue this session: an id, a name, or `last`")
+    where.add_argument("--new", action="store_true", help="start a new session (the default)")
+    parser.add_argument("--model", metavar="PROVIDER:MODEL", help="the model; see `sideband models list`")
     parser.add_argument(
-        "--tools", action="append", type=_names, metavar="NAME,…", help="only these; `github.*` for all that begin so"
+        "--tools",
+        action="append",
+        type=_names,
+        metavar="NAME,…",
+        help="allow only these tools; `github.*` matches a prefix",
     )
-    parser.add_argument("--max-cost", type=_money, metavar="USD", help="what the session may cost in all")
-    parser.add_argument("--max-tokens-total", type=count, metavar="TOKENS", help="the tokens it may use in all")
-    parser.add_argument("--thinking", action="store_true", help="show what the model thinks")
-    parser.add_argument("--yes", action="store_true", help="say yes to whatever skills and guards ask")
+    parser.add_argument("--max-cost", type=_money, metavar="USD", help="the cost limit of the session in US dollars")
+    parser.add_argument("--max-tokens-total", type=count, metavar="TOKENS", help="the token limit of the session")
+    parser.add_argument("--thinking", action="store_true", help="show the model's thinking")
+    parser.add_argument("--yes", action="store_true", help="answer yes to all questions of skills and guards")
     add_skill_dirs(parser)
 
 
@@ -50,21 +54,21 @@ def _money(text: str) -> float:
     except ValueError:
         value = 0.0
     if not 0 < value < float("inf"):
-        raise ArgumentTypeError(f"`{text}` is no amount of US dollars above 0")
+        raise ArgumentTypeError(f"expected a positive amount of US dollars, got `{text}`")
     return value
 
 
 @asynccontextmanager
 async def open_agent(arguments: Namespace, questions: Questions, **options: Any) -> AsyncIterator[Agent]:
-    """The agent for this command line, and its host.
+    """Open the agent for this command line, and its host.
 
     Args:
         arguments: the command line.
-        questions: whom to ask.
-        options: the agent's own.
+        questions: answers requests for grants and approvals.
+        options: more arguments of ``Agent``.
 
     Raises:
-        ModelUnconfigured: no model is named anywhere; the hint shows how to get one.
+        ModelUnconfigured: if no model is configured; the hint shows how to configure one.
     """
     from sideband_agent import Agent, ModelMissing
 
@@ -86,34 +90,34 @@ async def open_agent(arguments: Namespace, questions: Questions, **options: Any)
         )
         async with agent:
             if arguments.model is not None and agent.session.context().model != arguments.model:
-                await agent.select_model(arguments.model)  # kept, so that the session goes on with it
+                await agent.select_model(arguments.model)  # stored in the session, for its later runs
             try:
                 _ = agent.model
             except ModelMissing:
                 raise await unconfigured(host) from None
-            await _tell_missing_skills(host)
+            await _report_skill_problems(host)
             yield agent
 
 
-async def _tell_missing_skills(host: Host) -> None:
-    """Name the skills and tools that can't be used: a model without them looks like one that is not able to do it."""
+async def _report_skill_problems(host: Host) -> None:
+    """Log the skills and tools that cannot be used. Without them the model would merely seem incapable."""
     import logging
 
     loaded = await host.skills()
     of_skills = [problem for skill in loaded.skills for problem in skill.problems]
     found = dict.fromkeys([*loaded.problems, *of_skills])
     problems = [problem for problem in found if problem.fatal or problem.code.startswith("skill.python.")]
-    for problem in problems[:_SHOWN_PROBLEMS]:
+    for problem in problems[:_MAX_PROBLEMS]:
         logging.getLogger(__name__).warning("%s: %s", problem.source, problem.reason)
-    if len(problems) > _SHOWN_PROBLEMS:
-        hidden = len(problems) - _SHOWN_PROBLEMS
-        logging.getLogger(__name__).warning("%d more problems with skills; `sideband skills list` shows them", hidden)
+    if len(problems) > _MAX_PROBLEMS:
+        hidden = len(problems) - _MAX_PROBLEMS
+        logging.getLogger(__name__).warning("%d more problems with skills; run `sideband skills list`", hidden)
 
 
 async def _session(host: Host, wanted: str | None) -> str | None:
     from sideband_agent.sessions import Sessions
 
-    return None if wanted is None else await session_meant(Sessions(host.store, host.home), wanted)
+    return None if wanted is None else await resolve_session(Sessions(host.store, host.home), wanted)
 
 
 def _named(lists: list[list[str]] | None) -> list[str] | None:
@@ -121,7 +125,7 @@ def _named(lists: list[list[str]] | None) -> list[str] | None:
 
 
 def _budget(arguments: Namespace, host: Host) -> Budget | None:
-    """What the options say, and for the rest what is configured."""
+    """Return the configured budget, overridden by the options; ``None`` without such options."""
     from sideband_agent import Budget
 
     named = {"money": arguments.max_cost, "tokens": arguments.max_tokens_total}

@@ -1,4 +1,4 @@
-"""How ``sideband run`` shows a run: the answer on standard output, all else on standard error."""
+"""The output of ``sideband run``: the answer on standard output, everything else on standard error."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 class RunOutput:
     """A ``Sink`` over the standard streams.
 
-    On a terminal, text appears as it comes. A file or a pipe gets the answer alone, once it is known to be one: not
-    what the model says before it calls tools, and not the first half of what a broken connection cut.
+    A terminal shows text as it is streamed. A file or a pipe receives only the final answer, once it is complete: not
+    the text before tool calls, and not the first half of an answer whose connection broke.
 
     Args:
-        bar: shows what goes on right now.
-        live: whether text appears as it comes; whether standard output is a terminal if ``None``.
+        bar: shows progress messages.
+        live: whether to stream text; ``None`` means only if standard output is a terminal.
     """
 
     def __init__(self, bar: Progressbar, *, live: bool | None = None) -> None:
@@ -31,10 +31,10 @@ class RunOutput:
         self._cleaner = StreamCleaner()
         self._column = 0
         self._thinks = False
-        self._shown = ""  # of the last text that appeared as it came
+        self._shown = ""  # the text streamed since the last other output
 
     def text(self, part: str) -> None:
-        """Show more of what the model says, if it may still be followed by something else."""
+        """Show a part of the model's text, if text is streamed."""
         if not self._live:
             return
         if self._thinks:
@@ -46,7 +46,7 @@ class RunOutput:
         self._write(text)
 
     def thinking(self, part: str) -> None:
-        """Show more of what the model thinks."""
+        """Show a part of the model's thinking."""
         if not self._thinks:
             self.end_text()
             self._bar.close()
@@ -57,7 +57,7 @@ class RunOutput:
         self._move(text)
 
     def end_text(self) -> None:
-        """End the line that text or thoughts are on."""
+        """End the current line of text or thinking."""
         self._cleaner.end()
         if self._column:
             stream = sys.stderr if self._thinks else sys.stdout
@@ -67,13 +67,13 @@ class RunOutput:
         self._thinks = False
 
     def aside(self, text: str) -> None:
-        """Show what is no answer yet, unless it has been shown."""
+        """Show text that precedes tool calls, unless it was streamed."""
         if text.strip() and not self._live:
             self.line(text.strip())
         self._shown = ""
 
     def line(self, text: str) -> None:
-        """Show something about the run."""
+        """Show a status message."""
         self.end_text()
         self._bar.close()
         sys.stderr.write(dim(clean(text), sys.stderr) + "\n")
@@ -81,7 +81,7 @@ class RunOutput:
         self._shown = ""
 
     def progress(self, text: str) -> None:
-        """Show what goes on right now, where it can be taken away again."""
+        """Show a progress message, if standard error is a terminal and can erase it again."""
         if not sys.stderr.isatty():
             return
         self.end_text()
@@ -91,7 +91,7 @@ class RunOutput:
             self._bar.erase()
 
     def answer(self, result: RunResult) -> None:
-        """Show the answer, if there is one, and it has not been shown as it came."""
+        """Show the answer of a completed run, unless it was streamed."""
         self.end_text()
         self._bar.erase()
         if result.status != "completed":

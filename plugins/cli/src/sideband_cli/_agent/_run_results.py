@@ -1,4 +1,4 @@
-"""How a run has ended, for people and as data."""
+"""The result of a run, as text and as data."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 def exit_code(result: RunResult) -> ExitCode:
-    """What the command ends with: also where the run only waits, who made it wait is told."""
+    """Return the exit code for a run. One that is parked because of its provider counts as unavailable."""
     waits_for_provider = result.status == "parked" and (result.error or {}).get("code", "").startswith("provider.")
     return ExitCode.UNAVAILABLE if waits_for_provider else result.exit_code
 
 
 def result_line(result: RunResult, agent: Agent) -> dict[str, Any]:
-    """The last line of ``--json``."""
+    """Return the last line of ``--json`` as data."""
     return {
         "event": "result",
         "status": result.status,
@@ -34,19 +34,19 @@ def result_line(result: RunResult, agent: Agent) -> dict[str, Any]:
     }
 
 
-def tell_end(result: RunResult, agent: Agent) -> None:
-    """Tell on standard error how a run has ended, what it used, and where it is kept."""
+def print_summary(result: RunResult, agent: Agent) -> None:
+    """Print the problem of a run, if any, its model, usage and session to standard error."""
     for line in describe_problem(result):
         notice(line)
     notice(f"{agent.model} · {describe_usage(result.usage)} · session {result.session}")
 
 
 def describe_problem(result: RunResult, *, resume: str = "") -> list[str]:
-    """Why a run has not done what it was asked, and how it can go on; nothing if it has.
+    """Return lines that explain why a run did not complete and how to resume it; none if it completed.
 
     Args:
-        result: what it came to.
-        resume: what lets it go on; the command line if empty.
+        result: the result of the run.
+        resume: how to resume it; empty for a command line.
     """
     error = result.error or {}
     lines = []
@@ -57,15 +57,15 @@ def describe_problem(result: RunResult, *, resume: str = "") -> list[str]:
     if hint := error.get("hint"):
         lines.append(f"hint: {hint}")
     if result.status in ("failed", "parked"):
-        when = f"from {describe_moment(result.resume_at)} on " if result.resume_at else ""
+        when = f" after {describe_moment(result.resume_at)}" if result.resume_at else ""
         how = resume or f"sideband run --resume --session {result.session}"
         if error.get("code") in _OTHER_MODEL or error.get("kind") == "model_not_found":
             how = f"/model PROVIDER:MODEL, then {resume}" if resume else f"{how} --model PROVIDER:MODEL"
         if error.get("code") == "budget.spent":
-            how += ", and a higher --max-cost or --max-tokens-total"
-        lines.append(f"it can go on {when}with: {how}")
+            how += ", with a higher --max-cost or --max-tokens-total"
+        lines.append(f"to resume it{when}: {how}")
     return lines
 
 
-_OTHER_MODEL = ("llm.model", "llm.provider", "llm.unable")  # it would end the same way again
+_OTHER_MODEL = ("llm.model", "llm.provider", "llm.unable")  # the same model would fail again
 _WORDS = {"completed": "done", "aborted": "aborted", "failed": "error", "parked": "parked"}

@@ -1,3 +1,3 @@
-"""Values as they are written on the command line."""
+"""Parsing of argument values."""
 
 __all__: list[str] = []

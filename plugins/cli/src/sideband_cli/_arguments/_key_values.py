@@ -1,4 +1,4 @@
-"""Arguments as people type them: ``key=value``, ``key:=JSON``, ``--input FILE``."""
+"""Arguments of the forms ``key=value``, ``key:=JSON`` and ``--input FILE``."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from sideband import UsageError
 
 
 def read_values(words: Iterable[str], file: str | None = None) -> dict[str, Any]:
-    """The arguments that ``words`` and the JSON object in ``file`` (``-``: standard input) give; words win.
+    """Merge the arguments from ``words`` with the JSON object in ``file`` (``-`` for standard input).
 
     Raises:
-        UsageError: one of them can't be read; the message names it.
+        UsageError: if an argument or the file is invalid; the message names it.
 
     Example:
         >>> read_values(["name=Ada", "tags:=[1, 2]"])
@@ -26,7 +26,7 @@ def read_values(words: Iterable[str], file: str | None = None) -> dict[str, Any]
     for word in words:
         key, value = _read_word(word)
         if key in given:
-            raise UsageError(f"`{key}` is given twice", hint="a list is written key:=[1, 2]")
+            raise UsageError(f"duplicate argument `{key}`", hint="write a list as key:=[1, 2]")
         given[key] = value
     return {**values, **given}
 
@@ -34,13 +34,15 @@ def read_values(words: Iterable[str], file: str | None = None) -> dict[str, Any]
 def _read_word(word: str) -> tuple[str, Any]:
     key, equals, text = word.partition("=")
     if not equals or not key.rstrip(":"):
-        raise UsageError(f"`{word}` is not key=value", hint="write key=value, or key:=JSON for a list or a number")
+        raise UsageError(
+            f"expected key=value, got `{word}`", hint="write key=value, or key:=JSON for a list or a number"
+        )
     if not key.endswith(":"):
         return key, text
     try:
         return key[:-1], json.loads(text)
     except ValueError as error:
-        raise UsageError(f"`{word}`: what follows := is not JSON: {error}", hint="quote it for the shell") from None
+        raise UsageError(f"the value of `{word}` is not valid JSON: {error}", hint="quote it for the shell") from None
 
 
 def _read_file(file: str) -> dict[str, Any]:
@@ -50,7 +52,7 @@ def _read_file(file: str) -> dict[str, Any]:
     except OSError as error:
         raise UsageError(f"--input {file}: {error.strerror}") from None
     except ValueError as error:
-        raise UsageError(f"--input {file} is not JSON: {error}") from None
+        raise UsageError(f"--input {file} is not valid JSON: {error}") from None
     if not isinstance(values, dict):
-        raise UsageError(f"--input {file} is not a JSON object", hint='write {"key": value}')
+        raise UsageError(f"--input {file}: expected a JSON object", hint='write {"key": value}')
     return values

@@ -1,4 +1,4 @@
-"""Types of options: what can't be one is an error that says what would be."""
+"""Types of options for ``argparse``."""
 
 from __future__ import annotations
 
@@ -8,26 +8,28 @@ from datetime import datetime
 
 
 def seconds(text: str) -> float:
-    """A duration that can be waited for: more than nothing, and not for ever."""
+    """Parse a positive, finite number of seconds."""
     try:
         value = float(text)
     except ValueError:
         value = 0.0
     if not math.isfinite(value) or value <= 0:
-        raise ArgumentTypeError(f"`{text}` is no number of seconds above 0")
+        raise ArgumentTypeError(f"expected a positive number of seconds, got `{text}`")
     return value
 
 
 def count(text: str) -> int:
-    """How many, at least one."""
+    """Parse a positive integer."""
     if not text.isdecimal() or int(text) == 0:
-        raise ArgumentTypeError(f"`{text}` is no whole number above 0")
+        raise ArgumentTypeError(f"expected a positive integer, got `{text}`")
     return int(text)
 
 
 def moment(text: str) -> datetime:
-    """A time in ISO 8601; without a zone it is local time."""
+    """Parse a time in ISO 8601; without an offset it is local time."""
     try:
         return datetime.fromisoformat(text).astimezone()
     except (ValueError, OverflowError):
-        raise ArgumentTypeError(f"`{text}` is no time in ISO 8601, like 2026-01-31 or 2026-01-31T18:30") from None
+        raise ArgumentTypeError(
+            f"expected a time in ISO 8601, such as 2026-01-31 or 2026-01-31T18:30, got `{text}`"
+        ) from None

@@ -1,3 +1,3 @@
-"""What the ledger, and the sessions of agents, say of effects."""
+"""Effects as recorded in the ledger and in the sessions of agents."""
 
 __all__: list[str] = []

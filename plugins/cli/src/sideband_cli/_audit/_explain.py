@@ -1,4 +1,4 @@
-"""Why an effect happened: what the ledger says of it, joined with what the agent's session says of who asked."""
+"""Explain why an effect happened, by joining its ledger records with the session of the agent that requested it."""
 
 from __future__ import annotations
 
@@ -9,50 +9,50 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve
 from sideband.ledger import EffectRecord, find, query
 
-from .._undo._taken_back import takers_back
+from .._undo._undo_effects import undoing_effects
 from ._why import RunStep, Why
 
 if TYPE_CHECKING:
     from ._history import SessionHistory
 
-MOST_EFFECTS = 200
-"""How many effects of one tool call are listed."""
-_MOST_TRIES = 100
-_MOST_GENERATIONS = 16
+MAX_EFFECTS = 200
+"""The maximum number of effects listed for one tool call."""
+_MAX_ATTEMPTS = 100
+_MAX_ANCESTORS = 16
 _TOOL_OP = "tool.call"
 _MODEL_OP = "llm.generate"
-_NOT_READ = "what was said is not known: sessions are read by the agent, see `pip install sideband-agent`"
+_NO_AGENT = "messages are not shown: sessions cannot be read without the agent, `pip install sideband-agent`"
 
 
 async def explain(ledger: Path, history: SessionHistory | None, wanted: str) -> Why | None:
-    """Explain what ``wanted`` names.
+    """Explain the effect or step that ``wanted`` names.
 
     Args:
-        ledger: the ledger's folder.
-        history: what was said in sessions; ``None`` if they can't be read, since the agent is not installed.
+        ledger: the folder of the ledger.
+        history: the messages of sessions; ``None`` if the agent, which reads them, is not installed.
         wanted: the id of an effect, an idempotency key, ``session:run:step``, or the id of a tool call.
 
     Returns:
-        ``None`` if neither the ledger nor a session knows it.
+        The explanation; ``None`` if neither the ledger nor a session contains ``wanted``.
     """
     effect, where, notices = await _locate(ledger, history, wanted)
     if effect is None and where is None:
         return None
-    taken_back = await takers_back(ledger, effect.effect) if effect is not None else ()
+    undone_by = await undoing_effects(ledger, effect.effect) if effect is not None else ()
     parts = await _parts(ledger, effect.effect) if effect is not None else ()
-    why = Why(effect=effect, where=where, taken_back=taken_back, parts=parts, notices=notices)
+    why = Why(effect=effect, where=where, undone_by=undone_by, parts=parts, notices=notices)
     if effect is not None and where is None and effect.origin.run:
-        found = await query(ledger, run=effect.origin.run, limit=MOST_EFFECTS)
+        found = await query(ledger, run=effect.origin.run, limit=MAX_EFFECTS)
         return evolve(why, below=tuple(reversed(found)))
     if history is None and where is not None:
-        why = evolve(why, notices=(*notices, _NOT_READ))
-    return await _joined(ledger, history, why, _MOST_GENERATIONS)
+        why = evolve(why, notices=(*notices, _NO_AGENT))
+    return await _joined(ledger, history, why, _MAX_ANCESTORS)
 
 
 async def _parts(ledger: Path, effect: str) -> tuple[EffectRecord, ...]:
-    """The effects that the op of this one asked for."""
-    found = await query(ledger, text=effect, limit=MOST_EFFECTS)
-    return _in_time([one for one in found if one.within == effect])
+    """Return the effects that the op of this effect dispatched."""
+    found = await query(ledger, text=effect, limit=MAX_EFFECTS)
+    return _by_time([one for one in found if one.within == effect])
 
 
 async def _locate(
@@ -73,23 +73,23 @@ async def _locate(
 async def _locate_call(
     ledger: Path, history: SessionHistory | None, call: str
 ) -> tuple[EffectRecord | None, RunStep | None, tuple[str, ...]]:
-    """The newest tool call with this id. Small model servers begin to count anew in each answer."""
+    """Find the newest tool call with this id. Some model servers restart the numbering in each answer."""
     found = [one for one in await query(ledger, op=_TOOL_OP, text=call) if one.params.get("call") == call]
     if found:
         others = ", ".join(one.effect for one in found[1:] if RunStep.of(one) != RunStep.of(found[0]))
-        notices = (f"other calls have the same id; this is the newest, the others are {others}",) if others else ()
+        notices = (f"other calls have the same id; this is the newest one, the others are {others}",) if others else ()
         return found[0], RunStep.of(found[0]), notices
     return None, await history.find_call(call) if history is not None else None, ()
 
 
 async def _joined(ledger: Path, history: SessionHistory | None, why: Why, generations: int) -> Why:
-    """The same with what stands around it in the ledger and in the session."""
+    """Add the surrounding records of the ledger and the session, and the explanation of the parent agent."""
     where = why.where
     if where is None:
         return why
     why = await _with_ledger(ledger, why, where)
     why = await history.added_to(why, where) if history is not None else evolve(why, sessions_read=False)
-    known = [one for one in (why.effect, *why.tries, *why.calls) if one is not None]
+    known = [one for one in (why.effect, *why.attempts, *why.calls) if one is not None]
     parent = next((one.origin.parent for one in known if one.origin.parent), None)
     above = RunStep.parse(parent or "")
     if above is None or not generations:
@@ -103,17 +103,17 @@ async def _with_ledger(ledger: Path, why: Why, where: RunStep) -> Why:
     if not where.model_step:
         return why
     step = evolve(where, step=where.model_step)
-    tries = [one for one in await _at(ledger, step, op=_MODEL_OP) if one.origin.step == where.model_step]
+    attempts = [one for one in await _at(ledger, step, op=_MODEL_OP) if one.origin.step == where.model_step]
     calls = await _at(ledger, where, op=_TOOL_OP)
     below: list[EffectRecord] = []
     if where.call:
-        below = [one for one in await _at(ledger, where, limit=MOST_EFFECTS + 1) if one.op != _TOOL_OP]
-        below += await query(ledger, parent=where.key, limit=MOST_EFFECTS + 1)
-    return evolve(why, tries=_in_time(tries), calls=_in_time(calls), below=_in_time(below))
+        below = [one for one in await _at(ledger, where, limit=MAX_EFFECTS + 1) if one.op != _TOOL_OP]
+        below += await query(ledger, parent=where.key, limit=MAX_EFFECTS + 1)
+    return evolve(why, attempts=_by_time(attempts), calls=_by_time(calls), below=_by_time(below))
 
 
 async def _at(ledger: Path, where: RunStep, **filters: Any) -> Sequence[EffectRecord]:
-    options = {"limit": _MOST_TRIES, **filters}
+    options = {"limit": _MAX_ATTEMPTS, **filters}
     return await query(ledger, session=where.session, run=where.run, step=where.step or None, **options)
 
 
@@ -121,5 +121,5 @@ def _first(records: Sequence[EffectRecord]) -> EffectRecord | None:
     return records[0] if records else None
 
 
-def _in_time(records: Sequence[EffectRecord]) -> tuple[EffectRecord, ...]:
+def _by_time(records: Sequence[EffectRecord]) -> tuple[EffectRecord, ...]:
     return tuple(sorted(records, key=lambda one: one.time))

@@ -1,4 +1,4 @@
-"""What the sessions of agents say of a step: who asked for what, what the model answered, and what it was told."""
+"""The messages of a step in an agent's session: the user's requests, the model's answer and the tool results."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from sideband_agent.sessions import MessageEntry, RunEntry, SessionError, Sessio
 
 from ._why import RunStep, Why
 
-_MOST_SESSIONS = 50
+_MAX_SESSIONS = 50
 
 
 @frozen
 class SessionHistory:
-    """What was said in sessions.
+    """The messages of sessions.
 
     Args:
-        sessions: where agents keep it.
+        sessions: the stored sessions.
     """
 
     _sessions: Sessions
 
     async def find_call(self, call: str) -> RunStep | None:
         """Return the newest tool call with this id."""
-        for info in await self._sessions.list(limit=_MOST_SESSIONS):
+        for info in await self._sessions.list(limit=_MAX_SESSIONS):
             tree = await self._read(info.id)
             for entry in reversed(tree.entries if tree is not None else ()):
                 if isinstance(entry, MessageEntry) and isinstance(entry.message, AssistantMessage) and entry.run:
@@ -36,20 +36,20 @@ class SessionHistory:
         return None
 
     async def has(self, where: RunStep) -> bool:
-        """Return whether a session knows of the model step, or of the tool call."""
+        """Return whether a session contains the model step or the tool call."""
         tree = await self._read(where.session)
         answer = _answer(_messages(tree, where.run), where) if tree is not None else None
         return answer is not None and (not where.call or _part(answer, where) is not None)
 
     async def added_to(self, why: Why, where: RunStep) -> Why:
-        """Return the same with what the session says; ``why`` itself if the session is not there any more."""
+        """Return ``why`` with the messages of the session, or unchanged if the session no longer exists."""
         tree = await self._read(where.session)
         return _with_session(why, where, tree) if tree is not None else why
 
     async def _read(self, session: str) -> SessionTree | None:
         try:
             tree = await self._sessions.read(session)
-        except SessionError:  # there is none, or names of others begin like it
+        except SessionError:  # it does not exist, or the id is an ambiguous prefix
             return None
         return tree if tree.id == session else None
 
@@ -66,7 +66,7 @@ def _with_session(why: Why, where: RunStep, tree: SessionTree) -> Why:
         began=begun[0] if begun else None,
         ended=runs[-1] if runs and runs[-1].status != "started" else None,
         resumed=tuple(entry.time for entry in begun[1:]),
-        asked=tuple(entry for entry in messages if _was_told_before(entry, where)),
+        asked=tuple(entry for entry in messages if _is_request_before(entry, where)),
         answer=answer,
         part=part,
         result=_result(messages, where, part, why.calls),
@@ -88,8 +88,8 @@ def _part(answer: MessageEntry | None, where: RunStep) -> ToolCallPart | None:
     return calls[int(number)] if number.isdecimal() and int(number) < len(calls) else None
 
 
-def _was_told_before(entry: MessageEntry, where: RunStep) -> bool:
-    """Whether it is something that the model was told in the run before it took the step."""
+def _is_request_before(entry: MessageEntry, where: RunStep) -> bool:
+    """Return whether the entry is a user message that the model saw before it took the step."""
     if not isinstance(entry.message, UserMessage):
         return False
     step = entry.step or "0"
@@ -105,7 +105,7 @@ def _result(
         return None
     ids = {part.id} if part else {one.params.get("call") for one in calls}
     results = [one for one in messages if isinstance(one.message, ToolResultMessage)]
-    # What a run that was ended has left is stored without its step.
+    # The results of an aborted run are stored without their step.
     return next(
         (one for one in results if one.step == where.call),
         next((one for one in results if one.step is None and _call_of(one) in ids), None),

@@ -1,4 +1,4 @@
-"""Ledger entries, effects and verdicts as text and as data."""
+"""Ledger entries, effects and verification results as text and as data."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ if TYPE_CHECKING:
     from sideband.ledger import EffectRecord, LedgerEntry, Verification
 
 _INDENT = 14
-_GIVERS = {
-    "call": "granted by whoever made the call",
+_GRANTED_BY = {
+    "call": "granted by the caller",
     "policy": "granted by the configuration",
-    "remembered": "granted by a person earlier, and remembered",
-    "person": "granted by a person who was asked",
+    "remembered": "granted by the user in an earlier call",
+    "person": "granted by the user when asked",
 }
-_LONGEST_VALUE = 600
+_MAX_VALUE_LENGTH = 600
 
 
 def describe_verdict(verdict: Verification) -> str:
-    """What `audit verify` found."""
+    """Describe the result of `audit verify`."""
     head = f", the last one is {verdict.head.hash[:16]}…" if verdict.head else ""
     if verdict.ok and verdict.notices:
-        # A note says what can't be told, so that the sentence must not tell it either.
-        lines = [f"Nothing wrong was found in {verdict.entries} entries{head}; but:"]
+        # A note names something that could not be checked, so the sentence must not claim it.
+        lines = [f"No problem was found in {verdict.entries} entries{head}, but:"]
     elif verdict.ok:
-        lines = [f"The ledger is whole: {verdict.entries} entries, none changed, removed, inserted or reordered{head}"]
+        lines = [f"The ledger is intact: {verdict.entries} entries, none changed, removed, inserted or reordered{head}"]
     else:
         lines = [
-            f"The ledger is NOT whole ({verdict.entries} entries read):",
+            f"The ledger is NOT intact ({verdict.entries} entries read):",
             *(f"  {one}" for one in verdict.problems),
         ]
     return "\n".join([*lines, *(f"  note: {one}" for one in verdict.notices)])
 
 
 def verdict_data(verdict: Verification) -> dict[str, Any]:
-    """A verdict as data."""
+    """Return a verification result as data."""
     return {
         "ok": verdict.ok,
         "entries": verdict.entries,
@@ -52,22 +52,22 @@ def verdict_data(verdict: Verification) -> dict[str, Any]:
 
 
 def entries_table(entries: Iterable[LedgerEntry]) -> str:
-    """Entries, one a line."""
+    """Format ledger entries as a table."""
     rows = [
-        [entry.seq, local_time(entry.time), entry.kind, entry.fields.get("effect", ""), *_what(entry.fields)]
+        [entry.seq, local_time(entry.time), entry.kind, entry.fields.get("effect", ""), *_op_columns(entry.fields)]
         for entry in entries
     ]
     return format_table(["seq", "time", "kind", "effect", "op", "status", "by"], rows) if rows else "no entries"
 
 
-def _what(fields: Any) -> list[str]:
+def _op_columns(fields: Any) -> list[str]:
     origin = fields.get("origin") or {}
     by = ".".join(filter(None, (origin.get("skill"), origin.get("tool")))) or origin.get("plugin") or ""
     return [fields.get("op", ""), fields.get("status", ""), by or origin.get("principal", "")]
 
 
 def effects_table(records: Iterable[EffectRecord]) -> str:
-    """Effects, one a line."""
+    """Format effects as a table."""
     rows = [
         [record.effect, local_time(record.time), record.op, record.status or "open", _by(record), _params(record)]
         for record in records
@@ -85,25 +85,25 @@ def _params(record: EffectRecord) -> str:
 
 
 def describe_effect(record: EffectRecord) -> str:
-    """One effect from who asked to how it ended."""
+    """Describe one effect, from its caller to its outcome."""
     origin = record.origin
-    asked = [f"{name} {value}" for name in ("session", "run", "step") if (value := getattr(origin, name))]
-    by = f"{_by(record)}, for {origin.principal}" + (f" ({', '.join(asked)})" if asked else "")
+    place = [f"{name} {value}" for name in ("session", "run", "step") if (value := getattr(origin, name))]
+    by = f"{_by(record)}, for {origin.principal}" + (f" ({', '.join(place)})" if place else "")
     lines = [f"effect {record.effect}: {record.op}, {record.status or 'open: no outcome is recorded'}"]
-    lines += labelled("asked by", by)
+    lines += labelled("caller", by)
     if record.within:
-        lines += labelled("part of", record.within)
-    lines += labelled("parameters", _params(record) or "none that may be recorded")
+        lines += labelled("parent", record.within)
+    lines += labelled("parameters", _params(record) or "not recorded")
     lines += _rights(record)
     lines += labelled("level", record.level.name.lower() if record.level is not None else "-")
-    lines += labelled("isolation", record.isolation or "no worker asked")
+    lines += labelled("isolation", record.isolation or "not called by a worker")
     lines += [line for one in record.decisions for line in labelled("decision", describe_decision(one))]
     if record.key:
         lines += labelled("key", record.key)
     if record.note:
-        lines += labelled("noted", json.dumps(dict(record.note), ensure_ascii=False, default=str))
+        lines += labelled("op note", json.dumps(dict(record.note), ensure_ascii=False, default=str))
     if record.ms is not None:
-        lines += labelled("took", f"{record.ms} ms, answered with {record.bytes or 0} bytes")
+        lines += labelled("duration", f"{record.ms} ms, with a result of {record.bytes or 0} bytes")
     if record.error:
         lines += labelled("error", f"{record.error.get('message')} [{record.error.get('code')}]")
         if hint := record.error.get("hint"):
@@ -114,20 +114,20 @@ def describe_effect(record: EffectRecord) -> str:
 
 
 def labelled(label: str, text: str) -> list[str]:
-    """A value behind its name, on as many lines as the terminal needs; cut where it gets long."""
-    return paragraph(fitted(one_line(text), _LONGEST_VALUE), f"  {label:<11} ", " " * _INDENT).splitlines() or [
+    """Return the lines of a labelled value, wrapped to the terminal and cut at 600 characters."""
+    return paragraph(fitted(one_line(text), _MAX_VALUE_LENGTH), f"  {label:<11} ", " " * _INDENT).splitlines() or [
         f"  {label}"
     ]
 
 
 def effect_label(record: EffectRecord) -> str:
-    """An effect in a few words; a tool call by its tool."""
+    """Return the name and status of an effect; a tool call is named by its tool."""
     tool = record.params.get("tool") if record.op == "tool.call" else None
     return f"{tool or record.op}, {record.status or 'open'}"
 
 
 def describe_decision(decision: Mapping[str, Any]) -> str:
-    """What a guard, or whoever it asked, said of an effect."""
+    """Describe the decision of a guard or an approver."""
     note = decision.get("note")
     return f"{decision.get('plugin') or decision.get('by')}: {decision.get('said')}" + (f", {note}" if note else "")
 
@@ -136,17 +136,17 @@ def _rights(record: EffectRecord) -> list[str]:
     if record.status == "denied":
         return labelled("held", ", ".join(record.grant) or "no capability")
     if not record.grant:
-        return labelled("allowed by", "no capability is needed, or none was held")
-    givers = (*record.granted_by, *[""] * (len(record.grant) - len(record.granted_by)))
+        return labelled("allowed by", "no capability (not required, or the grant was empty)")
+    sources = (*record.granted_by, *[""] * (len(record.grant) - len(record.granted_by)))
     lines = []
-    for capability, giver in zip(record.grant, givers, strict=False):
-        said = f"{capability}, {_GIVERS.get(giver, giver)}" if giver else capability
-        lines += labelled("allowed by", said)
+    for capability, source in zip(record.grant, sources, strict=False):
+        text = f"{capability}, {_GRANTED_BY.get(source, source)}" if source else capability
+        lines += labelled("allowed by", text)
     return lines
 
 
 def local_time(time: str) -> str:
-    """A time of the ledger, which is in UTC, as `--since` takes it: local, with the offset."""
+    """Convert a UTC time of the ledger to local time with an offset, the format that `--since` accepts."""
     try:
         return datetime.fromisoformat(time).astimezone().isoformat(timespec="seconds")
     except (ValueError, OverflowError):
@@ -154,7 +154,7 @@ def local_time(time: str) -> str:
 
 
 def record_data(record: EffectRecord) -> dict[str, Any]:
-    """An effect as data: its ledger entries as they are."""
+    """Return an effect as data, with its ledger entries unchanged."""
     return {
         "effect": record.effect,
         "op": record.op,

@@ -1,4 +1,4 @@
-"""What is known of why an effect happened."""
+"""The explanation of an effect."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 @frozen
 class RunStep:
-    """Where in the work of an agent something happened.
+    """A position in a run of an agent.
 
     Attributes:
-        session, run: the agent's.
-        step: a model step (``2``), one of its tool calls (``2.0``), or empty for what a plugin did beside the steps.
+        session, run: the ids of the session and the run.
+        step: a model step (``2``), one of its tool calls (``2.0``), or empty for a plugin's effect outside any step.
     """
 
     session: str
@@ -28,22 +28,22 @@ class RunStep:
 
     @property
     def model_step(self) -> str:
-        """The model step; empty if there is none."""
+        """The model step, or an empty string."""
         return self.step.partition(".")[0]
 
     @property
     def call(self) -> str:
-        """The tool call; empty if it is none's."""
+        """The tool call, or an empty string."""
         return self.step if "." in self.step else ""
 
     @property
     def key(self) -> str:
-        """As idempotency keys begin, and as effects of a child name the call that they are made for."""
+        """The prefix of idempotency keys; effects of a child agent name their parent's call by it."""
         return f"{self.session}:{self.run}:{self.step}"
 
     @classmethod
     def of(cls, record: EffectRecord) -> RunStep | None:
-        """Where an effect happened; ``None`` if no agent asked for it."""
+        """Return the step of an effect; ``None`` if no agent requested it."""
         origin = record.origin
         if origin.session is None or origin.run is None:
             return None
@@ -51,7 +51,7 @@ class RunStep:
 
     @classmethod
     def parse(cls, text: str) -> RunStep | None:
-        """The step that ``session:run:step`` names; what follows on it in the key of an effect is left out."""
+        """Parse ``session:run:step``, ignoring anything that follows it in the key of an effect."""
         parts = text.split(":")
         if len(parts) < 3 or not all(parts[:3]):
             return None
@@ -60,26 +60,26 @@ class RunStep:
 
 @frozen(kw_only=True)
 class Why:
-    """All that is known of why an effect happened, or a tool call did not.
+    """Everything known about why an effect happened, or why a tool call did not run.
 
     Attributes:
-        effect: the effect; ``None`` if the ledger has none.
-        where: the step of an agent; ``None`` if no agent asked for it.
-        sessions_read: whether sessions could be read, which takes the package of the agent.
-        session: the session; ``None`` if it is not there any more, or could not be read.
-        began, ended: the run, as its session has it.
-        resumed: when the run was gone on with, after it had stopped.
-        asked: what the model was told in the run until then.
-        answer: the model's message that asked for the call, or that is the effect's result.
-        tries: the model calls of that step, oldest first.
-        part: the tool call, as the model wrote it.
-        calls: the records of that tool call, or, if a model step is meant, of all tool calls that it asked for.
-        below: what the call did, oldest first, what a child agent did for it included.
-        result: what the model was told of the call.
-        parent: why the agent was there, if it is a child of another one.
-        taken_back: the effects that took this one back, or tried to.
-        parts: the effects that its op asked for, oldest first.
-        notices: what the reader should know besides.
+        effect: the effect; ``None`` if the ledger does not contain it.
+        where: the step of an agent; ``None`` if no agent requested the effect.
+        sessions_read: whether sessions could be read, which requires the agent package.
+        session: the session; ``None`` if it no longer exists or could not be read.
+        began, ended: the first and last entry of the run in its session.
+        resumed: the times at which the run was resumed.
+        asked: the user messages of the run up to this step.
+        answer: the model's message that contains the tool call, or that is the effect's result.
+        attempts: the model calls of the step, oldest first.
+        part: the tool call as written by the model.
+        calls: the records of the tool call; for a model step, the records of all its tool calls.
+        below: the effects of the call, oldest first, including those of child agents.
+        result: the tool result as sent to the model.
+        parent: the explanation of the parent's tool call, for a child agent.
+        undone_by: the effects that undid this one or tried to.
+        parts: the effects that its op dispatched, oldest first.
+        notices: additional remarks.
     """
 
     effect: EffectRecord | None
@@ -91,40 +91,40 @@ class Why:
     resumed: tuple[str, ...] = ()
     asked: tuple[MessageEntry, ...] = ()
     answer: MessageEntry | None = None
-    tries: tuple[EffectRecord, ...] = ()
+    attempts: tuple[EffectRecord, ...] = ()
     part: ToolCallPart | None = None
     calls: tuple[EffectRecord, ...] = ()
     below: tuple[EffectRecord, ...] = ()
     result: MessageEntry | None = None
     parent: Why | None = None
-    taken_back: tuple[EffectRecord, ...] = ()
+    undone_by: tuple[EffectRecord, ...] = ()
     parts: tuple[EffectRecord, ...] = ()
     notices: tuple[str, ...] = ()
 
     @property
     def model_message(self) -> AssistantMessage | None:
-        """The model's message."""
+        """The model's message, or ``None``."""
         message = self.answer.message if self.answer else None
         return message if isinstance(message, AssistantMessage) else None
 
     @property
-    def told(self) -> ToolResultMessage | None:
-        """The result, as the model got it."""
+    def tool_result(self) -> ToolResultMessage | None:
+        """The tool result as sent to the model, or ``None``."""
         message = self.result.message if self.result else None
         return message if isinstance(message, ToolResultMessage) else None
 
     @property
     def model_replayed(self) -> bool:
-        """Whether the model's message was taken from the record, when the run went on, instead of asking again."""
-        if self.answer is None or not self.tries:
+        """Whether a resumed run took the model's message from the record instead of calling the model again."""
+        if self.answer is None or not self.attempts:
             return False
-        asked, stored = _moment(self.tries[-1].time), _moment(self.answer.time)
+        asked, stored = _moment(self.attempts[-1].time), _moment(self.answer.time)
         return any(asked < _moment(time) <= stored for time in self.resumed)
 
     @property
     def tool_replayed(self) -> bool:
-        """Whether the result was taken from the record, instead of running the tool again."""
-        return self.told is not None and self.told.metadata.get("replayed") is True
+        """Whether the result was taken from the record instead of running the tool again."""
+        return self.tool_result is not None and self.tool_result.metadata.get("replayed") is True
 
 
 def _moment(time: str) -> float:

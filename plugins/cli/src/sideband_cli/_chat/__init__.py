@@ -1,3 +1,3 @@
-"""The chat: where it takes place, its loop and its chat commands."""
+"""The chat: its loop, its frontends and its chat commands."""
 
 __all__: list[str] = []

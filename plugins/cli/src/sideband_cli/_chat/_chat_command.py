@@ -1,4 +1,4 @@
-"""A chat command, and what it may do with the chat."""
+"""A chat command, and its interface to the chat."""
 
 from __future__ import annotations
 
@@ -14,40 +14,40 @@ if TYPE_CHECKING:
 
 
 class ChatControl(Protocol):
-    """The chat, as its chat commands see it."""
+    """The interface of a chat to its chat commands."""
 
     @property
     def agent(self) -> Agent:
-        """The agent that the user talks with."""
+        """The agent of the chat."""
 
     @property
     def frontend(self) -> ChatFrontend:
-        """Where the chat takes place."""
+        """The frontend of the chat."""
 
     @property
     def is_working(self) -> bool:
-        """Whether a run is under way."""
+        """Whether a run is in progress."""
 
     def help(self) -> str:
         """Return all chat commands as a table."""
 
     async def send(self, text: str) -> None:
-        """Say something to the model: now, or, while it works, before its next step."""
+        """Send a message to the model, or queue it for the next step if a run is in progress."""
 
     async def begin(self, work: Callable[[], Awaitable[RunResult | None]]) -> None:
-        """Start a run, and let the user type meanwhile."""
+        """Start a run while the user can continue to type."""
 
 
 @frozen
 class RegisteredChatCommand:
-    """One chat command, of the chat itself or of a plugin.
+    """A built-in chat command or one of a plugin.
 
     Attributes:
-        name: what follows the slash.
+        name: the name, without the slash.
         summary: one line for ``/help``.
-        run: does it, with the chat and the text after the name; returns what is shown.
-        usage: what may follow the name.
-        plugin: the plugin that it comes from; empty for those of the chat itself.
+        run: called with the chat and the text after the name; returns the text to show, if any.
+        usage: the arguments, for ``/help``.
+        plugin: the plugin that defines it; empty for a built-in one.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The chat commands of one chat: found by their names, run, and listed by ``/help``."""
+"""The table of a chat's commands: lookup by name, execution and ``/help``."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ if TYPE_CHECKING:
 
 
 class ChatCommandTable:
-    """Chat commands by their names. The chat's own can't be replaced; of two plugins with one name, neither gets it.
+    """Chat commands by name. Built-in ones cannot be replaced; a name that two plugins use is left out.
 
     Args:
-        own: those of the chat itself.
-        added: those of plugins.
+        own: the built-in chat commands.
+        added: the chat commands of plugins.
 
     Attributes:
-        problems: the chat commands that were left out, and why.
+        problems: the chat commands that were left out, with the reasons.
     """
 
     def __init__(self, own: Iterable[RegisteredChatCommand] = (), added: Iterable[RegisteredChatCommand] = ()) -> None:
         self._by_name = {one.name: one for one in own}
-        rivals: dict[str, list[RegisteredChatCommand]] = {}
+        by_name: dict[str, list[RegisteredChatCommand]] = {}
         for one in added:
-            rivals.setdefault(one.name, []).append(one)
+            by_name.setdefault(one.name, []).append(one)
         self.problems: list[str] = []
-        for name, found in sorted(rivals.items()):
+        for name, found in sorted(by_name.items()):
             self._add(name, found)
 
     def _add(self, name: str, found: list[RegisteredChatCommand]) -> None:
         plugins = " and ".join(f"`{one.plugin}`" for one in found)
         if name in self._by_name:
-            self.problems.append(f"the command `/{name}` of {plugins} is left out: the chat has one of that name")
+            self.problems.append(f"ignoring the command `/{name}` of {plugins}: the name is built in")
         elif len(found) > 1:
-            self.problems.append(f"the command `/{name}` is left out: {plugins} have it")
+            self.problems.append(f"ignoring the command `/{name}`: defined by {plugins}")
         else:
             self._by_name[name] = found[0]
 
@@ -50,10 +50,10 @@ class ChatCommandTable:
         return tuple(sorted(self._by_name))
 
     async def run(self, chat: ChatControl, line: str) -> str | None:
-        """Run what a line such as ``/name the stars`` asks for.
+        """Run the command of a line such as ``/name the stars``.
 
         Raises:
-            ChatCommandUnknown: there is no such chat command.
+            ChatCommandUnknown: if the command is unknown.
         """
         name, _, argument = line.removeprefix("/").partition(" ")
         found = self._by_name.get(name)
@@ -67,11 +67,11 @@ class ChatCommandTable:
             [f"/{one.name} {one.usage}".rstrip(), one.summary + (f" ({one.plugin})" if one.plugin else "")]
             for _, one in sorted(self._by_name.items())
         ]
-        return format_table(["command", "what it does"], rows, wrapped=True)
+        return format_table(["command", "description"], rows, wrapped=True)
 
 
 async def plugin_chat_commands(agent: Agent, channel: str = "cli") -> list[RegisteredChatCommand]:
-    """Return the chat commands that plugins add."""
+    """Return the chat commands of plugins."""
     from sideband.hooks import ChatCommands
 
     event = ChatCommands(channel)

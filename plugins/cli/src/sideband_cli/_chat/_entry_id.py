@@ -1,4 +1,4 @@
-"""The entry of a session that a chat command means."""
+"""Lookup of the session entry that a chat command refers to."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 
 
 def entry_id(agent: Agent, text: str) -> str:
-    """Return the id of the entry that a label, or the beginning of an id, means.
+    """Return the id of the entry with this label or id prefix.
 
     Raises:
-        UsageError: no entry has it, or several begin so.
+        UsageError: if no entry or several entries match.
     """
     tree = agent.session.tree
     labelled = [entry for entry, label in tree.labels.items() if label == text]
     found = labelled or [entry.id for entry in tree.entries if entry.id.startswith(text)]
     if len(found) != 1:
-        problem = "several entries begin so" if found else "there is no such entry"
-        raise UsageError(f"`{text}`: {problem}", hint="/tree shows them, with their labels")
+        problem = "ambiguous entry id" if found else "unknown entry"
+        raise UsageError(f"{problem} `{text}`", hint="/tree shows all entries and labels")
     return found[0]

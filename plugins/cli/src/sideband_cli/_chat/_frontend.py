@@ -1,4 +1,4 @@
-"""Where a chat takes place: a terminal, or lines that are piped in."""
+"""The interface of chat frontends: a terminal, or lines from a pipe."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ChatFrontend(Sink, Protocol):
-    """Reads what the user types, and shows what the chat says."""
+    """Reads the user's input and shows the chat's output."""
 
     @property
     def takes_turns(self) -> bool:
@@ -21,22 +21,22 @@ class ChatFrontend(Sink, Protocol):
 
     @property
     def ask(self) -> Ask | None:
-        """Puts a question to the user; ``None`` if nobody can be asked."""
+        """A function that asks the user a question; ``None`` without a terminal."""
 
     def opened(self) -> AbstractAsyncContextManager[None]:
-        """Entered while the chat goes on."""
+        """Return a context manager that is entered for the duration of the chat."""
 
     async def read(self) -> str:
-        """The next line; raises ``EOFError`` at the end."""
+        """Return the next message or chat command; raise ``EOFError`` at the end of the input."""
 
     def leave(self) -> None:
-        """Let ``read`` raise."""
+        """Make ``read`` raise ``EOFError``."""
 
     def say(self, text: str) -> None:
-        """Show what was asked for."""
+        """Show the output of a chat command."""
 
     def refresh(self) -> None:
-        """Show the status as it is now."""
+        """Redraw the status."""
 
     def suggest(self, text: str) -> None:
-        """Put a text where the user can edit and send it."""
+        """Put a text into the prompt, where the user can edit and send it."""

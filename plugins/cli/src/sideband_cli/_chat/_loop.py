@@ -1,4 +1,4 @@
-"""The loop of a chat: what is typed is a chat command, a message, or, while the agent works, a message that waits."""
+"""The loop of a chat: run chat commands, send messages, and queue messages while the agent is working."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ if TYPE_CHECKING:
 
     from ._frontend import ChatFrontend
 
-# Where an error's own hint speaks of a call or an option that can't be typed here.
+# Replacements for hints that refer to options or calls not available in a chat.
 _HINTS = {
-    "agent.busy": "wait until the agent is done, or end its run with Ctrl-C",
-    "session.exists": "name another file",
-    "session.missing": "`/sessions` shows what there is",
+    "agent.busy": "wait until the agent is done, or abort the run with Ctrl-C",
+    "session.exists": "choose another file name",
+    "session.missing": "`/sessions` lists all sessions",
 }
 
 
 class Chat:
-    """One chat.
+    """A chat with an agent.
 
     Args:
-        frontend: makes the frontend, which asks the chat for its status and its chat commands.
-        thinking: whether what the model thinks is shown.
+        frontend: creates the frontend, which reads status and chat commands from the chat.
+        thinking: whether to show the model's thinking.
     """
 
     def __init__(self, frontend: Callable[[Chat], ChatFrontend], *, thinking: bool = False) -> None:
         self.chat_commands = ChatCommandTable()
         self._agent: Agent | None = None
         self._tasks: TaskGroup | None = None
-        self._done: Event | None = None  # of the run that goes on
+        self._done: Event | None = None  # set at the end of the current run
         self._chat_command: CancelScope | None = None
         self._aborting = False
         self._leaving: CancelScope | None = None
@@ -55,17 +55,17 @@ class Chat:
         self._activity.take(event)
 
     def redact(self, text: str) -> str:
-        """A text without what the host knows to be secret."""
+        """Return the text with all known secrets redacted."""
         return text if self._agent is None else self._agent.host.redactor.text(text)
 
     def status(self) -> str:
-        """The line above the prompt."""
+        """Return the line above the prompt."""
         if self._agent is None:
             return ""
-        return status_line(self._agent) + (" working, Ctrl-C ends it" if self.is_working else "")
+        return status_line(self._agent) + (" working, Ctrl-C to abort" if self.is_working else "")
 
     def words(self) -> list[str]:
-        """What can be completed."""
+        """Return the words for completion."""
         return [f"/{name}" for name in self.chat_commands.names]
 
     def help(self) -> str:
@@ -74,39 +74,39 @@ class Chat:
 
     @property
     def agent(self) -> Agent:
-        """The agent that the user talks with."""
-        assert self._agent is not None  # noqa: S101  set before anything is read
+        """The agent of the chat."""
+        assert self._agent is not None  # noqa: S101  set before the first read
         return self._agent
 
     @property
     def is_working(self) -> bool:
-        """Whether a run goes on."""
+        """Whether a run is in progress."""
         return self._done is not None
 
     async def talk(self, agent: Agent) -> None:
-        """Read and answer until the user leaves."""
+        """Read and answer messages until the user leaves."""
         self._agent = agent
         self.chat_commands = ChatCommandTable(OWN_CHAT_COMMANDS, await plugin_chat_commands(agent))
         failure: Exception | None = None
         async with self.frontend.opened(), create_task_group() as tasks:
             self._tasks = tasks
-            await tasks.start(self._watch_signals)  # an end from outside may come with the first line
+            await tasks.start(self._watch_signals)  # a signal may arrive with the first line
             try:
                 self._welcome(agent)
                 await self._read_all(agent)
                 await self._end_run(agent)
-            except Exception as error:  # noqa: BLE001  raised again outside of the group, which would wrap it
+            except Exception as error:  # noqa: BLE001  re-raised outside the task group, which would wrap it
                 failure = error
             tasks.cancel_scope.cancel()
         if failure is not None:
             raise failure
 
     def _welcome(self, agent: Agent) -> None:
-        self.frontend.line(f"session {agent.session.name or agent.session.id}; /help lists commands, Ctrl-D leaves")
+        self.frontend.line(f"session {agent.session.name or agent.session.id}; /help for commands, Ctrl-D to leave")
         for problem in (*self.chat_commands.problems, *agent.session.notices):
             self.frontend.line(f"notice: {problem}")
         if agent.session.unfinished_run() is not None:
-            self.frontend.line("the last run of this session did not end: /retry goes on with it")
+            self.frontend.line("the last run of this session did not finish; /retry resumes it")
 
     async def _read_all(self, agent: Agent) -> None:
         while not agent.wants_shutdown:
@@ -120,16 +120,16 @@ class Chat:
                 await self.send(text.strip())
 
     async def send(self, text: str) -> None:
-        """Say something to the model: now, or, while it works, before its next step."""
+        """Send a message to the model, or queue it for the next step if a run is in progress."""
         if self.is_working:
             self.agent.steer(text)
-            self.frontend.line("queued: the model sees it before its next step")
+            self.frontend.line("queued for the next step")
         else:
             await self.begin(lambda: self.agent.invoke(text))
 
     async def begin(self, work: Callable[[], Awaitable[RunResult | None]]) -> None:
-        """Let a run go on while the user types."""
-        assert self._tasks is not None  # noqa: S101  set before anything is read
+        """Start a run in the background while the user types."""
+        assert self._tasks is not None  # noqa: S101  set before the first read
         done = self._done = Event()
         self._tasks.start_soon(self._work, work, done)
         if self.frontend.takes_turns:
@@ -139,9 +139,9 @@ class Chat:
         result = None
         try:
             result = await work()
-            self._tell(result)
+            self._show_result(result)
         except SidebandError as error:
-            self._tell_error(error)
+            self._show_error(error)
         finally:
             self._done = None
             self._aborting = False
@@ -152,33 +152,33 @@ class Chat:
         elif result is not None and result.status == "completed":
             await self._begin_queued(self.agent)
         else:
-            self._give_back(self.agent)
+            self._return_queued(self.agent)
 
     async def _begin_queued(self, agent: Agent) -> None:
-        """Go on with a message that came after the run had looked for the last time."""
+        """Start a run for a message that was queued after the last run had checked its queue."""
         queued = agent.queues.next_input()
         if queued is not None:
             await self.begin(lambda: agent.invoke(queued.text, attachments=queued.attachments))
 
-    def _give_back(self, agent: Agent) -> None:
-        """Let the user decide again about messages that no run has taken."""
+    def _return_queued(self, agent: Agent) -> None:
+        """Put unprocessed messages back into the prompt."""
         texts = []
         while (queued := agent.queues.next_input()) is not None:
             texts.append(queued.text)
         if texts:
             self.frontend.suggest("\n".join(texts))
 
-    def _tell(self, result: RunResult | None) -> None:
+    def _show_result(self, result: RunResult | None) -> None:
         self.frontend.end_text()
         if result is None:
-            self.frontend.line("there is nothing to go on with: the last run has ended")
+            self.frontend.line("nothing to resume: the last run is complete")
             return
-        if not result.run and result.text:  # a plugin has answered
+        if not result.run and result.text:  # answered by a plugin
             self.frontend.say(result.text)
         for line in describe_problem(result, resume="/retry"):
             self.frontend.line(line)
 
-    def _tell_error(self, error: SidebandError) -> None:
+    def _show_error(self, error: SidebandError) -> None:
         self.frontend.line(f"error: {error.message} [{error.code}]")
         if hint := _HINTS.get(error.code, error.hint):
             self.frontend.line(f"hint: {hint}")
@@ -188,7 +188,7 @@ class Chat:
             try:
                 shown = await self.chat_commands.run(self, line)
             except SidebandError as error:
-                self._tell_error(error)
+                self._show_error(error)
             else:
                 if shown:
                     self.frontend.say(shown)
@@ -197,7 +197,7 @@ class Chat:
         self._chat_command = None
 
     def interrupt(self) -> bool:
-        """End what goes on; the second time for the same run, the chat. Whether there was something to end."""
+        """Return whether something was interrupted: a chat command, the run, or at the second time the chat."""
         if self._chat_command is not None:
             self._chat_command.cancel()
         elif not self.is_working:
@@ -209,23 +209,23 @@ class Chat:
         else:
             self._aborting = True
             self.agent.abort("interrupted")
-            self.frontend.line("ending the run; Ctrl-C once more leaves the chat")
+            self.frontend.line("aborting the run; press Ctrl-C again to leave the chat")
         return True
 
     async def _watch_signals(self, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> None:
-        """An interrupt while no key can be read, and an end from outside, which must leave the terminal in order."""
+        """Handle interrupts while no key can be read, and termination, which must restore the terminal."""
         with open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
             task_status.started()
             async for number in signals:
                 if number != signal.SIGINT:
                     self.frontend.leave()
                 elif not self.interrupt():
-                    self.frontend.line("Ctrl-D or /quit leaves")
+                    self.frontend.line("use Ctrl-D or /quit to leave")
 
     async def _end_run(self, agent: Agent) -> None:
-        """End a run that goes on when the user leaves; what was said and done until then is kept.
+        """Abort the current run when the user leaves, keeping its messages and effects.
 
-        One that was being ended already, and has kept the user from waiting for it, is left as it is.
+        A run that is already being aborted is not waited for: the user has pressed Ctrl-C twice.
         """
         if self._done is None or self._aborting:
             return

@@ -1,4 +1,4 @@
-"""A chat without a terminal that can be edited: lines are read one after the other, each answered before the next."""
+"""The chat frontend without line editing: each line is answered before the next is read."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from .._terminal._clean import clean
 from .._terminal._progressbar import Progressbar
 from .._terminal._questions import ask_at_terminal
 
-_PIECE = 65_536
-_LONGEST = 1 << 20
+_CHUNK_SIZE = 65_536
+_MAX_LINE_LENGTH = 1 << 20
 
 
 class PlainFrontend(RunOutput):
-    """A ``Sink``, and the lines of standard input.
+    """A frontend that reads lines from standard input.
 
     Attributes:
-        takes_turns: messages wait for each other's answers, since nobody sees when one could be queued.
-        ask: puts a question to the person at the terminal; ``None`` where there is none.
+        takes_turns: true: each message is answered before the next is read.
+        ask: asks a question at the terminal; ``None`` without a terminal.
     """
 
     takes_turns = True
@@ -40,14 +40,14 @@ class PlainFrontend(RunOutput):
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
-        """Nothing has to be prepared."""
+        """Do nothing: no preparation is needed."""
         yield
 
     async def read(self) -> str:
-        """The next message or chat command; a backslash at the end of a line goes on with the next one.
+        """Return the next message or chat command; a backslash at the end of a line continues it on the next one.
 
         Raises:
-            EOFError: there is none.
+            EOFError: at the end of the input.
         """
         self.end_text()
         lines = [await self._line("> ")]
@@ -57,30 +57,32 @@ class PlainFrontend(RunOutput):
         return "\n".join(lines)
 
     def leave(self) -> None:
-        """Let ``read`` find nothing more, now or when it is called next."""
+        """Make the current or next ``read`` raise ``EOFError``."""
         self._left = True
         if self._waiting is not None:
             self._waiting.cancel()
 
     def say(self, text: str) -> None:
-        """Show what was asked for with a chat command."""
+        """Show the output of a chat command."""
         self.end_text()
         sys.stdout.write(clean(text) + "\n")
         sys.stdout.flush()
 
     def suggest(self, text: str) -> None:
-        """Show what could be said: nobody can edit it here."""
+        """Show a text, since it cannot be put into an editable prompt."""
         self.line(text)
 
     def refresh(self) -> None:
-        """Nothing: no status is shown."""
+        """Do nothing: no status is shown."""
 
     async def _line(self, prompt: str) -> str:
         if sys.stdin.isatty() and not self._left:
             sys.stderr.write(prompt)
             sys.stderr.flush()
         with CancelScope() as self._waiting:
-            while b"\n" not in self._buffer and not self._ended and not self._left and len(self._buffer) < _LONGEST:
+            while b"\n" not in self._buffer and not (
+                self._ended or self._left or len(self._buffer) >= _MAX_LINE_LENGTH
+            ):
                 await self._fill()
         if self._left or not self._buffer:
             raise EOFError
@@ -90,7 +92,7 @@ class PlainFrontend(RunOutput):
     async def _fill(self) -> None:
         descriptor = sys.stdin.fileno()
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            await wait_readable(descriptor)  # not in a thread, which nothing could end
-        piece = os.read(descriptor, _PIECE)
-        self._ended = not piece
-        self._buffer += piece
+            await wait_readable(descriptor)  # a thread could not be cancelled
+        chunk = os.read(descriptor, _CHUNK_SIZE)
+        self._ended = not chunk
+        self._buffer += chunk

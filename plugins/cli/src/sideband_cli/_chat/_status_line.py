@@ -1,4 +1,4 @@
-"""The line above each prompt of a chat: model, how full its context is, and what was spent."""
+"""The line above the prompt of a chat: model, context usage and cost."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 def status_line(agent: Agent) -> str:
-    """Such as ``[openai:gpt-5 · 12 % of 200k · $0.0123]``."""
+    """Return the status line, such as ``[openai:gpt-5 · 12 % of 200k · $0.0123]``."""
     return f"[{agent.model} · {describe_context(agent)} · {describe_usage_cost(agent.usage)}]"
 
 
 def describe_context(agent: Agent) -> str:
-    """How full the model's context is."""
+    """Describe how full the model's context is."""
     if not agent.context_window:
         return f"{describe_tokens(agent.context_tokens)} tokens"
     return f"{100 * agent.context_tokens / agent.context_window:.0f} % of {describe_tokens(agent.context_window)}"

@@ -1,10 +1,10 @@
-"""A chat at a terminal: a prompt that stays at the bottom, and everything else printed above it.
+"""The chat frontend for a terminal: a prompt that stays at the bottom, with all output above it.
 
-The prompt is there also while the agent works, so that messages can be queued. Only lines that are complete are printed
-above it; the one that is still growing is a part of it, drawn anew with each piece.
+The prompt is also active while the agent is working, so that messages can be queued. Only complete lines are printed
+above it; the incomplete last line is part of the prompt and redrawn with each chunk.
 
-It runs on asyncio, as the library for line editing does. The terminal never goes back to editing lines itself while the
-chat goes on: what is typed while nobody reads would appear in the middle of the text, and Ctrl-D would be lost.
+It requires asyncio, as prompt_toolkit does. The terminal's own line editing stays off for the whole chat: otherwise,
+text typed while no prompt is reading would be echoed into the output, and Ctrl-D would be lost.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyPressEvent
 
 _ASKED = object()
-"""What the prompt ends with when it gives way to a question."""
+"""The result of a prompt that is interrupted by a question."""
 _MARGIN = 1
 
 
 class TerminalFrontend:
-    """A ``Sink``, and whoever sits before it.
+    """A frontend with line editing, history and completion.
 
     Args:
-        history: the file of what was typed before.
-        redact: takes what is secret out of what is kept there.
-        status: makes the line above the prompt.
-        words: the chat commands, for completion.
-        interrupt: called for Ctrl-C; whether there was something to interrupt.
+        history: the file of earlier input.
+        redact: removes secrets from the input before it is stored in the history.
+        status: returns the line above the prompt.
+        words: returns the words for completion.
+        interrupt: called for Ctrl-C; returns whether something was interrupted.
 
     Attributes:
-        takes_turns: messages can be typed, and queued, while the agent works.
+        takes_turns: false: messages can be typed and queued while the agent is working.
     """
 
     takes_turns = False
@@ -67,12 +67,12 @@ class TerminalFrontend:
 
         self._stdout = sys.stdout
         self._output = create_output(self._stdout)
-        # Nothing here needs to know where the cursor is, and the answers of slow terminals would get into the input.
-        self._output.enable_cpr = False  # type: ignore[attr-defined]  # the class for terminals has it
+        # The cursor position is not needed, and the replies of slow terminals would end up in the input.
+        self._output.enable_cpr = False  # type: ignore[attr-defined]  # defined by the class for terminals
         self._status = status
         self._interrupt = interrupt
         self._cleaner = StreamCleaner()
-        self._breaker = LineBreaker(self._room, get_cwidth)
+        self._breaker = LineBreaker(self._width, get_cwidth)
         self._thinks = False
         self._progress = ""
         self._draft: str | Document = ""
@@ -85,33 +85,33 @@ class TerminalFrontend:
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
-        """While this is entered, what anybody prints appears above the prompt; afterwards the terminal is as before."""
+        """Print all writes to the standard streams above the prompt, and restore the terminal at the end."""
         loop = asyncio.get_running_loop()
 
-        def take(line: str) -> None:  # in whichever thread
+        def take(line: str) -> None:  # called from any thread
             self._foreign.append(line)
             loop.call_soon_threadsafe(self._show_foreign)
 
-        foreign = _Above(take)
-        with _unedited(sys.stdin.fileno()), redirect_stdout(foreign), redirect_stderr(foreign):
+        foreign = _LineWriter(take)
+        with _without_line_editing(sys.stdin.fileno()), redirect_stdout(foreign), redirect_stderr(foreign):
             try:
                 yield
             finally:
                 self._show_foreign()
 
-    # What a chat reads.
+    # Input.
 
     async def read(self) -> str:
-        """The next message or chat command.
+        """Return the next message or chat command.
 
         Raises:
-            EOFError: there is none: Ctrl-D, or ``leave``.
+            EOFError: after Ctrl-D or ``leave``.
         """
         while True:
             async with self._turn:
                 if self._left:
                     raise EOFError
-                text = await self._prompt(self._session, default=self._draft, pre_run=self._give_way)
+                text = await self._prompt(self._session, default=self._draft, pre_run=self._yield_to_question)
             if text is not _ASKED:
                 self._draft = ""
                 if text.strip():
@@ -119,10 +119,10 @@ class TerminalFrontend:
                 return str(text)
 
     async def ask(self, reason: str, question: str) -> bool:
-        """Ask in place of the prompt; what was typed there is there again afterwards."""
+        """Ask a question in place of the prompt, then restore the text that was typed there."""
         self._questions += 1
         try:
-            self._give_way()
+            self._yield_to_question()
             async with self._turn:
                 self.line(reason)
                 answer = await self._answer(question)
@@ -132,14 +132,14 @@ class TerminalFrontend:
         return answer
 
     def suggest(self, text: str) -> None:
-        """Put a text into the prompt, above what is typed there."""
+        """Insert a text into the prompt."""
         if self._session.app.is_running:
             self._session.default_buffer.insert_text(text)
         else:
             self._draft = text
 
     def leave(self) -> None:
-        """End ``read``, now or when it is called next."""
+        """Make the current or next ``read`` raise ``EOFError``."""
         self._left = True
         self._exit(exception=EOFError())
 
@@ -157,7 +157,7 @@ class TerminalFrontend:
             self._interrupt()
             event.app.exit(result="")
 
-        # What was typed before the question was there is no answer to it.
+        # Text typed before the question appeared must not answer it.
         clear_typeahead(self._session.input)
         with suppress(termios.error):
             termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
@@ -174,21 +174,21 @@ class TerminalFrontend:
             return False
         return text.strip().lower() in ("y", "yes")
 
-    async def _prompt(self, session: PromptSession[Any], **how: Any) -> Any:
+    async def _prompt(self, session: PromptSession[Any], **options: Any) -> Any:
         self._app = session.app
-        return await session.prompt_async(**how, handle_sigint=False, set_exception_handler=False)
+        return await session.prompt_async(**options, handle_sigint=False, set_exception_handler=False)
 
-    def _give_way(self) -> None:
+    def _yield_to_question(self) -> None:
         if self._questions:
             self._draft = self._session.default_buffer.document
             self._exit(result=_ASKED)
         elif self._left:
             self._exit(exception=EOFError())
 
-    def _exit(self, **how: Any) -> None:
+    def _exit(self, **outcome: Any) -> None:
         app = self._session.app
         if app.is_running and not app.is_done:
-            app.exit(**how)
+            app.exit(**outcome)
 
     def _make_session(
         self, history: Path, redact: Callable[[str], str], words: Callable[[], Iterable[str]]
@@ -207,8 +207,8 @@ class TerminalFrontend:
                 super().store_string(redact(string))
 
         keys = KeyBindings()
-        keys.add("enter", filter=has_focus(DEFAULT_BUFFER))(_send_or_continue)
-        keys.add("escape", "enter", filter=has_focus(DEFAULT_BUFFER))(_continue)
+        keys.add("enter", filter=has_focus(DEFAULT_BUFFER))(_send_or_break_line)
+        keys.add("escape", "enter", filter=has_focus(DEFAULT_BUFFER))(_break_line)
         keys.add("c-c", filter=has_focus(DEFAULT_BUFFER))(self._interrupted)
         keys.add("<sigint>")(self._interrupted)
         return PromptSession(
@@ -234,10 +234,10 @@ class TerminalFrontend:
         if event.current_buffer.text:
             event.current_buffer.reset()
         else:
-            self.line("Ctrl-D or /quit leaves")
+            self.line("use Ctrl-D or /quit to leave")
 
     def _message(self) -> StyleAndTextTuples:
-        """The line that grows, what goes on, the status, and the prompt itself."""
+        """Return the incomplete line, the progress message, the status and the prompt itself."""
         above = [
             ("", self._breaker.rest),
             ("class:aside", fitted(self._progress)),
@@ -245,44 +245,44 @@ class TerminalFrontend:
         ]
         return [*((style, f"{text}\n") for style, text in above if text), ("", "> ")]
 
-    # What a chat shows.
+    # Output.
 
     def text(self, part: str) -> None:
-        """Show more of what the model says."""
-        self._grow(part, thinks=False)
+        """Show a part of the model's text."""
+        self._stream(part, thinks=False)
 
     def thinking(self, part: str) -> None:
-        """Show more of what the model thinks."""
-        self._grow(part, thinks=True)
+        """Show a part of the model's thinking."""
+        self._stream(part, thinks=True)
 
     def end_text(self) -> None:
-        """End the line that grows."""
+        """Complete the current line."""
         self._cleaner.end()
         self._print_lines(self._breaker.end())
 
     def aside(self, text: str) -> None:
-        """Nothing: it has been shown as it came."""
+        """Do nothing: the text was streamed."""
 
     def line(self, text: str) -> None:
-        """Show something beside the conversation."""
+        """Show a status message."""
         self.end_text()
         self._print(*(dim(line, self._stdout) for line in clean(text).split("\n")))
 
     def progress(self, text: str) -> None:
-        """Show what goes on right now."""
+        """Replace the progress message."""
         self._progress = clean(text)
         self.refresh()
 
     def refresh(self) -> None:
-        """Show the status as it is now."""
+        """Redraw the prompt and the status."""
         self._app.invalidate()
 
     def say(self, text: str) -> None:
-        """Show what was asked for with a chat command."""
+        """Show the output of a chat command."""
         self.end_text()
         self._print(clean(text))
 
-    def _grow(self, part: str, *, thinks: bool) -> None:
+    def _stream(self, part: str, *, thinks: bool) -> None:
         if thinks is not self._thinks:
             self.end_text()
             self._thinks = thinks
@@ -293,7 +293,7 @@ class TerminalFrontend:
         self._print(*(dim(line, self._stdout) if self._thinks else line for line in lines))
 
     def _print(self, *lines: str) -> None:
-        """Put lines above the prompt, which is taken away, and drawn anew below them."""
+        """Print lines above the prompt, which is erased and redrawn below them."""
         if not lines:
             return
         shown = self._app.is_running and not self._app.is_done
@@ -305,18 +305,18 @@ class TerminalFrontend:
             self._app.invalidate()
 
     def _show_foreign(self) -> None:
-        """What was printed by whoever knows nothing of the chat."""
+        """Print the lines that other code wrote to the standard streams."""
         while self._foreign:
             self.end_text()
             self._print(clean(self._foreign.popleft()))
 
-    def _room(self) -> int:
+    def _width(self) -> int:
         return self._output.get_size().columns - _MARGIN
 
 
 @contextmanager
-def _unedited(descriptor: int) -> Iterator[None]:
-    """A terminal that leaves what is typed to whoever reads it next, and is as before afterwards."""
+def _without_line_editing(descriptor: int) -> Iterator[None]:
+    """Turn off the terminal's line editing and echo, and restore both afterwards."""
     before = termios.tcgetattr(descriptor)
     during = termios.tcgetattr(descriptor)
     during[3] &= ~(termios.ICANON | termios.ECHO)
@@ -327,8 +327,8 @@ def _unedited(descriptor: int) -> Iterator[None]:
         termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
 
 
-class _Above(io.TextIOBase):
-    """Takes what is written to a standard stream, line by line."""
+class _LineWriter(io.TextIOBase):
+    """A stream that passes each complete line to a function."""
 
     def __init__(self, take: Callable[[str], object]) -> None:
         self._take = take
@@ -344,8 +344,8 @@ class _Above(io.TextIOBase):
         return True
 
 
-def _send_or_continue(event: KeyPressEvent) -> None:
-    """Enter sends, but behind a backslash it begins another line."""
+def _send_or_break_line(event: KeyPressEvent) -> None:
+    """Send the input, or begin a new line after a backslash."""
     buffer = event.current_buffer
     if buffer.document.text_before_cursor.endswith("\\"):
         buffer.delete_before_cursor()
@@ -354,5 +354,5 @@ def _send_or_continue(event: KeyPressEvent) -> None:
         buffer.validate_and_handle()
 
 
-def _continue(event: KeyPressEvent) -> None:
+def _break_line(event: KeyPressEvent) -> None:
     event.current_buffer.newline(copy_margin=False)

@@ -1,3 +1,3 @@
-"""The host that a command line describes."""
+"""The host of a command."""
 
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""The options that every command with a host has, and the host that they describe."""
+"""The options shared by all commands with a host, and the host that they configure."""
 
 from __future__ import annotations
 
@@ -17,29 +17,31 @@ if TYPE_CHECKING:
 
 
 def add_json_option(parser: ArgumentParser) -> None:
-    """``--json``."""
-    parser.add_argument("--json", action="store_true", help="print data as JSON, errors too")
+    """Add ``--json``."""
+    parser.add_argument("--json", action="store_true", help="print data and errors as JSON")
 
 
 def add_host_options(parser: ArgumentParser) -> None:
-    """The options that change the settings, and ``--json``."""
+    """Add the options that change settings, and ``--json``."""
     add_json_option(parser)
     parser.add_argument(
         "--isolation",
         metavar="TIER",
-        help="the weakest isolation to accept: full, no-namespaces or none; call: a worker of its own for each call, "
-        "on full or, as in no-namespaces,call, on less",
+        help="the minimum isolation: full, no-namespaces, none; `call` runs each call in its own worker, with full "
+        "isolation unless combined, as in no-namespaces,call",
     )
-    parser.add_argument("--strict", action="store_true", help="fail if any plugin can't be used")
-    parser.add_argument("--trust", action="store_true", help="trust this folder's sideband.toml as it is now")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting: policy.timeout=5")
+    parser.add_argument("--strict", action="store_true", help="fail if any plugin is unusable")
+    parser.add_argument("--trust", action="store_true", help="trust the current content of this folder's sideband.toml")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="override a setting, such as policy.timeout=5"
+    )
 
 
 def load(arguments: Namespace) -> LoadedSettings:
-    """The settings that hold for this command line.
+    """Load the settings for this command line.
 
     Raises:
-        ConfigurationError: a key, in whichever layer, has a value that can't be used.
+        ConfigurationError: if a key has an invalid value, in any layer.
     """
     from sideband.settings import default_home, load_settings, trust_project
 
@@ -53,7 +55,7 @@ def load(arguments: Namespace) -> LoadedSettings:
 
 
 def make_host(arguments: Namespace, **options: Any) -> Host:
-    """The host for this command line; the caller enters it."""
+    """Create the host for this command line. The caller must enter it."""
     from sideband import Host
 
     return Host(settings=load(arguments), **options)
@@ -66,7 +68,9 @@ def _flags(arguments: Namespace) -> dict[str, Any]:
     for word in arguments.set:
         key, equals, text = word.partition("=")
         if not equals:
-            raise UsageError(f"--set {word} is not KEY=VALUE", hint="--set policy.timeout=5")
+            raise UsageError(
+                f"--set expects KEY=VALUE, got `{word}`", hint="write, for example, --set policy.timeout=5"
+            )
         merge(flags, setting(key.split("."), text))
     if arguments.isolation:
         merge(flags, {"policy": {"isolation": arguments.isolation}})

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 async def load_plugins(host: Host) -> None:
-    """Import and validate all plugins; the record of one that can't be used says why."""
+    """Import and validate all plugins. The record of an unusable one contains the reason."""
     from sideband.plugins import PluginError
 
     for record in host.plugins.records:
@@ -23,7 +23,7 @@ async def load_plugins(host: Host) -> None:
 
 
 async def op_families(host: Host) -> list[OpFamily]:
-    """Return all op families. Those that can't be used are named in a notice."""
+    """Return all usable op families, and print a notice for each of the others."""
     from sideband.plugins import PluginError
 
     found = []

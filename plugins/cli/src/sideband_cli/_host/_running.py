@@ -1,4 +1,4 @@
-"""Running what a command does with its host."""
+"""Running the async part of a command."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def run(main: Callable[[], Awaitable[T]]) -> T:
-    """Run an async function to its end. What is logged meanwhile is shown as notices."""
+    """Run an async function and show log messages as notices."""
     import anyio
 
     _show_warnings()
@@ -19,7 +19,7 @@ def run(main: Callable[[], Awaitable[T]]) -> T:
 
 
 def _show_warnings() -> None:
-    """Clean what logging shows where nobody has configured it: it may quote what a skill or a server said."""
+    """Clean log messages if logging is not configured, since they may quote text from a skill or a server."""
     import logging
 
     class Notices(logging.Handler):

@@ -1,4 +1,4 @@
-"""Which session a command line means."""
+"""Lookup of the session that a command line refers to."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from sideband_agent.sessions import Sessions
 
 
-async def session_meant(sessions: Sessions, wanted: str) -> str:
-    """The session that is meant: `last` is the one that was used last in this folder, or else anywhere."""
+async def resolve_session(sessions: Sessions, wanted: str) -> str:
+    """Return the id for `last`, the session last used in this folder or else anywhere; other values unchanged."""
     if wanted != "last":
         return wanted
     found = await sessions.latest(Path()) or await sessions.latest()
     if found is None:
-        raise UsageError("there is no session yet", hint="begin one with `sideband run` or `sideband chat`")
+        raise UsageError("no session exists yet", hint="start one with `sideband run` or `sideband chat`")
     return found.id

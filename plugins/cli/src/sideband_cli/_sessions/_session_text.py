@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._terminal._tables import format_table
 from .._terminal._words import describe_arguments, one_line
-from ._tree_text import described
+from ._tree_text import describe_entry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from sideband.messages import Message
     from sideband_agent.sessions import Entry, SessionInfo, SessionTree
 
-_RESULT_LINES = 10
+_MAX_RESULT_LINES = 10
 
 
 def info_data(info: SessionInfo) -> dict[str, Any]:
-    """What lists say of a session, as data."""
+    """Return the summary of a session as data."""
     return info.as_dict()
 
 
 def sessions_table(infos: Sequence[SessionInfo]) -> str:
-    """Sessions, one a line."""
+    """Format sessions as a table."""
     rows = [
         [info.id, _local(info.updated), info.messages, info.name or one_line(info.first), _folder(info)]
         for info in infos
     ]
-    columns = ["session", "used", "messages", "name, or what was said first", "folder"]
+    columns = ["session", "last used", "messages", "name or first message", "folder"]
     return format_table(columns, rows) if rows else "no sessions"
 
 
@@ -38,7 +38,7 @@ def _folder(info: SessionInfo) -> str:
 
 
 def tree_data(tree: SessionTree, entries: Iterable[Entry]) -> dict[str, Any]:
-    """A session and some of its entries as data."""
+    """Return a session and some of its entries as data."""
     return {
         **tree.header.exported(),
         "name": tree.name,
@@ -51,7 +51,7 @@ def tree_data(tree: SessionTree, entries: Iterable[Entry]) -> dict[str, Any]:
 
 
 def show_session(tree: SessionTree, path: Sequence[Entry]) -> str:
-    """What was said, as it was said."""
+    """Format the header and messages of a session."""
     context = tree.context(path[-1].id) if path else tree.context()
     rows = [
         ["id", tree.id],
@@ -59,11 +59,11 @@ def show_session(tree: SessionTree, path: Sequence[Entry]) -> str:
         ["folder", str(tree.folder or "")],
         ["forked from", tree.parent or ""],
         ["model", one_line(context.model or "")],
-        ["begun", _local(tree.header.time)],
+        ["started", _local(tree.header.time)],
     ]
     head = format_table(["session", ""], [row for row in rows if row[1]], wrapped=True)
-    said = [_entry_text(tree, entry) for entry in path if described(entry)]
-    return "\n\n".join([head, *(said or ["nothing was said yet"])])
+    messages = [_entry_text(tree, entry) for entry in path if describe_entry(entry)]
+    return "\n\n".join([head, *(messages or ["no messages yet"])])
 
 
 def _entry_text(tree: SessionTree, entry: Entry) -> str:
@@ -71,12 +71,12 @@ def _entry_text(tree: SessionTree, entry: Entry) -> str:
 
     label = f" [{one_line(tree.labels[entry.id])}]" if entry.id in tree.labels else ""
     if isinstance(entry, (MessageEntry, CustomMessageEntry)):
-        who, text = _message_text(entry.message)
+        author, text = _message_text(entry.message)
     elif isinstance(entry, CompactionEntry):
-        who, text = "summary of what was said before", entry.summary
+        author, text = "summary of the earlier conversation", entry.summary
     else:
-        who, _, text = described(entry).partition(": ")
-    return f"{one_line(who)} ({entry.id}{label}):\n{text}".rstrip()
+        author, _, text = describe_entry(entry).partition(": ")
+    return f"{one_line(author)} ({entry.id}{label}):\n{text}".rstrip()
 
 
 def _message_text(message: Message) -> tuple[str, str]:
@@ -94,8 +94,8 @@ def _message_text(message: Message) -> tuple[str, str]:
 
 def _first_lines(text: str) -> str:
     lines = text.splitlines()
-    more = len(lines) - _RESULT_LINES
-    return "\n".join([*lines[:_RESULT_LINES], *([f"… {more} more lines"] if more > 0 else [])])
+    more = len(lines) - _MAX_RESULT_LINES
+    return "\n".join([*lines[:_MAX_RESULT_LINES], *([f"… {more} more lines"] if more > 0 else [])])
 
 
 def _local(time: str) -> str:

@@ -1,4 +1,4 @@
-"""A session as a tree of what was said, for a terminal."""
+"""A session as a tree of messages, for a terminal."""
 
 from __future__ import annotations
 
@@ -12,45 +12,45 @@ if TYPE_CHECKING:
     from sideband.messages import Message
     from sideband_agent.sessions import Entry, SessionTree
 
-_SHORT = 8
-_DEEPEST = 12
+_ID_LENGTH = 8
+_MAX_DEPTH = 12
 
 
 def tree_lines(tree: SessionTree) -> list[str]:
-    """One line for each entry that says something.
+    """Return one line for each entry with text.
 
-    What models see now is marked with ``*``, and where the conversation stands is said. Other branches are set in
-    below the entry at which they leave it.
+    Entries on the current branch, which the model sees, are marked with ``*``, and the current position with
+    ``(here)``. Other branches are indented below the entry at which they fork.
 
     Args:
         tree: the session.
     """
     path = tree.path()
     current = {entry.id for entry in path}
-    stands = next((entry.id for entry in reversed(path) if described(entry)), None)
+    here = next((entry.id for entry in reversed(path) if describe_entry(entry)), None)
     return [
-        fitted(f"{'*' if entry.id in current else ' '} {'  ' * min(depth, _DEEPEST)}{_line(tree, entry, stands)}")
+        fitted(f"{'*' if entry.id in current else ' '} {'  ' * min(depth, _MAX_DEPTH)}{_line(tree, entry, here)}")
         for entry, depth in _in_order(tree, current)
-        if described(entry)
+        if describe_entry(entry)
     ]
 
 
-def described(entry: Entry) -> str:
-    """What an entry says, on one line; nothing for those that only note something."""
+def describe_entry(entry: Entry) -> str:
+    """Return the text of an entry on one line; an empty string for entries without text."""
     from sideband_agent.sessions import BranchSummaryEntry, CompactionEntry, CustomMessageEntry, MessageEntry
 
     if isinstance(entry, CompactionEntry):
         return f"summary: {one_line(entry.summary)}"
     if isinstance(entry, BranchSummaryEntry):
-        return f"of another branch: {one_line(entry.summary)}"
+        return f"summary of another branch: {one_line(entry.summary)}"
     if isinstance(entry, (MessageEntry, CustomMessageEntry)):
-        return _said(entry.message)
+        return _describe_message(entry.message)
     return ""
 
 
 def _in_order(tree: SessionTree, current: set[str]) -> Iterator[tuple[Entry, int]]:
-    """All entries with their depth: of each, first the branches that leave there, then what goes on."""
-    # Not recursive: a session may be longer than Python's stack.
+    """Yield all entries with their depth: after each entry its side branches, then its continuation."""
+    # Not recursive: a session may be deeper than Python's stack.
     waiting = _following(tree, None, 0, current)
     while waiting:
         entry, depth = waiting.pop()
@@ -59,7 +59,7 @@ def _in_order(tree: SessionTree, current: set[str]) -> Iterator[tuple[Entry, int
 
 
 def _following(tree: SessionTree, entry: str | None, depth: int, current: set[str]) -> list[tuple[Entry, int]]:
-    """What follows an entry, from the last to the first to be drawn."""
+    """Return the children of an entry with their depth, in reverse order of output."""
     children = tree.children(entry)
     if not children:
         return []
@@ -67,13 +67,13 @@ def _following(tree: SessionTree, entry: str | None, depth: int, current: set[st
     return [(onward, depth), *((child, depth + 1) for child in reversed(children) if child is not onward)]
 
 
-def _line(tree: SessionTree, entry: Entry, stands: str | None) -> str:
+def _line(tree: SessionTree, entry: Entry, here: str | None) -> str:
     label = f" [{one_line(tree.labels[entry.id])}]" if entry.id in tree.labels else ""
-    here = " (here)" if entry.id == stands else ""
-    return f"{entry.id[:_SHORT]}{label}{here} {described(entry)}"
+    mark = " (here)" if entry.id == here else ""
+    return f"{entry.id[:_ID_LENGTH]}{label}{mark} {describe_entry(entry)}"
 
 
-def _said(message: Message) -> str:
+def _describe_message(message: Message) -> str:
     from sideband.messages import AssistantMessage, ToolResultMessage
 
     if isinstance(message, ToolResultMessage):

@@ -1,4 +1,4 @@
-"""The option ``--skill-dir``, and hints that are right for the folders that it names."""
+"""The option ``--skill-dir``, and hints that take it into account."""
 
 from __future__ import annotations
 
@@ -9,23 +9,25 @@ from shlex import quote
 
 
 def add_skill_dirs(parser: ArgumentParser) -> None:
-    """``--skill-dir``, as often as one likes."""
-    parser.add_argument("--skill-dir", action="append", default=[], type=Path, metavar="DIR", help="a skill's folder")
+    """Add ``--skill-dir``, which may be repeated."""
+    parser.add_argument(
+        "--skill-dir", action="append", default=[], type=Path, metavar="DIR", help="a skill folder; may be repeated"
+    )
 
 
 def skill_hint(hint: str, folders: list[Path], *, unknown: bool) -> str:
-    """A hint for the skills that this command line has.
+    """Adapt a hint to the skill folders of this command line.
 
     Args:
-        hint: what it says for those that are always there.
-        folders: what ``--skill-dir`` named.
-        unknown: whether it is about a skill that was not found.
+        hint: the hint for a command line without ``--skill-dir``.
+        folders: the values of ``--skill-dir``.
+        unknown: whether the hint is for an unknown skill.
 
     Example:
         >>> skill_hint("`sideband skills list` shows all", [Path("here")], unknown=True)
         '`sideband skills list --skill-dir here` shows all'
     """
     if unknown and not folders:
-        return f"{hint}; `--skill-dir DIR` adds a skill's folder"
+        return f"{hint}; `--skill-dir DIR` adds a skill folder"
     options = "".join(f" --skill-dir {quote(str(folder))}" for folder in folders)
     return re.sub(r"`(sideband skills (?:list|show|install)[^`]*)`", lambda found: f"`{found[1]}{options}`", hint)

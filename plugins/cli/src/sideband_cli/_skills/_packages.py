@@ -1,4 +1,4 @@
-"""What ``sideband skills`` says of the packages that skills depend on, and how it installs them."""
+"""Installation and description of the packages that skills depend on."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 def install(arguments: Namespace) -> ExitCode:
-    """Install what the named skills depend on; those that fail keep no other from being installed."""
+    """Install the dependencies of the named skills. A failure does not stop the others from being installed."""
     if bool(arguments.names) == arguments.all:
-        raise UsageError("name the skills, or give --all", hint="`sideband skills list` shows them")
+        raise UsageError("expected either skill names or --all", hint="`sideband skills list` shows the names")
     if arguments.wheels is not None and not arguments.wheels.is_dir():
-        raise UsageError(f"{arguments.wheels} is no folder", hint="--wheels DIR names a folder of wheels")
+        raise UsageError(f"--wheels {arguments.wheels} is not a folder", hint="pass a folder that contains wheels")
     rows, errors = run(lambda: _install_all(arguments))
     if errors and len(rows) == 1:
         raise errors[0]
@@ -73,8 +73,8 @@ def _chosen(arguments: Namespace, loaded: LoadedSkills) -> list[SkillSpec]:
         if name not in by_name:
             reasons = [problem.reason for problem in loaded.problems if problem.fatal]
             hint = skill_hint("`sideband skills list` shows all", arguments.skill_dir, unknown=True)
-            because = f" ({'; '.join(reasons)})" if reasons else ""
-            raise UsageError(f"there is no skill `{name}`{because}", hint=hint)
+            details = f" ({'; '.join(reasons)})" if reasons else ""
+            raise UsageError(f"unknown skill `{name}`{details}", hint=hint)
     return list({skill.key: skill for skill in map(by_name.__getitem__, arguments.names)}.values())
 
 
@@ -98,7 +98,7 @@ def _listed(packages: dict[str, str]) -> str:
 
 
 def find_environment(host: Host, skill: SkillSpec) -> Environment | None:
-    """The skill's environment; ``None`` if it has none, or can't have any here."""
+    """Return the environment of a skill; ``None`` if it is not installed or not supported here."""
     try:
         return host.environments.find(skill)
     except SidebandError as error:
@@ -107,7 +107,7 @@ def find_environment(host: Host, skill: SkillSpec) -> Environment | None:
 
 
 def packages_data(skill: SkillSpec, environment: Environment | None) -> dict[str, Any]:
-    """What a skill depends on and what is installed for it, as data."""
+    """Return the requirements of a skill and its installed packages as data."""
     return {
         "requirements": list(skill.requirements),
         "requires_python": skill.requires_python,
@@ -117,10 +117,10 @@ def packages_data(skill: SkillSpec, environment: Environment | None) -> dict[str
 
 
 def describe_packages(skill: SkillSpec, environment: Environment | None) -> list[str]:
-    """The same in lines, for people; none if the skill needs nothing."""
-    lines = [f"needs Python {skill.requires_python}"] if skill.requires_python else []
+    """Describe the requirements of a skill and its installed packages in lines; none without requirements."""
+    lines = [f"requires Python {skill.requires_python}"] if skill.requires_python else []
     if skill.requirements:
         lines.append(f"depends on: {', '.join(skill.requirements)}")
-        there = _listed(dict(environment.packages)) if environment else "nothing yet; `sideband skills install` does it"
-        lines.append(f"installed: {there}")
+        installed = _listed(dict(environment.packages)) if environment else "nothing yet; run `sideband skills install`"
+        lines.append(f"installed: {installed}")
     return lines

@@ -1,3 +1,3 @@
-"""What a person reads and is asked, whatever the command."""
+"""Output and questions shared by all commands."""
 
 __all__: list[str] = []

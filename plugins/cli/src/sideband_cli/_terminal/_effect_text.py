@@ -1,4 +1,4 @@
-"""What `call`, `op` and `demo` show of a call after it."""
+"""Effects and results of calls, as text and as data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def describe_effects(effects: tuple[EffectReport, ...]) -> str:
-    """The effects of a call as a table."""
+    """Format the effects of a call as a table."""
     rows = [
         [effect.id.rpartition("-")[2], effect.op, effect.status, f"{effect.ms:.1f}", effect.decision]
         for effect in effects
@@ -20,7 +20,7 @@ def describe_effects(effects: tuple[EffectReport, ...]) -> str:
 
 
 def effect_data(effect: EffectReport) -> dict[str, Any]:
-    """An effect as data."""
+    """Return an effect as data."""
     return {
         "id": effect.id,
         "op": effect.op,
@@ -33,7 +33,7 @@ def effect_data(effect: EffectReport) -> dict[str, Any]:
 
 
 def result_data(result: CallResult) -> dict[str, Any]:
-    """A result as data: ``output`` and everything that is known about the call."""
+    """Return a result as data: ``output`` and everything known about the call."""
     return {
         "output": result.output,
         "tool": result.tool,

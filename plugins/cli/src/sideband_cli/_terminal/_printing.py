@@ -1,4 +1,4 @@
-"""What people and programs read: text, tables and JSON on standard output, notices on standard error."""
+"""Text, tables and JSON on standard output, and notices on standard error."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._tables import format_table
 
 
 def notice(text: str) -> None:
-    """Tell something beside the result."""
+    """Print a message to standard error."""
     sys.stderr.write(clean(text) + "\n")
 
 
@@ -32,7 +32,7 @@ def print_data(arguments: Any, data: Any, text: str) -> None:
 
 
 def print_result(output: Any) -> None:
-    """Print what an op or a tool returned: text as it is, rows as a table, the rest as JSON."""
+    """Print the result of an op or a tool: text as it is, a list of objects as a table, the rest as JSON."""
     if isinstance(output, str):
         sys.stdout.write(clean(output) + "\n")
     elif isinstance(output, list) and output and all(isinstance(row, Mapping) for row in output):

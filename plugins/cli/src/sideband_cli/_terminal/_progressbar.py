@@ -10,13 +10,13 @@ from ._clean import clean
 from ._printing import notice
 
 
-def how_far(current: float, total: float | None) -> str:
-    """``2,159,620/3,000,000``: in full, also what counts bytes."""
+def format_progress(current: float, total: float | None) -> str:
+    """Format progress such as ``2,159,620/3,000,000``, without rounding."""
     return f"{current:,.12g}" + (f"/{total:,.12g}" if total is not None else "")
 
 
 class Progressbar:
-    """Shows progress on standard error: one line that is rewritten on a terminal, else a line for each message."""
+    """Progress on standard error: a single rewritten line on a terminal, otherwise a line for each message."""
 
     def __init__(self) -> None:
         self._live = sys.stderr.isatty()
@@ -26,13 +26,13 @@ class Progressbar:
         """Show one ``Progress``."""
         parts = []
         if progress.current is not None:
-            parts.append(how_far(progress.current, progress.total))
+            parts.append(format_progress(progress.current, progress.total))
         if progress.message:
             parts.append(clean(progress.message))
         self.line(" ".join(parts))
 
     def line(self, text: str) -> None:
-        """Show one line in place of the last."""
+        """Show a line in place of the last one."""
         if not self._live:
             sys.stderr.write(f"… {text}\n")
             return
@@ -42,19 +42,19 @@ class Progressbar:
         self._shown = len(text)
 
     def notice(self, text: str) -> None:
-        """Tell something else, on a line of its own."""
+        """Print a message on its own line."""
         self.close()
         notice(text)
 
     def erase(self) -> None:
-        """Take the line away."""
+        """Erase the line."""
         if self._live and self._shown:
             sys.stderr.write(f"\r{' ' * (self._shown + 2)}\r")
             sys.stderr.flush()
             self._shown = 0
 
     def close(self) -> None:
-        """Leave the line."""
+        """End the line, keeping its text."""
         if self._live and self._shown:
             sys.stderr.write("\n")
             self._shown = 0

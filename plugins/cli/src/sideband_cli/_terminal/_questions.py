@@ -1,4 +1,4 @@
-"""What a person is asked: whether a skill may have rights, whether a guard may let an effect or a tool call pass."""
+"""Questions to the user: grants for skills, and approvals of effects and tool calls."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     from sideband.ops import Grant
 
 Ask = Callable[[str, str], Awaitable[bool]]
-"""Shows a reason, asks a question below it, and tells whether the person said yes."""
+"""Shows a reason, asks a question below it, and returns whether the user answered yes."""
 
-_LONGEST_ARGUMENTS = 4_000
+_MAX_ARGUMENTS_LENGTH = 4_000
 
 
 async def grant_all(skill: SkillSpec, missing: Grant) -> bool:
-    """The answer to every skill that asks for rights, with ``--yes``."""
+    """Grant all capabilities that a skill requests and print them, as ``--yes`` does."""
     notice(f"granted to `{skill.name}`: {missing}")
     return True
 
 
 class Questions:
-    """Puts what has to be decided to a person.
+    """Asks the user for grants and approvals.
 
     Args:
-        ask: asks; ``None`` if there is nobody.
-        yes: whether everything is answered with yes, and said, instead.
+        ask: asks a question; ``None`` without a terminal.
+        yes: whether to answer and print every question with yes instead.
     """
 
     def __init__(self, ask: Ask | None, *, yes: bool = False) -> None:
@@ -40,24 +40,24 @@ class Questions:
         self._yes = yes
 
     def grant_asker(self) -> Any:
-        """Who answers when a skill asks for rights: ``--yes``, the person, or nobody."""
+        """Return a function that decides about grants; ``None`` without ``--yes`` and a terminal."""
         if self._yes:
             return grant_all
         return self._grant if self._ask else None
 
     def approver(self) -> Any:
-        """Who answers when a guard asks about an effect: ``--yes``, the person, or nobody."""
+        """Return a function that decides about effects; ``None`` without ``--yes`` and a terminal."""
         return self._approve_effect if self._yes or self._ask else None
 
     def tool_approver(self) -> Any:
-        """Who answers when a guard asks about a tool call: ``--yes``, the person, or nobody."""
+        """Return a function that decides about tool calls; ``None`` without ``--yes`` and a terminal."""
         return self._approve_tool if self._yes or self._ask else None
 
     async def _grant(self, skill: SkillSpec, missing: Grant) -> bool:
-        wanted = [f"  {capability}" for capability in missing.texts()]
+        requested = [f"  {capability}" for capability in missing.texts()]
         return await self._answer(
-            "\n".join([f"The skill `{skill.name}` ({skill.source}) asks for:", *wanted]),
-            "Grant this, and remember it for this version of the skill? [y/N] ",
+            "\n".join([f"The skill `{skill.name}` ({skill.source}) requests:", *requested]),
+            "Grant this and remember it for this version of the skill? [y/N] ",
         )
 
     async def _approve_effect(self, question: str, effect: OpCall) -> bool:
@@ -69,33 +69,33 @@ class Questions:
     async def _approve(
         self, name: str, question: str, arguments: Mapping[str, Any], previewed: str | None = None
     ) -> bool:
-        would = [f"it would: {previewed}"] if previewed else []
-        reason = "\n".join([f"{name}: {question}", *_all_of(arguments), *would])
+        preview = [f"preview: {previewed}"] if previewed else []
+        reason = "\n".join([f"{name}: {question}", *_argument_lines(arguments), *preview])
         if self._yes:
-            notice(f"allowed with --yes: {reason}")
+            notice(f"allowed by --yes: {reason}")
             return True
-        return await self._answer(reason, "Allow it? [y/N] ")
+        return await self._answer(reason, "Allow this? [y/N] ")
 
     async def _answer(self, reason: str, question: str) -> bool:
         return self._ask is not None and await self._ask(reason, question)
 
 
-def _all_of(arguments: Mapping[str, Any]) -> list[str]:
-    """All arguments, as JSON so that none can look like another: nobody can agree to what is not shown."""
+def _argument_lines(arguments: Mapping[str, Any]) -> list[str]:
+    """Return all arguments, as JSON so that none can imitate another. Users cannot approve what they do not see."""
     lines = [f"  {name} = {json.dumps(value, ensure_ascii=False, default=str)}" for name, value in arguments.items()]
     text = "\n".join(lines)
-    hidden = len(text) - _LONGEST_ARGUMENTS
+    hidden = len(text) - _MAX_ARGUMENTS_LENGTH
     if hidden <= 0:
         return lines
-    half = _LONGEST_ARGUMENTS // 2
-    return [text[:half], f"  (… {hidden:,} characters are not shown …)", text[-half:]]
+    half = _MAX_ARGUMENTS_LENGTH // 2
+    return [text[:half], f"  (… {hidden:,} characters omitted …)", text[-half:]]
 
 
 def ask_at_terminal(bar: Progressbar) -> Ask | None:
-    """Ask the person at the terminal, one thing at a time; ``None`` where there is none.
+    """Return a function that asks one question at a time at the terminal; ``None`` without a terminal.
 
     Args:
-        bar: the progress of the call; its line is left before a question.
+        bar: the progress bar, whose line is ended before a question.
     """
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return None
@@ -108,15 +108,15 @@ def ask_at_terminal(bar: Progressbar) -> Ask | None:
 
         async with turn:
             bar.notice(reason)
-            # Not `input`, which would mix the question into a result that goes to a file or a pipe.
+            # Not input(), which writes the question to standard output, and so into a redirected result.
             sys.stderr.write(question)
             sys.stderr.flush()
             answer = ""
             try:
-                await wait_readable(sys.stdin)  # not in a thread, which nothing could end
+                await wait_readable(sys.stdin)  # a thread could not be cancelled
                 answer = sys.stdin.readline()
             finally:
-                if not answer.endswith("\n"):  # the input is at its end, or the wait: the cursor is behind the question
+                if not answer.endswith("\n"):  # end of input or cancelled: the cursor is still after the question
                     sys.stderr.write("\n")
             return answer.strip().lower() in ("y", "yes")
 

@@ -1,4 +1,4 @@
-"""Text that comes in pieces, made safe for a terminal and broken into lines that fit it."""
+"""Cleaning and line breaking of streamed text."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from ._clean import clean
 
 
 class StreamCleaner:
-    r"""Cleans text piece by piece.
+    r"""Removes control characters from streamed text.
 
-    Each character is judged alone, so no sequence gets through because it was split over two pieces. Only the end of a
-    line may have two characters.
+    Characters are replaced one by one, so a control sequence split over two chunks is removed as well. Only ``\r\n``
+    needs state.
 
     Example:
         >>> cleaner = StreamCleaner()
@@ -23,25 +23,25 @@ class StreamCleaner:
         self._held = ""
 
     def feed(self, piece: str) -> str:
-        """The piece as it may be shown; a carriage return at its end waits for what follows."""
+        """Return the cleaned chunk; a carriage return at its end is held back until the next one."""
         text = self._held + piece
         self._held = "\r" if text.endswith("\r") else ""
         return clean(text.removesuffix("\r").replace("\r\n", "\n"))
 
     def end(self) -> None:
-        """Nothing follows what was fed so far."""
+        """Drop a carriage return that is held back, at the end of the text."""
         self._held = ""
 
 
 class LineBreaker:
-    r"""Breaks text that comes in pieces into lines no wider than a terminal, between words where there are any.
+    r"""Breaks streamed text into lines that fit the terminal, between words if possible.
 
     Args:
-        width: tells how wide a line may be, in columns.
-        columns: tells how wide a text is, in columns.
+        width: returns the maximum width of a line, in columns.
+        columns: returns the width of a text, in columns.
 
     Attributes:
-        rest: the last line, which is not complete.
+        rest: the last line, which is incomplete.
 
     Example:
         >>> breaker = LineBreaker(lambda: 10, len)
@@ -57,14 +57,14 @@ class LineBreaker:
         self.rest = ""
 
     def feed(self, piece: str) -> list[str]:
-        """The lines that the piece completes."""
+        """Return the lines that the chunk completes."""
         *complete, self.rest = (self.rest + piece).split("\n")
         lines = [line for text in complete for line in self._lines(text)]
         *more, self.rest = self._lines(self.rest)
         return [*lines, *more]
 
     def end(self) -> list[str]:
-        """The line that was not complete; none if there was nothing on it."""
+        """Return the incomplete line, if it is not empty."""
         line, self.rest = self.rest, ""
         return [line] if line else []
 
@@ -80,7 +80,7 @@ class LineBreaker:
         return [*lines, text]
 
     def _fitting(self, text: str, width: int) -> int:
-        """How many characters of ``text`` fit, at least one."""
+        """Return how many characters of ``text`` fit, at least one."""
         used = 0
         for index, character in enumerate(text):
             used += max(0, self._columns(character))

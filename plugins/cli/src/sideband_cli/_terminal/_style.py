@@ -1,4 +1,4 @@
-"""Whether a stream shows colours, and the one that is used."""
+"""Text styles, if the stream supports them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TextIO
 
 
 def has_colours(stream: TextIO) -> bool:
-    """Whether escape sequences mean something to whoever reads ``stream``, and are wanted."""
+    """Return whether ``stream`` is a terminal that supports escape sequences, and ``NO_COLOR`` is not set."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def dim(text: str, stream: TextIO) -> str:
-    """Text that stands back behind other text, where that can be shown. It must be clean already."""
+    """Return dimmed text if the stream supports it. The text must not contain control characters."""
     return f"\x1b[2m{text}\x1b[22m" if text and has_colours(stream) else text

@@ -10,30 +10,30 @@ from typing import Any
 
 from ._clean import clean, json_default
 
-_NARROWEST = 8
+_MIN_WIDTH = 8
 
 
 def paragraph(text: str, indent: str = "", hanging: str | None = None) -> str:
-    """Text in lines that fit the terminal, the first after ``indent``, the others after ``hanging``."""
+    """Wrap text to the terminal, with ``indent`` before the first line and ``hanging`` before the others."""
     return fill(
         clean(text), terminal_width(), initial_indent=indent, subsequent_indent=indent if hanging is None else hanging
     )
 
 
 def first_sentence(doc: str) -> str:
-    """The first sentence of a docstring, also where it goes over several lines."""
+    """Return the first sentence of a docstring on one line."""
     text = " ".join(doc.partition("\n\n")[0].split())
     sentence, stop, _ = text.partition(". ")
     return sentence + stop.strip()
 
 
 def format_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, wrapped: bool = False) -> str:
-    """Rows under their columns, no wider than the terminal: the widest column gives way.
+    """Format rows as a table that fits the terminal, by narrowing the widest columns.
 
     Args:
-        columns: their names.
-        rows: a value for each column.
-        wrapped: whether the last column goes on below where it gives way, instead of being cut.
+        columns: the names of the columns.
+        rows: the rows, with a value for each column.
+        wrapped: whether to wrap the last column instead of cutting it.
 
     Example:
         >>> print(format_table(["a", "b"], [[1, "x"], [22, "y"]]))
@@ -45,9 +45,9 @@ def format_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, wrapp
     texts = [[clean(_cell(cell)).replace("\n", " ").replace("\t", " ") for cell in row] for row in rows]
     widths = [max([len(name), *(len(row[i]) for row in texts)]) for i, name in enumerate(columns)]
     room = terminal_width() - 2 * (len(columns) - 1)
-    while sum(widths) > room and max(widths) > _NARROWEST:
+    while sum(widths) > room and max(widths) > _MIN_WIDTH:
         widest = widths.index(max(widths))
-        widths[widest] = max(_NARROWEST, widths[widest] - (sum(widths) - room))
+        widths[widest] = max(_MIN_WIDTH, widths[widest] - (sum(widths) - room))
     if wrapped:
         texts = [line for row in texts for line in _wrapped(row, widths[-1])]
     lines = [list(columns), ["-" * width for width in widths], *texts]
@@ -57,12 +57,12 @@ def format_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, wrapp
 
 
 def _wrapped(row: list[str], width: int) -> list[list[str]]:
-    first, *more = wrap(row[-1], max(width, 1)) or [""]  # a column without name and values has none
+    first, *more = wrap(row[-1], max(width, 1)) or [""]  # the width of a column without name and values is 0
     return [[*row[:-1], first], *([""] * (len(row) - 1) + [line] for line in more)]
 
 
 def terminal_width() -> int:
-    """How many characters fit in a line; 100 where there is no terminal."""
+    """Return the width of the terminal in characters, or 100 without a terminal."""
     return shutil.get_terminal_size((100, 24)).columns
 
 

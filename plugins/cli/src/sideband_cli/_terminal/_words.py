@@ -1,4 +1,4 @@
-"""How calls, costs and ends of a run are told in few words."""
+"""Short descriptions of arguments, durations, tokens and costs."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from ._tables import terminal_width
 if TYPE_CHECKING:
     from sideband.messages import Usage
 
-_LONGEST_VALUE = 60
+_MAX_VALUE_LENGTH = 60
 
 
 def one_line(text: str) -> str:
-    """Text without line breaks and control characters."""
+    """Join the lines of a text and remove control characters."""
     return " ".join(clean(text).split())
 
 
 def fitted(text: str, width: int | None = None) -> str:
-    """One line, cut to a width; that of the terminal if none is given.
+    """Cut a line to a width, by default that of the terminal.
 
     Example:
         >>> fitted("one two", 5)
         'one …'
     """
-    room = width or max(1, terminal_width() - 1)  # a line that is full to its end is followed by an empty one on some
+    room = width or max(1, terminal_width() - 1)  # some terminals add an empty line after a full one
     return text if len(text) <= room else text[: room - 1] + "…"
 
 
 def describe_arguments(arguments: Mapping[str, Any]) -> str:
-    """Arguments on one line, each cut where it gets long.
+    """Describe arguments on one line, with long values cut.
 
     Example:
         >>> describe_arguments({"repo": "pytest-dev/pluggy", "limit": 3})
         'repo=pytest-dev/pluggy limit=3'
     """
-    return " ".join(f"{name}={fitted(_value(value), _LONGEST_VALUE)}" for name, value in arguments.items())
+    return " ".join(f"{name}={fitted(_value(value), _MAX_VALUE_LENGTH)}" for name, value in arguments.items())
 
 
 def _value(value: Any) -> str:
@@ -47,7 +47,7 @@ def _value(value: Any) -> str:
 
 
 def describe_duration(seconds: float) -> str:
-    """A time as people say it.
+    """Describe a duration.
 
     Example:
         >>> describe_duration(0.31), describe_duration(4), describe_duration(75), describe_duration(7_320)
@@ -64,14 +64,14 @@ def describe_duration(seconds: float) -> str:
 
 
 def describe_moment(moment: float) -> str:
-    """A time of the system's clock, as local time; the day only if it is another one."""
+    """Describe a POSIX timestamp in local time, with the date unless it is today."""
     when = datetime.fromtimestamp(moment).astimezone()
     today = datetime.now().astimezone().date()
     return f"{when:%H:%M:%S}" if when.date() == today else f"{when:%Y-%m-%d %H:%M}"
 
 
 def describe_tokens(count: int) -> str:
-    """How many tokens, rounded.
+    """Describe a rounded number of tokens.
 
     Example:
         >>> describe_tokens(950), describe_tokens(12_345), describe_tokens(200_000), describe_tokens(1_048_576)
@@ -85,7 +85,7 @@ def describe_tokens(count: int) -> str:
 
 
 def describe_cost(cost: float | None) -> str:
-    """US dollars, with the digits that matter.
+    """Describe an amount of US dollars, with four decimals below $1.
 
     Example:
         >>> describe_cost(0.01234), describe_cost(3.5), describe_cost(0), describe_cost(None)
@@ -99,7 +99,7 @@ def describe_cost(cost: float | None) -> str:
 
 
 def describe_usage(usage: Usage) -> str:
-    """Tokens and cost.
+    """Describe the tokens and the cost of a usage.
 
     Example:
         >>> from sideband.messages import Usage
@@ -112,5 +112,5 @@ def describe_usage(usage: Usage) -> str:
 
 
 def describe_usage_cost(usage: Usage) -> str:
-    """What it cost; what nobody has used costs nothing, whatever the prices."""
+    """Describe the cost of a usage. Without tokens it is 0, even if the prices are unknown."""
     return describe_cost(usage.cost if usage.context else 0)

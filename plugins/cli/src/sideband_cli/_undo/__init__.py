@@ -1,3 +1,3 @@
-"""Effects that take others back."""
+"""Undo plans, and the effects that undid an effect."""
 
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""A plan for taking an effect back, and what came of it, as text and as data."""
+"""An undo plan and its result, as text and as data."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 _STATES = {
     None: "",
     "done": " (done already)",
-    "unknown": " (was begun once, and nobody knows whether it happened: it will not be done again)",
+    "unknown": " (started before, outcome unknown: it will not be repeated)",
 }
 
 
 def describe_plan(plan: UndoPlan) -> str:
-    """What would be done, in order, and what can't be taken back."""
-    lines = [f"to take back {plan.effect}, {plan.op}:"] if plan.steps else [f"{plan.effect}, {plan.op}:"]
+    """Describe the steps of a plan in order, and what cannot be undone."""
+    lines = [f"to undo {plan.effect}, {plan.op}:"] if plan.steps else [f"{plan.effect}, {plan.op}:"]
     for number, step in enumerate(plan.steps, start=1):
         lines.append(paragraph(f"{step.text} ({step.op}){_STATES.get(step.state, '')}", f"  {number}. ", "     "))
     return "\n".join([*lines, *_remains(plan)])
@@ -29,13 +29,13 @@ def describe_plan(plan: UndoPlan) -> str:
 
 def _remains(plan: UndoPlan) -> Iterable[str]:
     if plan.remains:
-        yield "what can't be taken back:"
+        yield "cannot be undone:"
     for sentence in plan.remains:
         yield paragraph(sentence, "  - ", "    ")
 
 
-def describe_gone(plan: UndoPlan, gone: Sequence[UndoneStep], effects: Sequence[EffectReport]) -> str:
-    """How each step went, and by which effect it can be looked up, or be taken back itself."""
+def describe_result(plan: UndoPlan, gone: Sequence[UndoneStep], effects: Sequence[EffectReport]) -> str:
+    """Describe the result of each step, with the id of its effect, by which it can be inspected or undone in turn."""
     ids = {id(one.step): effect.id for one, effect in zip(gone, _own(gone, effects), strict=False)}
     lines = [
         paragraph(f"{_how(one)}: {one.step.text} ({one.step.op}, {ids.get(id(one.step), 'no effect')})", "", "  ")
@@ -48,16 +48,21 @@ def describe_gone(plan: UndoPlan, gone: Sequence[UndoneStep], effects: Sequence[
 
 
 def describe_chain(effect: str, chain: Sequence[str]) -> str:
-    """What has become of an effect that was taken back, and which one to take back to change that."""
+    """Describe which effects undid an effect, and which one to undo next to reverse that.
+
+    Args:
+        effect: the effect.
+        chain: the effect that undid it, the one that undid that, and so on.
+    """
     if not chain:
-        return f"{effect} was taken back already"
-    by = ", and that by ".join(chain)
-    again = "to have it again" if len(chain) % 2 else "to take it back again"
-    return f"{effect} was taken back already by {by}\n{again}: sideband undo {chain[-1]}"
+        return f"{effect} is already undone"
+    by = ", which was undone by ".join(chain)
+    state, verb = ("is already undone", "redo") if len(chain) % 2 else ("is in effect again", "undo")
+    return f"{effect} {state}: it was undone by {by}\nto {verb} it: sideband undo {chain[-1]}"
 
 
 def _own(gone: Sequence[UndoneStep], effects: Sequence[EffectReport]) -> Sequence[EffectReport]:
-    """The effects that are the steps themselves, not what those did in turn: each ends after its children."""
+    """Return the effects of the steps themselves, without their child effects, which end before them."""
     ops = [one.step.op for one in gone]
     own: list[EffectReport] = []
     for effect in effects:
@@ -71,7 +76,7 @@ def _how(one: UndoneStep) -> str:
 
 
 def undo_data(plan: UndoPlan, gone: Sequence[UndoneStep] = (), effects: Iterable[EffectReport] = ()) -> dict[str, Any]:
-    """The plan, and what came of it, as data."""
+    """Return the plan and its result as data."""
     ended = {one.step.key: one for one in gone}
     return {
         "effect": plan.effect,

@@ -1,3 +1,3 @@
-"""The commands: ``sideband run`` is in ``run.py``, and so on."""
+"""The commands, each in a module of its name: ``sideband run`` is in ``run.py``."""
 
 __all__: list[str] = []

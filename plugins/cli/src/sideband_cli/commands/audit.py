@@ -1,4 +1,4 @@
-"""``sideband audit tail|query|verify|why``: the record of all effects."""
+"""``sideband audit tail|query|verify|why``: read and verify the ledger."""
 
 from __future__ import annotations
 
@@ -25,41 +25,41 @@ if TYPE_CHECKING:
 __all__ = ["sideband_commands"]
 
 _FILTERS = {
-    "op": "an op, http.get, or a family, http",
-    "skill": "a skill, or a tool of it",
-    "tool": "a tool as agents know it, github.stars, or as its skill does, stars",
-    "session": "an agent's session, by its id",
-    "run": "a run of an agent",
-    "step": "a model step of a run, 2, with all that it led to, or one tool call of it, 2.0",
-    "status": "how it ended: done, failed, denied, cancelled, unknown or open",
+    "op": "an op such as http.get, or a family such as http",
+    "skill": "a skill, or one of its tools",
+    "tool": "a tool, with its skill (github.stars) or without (stars)",
+    "session": "the id of an agent's session",
+    "run": "the id of an agent's run",
+    "step": "a model step of a run (2) with all its effects, or one of its tool calls (2.0)",
+    "status": "the outcome: done, failed, denied, cancelled, unknown or open",
     "effect": "the id of an effect",
     "key": "an idempotency key",
-    "principal": "on whose behalf",
-    "text": "stands literally in the record",
+    "principal": "the principal on whose behalf the effect was requested",
+    "text": "a literal text that the record contains",
 }
 
 
 def sideband_commands() -> Command:
     """Register the command."""
-    return Command("audit", "read and verify the record of effects", _configure, _run)
+    return Command("audit", "read and verify the ledger of effects", _configure, _run)
 
 
 def _configure(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    tail = actions.add_parser("tail", help="the last entries")
-    tail.add_argument("-n", "--count", type=count, default=20)
-    query = actions.add_parser("query", help="effects that fit all the given filters, the newest first")
+    tail = actions.add_parser("tail", help="show the last entries")
+    tail.add_argument("-n", "--count", type=count, default=20, help="the number of entries (default: 20)")
+    query = actions.add_parser("query", help="list the effects that match all given filters, newest first")
     for name, meaning in _FILTERS.items():
         query.add_argument(f"--{name}", help=meaning)
-    query.add_argument("--since", type=moment, metavar="TIME", help="ISO 8601; without a zone it is local time")
-    query.add_argument("--until", type=moment, metavar="TIME")
-    query.add_argument("--limit", type=count, default=100)
+    query.add_argument("--since", type=moment, metavar="TIME", help="a time in ISO 8601; local time without an offset")
+    query.add_argument("--until", type=moment, metavar="TIME", help="a time in ISO 8601; local time without an offset")
+    query.add_argument("--limit", type=count, default=100, help="the maximum number of effects (default: 100)")
     verify = actions.add_parser(
-        "verify", help="whether no entry was changed, removed, added or cut off; exit code 1 if one was"
+        "verify", help="check that no entry was changed, removed, inserted or cut off; exit code 1 otherwise"
     )
-    why = actions.add_parser("why", help="one effect, from what the user asked for to how it ended")
+    why = actions.add_parser("why", help="explain one effect, from the user's request to its outcome")
     why.add_argument(
-        "wanted", metavar="ID", help="of an effect or a tool call, or session:run:step, or another idempotency key"
+        "wanted", metavar="ID", help="the id of an effect or a tool call, session:run:step, or an idempotency key"
     )
     for action in (tail, query, verify, why):
         add_host_options(action)
@@ -112,17 +112,17 @@ def _why(arguments: Namespace) -> ExitCode:
     why = _ask(arguments, lambda host: explain(host.ledger.folder, _history(host), wanted))
     if why is None:
         if not has_agent():
-            raise UsageError(f"the ledger does not know `{wanted}`", hint="`sideband audit query` lists effects")
+            raise UsageError(f"`{wanted}` is not in the ledger", hint="list effects with `sideband audit query`")
         raise UsageError(
-            f"neither the ledger nor a session knows `{wanted}`",
-            hint="`sideband audit query` lists effects, `sideband sessions show` what was said",
+            f"`{wanted}` is neither in the ledger nor in a session",
+            hint="list effects with `sideband audit query`, or messages with `sideband sessions show`",
         )
     print_data(arguments, why_data(why), describe_why(why))
     return ExitCode.SUCCESS
 
 
 def _history(host: Host) -> SessionHistory | None:
-    """Return what was said in sessions; ``None`` without the agent, which keeps them."""
+    """Return the messages of sessions; ``None`` if the agent, which reads them, is not installed."""
     from .._agent._availability import has_agent
 
     if not has_agent():

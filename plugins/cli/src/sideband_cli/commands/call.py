@@ -31,16 +31,20 @@ def sideband_commands() -> Command:
 
 def _configure(parser: ArgumentParser) -> None:
     add_host_options(parser)
-    parser.add_argument("tool", metavar="SKILL.TOOL", help="see `sideband skills list`")
+    parser.add_argument("tool", metavar="SKILL.TOOL", help="the tool; see `sideband skills list`")
     parser.add_argument(
         "values", nargs="*", default=[], metavar="key=value", help="an argument; key:=JSON for lists and numbers"
     )
     add_skill_dirs(parser)
-    parser.add_argument("--grant", action="append", metavar="CAPABILITY", help="a right for this call, and only these")
-    parser.add_argument("--yes", action="store_true", help="grant what the skill asks for, and agree to guards")
-    parser.add_argument("--input", metavar="FILE", help="arguments as a JSON object; - for standard input")
-    parser.add_argument("--timeout", type=seconds, metavar="SECONDS", help="how long the call may take")
-    parser.add_argument("--key", metavar="KEY", help="a call with a key used before repeats no effect")
+    parser.add_argument(
+        "--grant", action="append", metavar="CAPABILITY", help="grant only these capabilities; may be repeated"
+    )
+    parser.add_argument("--yes", action="store_true", help="answer yes to all questions of the skill and of guards")
+    parser.add_argument("--input", metavar="FILE", help="read arguments from a JSON object; - for standard input")
+    parser.add_argument("--timeout", type=seconds, metavar="SECONDS", help="the timeout of the call")
+    parser.add_argument(
+        "--key", metavar="KEY", help="an idempotency key; a repeated call with the same key repeats no effect"
+    )
 
 
 def _run(arguments: Namespace) -> ExitCode:
@@ -50,7 +54,7 @@ def _run(arguments: Namespace) -> ExitCode:
         from sideband import CallRequest, SidebandError
 
         bar = Progressbar()
-        printed: list[str] = []  # data holds it, but an error is data without it
+        printed: list[str] = []  # the JSON of a result contains the logs, the JSON of an error does not
 
         def on_log(line: LogLine) -> None:
             text = f"[{line.stream}] {line.text}"

@@ -39,7 +39,9 @@ def _run(arguments: Namespace) -> ExitCode:
     require_agent("chat")
 
     if arguments.json:
-        raise UsageError("a chat is no data", hint="`sideband run --json` prints events, and --session goes on")
+        raise UsageError(
+            "`chat` does not support --json", hint="use `sideband run --json`, with --session to continue a session"
+        )
 
     async def main() -> ExitCode:
         chat = Chat(_frontend, thinking=arguments.thinking)
@@ -64,7 +66,7 @@ def _frontend(chat: Chat) -> ChatFrontend:
 
 
 def _history() -> Path:
-    """The file of what was typed in chats before, which nobody else may read."""
+    """Return the file of earlier input, readable by its owner only."""
     from sideband.settings import default_home
 
     home = default_home()

@@ -1,4 +1,4 @@
-"""``sideband demo``: a real skill against real things on this machine, and what was done about each of its effects."""
+"""``sideband demo``: run a real skill on this machine, and show its effects."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["sideband_commands"]
 
 def sideband_commands() -> Command:
     """Register the command."""
-    return Command("demo", "run a real skill and show what it did", _configure, _run)
+    return Command("demo", "run a real skill and show its effects", _configure, _run)
 
 
 def _configure(parser: ArgumentParser) -> None:
@@ -38,7 +38,7 @@ def _run(arguments: Namespace) -> ExitCode:
     async def main() -> tuple[CallResult, Probe, Verification]:
         from sideband.ledger import verify
 
-        await _accept_what_there_is(arguments)
+        await _accept_available_isolation(arguments)
         async with make_host(arguments, asker=grant_all) as host:
             result = await _harvest(host, quiet=arguments.json)
             return result, await host.sandbox.probe(), await verify(host.ledger.folder, host.store)
@@ -51,15 +51,15 @@ def _run(arguments: Namespace) -> ExitCode:
     return ExitCode.SUCCESS if verdict.ok else ExitCode.FAILURE
 
 
-async def _accept_what_there_is(arguments: Namespace) -> None:
-    """Run the demo, whose skill is our own, also where the required isolation can't be had, and say so."""
+async def _accept_available_isolation(arguments: Namespace) -> None:
+    """Accept weaker isolation than required, with a notice: the demo's skill is part of this package."""
     from sideband.workers import IsolationUnavailable
 
     async with make_host(arguments) as host:
         try:
             await host.sandbox.require()
         except IsolationUnavailable as error:
-            notice(f"{error.message}; the demo runs with that, other skills won't")
+            notice(f"{error.message}; the demo runs anyway, other skills would not")
             arguments.isolation = error.available
 
 
@@ -77,14 +77,14 @@ def _sections(result: CallResult, probe: Probe, verdict: Verification) -> list[s
     planets: list[dict[str, Any]] = result.output["planets"]
     columns = list(planets[0]) if planets else []
     refused = result.output["refused"]
-    proofs = paragraph(", ".join(probe.proofs), "  proved a moment ago: ", "  ")
+    proofs = paragraph(", ".join(probe.proofs), "  just verified: ", "  ")
     return [
         "The skill fetched these pages, stored them and read them back:\n"
         + format_table(columns, [[row[column] for column in columns] for row in planets]),
-        f"It had these rights: {' '.join(result.grant)}",
-        f"It asked for one thing more, and was refused: {refused['message']} [{refused['code']}]",
-        "Its effects, each decided, run and recorded by the host:\n" + describe_effects(result.effects),
-        f"What isolates the worker: {probe.isolation.label}\n{proofs}",
+        f"Its grant: {' '.join(result.grant)}",
+        f"One request was denied: {refused['message']} [{refused['code']}]",
+        "Its effects, each checked, run and recorded by the host:\n" + describe_effects(result.effects),
+        f"The isolation of the worker: {probe.isolation.label}\n{proofs}",
         describe_verdict(verdict)
-        + "\n`sideband audit tail` shows the record; `sideband call demo.harvest --json` the same as data.",
+        + "\n`sideband audit tail` shows the ledger; `sideband call demo.harvest --json` prints the result as data.",
     ]

@@ -1,4 +1,4 @@
-"""``sideband doctor``: what is configured and by whom, what isolates workers here, and what is wrong."""
+"""``sideband doctor``: the settings and their sources, the isolation on this machine, and all problems."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["sideband_commands"]
 
 def sideband_commands() -> Command:
     """Register the command."""
-    return Command("doctor", "show the effective settings, the isolation and what is wrong", _configure, _run)
+    return Command("doctor", "show the effective settings, the isolation and all problems", _configure, _run)
 
 
 def _configure(parser: ArgumentParser) -> None:
@@ -70,8 +70,8 @@ async def _examine(host: Host, settings: LoadedSettings) -> dict[str, Any]:
     if probe.isolation < policy.tier:
         accept = f"{probe.isolation.label},call" if policy.alone else probe.isolation.label
         problems.append(
-            f"isolation `{policy.tier.label}` is required, and `{probe.isolation.label}` is what can be had: change "
-            f"the machine as said under `isolation`, or accept less with --isolation {accept}"
+            f"isolation `{policy.tier.label}` is required, but only `{probe.isolation.label}` is available: follow the "
+            f"hints under `isolation`, or accept it with --isolation {accept}"
         )
     return {
         "ok": not problems,
@@ -94,23 +94,23 @@ async def _examine(host: Host, settings: LoadedSettings) -> dict[str, Any]:
         "recovered": [{"effect": one.effect, "op": one.op, "status": one.status} for one in host.recovered],
         "ledger": verdict_data(verdict) | {"text": describe_verdict(verdict)},
         "notices": list(settings.notices),
-        "problems": list(dict.fromkeys(problems)),  # a conflict is found at each of its plugins
+        "problems": list(dict.fromkeys(problems)),  # each plugin of a conflict reports it
     }
 
 
 def _sections(data: dict[str, Any]) -> list[str]:
     isolation = data["isolation"]
-    shared = "each call in a worker of its own" if isolation["alone"] else "calls with the same rights share a worker"
+    shared = "one worker for each call" if isolation["alone"] else "calls with the same rights share a worker"
     rows = [[one["key"], one["value"], one["source"]] for one in data["settings"]]
     sections = [
         f"sideband {data['version']}, Python {data['python']}, {data['system']}\nstate in {data['home']}",
-        format_table(["setting", "value", "from"], rows),
+        format_table(["setting", "value", "source"], rows),
         "\n".join(
             [
                 f"isolation: {isolation['available']} (required: {isolation['required']}); {shared}",
-                *_paragraphs("proved: a worker", [", ".join(isolation["proofs"])] if isolation["proofs"] else []),
+                *_paragraphs("verified: a worker", [", ".join(isolation["proofs"])] if isolation["proofs"] else []),
                 *_paragraphs("gap:", isolation["gaps"]),
-                *_paragraphs("for more:", isolation["hints"]),
+                *_paragraphs("hint:", isolation["hints"]),
             ]
         ),
         _counts(data),
@@ -123,7 +123,7 @@ def _sections(data: dict[str, Any]) -> list[str]:
     if data["notices"]:
         sections.append("\n".join(f"notice: {notice}" for notice in data["notices"]))
     problems = "\n".join(f"  - {problem}" for problem in data["problems"])
-    sections.append(f"to mend:\n{problems}" if problems else "nothing to mend")
+    sections.append(f"problems:\n{problems}" if problems else "no problems found")
     return sections
 
 
@@ -133,4 +133,4 @@ def _paragraphs(label: str, texts: list[str]) -> list[str]:
 
 def _counts(data: dict[str, Any]) -> str:
     plugins = data["plugins"]
-    return f"{plugins['usable']} plugins can be used, {len(plugins['unusable'])} can't; {data['skills']} skills"
+    return f"{plugins['usable']} usable plugins, {len(plugins['unusable'])} unusable; {data['skills']} skills"

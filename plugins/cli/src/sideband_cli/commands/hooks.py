@@ -1,4 +1,4 @@
-"""``sideband hooks list``: the hooks, what each may return, and what happens if a plugin fails."""
+"""``sideband hooks list``: the hooks, their results, and their failure policies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .._terminal._tables import first_sentence, format_table, terminal_width
 
 __all__ = ["sideband_commands"]
 
-_ROOM_FOR_ALL = 140
+_MIN_WIDTH_FOR_ALL = 140
 
 
 def sideband_commands() -> Command:
@@ -24,7 +24,7 @@ def sideband_commands() -> Command:
 
 def _configure(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    add_json_option(actions.add_parser("list", help="all hooks"))
+    add_json_option(actions.add_parser("list", help="list all hooks"))
 
 
 def _run(arguments: Namespace) -> ExitCode:
@@ -47,9 +47,9 @@ def _run(arguments: Namespace) -> ExitCode:
 
 
 def _table(hooks: list[dict[str, Any]]) -> str:
-    """What does not fit next to the sentences is left to ``--json``."""
+    """Format hooks as a table, without the columns that do not fit; ``--json`` has all."""
     columns = {"hook": "name", "kind": "kind"}
-    if terminal_width() >= _ROOM_FOR_ALL:
+    if terminal_width() >= _MIN_WIDTH_FOR_ALL:
         columns |= {"may return": "returns", "on failure": "on_failure"}
     rows = [
         [*(hook[field] for field in columns.values()), f"{hook['deadline']:g} s", first_sentence(hook["doc"])]

@@ -1,4 +1,4 @@
-"""``sideband models list``: the models that can be used, what they cost, and what is missing for others."""
+"""``sideband models list``: the available models with their prices, and the providers that need configuration."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ __all__ = ["sideband_commands"]
 
 def sideband_commands() -> Command:
     """Register the command."""
-    return Command("models", "list the models that can be used, and what is missing for others", _configure, _run)
+    return Command("models", "list the available models, and what other providers need", _configure, _run)
 
 
 def _configure(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    listing = actions.add_parser("list", help="the models of all providers that can be reached")
-    listing.add_argument("--provider", metavar="PROVIDER", help="only those of this provider")
+    listing = actions.add_parser("list", help="list the models of all reachable providers")
+    listing.add_argument("--provider", metavar="PROVIDER", help="list only the models of this provider")
     add_host_options(listing)
 
 
@@ -45,15 +45,15 @@ def _parts(found: Mapping[str, Any]) -> Iterable[str]:
     if found["aliases"]:
         yield "\n".join(["aliases:", *(f"  {alias}: {name}" for alias, name in sorted(found["aliases"].items()))])
     if found["problems"]:
-        yield "\n".join(["what is missing for others:", *map(_problem, found["problems"])])
+        yield "\n".join(["unavailable providers:", *map(_problem, found["problems"])])
     if found["setup"]:
         ways = [paragraph(f"{number}. {way}", "  ", "     ") for number, way in enumerate(found["setup"], 1)]
-        yield "\n".join(["the quickest ways to a model:", *ways])
+        yield "\n".join(["ways to set up a model:", *ways])
 
 
 def _table(models: Sequence[Mapping[str, Any]]) -> str:
-    """Names are never cut, since they are there to be copied: a long one has a line of its own."""
-    columns = ["window", "$ in", "$ out", "can"]
+    """Format models as a table. Names are never cut, so that they can be copied; a long one gets its own line."""
+    columns = ["window", "$ in", "$ out", "supports"]
     details = format_table(columns, [_details(model) for model in models]).splitlines()
     names = [model["name"] for model in models]
     width = min(max(map(len, names)), max(20, terminal_width() - 2 - max(map(len, details))))
@@ -63,7 +63,7 @@ def _table(models: Sequence[Mapping[str, Any]]) -> str:
             lines.append(name)
             name = ""  # noqa: PLW2901  its details follow on the next line
         lines.append(f"{name:<{width}}  {line}".rstrip())
-    return "\n".join([*lines, "", "$ in, $ out: US dollars for a million tokens, read and written"])
+    return "\n".join([*lines, "", "$ in, $ out: US dollars per million input and output tokens"])
 
 
 def _details(model: Mapping[str, Any]) -> list[str]:

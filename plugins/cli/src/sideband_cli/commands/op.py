@@ -26,15 +26,17 @@ def sideband_commands() -> Command:
 
 def _configure(parser: ArgumentParser) -> None:
     add_host_options(parser)
-    parser.add_argument("op", metavar="NAME", help="family.verb; see `sideband ops list`")
+    parser.add_argument("op", metavar="NAME", help="the op; see `sideband ops list`")
     parser.add_argument(
         "values", nargs="*", default=[], metavar="key=value", help="a parameter; key:=JSON for lists and objects"
     )
-    parser.add_argument("--grant", action="append", metavar="CAPABILITY", help="only these rights, instead of all")
-    parser.add_argument("--yes", action="store_true", help="agree to what guards ask")
-    parser.add_argument("--input", metavar="FILE", help="parameters as a JSON object; - for standard input")
-    parser.add_argument("--timeout", type=seconds, metavar="SECONDS", help="how long it may take")
-    parser.add_argument("--key", metavar="KEY", help="an effect with this key happens at most once")
+    parser.add_argument(
+        "--grant", action="append", metavar="CAPABILITY", help="grant only these capabilities instead of all"
+    )
+    parser.add_argument("--yes", action="store_true", help="answer yes to all questions of guards")
+    parser.add_argument("--input", metavar="FILE", help="read parameters from a JSON object; - for standard input")
+    parser.add_argument("--timeout", type=seconds, metavar="SECONDS", help="the timeout of the op")
+    parser.add_argument("--key", metavar="KEY", help="an idempotency key; the effect happens at most once")
 
 
 def _run(arguments: Namespace) -> ExitCode:

@@ -28,10 +28,10 @@ def sideband_commands() -> Command:
 
 def _configure(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    listing = actions.add_parser("list", help="all ops")
-    listing.add_argument("family", nargs="?", help="only this family")
-    show = actions.add_parser("show", help="one op with its parameters and result")
-    show.add_argument("op")
+    listing = actions.add_parser("list", help="list all ops")
+    listing.add_argument("family", nargs="?", help="list only the ops of this family")
+    show = actions.add_parser("show", help="show an op with its parameters and result")
+    show.add_argument("op", help="the name of the op")
     for action in (listing, show):
         add_host_options(action)
 
@@ -54,13 +54,13 @@ def _list(arguments: Namespace) -> ExitCode:
         [spec.name, spec.level.name.lower(), spec.requires or "-", _traits(spec), first_sentence(spec.doc)]
         for spec in specs
     ]
-    table = format_table(["op", "level", "requires", "traits", "what it does"], rows)
+    table = format_table(["op", "level", "requires", "traits", "description"], rows)
     print_data(arguments, [_data(spec) for spec in specs], table)
     return ExitCode.SUCCESS
 
 
 def _traits(spec: OpSpec) -> str:
-    traits = {"idempotent": spec.idempotent, "durable": spec.durable, "no answer": spec.fire_and_forget}
+    traits = {"idempotent": spec.idempotent, "durable": spec.durable, "fire-and-forget": spec.fire_and_forget}
     return ", ".join(name for name, holds in traits.items() if holds)
 
 
@@ -79,7 +79,7 @@ def _show(arguments: Namespace) -> ExitCode:
         f"requires: {spec.requires or 'no capability'}",
         f"recorded: {', '.join(spec.record) or 'no parameter values'}",
         "",
-        "parameters (on the command line key=value, and key:=JSON for objects and lists):",
+        "parameters (pass them as key=value, or key:=JSON for objects and lists):",
         *_parameters(data["parameters"]),
         "",
         "result: " + json.dumps(data["result"], ensure_ascii=False, indent=2),
@@ -94,7 +94,7 @@ def _parameters(schema: dict[str, Any]) -> list[str]:
     for name, field in schema.get("properties", {}).items():
         default = "required" if name in required else f"default {json.dumps(field.get('default'))}"
         rows.append(["  " + name, _type(field), default, field.get("description", "")])
-    return format_table(["  name", "type", "", "meaning"], rows, wrapped=True).splitlines() if rows else ["  none"]
+    return format_table(["  name", "type", "", "description"], rows, wrapped=True).splitlines() if rows else ["  none"]
 
 
 def _type(field: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""``sideband plugins list|why|order|check``: which plugins there are, and how they came to be used or not."""
+"""``sideband plugins list|why|order|check``: list plugins, and explain their states and order."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ __all__ = ["sideband_commands"]
 
 def sideband_commands() -> Command:
     """Register the command."""
-    return Command("plugins", "list plugins and explain them", _configure, _run)
+    return Command("plugins", "list plugins and explain their states", _configure, _run)
 
 
 def _configure(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    listing = actions.add_parser("list", help="all plugins with their states, from metadata alone where that is enough")
-    listing.add_argument("--kind", help="only this kind: op, hook, command, …")
-    listing.add_argument("--state", help="only this state: found, denied, failed, active, …")
-    why = actions.add_parser("why", help="how one plugin came to its state")
+    listing = actions.add_parser("list", help="list all plugins with their states, importing only those used at start")
+    listing.add_argument("--kind", help="list only this kind: op, hook, command, …")
+    listing.add_argument("--state", help="list only this state: found, denied, failed, active, …")
+    why = actions.add_parser("why", help="explain the state of a plugin")
     why.add_argument("name", help="NAME or KIND.NAME")
-    order = actions.add_parser("order", help="the order in which a hook asks its plugins, with the reasons")
-    order.add_argument("hook")
-    check = actions.add_parser("check", help="import and validate all; exit code 5 if one can't be used")
+    order = actions.add_parser("order", help="show the order in which a hook calls plugins, with the reasons")
+    order.add_argument("hook", help="the name of the hook")
+    check = actions.add_parser("check", help="import and validate all plugins; exit code 5 if one is unusable")
     for action in (listing, why, order, check):
         add_host_options(action)
 
@@ -54,7 +54,7 @@ def _list(arguments: Namespace) -> ExitCode:
 
 
 def _records(arguments: Namespace) -> tuple[PluginRecord, ...]:
-    """The records as a host would have them after its start; without one where no plugin is imported at start."""
+    """Return the records that a host has after its start; without starting one if it would import no plugin."""
     from sideband.plugins import discover
     from sideband.settings import default_home
 
@@ -103,7 +103,7 @@ def _why(arguments: Namespace) -> ExitCode:
                     try:
                         await host.plugins.load(record.kind, record.name)
                     except PluginError:
-                        continue  # the record says why
+                        continue  # the record contains the reason
             return found
 
     found = run(main)
@@ -114,12 +114,12 @@ def _why(arguments: Namespace) -> ExitCode:
 def _explain(record: PluginRecord) -> str:
     lines = [
         f"{record.label}: {record.state.value}",
-        f"  from     {record.distribution} {record.version}" + (" (editable)" if record.editable else ""),
-        f"  names    {record.value or '(an object)'}",
-        f"  in       {record.location or '-'}, installed by {record.installer or '?'}",
+        f"  package    {record.distribution} {record.version}" + (" (editable)" if record.editable else ""),
+        f"  object     {record.value or '(in memory)'}",
+        f"  location   {record.location or '-'}, installed by {record.installer or '?'}",
     ]
     lines += [
-        f"  {'then' if number else 'first':<8} {step.state.value}"
+        f"  {'then' if number else 'first':<10} {step.state.value}"
         + (f": {step.reason}" if step.reason else "")
         + f" [{step.decided_by}]"
         for number, step in enumerate(record.trail)
@@ -138,7 +138,9 @@ def _order(arguments: Namespace) -> ExitCode:
     ]
     rows = [[str(number), one["plugin"], one["phase"], "; ".join(one["reasons"])] for number, one in enumerate(data, 1)]
     print_data(
-        arguments, data, format_table(["#", "plugin", "phase", "because"], rows) if rows else "no plugin uses it"
+        arguments,
+        data,
+        format_table(["#", "plugin", "phase", "reason"], rows) if rows else "no plugin implements this hook",
     )
     return ExitCode.SUCCESS
 

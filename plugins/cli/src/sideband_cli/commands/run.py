@@ -29,10 +29,14 @@ def sideband_commands() -> Command:
 
 def _configure(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "prompt", nargs="*", default=[], metavar="PROMPT", help="what to do; - or nothing: what is piped in"
+        "prompt", nargs="*", default=[], metavar="PROMPT", help="the task; standard input if omitted or -"
     )
-    parser.add_argument("--file", action="append", default=[], type=Path, metavar="FILE", help="an image or a text")
-    parser.add_argument("--resume", action="store_true", help="go on with a run that did not end, of --session or last")
+    parser.add_argument(
+        "--file", action="append", default=[], type=Path, metavar="FILE", help="attach an image or a text file"
+    )
+    parser.add_argument(
+        "--resume", action="store_true", help="resume the unfinished run of --session, or of the last session"
+    )
     add_agent_options(parser)
 
 
@@ -40,7 +44,7 @@ def _run(arguments: Namespace) -> ExitCode:
     require_agent("run")
     if arguments.resume:
         if arguments.prompt or arguments.file or arguments.new:
-            raise UsageError("--resume goes on with what was asked", hint="leave out the prompt, --file and --new")
+            raise UsageError("--resume does not accept a prompt, --file or --new", hint="omit them")
         arguments.session = arguments.session or "last"
         return run(lambda: _show(arguments, lambda agent: agent.resume()))
     texts, images = read_files(arguments.file)
@@ -53,7 +57,7 @@ async def _show(arguments: Namespace, do: Callable[[Agent], Awaitable[RunResult 
     from .._agent._interrupts import aborting_on_interrupt
     from .._agent._json_lines import print_event, print_line
     from .._agent._run_output import RunOutput
-    from .._agent._run_results import exit_code, result_line, tell_end
+    from .._agent._run_results import exit_code, print_summary, result_line
     from .._terminal._printing import notice
     from .._terminal._progressbar import Progressbar
     from .._terminal._questions import Questions, ask_at_terminal
@@ -68,12 +72,12 @@ async def _show(arguments: Namespace, do: Callable[[Agent], Awaitable[RunResult 
             async with aborting_on_interrupt(agent, notice if arguments.json else output.line) as interrupts:
                 result = await do(agent)
             if result is None:
-                hint = f'say what to do next: sideband run --session {agent.session.id} "…"'
-                raise UsageError("there is nothing to resume: the last run of this session has ended", hint=hint)
+                hint = f'give it a new task: sideband run --session {agent.session.id} "…"'
+                raise UsageError("nothing to resume: the last run of this session is complete", hint=hint)
             last_line = result_line(result, agent)
             if not arguments.json:
                 output.answer(result)
-                tell_end(result, agent)
+                print_summary(result, agent)
         if arguments.json:
             print_line(last_line)
         return ExitCode.INTERRUPTED if interrupts.count else exit_code(result)

@@ -1,4 +1,4 @@
-"""``sideband sdk stubs``: the modules that skills import, for editors and type checkers."""
+"""``sideband sdk stubs``: write the modules that skills import, for editors and type checkers."""
 
 from __future__ import annotations
 
@@ -29,8 +29,10 @@ def sideband_commands() -> Command:
 
 def _configure(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    stubs = actions.add_parser("stubs", help="write the package sideband_sdk, with a module for each family")
-    stubs.add_argument("folder", type=Path, nargs="?", default=Path(), help="where to; this folder if left out")
+    stubs = actions.add_parser("stubs", help="write the package sideband_sdk, with a module for each op family")
+    stubs.add_argument(
+        "folder", type=Path, nargs="?", default=Path(), help="the parent folder (default: the current folder)"
+    )
     add_host_options(stubs)
 
 
@@ -46,7 +48,7 @@ async def _families(arguments: Namespace) -> list[OpFamily]:
 
 
 def _write(folder: Path, families: list[OpFamily]) -> list[Path]:
-    """Write what a worker gets, without the runtime, to ``folder``: what is there besides stays."""
+    """Write the SDK modules, without the worker's runtime, to ``folder``, and keep its other files."""
     from sideband.ops import write_sdk
 
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""``sideband secrets …``: credentials, through the ops of the family `secrets`."""
+"""``sideband secrets …``: manage credentials with the ops of the family `secrets`."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from .._terminal._tables import format_table
 
 __all__ = ["sideband_commands"]
 
-# more than any secret may have
-_LARGEST = 1024 * 1024
+# larger than any secret may be
+_MAX_BYTES = 1024 * 1024
 
 
 def sideband_commands() -> Command:
@@ -36,31 +36,39 @@ def _configure(parser: ArgumentParser) -> None:
     def add(name: str, help_text: str, *, named: bool = True) -> ArgumentParser:
         action: ArgumentParser = actions.add_parser(name, help=help_text)
         if named:
-            action.add_argument("name")
+            action.add_argument("name", help="the name of the secret")
         add_host_options(action)
         return action
 
-    setting = add("set", "store a value, read from the terminal, from standard input or from a file")
-    importing = add("import", "store what a variable of the environment holds")
-    rotating = add("rotate", "store a new value; the old one can be had back for some time")
-    add("rollback", "have the value back from before the rotation")
-    add("list", "names, origins and ages, never values", named=False)
-    add("delete", "forget one")
-    rekeying = add("rekey", "give the encrypted store a new key", named=False)
+    setting = add("set", "store a value from the terminal, standard input or a file")
+    importing = add("import", "store the value of an environment variable")
+    rotating = add("rotate", "store a new value; the old one remains available for a while")
+    add("rollback", "restore the value from before the rotation")
+    add("list", "list names, origins and ages, never values", named=False)
+    add("delete", "delete a secret")
+    rekeying = add("rekey", "change the key of the encrypted store", named=False)
     for binding in (setting, importing):
         binding.add_argument(
-            "--origin", action="append", default=[], metavar="URL", help="where it may be sent: https://api.github.com"
+            "--origin",
+            action="append",
+            default=[],
+            metavar="URL",
+            help="an origin that it may be sent to, such as https://api.github.com; may be repeated",
         )
         binding.add_argument(
-            "--header", action="append", default=[], metavar="NAME=FORM", help="how it is sent: X-Api-Key={value}"
+            "--header",
+            action="append",
+            default=[],
+            metavar="NAME=FORM",
+            help="a header to send it in, such as X-Api-Key={value}; may be repeated",
         )
     for valued in (setting, rotating):
         valued.add_argument("--file", type=Path, metavar="PATH", help="read the value from a file")
-        valued.add_argument("--binary", action="store_true", help="keep its bytes as they are, as bytes")
-    setting.add_argument("--rotate", action="store_true", help="the same as `secrets rotate`: keep origins and headers")
-    importing.add_argument("--from-env", required=True, metavar="VARIABLE", help="the variable")
-    rekeying.add_argument("to", choices=["file", "passphrase"], help="what opens the store from then on")
-    rekeying.add_argument("--key-file", type=Path, metavar="PATH", help="where the new key file is put")
+        valued.add_argument("--binary", action="store_true", help="store the value as bytes, unchanged")
+    setting.add_argument("--rotate", action="store_true", help="same as `secrets rotate`: keep origins and headers")
+    importing.add_argument("--from-env", required=True, metavar="VARIABLE", help="the environment variable")
+    rekeying.add_argument("to", choices=["file", "passphrase"], help="the kind of the new key")
+    rekeying.add_argument("--key-file", type=Path, metavar="PATH", help="the path of the new key file")
 
 
 def _run(arguments: Namespace) -> ExitCode:
@@ -91,34 +99,34 @@ def _set(arguments: Namespace) -> ExitCode:
 def _import(arguments: Namespace) -> ExitCode:
     value = os.environb.get(os.fsencode(arguments.from_env))
     if not value:
-        raise UsageError(
-            f"the variable `{arguments.from_env}` is not set", hint="is it exported to the programs of this shell?"
-        )
+        raise UsageError(f"the environment variable `{arguments.from_env}` is not set", hint="export it in this shell")
     return _store(arguments, _as_value(value))
 
 
 def _store(arguments: Namespace, value: str | bytes) -> ExitCode:
     params = {"name": arguments.name, "value": value, **_binding(arguments)}
     output = _op(arguments, "secrets.set", params)
-    origins = ", ".join(arguments.origin) or "no origin: it can be revealed, but not sent"
+    origins = ", ".join(arguments.origin) or "no origin: skills may be allowed to reveal it, but it is never sent"
     print_data(arguments, output or {"name": arguments.name}, f"stored `{arguments.name}`, bound to {origins}")
     return ExitCode.SUCCESS
 
 
 def _rotate(arguments: Namespace) -> ExitCode:
     if getattr(arguments, "origin", None) or getattr(arguments, "header", None):
-        raise UsageError("a rotated secret keeps its origins and headers", hint="leave them out, or leave out --rotate")
+        raise UsageError(
+            "--rotate cannot be combined with --origin or --header: a rotation keeps both", hint="omit one or the other"
+        )
     value = _value(arguments, "secrets.rotate", {})
     output = _op(arguments, "secrets.rotate", {"name": arguments.name, "value": value})
     until = output["previous_until"]
-    kept = f"; the value before is kept until {until}" if until else ""
+    kept = f"; the previous value is kept until {until}" if until else ""
     print_data(arguments, output, f"rotated `{arguments.name}`{kept}")
     return ExitCode.SUCCESS
 
 
 def _roll_back(arguments: Namespace) -> ExitCode:
     output = _op(arguments, "secrets.rollback", {"name": arguments.name})
-    print_data(arguments, output, f"`{arguments.name}` has the value again from before its rotation")
+    print_data(arguments, output, f"restored the previous value of `{arguments.name}`")
     return ExitCode.SUCCESS
 
 
@@ -127,33 +135,31 @@ def _binding(arguments: Namespace) -> dict[str, Any]:
     for header in arguments.header:
         name, equals, form = header.partition("=")
         if not equals:
-            raise UsageError(f"`{header}` is no header", hint="--header NAME=FORM: X-Api-Key={value}")
+            raise UsageError(f"invalid header `{header}`", hint="write --header NAME=FORM, such as X-Api-Key={value}")
         headers[name] = form
     return {"origins": arguments.origin, "headers": headers}
 
 
 def _value(arguments: Namespace, op: str, others: dict[str, Any]) -> str | bytes:
-    """The value from where the arguments say: text if it is UTF-8, without the end of its last line."""
+    """Read the value from the source in the arguments; as text without its final newline if it is UTF-8."""
     if arguments.file is None and sys.stdin.isatty():
         value: str | bytes = _ask(arguments, op, others)
     else:
         raw = _read(arguments.file)
         value = raw if arguments.binary else _as_value(raw)
     if not value:
-        raise UsageError(
-            "the value is empty", hint="type it, or pipe it in: printf %s VALUE | sideband secrets set NAME"
-        )
+        raise UsageError("the value is empty", hint="type it, or pipe it: printf %s VALUE | sideband secrets set NAME")
     return value
 
 
 def _read(path: Path | None) -> bytes:
     if path is None:
-        return sys.stdin.buffer.read(_LARGEST)
+        return sys.stdin.buffer.read(_MAX_BYTES)
     try:
         with path.open("rb") as file:
-            return file.read(_LARGEST)
+            return file.read(_MAX_BYTES)
     except OSError as error:
-        raise UsageError(f"`{path}` can't be read: {error.strerror}", hint="--file PATH names the file") from None
+        raise UsageError(f"cannot read `{path}`: {error.strerror}", hint="check the path in --file") from None
 
 
 def _as_value(raw: bytes) -> str | bytes:
@@ -164,7 +170,7 @@ def _as_value(raw: bytes) -> str | bytes:
 
 
 def _ask(arguments: Namespace, op: str, others: dict[str, Any]) -> str:
-    """Ask for the value, unless it is clear already that it could not be stored."""
+    """Ask for the value, after validating the other parameters."""
     from pydantic import ValidationError
 
     async def check() -> None:
@@ -188,25 +194,25 @@ def _ask(arguments: Namespace, op: str, others: dict[str, Any]) -> str:
 
 def _list(arguments: Namespace) -> ExitCode:
     output = _op(arguments, "secrets.list", {})
-    columns = ["name", "may be sent to", "kind", "age", "kept in"]
+    columns = ["name", "origins", "kind", "age", "source"]
     rows = [
         [item["name"], ", ".join(item["origins"]), item["kind"], _age(item["updated"]), _place(item)]
         for item in output["items"]
     ]
     table = format_table(columns, rows) if rows else "no secrets are stored"
-    print_data(arguments, output, f"{table}\n(own ones are kept in: {output['backend']})")
+    print_data(arguments, output, f"{table}\n(new secrets are stored in: {output['backend']})")
     for source, problem in sorted(output["problems"].items()):
-        notice(f"{source} is left out: {problem}")
+        notice(f"skipped {source}: {problem}")
     return ExitCode.SUCCESS
 
 
 def _place(item: dict[str, Any]) -> str:
     until = item["previous_until"]
-    return f"{item['source']} (the value before until {until})" if until else item["source"]
+    return f"{item['source']} (previous value until {until})" if until else item["source"]
 
 
 def _age(updated: str | None) -> str:
-    """How long ago that was, in the largest unit of which there are at least two."""
+    """Describe the time since the update, in the largest unit with a value of at least two."""
     if updated is None:
         return "unknown"
     try:
@@ -232,13 +238,13 @@ def _rekey(arguments: Namespace) -> ExitCode:
     if arguments.key_file is not None:
         params["key_file"] = str(arguments.key_file.absolute())
     output = _op(arguments, "secrets.rekey", params)
-    lines = [f"the store is opened by a new {arguments.to} now; the old key no longer opens it"]
+    lines = [f"the store now uses a new {arguments.to}; the old key is no longer valid"]
     if arguments.to == "passphrase":
-        lines.append("set SIDEBAND_SECRETS_PASSPHRASE to the new one")
+        lines.append("set SIDEBAND_SECRETS_PASSPHRASE to the new passphrase")
     if arguments.key_file is not None:
         lines.append(f'set `key_file = "{params["key_file"]}"` in `[plugins.secrets]`')
     if output["left"]:
-        lines.append(f"`{output['left']}` was left where it is: other stores may need it")
+        lines.append(f"`{output['left']}` was not deleted: other stores may use it")
     print_data(arguments, output, "\n".join(lines))
     return ExitCode.SUCCESS
 
@@ -248,8 +254,8 @@ def _new_passphrase() -> str:
         return sys.stdin.readline().removesuffix("\n")
     try:
         given = getpass("new passphrase: ")
-        if given == getpass("the same again: "):
+        if given == getpass("repeat the new passphrase: "):
             return given
     except EOFError:
-        raise UsageError("no passphrase was given", hint="type it twice, or pipe it in") from None
-    raise UsageError("they differ", hint="nothing was changed; try again")
+        raise UsageError("the passphrase is empty", hint="type it twice, or pipe it") from None
+    raise UsageError("the passphrases differ", hint="nothing was changed; try again")

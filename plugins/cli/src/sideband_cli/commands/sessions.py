@@ -1,4 +1,4 @@
-"""``sideband sessions list|show|tree|fork|export|import``: conversations that were kept."""
+"""``sideband sessions list|show|tree|fork|export|import``: manage stored conversations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .._agent._availability import require_agent
 from .._arguments._types import count
 from .._host._options import add_host_options, make_host
 from .._host._running import run
-from .._sessions._lookup import session_meant
+from .._sessions._lookup import resolve_session
 from .._sessions._session_text import info_data, sessions_table, show_session, tree_data
 from .._sessions._tree_text import tree_lines
 from .._terminal._printing import notice, print_data, print_json
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["sideband_commands"]
 
-_SHOWN_NOTICES = 20
+_MAX_NOTICES = 20
 
 
 def sideband_commands() -> Command:
@@ -37,29 +37,32 @@ def sideband_commands() -> Command:
 
 def _configure(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    listing = actions.add_parser("list", help="the sessions, the one that was used last first")
-    listing.add_argument("--folder", type=Path, metavar="DIR", help="only those of this working directory")
-    listing.add_argument("--text", help="only those in whose names or messages this occurs")
-    listing.add_argument("--limit", type=count, default=50)
-    show = actions.add_parser("show", help="what was said on the current branch, or up to an entry")
-    show.add_argument("--at", metavar="ENTRY", help="an entry: its id, the beginning of it, or a label")
-    tree = actions.add_parser("tree", help="all branches, with labels and where the conversation stands")
-    fork = actions.add_parser("fork", help="make a session of the way to an entry; the other one stays as it is")
+    listing = actions.add_parser("list", help="list sessions, most recently used first")
+    listing.add_argument("--folder", type=Path, metavar="DIR", help="list only sessions of this working directory")
+    listing.add_argument("--text", help="list only sessions whose name or messages contain this text")
+    listing.add_argument("--limit", type=count, default=50, help="the maximum number of sessions (default: 50)")
+    show = actions.add_parser("show", help="show the messages of the current branch, or up to an entry")
+    show.add_argument("--at", metavar="ENTRY", help="the last entry: an id, an id prefix or a label")
+    tree = actions.add_parser("tree", help="show all branches, with labels and the current position")
+    fork = actions.add_parser("fork", help="copy a session up to an entry into a new session")
     where = fork.add_mutually_exclusive_group()
-    where.add_argument("--at", metavar="ENTRY", help="up to this entry; else where the conversation stands")
-    where.add_argument("--before", metavar="ENTRY", help="up to the entry before this one")
-    fork.add_argument("--name", help="what to call the new session")
+    where.add_argument("--at", metavar="ENTRY", help="copy up to this entry (default: the current position)")
+    where.add_argument("--before", metavar="ENTRY", help="copy up to the entry before this one")
+    fork.add_argument("--name", help="the name of the new session")
     export = actions.add_parser("export", help="write a session as JSON Lines")
     export.add_argument(
-        "--format", default="sideband", metavar="NAME", help="`pi`, for instance, with sideband-pi-sessions installed"
+        "--format",
+        default="sideband",
+        metavar="NAME",
+        help="the format (default: sideband); `pi` requires sideband-pi-sessions",
     )
-    export.add_argument("--output", type=Path, metavar="FILE", help="else to standard output")
-    export.add_argument("--force", action="store_true", help="replace the file if it is there")
+    export.add_argument("--output", type=Path, metavar="FILE", help="write to this file instead of standard output")
+    export.add_argument("--force", action="store_true", help="overwrite an existing file")
     for action in (show, tree, fork, export):
-        action.add_argument("session", help="its id, the beginning of its id, its name, or `last`")
-    import_ = actions.add_parser("import", help="store a session from a file, ours or in an installed format")
+        action.add_argument("session", help="an id, an id prefix, a name, or `last`")
+    import_ = actions.add_parser("import", help="import a session file in sideband's or another installed format")
     import_.add_argument("file", help="the file; - for standard input")
-    import_.add_argument("--name", help="what to call it")
+    import_.add_argument("--name", help="the name of the imported session")
     for action in (listing, show, tree, fork, export, import_):
         add_host_options(action)
 
@@ -78,7 +81,7 @@ def _ask(arguments: Namespace, question: Callable[[Sessions], Awaitable[Any]]) -
         async with make_host(arguments) as host:
             sessions = Sessions(host.store, host.home)
             if hasattr(arguments, "session"):
-                arguments.session = await session_meant(sessions, arguments.session)
+                arguments.session = await resolve_session(sessions, arguments.session)
             return await question(sessions)
 
     return run(main)
@@ -92,15 +95,15 @@ def _list(arguments: Namespace) -> None:
 
 def _show(arguments: Namespace) -> None:
     tree = _ask(arguments, lambda sessions: sessions.read(arguments.session))
-    _tell(tree.notices)
+    _print_notices(tree.notices)
     at = tree.find(arguments.at) if arguments.at else None
     print_data(arguments, tree_data(tree, tree.path(at)), show_session(tree, tree.path(at)))
 
 
 def _tree(arguments: Namespace) -> None:
     tree = _ask(arguments, lambda sessions: sessions.read(arguments.session))
-    _tell(tree.notices)
-    text = "\n".join(tree_lines(tree)) or "nothing was said yet"
+    _print_notices(tree.notices)
+    text = "\n".join(tree_lines(tree)) or "no messages yet"
     print_data(arguments, tree_data(tree, tree.entries), text)
 
 
@@ -134,7 +137,7 @@ def _print_lines(arguments: Namespace, lines: Iterable[str]) -> None:
         print_json([json.loads(line) for line in lines])
         return
     for line in lines:
-        # A program reads it byte for byte; a terminal must not obey it. JSON can say all characters in ASCII.
+        # Programs get the exact bytes; a terminal gets ASCII, so that no control character reaches it.
         text = line if not sys.stdout.isatty() else json.dumps(json.loads(line)) + "\n"
         sys.stdout.buffer.write(text.encode())
     sys.stdout.buffer.flush()
@@ -145,13 +148,13 @@ def _import(arguments: Namespace) -> None:
 
     lines = sys.stdin.buffer if arguments.file == "-" else read_file(Path(arguments.file))
     info, notices = _ask(arguments, lambda sessions: sessions.import_(lines, name=arguments.name))
-    _tell(notices)
+    _print_notices(notices)
     print_data(arguments, {**info_data(info), "notices": list(notices)}, f"session {info.id}, {info.entries} entries")
 
 
-def _tell(notices: Iterable[str]) -> None:
-    told = list(notices)
-    for text in told[:_SHOWN_NOTICES]:
+def _print_notices(notices: Iterable[str]) -> None:
+    texts = list(notices)
+    for text in texts[:_MAX_NOTICES]:
         notice(f"notice: {text}")
-    if len(told) > _SHOWN_NOTICES:
-        notice(f"notice: {len(told) - _SHOWN_NOTICES} more")
+    if len(texts) > _MAX_NOTICES:
+        notice(f"notice: {len(texts) - _MAX_NOTICES} more")

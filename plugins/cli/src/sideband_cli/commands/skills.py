@@ -1,4 +1,4 @@
-"""``sideband skills list|show|validate|install``: which there are, what is wrong with some, what they depend on."""
+"""``sideband skills list|show|validate|install``: inspect and validate skills, and install their dependencies."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ __all__ = ["sideband_commands"]
 
 def sideband_commands() -> Command:
     """Register the command."""
-    return Command("skills", "list skills, show one, check your own, install what they depend on", _configure, _run)
+    return Command("skills", "list, show and validate skills, and install their dependencies", _configure, _run)
 
 
 def _configure(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    listing = actions.add_parser(
-        "list", help="all skills, and what is wrong with some, also with those that could not be loaded"
-    )
-    show = actions.add_parser("show", help="a skill or a tool, with its arguments")
+    listing = actions.add_parser("list", help="list all skills and their problems, including skills that fail to load")
+    show = actions.add_parser("show", help="show a skill or a tool, with its arguments")
     show.add_argument("name", help="SKILL or SKILL.TOOL")
-    validate = actions.add_parser("validate", help="check a skill folder; exit code 1 if something is wrong")
-    validate.add_argument("folder", type=Path)
+    validate = actions.add_parser("validate", help="check a skill folder; exit code 1 if it has problems")
+    validate.add_argument("folder", type=Path, help="the skill folder")
     installing = actions.add_parser("install", help="install the packages that skills depend on")
-    installing.add_argument("names", nargs="*", default=[], metavar="SKILL")
-    installing.add_argument("--all", action="store_true", help="for all skills")
-    installing.add_argument("--wheels", type=Path, metavar="DIR", help="take wheels from this folder, and nothing else")
-    installing.add_argument("--offline", action="store_true", help="fetch nothing: use what uv has in its cache")
+    installing.add_argument("names", nargs="*", default=[], metavar="SKILL", help="the skills")
+    installing.add_argument("--all", action="store_true", help="install the dependencies of all skills")
+    installing.add_argument("--wheels", type=Path, metavar="DIR", help="use only wheels from this folder")
+    installing.add_argument("--offline", action="store_true", help="download nothing; use only uv's cache")
     installing.add_argument(
-        "--build", action="store_true", help="build packages that have no wheel: this runs their code with your rights"
+        "--build",
+        action="store_true",
+        help="build packages that have no wheel; this runs their code with your privileges",
     )
     for action in (listing, show, installing):
         add_skill_dirs(action)
@@ -65,10 +65,10 @@ def _list(arguments: Namespace) -> ExitCode:
         for skill in loaded.skills
         for tool in skill.tools or (None,)
     ]
-    text = format_table(["skill", "tool", "what it does", "from"], rows) if rows else "no skills"
+    text = format_table(["skill", "tool", "description", "origin"], rows) if rows else "no skills"
     problems = list(dict.fromkeys([*loaded.problems, *(one for skill in loaded.skills for one in skill.problems)]))
     if problems:
-        text += "\n\nwhat is wrong with some:\n" + "\n".join(map(_describe, problems))
+        text += "\n\nproblems:\n" + "\n".join(map(_describe, problems))
     data = {
         "skills": [_data(skill) for skill in loaded.skills],
         "problems": [_problem_data(problem) for problem in problems],
@@ -94,7 +94,7 @@ def _find(arguments: Namespace) -> tuple[SkillSpec, Environment | None]:
             skill = next((skill for skill in loaded.skills if name in (skill.name, skill.key)), None)
             if skill is None or (tool_name and skill.tool(tool_name) is None):
                 hint = skill_hint("`sideband skills list` shows all", arguments.skill_dir, unknown=True)
-                raise UsageError(f"there is no skill or tool `{arguments.name}`", hint=hint)
+                raise UsageError(f"unknown skill or tool `{arguments.name}`", hint=hint)
             return skill, find_environment(host, skill)
 
     return run(main)
@@ -109,7 +109,7 @@ def _show(arguments: Namespace) -> ExitCode:
     lines = [
         f"{skill.name}: {skill.description}",
         f"from {skill.source} ({skill.origin})",
-        f"asks for: {' '.join(skill.capabilities) or 'nothing'}",
+        f"requests: {' '.join(skill.capabilities) or 'no capabilities'}",
         *describe_packages(skill, environment),
         *_describe_limits(skill),
     ]
@@ -124,7 +124,7 @@ def _show(arguments: Namespace) -> ExitCode:
 
 def _validate(arguments: Namespace) -> ExitCode:
     if not arguments.folder.is_dir():
-        raise UsageError(f"{arguments.folder} is no folder")
+        raise UsageError(f"{arguments.folder} is not a folder")
 
     async def main() -> list[SkillProblem]:
         problems: list[SkillProblem] = []
@@ -136,7 +136,7 @@ def _validate(arguments: Namespace) -> ExitCode:
         return list(dict.fromkeys(problems))
 
     problems = run(main)
-    text = "\n".join(map(_describe, problems)) or f"{arguments.folder}: nothing to complain about"
+    text = "\n".join(map(_describe, problems)) or f"{arguments.folder}: no problems found"
     print_data(arguments, {"problems": [_problem_data(problem) for problem in problems]}, text)
     if problems:
         notice(f"{len(problems)} problems, {sum(problem.fatal for problem in problems)} of them fatal")
@@ -144,8 +144,8 @@ def _validate(arguments: Namespace) -> ExitCode:
 
 
 def _describe_limits(skill: SkillSpec) -> list[str]:
-    lines = [f"wants {skill.memory / (1 << 20):g} MiB of memory"] if skill.memory else []
-    return [*lines, "each call has a worker of its own"] if skill.alone else lines
+    lines = [f"memory limit: {skill.memory / (1 << 20):g} MiB"] if skill.memory else []
+    return [*lines, "each call runs in its own worker"] if skill.alone else lines
 
 
 def _describe(problem: SkillProblem) -> str:

@@ -1,4 +1,4 @@
-"""``sideband undo EFFECT``: take back what an effect did, as far as that can be."""
+"""``sideband undo EFFECT``: undo an effect as far as possible."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ __all__ = ["sideband_commands"]
 
 def sideband_commands() -> Command:
     """Register the command."""
-    return Command("undo", "take back what an effect did", _configure, _run)
+    return Command("undo", "undo an effect", _configure, _run)
 
 
 def _configure(parser: ArgumentParser) -> None:
     add_host_options(parser)
-    parser.add_argument("effect", metavar="EFFECT", help="its id; of a tool call, all that it did")
-    parser.add_argument("--dry-run", action="store_true", help="show what would be done, and do nothing")
-    parser.add_argument("--yes", action="store_true", help="do it without asking, and agree to what guards ask")
+    parser.add_argument("effect", metavar="EFFECT", help="the id of an effect; for a tool call, all its effects")
+    parser.add_argument("--dry-run", action="store_true", help="show the plan and change nothing")
+    parser.add_argument("--yes", action="store_true", help="do not ask, and answer yes to the questions of guards")
 
 
 def _run(arguments: Namespace) -> ExitCode:
@@ -44,8 +44,8 @@ def _run(arguments: Namespace) -> ExitCode:
                 return _show(arguments, plan)
             if not plan.open:
                 return await _nothing_to_do(arguments, host, plan)
-            await _agree(arguments, plan, ask)
-            return await _do(arguments, host, plan)
+            await _confirm(arguments, plan, ask)
+            return await _execute(arguments, host, plan)
 
     return run(main)
 
@@ -58,27 +58,27 @@ def _show(arguments: Namespace, plan: UndoPlan) -> ExitCode:
 
 
 async def _nothing_to_do(arguments: Namespace, host: Host, plan: UndoPlan) -> ExitCode:
-    """Say why there is nothing left to do, and how what was taken back can be had again.
+    """Report that the effect is already undone, and how to redo it.
 
     Raises:
-        UndoImpossible: it was not taken back, and can't be.
+        UndoImpossible: if it has not been undone and cannot be.
     """
     from .._errors import UndoImpossible
     from .._undo._plan_text import describe_chain, undo_data
-    from .._undo._taken_back import chain_of
+    from .._undo._undo_effects import undo_chain
 
-    chain = await chain_of(host.ledger.folder, plan.effect)
+    chain = await undo_chain(host.ledger.folder, plan.effect)
     if not chain and not plan.steps:
         raise UndoImpossible(plan.effect, plan.remains)
     print_data(arguments, undo_data(plan), describe_chain(plan.effect, chain))
     return ExitCode.SUCCESS
 
 
-async def _agree(arguments: Namespace, plan: UndoPlan, ask: Ask | None) -> None:
-    """Put the whole plan to the person.
+async def _confirm(arguments: Namespace, plan: UndoPlan, ask: Ask | None) -> None:
+    """Ask the user to confirm the whole plan.
 
     Raises:
-        UndoDeclined: the person said no, or nobody can be asked.
+        UndoDeclined: if the user declines, or there is no terminal to ask at.
     """
     from .._errors import UndoDeclined
     from .._undo._plan_text import describe_plan
@@ -90,22 +90,22 @@ async def _agree(arguments: Namespace, plan: UndoPlan, ask: Ask | None) -> None:
     if ask is None:
         notice(text)
         raise UndoDeclined(plan.effect, asked=False)
-    if not await ask(text, "Do this? [y/N] "):
+    if not await ask(text, "Continue? [y/N] "):
         raise UndoDeclined(plan.effect, asked=True)
 
 
-async def _do(arguments: Namespace, host: Host, plan: UndoPlan) -> ExitCode:
-    from .._undo._plan_text import describe_gone, undo_data
+async def _execute(arguments: Namespace, host: Host, plan: UndoPlan) -> ExitCode:
+    from .._undo._plan_text import describe_result, undo_data
 
     effects: list[EffectReport] = []
     gone = await host.undo(plan, on_effect=effects.append)
     error = next((one.error for one in gone if one.error is not None), None)
     if arguments.json:
         data = undo_data(plan, gone, effects)
-        # what was done before it failed has to be known as well, so that the error does not stand alone
+        # The output includes the steps that were done before the failure.
         print_json(data if error is None else {**data, "error": error.as_dict()})
     else:
-        _print(describe_gone(plan, gone, effects))
+        _print(describe_result(plan, gone, effects))
         if error is not None:
             notice(f"error: {error.message} [{error.code}]")
             if error.hint:

@@ -6,13 +6,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class ServiceParams(BaseModel):
-    """Parameters of ``demo.service``: none."""
+    """Parameters of ``demo.service``. It takes none."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class DemoAddress(BaseModel):
-    """Where the service is."""
+    """The address of the demo service."""
 
-    url: str = Field(description="its address, without a path")
-    credential: str = Field(description="the handle of the credential that it wants")
+    url: str = Field(description="the base URL of the service, without a path")
+    credential: str = Field(description="the handle of the credential for the service")

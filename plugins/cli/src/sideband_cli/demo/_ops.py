@@ -1,4 +1,4 @@
-"""The op that starts the service of the demo."""
+"""The op that starts the demo service."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from ._state import CREDENTIAL
 
 
 @op("demo.service", requires="demo", level=Level.MONITORED)
-async def service(params: ServiceParams, ctx: OpContext) -> DemoAddress:  # noqa: ARG001  it takes none
-    """Start a small HTTP service on loopback, unless it runs, and store a credential for it."""
+async def service(params: ServiceParams, ctx: OpContext) -> DemoAddress:  # noqa: ARG001  the signature of ops
+    """Start a small HTTP service on loopback, unless it is running, and store a credential for it."""
     return DemoAddress(url=await ctx.state.url(), credential=CREDENTIAL)

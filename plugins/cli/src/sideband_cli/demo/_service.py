@@ -1,7 +1,7 @@
-"""A small HTTP service on loopback, run as a process of its own. Standard library only.
+"""A small HTTP service on loopback, run as a separate process. It uses the standard library only.
 
-It reads its token from standard input, prints its port, and ends when standard input does: with the host, however that
-ends.
+It reads its token from standard input, prints its port, and exits when standard input is closed, so it cannot outlive
+the host.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ PLANETS = (
 
 
 class PlanetHandler(BaseHTTPRequestHandler):
-    """Answers ``GET /planets/N`` to whoever has the token."""
+    """Handles ``GET /planets/N`` requests that carry the token."""
 
     token = ""
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        """Answer one request."""
+        """Handle a request."""
         authorization = self.headers.get("Authorization", "")
         if not hmac.compare_digest(authorization, f"Bearer {self.token}"):
-            self._answer(401, {"error": "a token is needed"})
+            self._answer(401, {"error": "missing or invalid token"})
             return
         kind, _, number = self.path.strip("/").partition("/")
         if kind != "planets" or not number.isdecimal() or not 1 <= int(number) <= len(PLANETS):
-            self._answer(404, {"error": f"there is nothing at {self.path}"})
+            self._answer(404, {"error": f"not found: {self.path}"})
             return
         name, moons, day_hours = PLANETS[int(number) - 1]
         self._answer(200, {"position": int(number), "name": name, "moons": moons, "day_hours": day_hours})
@@ -51,17 +51,17 @@ class PlanetHandler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the name is the base class's
-        """Keep quiet: the ledger says what was asked."""
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the base class's parameter name
+        """Log nothing: the ledger records all requests."""
 
 
 class PlanetServer(ThreadingHTTPServer):
-    """Says nothing of a client that goes away."""
+    """A server that does not log connection errors."""
 
     daemon_threads = True
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Keep quiet."""
+        """Ignore the error."""
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The service of one host, while it runs."""
+"""The process of the demo service."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SERVICE = Path(__file__).with_name("_service.py")
 
 @define(eq=False)
 class DemoService:
-    """The service of one host: started when it is first asked for, ended with the host."""
+    """The demo service of one host: started on first use, stopped with the host."""
 
     plugin: PluginContext
     _process: Process | None = None
@@ -32,7 +32,7 @@ class DemoService:
     @classmethod
     @asynccontextmanager
     async def open(cls, plugin: PluginContext) -> AsyncIterator[DemoService]:
-        """Yield a service that is not started yet, and end it afterwards."""
+        """Yield a service that is not started yet, and stop it afterwards."""
         service = cls(plugin)
         try:
             yield service
@@ -40,14 +40,14 @@ class DemoService:
             await service.close()
 
     async def url(self) -> str:
-        """The address of the service. Its token is stored as a credential that is bound to this address."""
+        """Start the service if needed, store its token as a credential bound to its URL, and return the URL."""
         async with self._starting:
             if self._process is None:
                 await self._start()
         return self._url
 
     async def close(self) -> None:
-        """End the service."""
+        """Stop the service."""
         if self._process is not None:
             with anyio.CancelScope(shield=True):
                 await self._process.aclose()

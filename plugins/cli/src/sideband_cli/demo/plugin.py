@@ -1,4 +1,4 @@
-"""The op family `demo`, which starts the service that the demo skill fetches from."""
+"""The op family `demo`, which starts the service for the demo skill."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["lifespan", "sideband_ops"]
 
 def sideband_ops() -> OpFamily:
     """Register the family."""
-    return OpFamily(name="demo", ops=(service,), doc="Runs the service of the demo.")
+    return OpFamily(name="demo", ops=(service,), doc="Runs the demo service.")
 
 
 def lifespan(ctx: PluginContext) -> AbstractAsyncContextManager[DemoService]:
-    """Keep the service for as long as the host runs."""
+    """Return the lifespan of the service, which ends with the host."""
     return DemoService.open(ctx)

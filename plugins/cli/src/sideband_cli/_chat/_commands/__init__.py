@@ -1,4 +1,4 @@
-"""The chat commands of the chat itself. Each has a module of its name: ``/rewind`` is in ``rewind.py``."""
+"""The built-in chat commands, each in a module of its name: ``/rewind`` is in ``rewind.py``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``/compact``: make the conversation shorter."""
+"""``/compact``: compact the conversation."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ __all__ = ["COMPACT"]
 async def _run(chat: ChatControl, instructions: str) -> str:
     before = chat.agent.context_tokens
     if not await chat.agent.compact(instructions):
-        return "there is nothing to shorten yet"
-    return f"shortened from about {before:,} to {chat.agent.context_tokens:,} tokens"
+        return "nothing to compact yet"
+    return f"compacted from about {before:,} to {chat.agent.context_tokens:,} tokens"
 
 
-COMPACT = RegisteredChatCommand("compact", "make the conversation shorter", _run, "[WHAT TO KEEP]")
+COMPACT = RegisteredChatCommand("compact", "compact the conversation", _run, "[INSTRUCTIONS]")

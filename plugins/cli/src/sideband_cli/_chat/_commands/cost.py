@@ -1,4 +1,4 @@
-"""``/cost``: show what the session has used."""
+"""``/cost``: show the tokens and cost of the session."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ async def _run(chat: ChatControl, _: str) -> str:
     return describe_usage(chat.agent.usage)
 
 
-COST = RegisteredChatCommand("cost", "show what the session has used", _run)
+COST = RegisteredChatCommand("cost", "show the tokens and cost of the session", _run)

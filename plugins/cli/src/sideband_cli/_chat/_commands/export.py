@@ -1,4 +1,4 @@
-"""``/export``: write the session into a new file."""
+"""``/export``: write the session to a new file."""
 
 from __future__ import annotations
 
@@ -21,4 +21,4 @@ async def _run(chat: ChatControl, file: str) -> str:
     return f"written to {path}"
 
 
-EXPORT = RegisteredChatCommand("export", "write the session into a new file", _run, "[FILE]")
+EXPORT = RegisteredChatCommand("export", "write the session to a new file", _run, "[FILE]")

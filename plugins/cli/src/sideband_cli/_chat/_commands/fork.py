@@ -1,4 +1,4 @@
-"""``/fork``: go on in a copy of the session, up to an entry."""
+"""``/fork``: continue in a copy of the session, up to an entry."""
 
 from __future__ import annotations
 
@@ -13,4 +13,4 @@ async def _run(chat: ChatControl, entry: str) -> str:
     return f"session {await chat.agent.fork(entry_id(chat.agent, entry) if entry else None)}, a copy of {before}"
 
 
-FORK = RegisteredChatCommand("fork", "go on in a copy of the session, up to an entry", _run, "[ENTRY]")
+FORK = RegisteredChatCommand("fork", "continue in a copy of the session, up to an entry", _run, "[ENTRY]")

@@ -9,8 +9,9 @@ __all__ = ["HELP"]
 
 async def _run(chat: ChatControl, _: str) -> str:
     keys = (
-        "A backslash at the end of a line goes on with the next one. Ctrl-C ends a run.\n"
-        "What is sent while the agent works is seen before its next step."
+        "A backslash at the end of a line continues the message on the next line.\n"
+        "A message sent while the agent is working is queued for its next step.\n"
+        "Ctrl-C aborts a run."
     )
     return f"{chat.help()}\n\n{keys}"
 

@@ -1,4 +1,4 @@
-"""``/label``: mark where the conversation stands."""
+"""``/label``: label the current position in the conversation."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ __all__ = ["LABEL"]
 
 
 async def _run(chat: ChatControl, text: str) -> str:
-    said = [entry for entry in chat.agent.session.path() if entry.type == "message"]
-    if not said:
-        raise UsageError("nothing was said yet")
-    entry = said[-1].id
+    messages = [entry for entry in chat.agent.session.path() if entry.type == "message"]
+    if not messages:
+        raise UsageError("the session has no messages yet")
+    entry = messages[-1].id
     await chat.agent.session.label(entry, text or None)
-    return f"{entry} is called `{text}`" if text else f"{entry} has no label any more"
+    return f"labelled {entry} as `{text}`" if text else f"removed the label of {entry}"
 
 
-LABEL = RegisteredChatCommand("label", "mark where the conversation stands", _run, "TEXT")
+LABEL = RegisteredChatCommand("label", "label the current position in the conversation", _run, "TEXT")

@@ -1,4 +1,4 @@
-"""``/later``: say something once this run is done."""
+"""``/later``: send a message after the current run."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["LATER"]
 
 async def _run(chat: ChatControl, text: str) -> None:
     if not text:
-        raise UsageError("there is nothing to say", hint="/later TEXT")
+        raise UsageError("the message is empty", hint="write /later TEXT")
     if chat.is_working:
         chat.agent.follow_up(text)
-        chat.frontend.line("queued: it is said once this run is done")
+        chat.frontend.line("queued for the end of this run")
     else:
         await chat.send(text)
 
 
-LATER = RegisteredChatCommand("later", "say something once this run is done", _run, "TEXT")
+LATER = RegisteredChatCommand("later", "send a message after the current run", _run, "TEXT")

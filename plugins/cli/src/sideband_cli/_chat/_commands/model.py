@@ -1,4 +1,4 @@
-"""``/model``: show the model, or use another one."""
+"""``/model``: show or change the model."""
 
 from __future__ import annotations
 
@@ -14,4 +14,4 @@ async def _run(chat: ChatControl, name: str) -> str:
     return f"the model is {chat.agent.model}"
 
 
-MODEL = RegisteredChatCommand("model", "show the model, or use another one", _run, "[PROVIDER:MODEL]")
+MODEL = RegisteredChatCommand("model", "show or change the model", _run, "[PROVIDER:MODEL]")

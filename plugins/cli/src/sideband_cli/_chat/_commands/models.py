@@ -1,4 +1,4 @@
-"""``/models``: list the models that can be used."""
+"""``/models``: list the available models."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ async def _run(chat: ChatControl, text: str) -> str:
     rows = [
         [one["name"], one["context_window"] or ""] for one in found["models"] if text.lower() in one["name"].lower()
     ]
-    return format_table(["model", "context"], rows) if rows else "there are none: see `sideband models list`"
+    return format_table(["model", "context"], rows) if rows else "no models found; see `sideband models list`"
 
 
-MODELS = RegisteredChatCommand("models", "list the models that can be used", _run, "[TEXT]")
+MODELS = RegisteredChatCommand("models", "list the available models", _run, "[TEXT]")

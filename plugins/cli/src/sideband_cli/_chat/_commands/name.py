@@ -9,7 +9,7 @@ __all__ = ["NAME"]
 
 async def _run(chat: ChatControl, text: str) -> str:
     await chat.agent.session.rename(text or None)
-    return f"the session is called `{text}`" if text else "the session has no name any more"
+    return f"named the session `{text}`" if text else "removed the name of the session"
 
 
 NAME = RegisteredChatCommand("name", "name the session", _run, "TEXT")

@@ -1,4 +1,4 @@
-"""``/new``: begin a new session."""
+"""``/new``: start a new session."""
 
 from __future__ import annotations
 
@@ -11,4 +11,4 @@ async def _run(chat: ChatControl, _: str) -> str:
     return f"session {await chat.agent.new_session()}"
 
 
-NEW = RegisteredChatCommand("new", "begin a new session", _run)
+NEW = RegisteredChatCommand("new", "start a new session", _run)

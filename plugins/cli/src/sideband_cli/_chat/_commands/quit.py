@@ -1,4 +1,4 @@
-"""``/quit``: leave; so does Ctrl-D."""
+"""``/quit``: leave the chat."""
 
 from __future__ import annotations
 
@@ -11,4 +11,4 @@ async def _run(chat: ChatControl, _: str) -> None:
     chat.frontend.leave()
 
 
-QUIT = RegisteredChatCommand("quit", "leave; so does Ctrl-D", _run)
+QUIT = RegisteredChatCommand("quit", "leave the chat (or press Ctrl-D)", _run)

@@ -1,4 +1,4 @@
-"""``/retry``: go on with a run that did not end."""
+"""``/retry``: resume a run that did not complete."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ __all__ = ["RETRY"]
 
 async def _run(chat: ChatControl, _: str) -> None:
     if chat.is_working:
-        raise UsageError("a run is under way already", hint="Ctrl-C ends it")
+        raise UsageError("a run is already in progress", hint="press Ctrl-C to abort it")
     await chat.begin(chat.agent.resume)
 
 
-RETRY = RegisteredChatCommand("retry", "go on with a run that did not end", _run)
+RETRY = RegisteredChatCommand("retry", "resume a run that did not complete", _run)

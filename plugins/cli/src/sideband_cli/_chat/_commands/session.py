@@ -1,4 +1,4 @@
-"""``/session``: show the session, or go over to another one."""
+"""``/session``: show the session, or switch to another one."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ async def _run(chat: ChatControl, which: str) -> str:
         ["folder", str(session.folder or "")],
         ["forked from", session.parent or ""],
         ["messages", str(info.messages)],
-        ["first", one_line(info.first)],
+        ["first message", one_line(info.first)],
     ]
     return format_table(["session", ""], [row for row in rows if row[1]], wrapped=True)
 
 
-SESSION = RegisteredChatCommand("session", "show the session, or go over to another one", _run, "[ID or NAME]")
+SESSION = RegisteredChatCommand("session", "show the session, or switch to another one", _run, "[ID or NAME]")

@@ -1,4 +1,4 @@
-"""``/sessions``: list sessions, the last one first."""
+"""``/sessions``: list sessions, most recent first."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SHOWN_SESSIONS = 20
 async def _run(chat: ChatControl, text: str) -> str:
     found = await chat.agent.sessions.list(text=text or None, limit=_SHOWN_SESSIONS)
     rows = [[info.id, info.updated[:16].replace("T", " "), info.name or one_line(info.first)] for info in found]
-    return format_table(["session", "used", "name, or what was said first"], rows) if rows else "there are none"
+    return format_table(["session", "last used", "name or first message"], rows) if rows else "no sessions"
 
 
-SESSIONS = RegisteredChatCommand("sessions", "list sessions, the last one first", _run, "[TEXT]")
+SESSIONS = RegisteredChatCommand("sessions", "list sessions, most recent first", _run, "[TEXT]")

@@ -16,9 +16,9 @@ async def _run(chat: ChatControl, _: str) -> str:
         ["model", agent.model],
         ["session", f"{session.id} {one_line(session.name or '')}".rstrip()],
         ["context", describe_context(agent)],
-        ["used", describe_usage(agent.usage)],
+        ["usage", describe_usage(agent.usage)],
         ["tools", str(len(agent.tools.tools))],
-        ["state", "working" if chat.is_working else "waiting for you"],
+        ["state", "working" if chat.is_working else "idle"],
     ]
     return format_table(["", ""], rows).split("\n", 2)[2]
 

@@ -10,7 +10,7 @@ __all__ = ["TOOLS"]
 
 async def _run(chat: ChatControl, _: str) -> str:
     rows = [[one.name, first_sentence(one.description), one.source] for one in chat.agent.tools.tools]
-    return format_table(["tool", "what it does", "from"], rows) if rows else "it may call none"
+    return format_table(["tool", "description", "source"], rows) if rows else "no tools"
 
 
 TOOLS = RegisteredChatCommand("tools", "list the tools that the model may call", _run)

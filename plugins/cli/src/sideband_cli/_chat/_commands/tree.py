@@ -9,7 +9,7 @@ __all__ = ["TREE"]
 
 
 async def _run(chat: ChatControl, _: str) -> str:
-    return "\n".join(tree_lines(chat.agent.session.tree)) or "nothing was said yet"
+    return "\n".join(tree_lines(chat.agent.session.tree)) or "no messages yet"
 
 
 TREE = RegisteredChatCommand("tree", "show the session with all its branches", _run)
