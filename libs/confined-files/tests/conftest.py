@@ -1,4 +1,4 @@
-"""A folder whose files are named by others, and one beside it that none of them may reach."""
+"""Fixtures: a confined folder, and a folder outside it that no path may reach."""
 
 import contextlib
 import os
@@ -34,7 +34,7 @@ def folder(root):
 
 @pytest.fixture
 def names():
-    """The names in a folder, in order."""
+    """Return the sorted names in a folder."""
 
     def names_of(path):
         return sorted(one.name for one in path.iterdir())
@@ -44,7 +44,7 @@ def names():
 
 @pytest.fixture
 def save():
-    """Writes a whole file."""
+    """Write and commit a whole file."""
 
     async def write(folder, path, data, **options):
         async with folder.writing(path, overwrite=options.get("overwrite", "expected" in options)) as file:
@@ -57,7 +57,7 @@ def save():
 
 @pytest.fixture
 def as_nobody():
-    """Without the rights over files that root has, which is another user's then. Tells whether it was root."""
+    """Drop root's privileges for a block. Yields whether the process was root."""
 
     @contextlib.contextmanager
     def dropped():

@@ -1,4 +1,4 @@
-"""Processes that are killed while they write, and a disk without room."""
+"""Writers that are killed, and a full disk."""
 
 import hashlib
 import random
@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 
-# Replaces one file again and again by whole contents of one letter, and says when it has begun.
+# Replaces one file again and again by contents of one repeated letter, and reports when it has begun.
 WRITER = """
 import anyio
 from pathlib import Path
@@ -23,7 +23,7 @@ async def main():
 anyio.run(main)
 """
 
-# Fills a disk of its own, which only it sees.
+# Fills a file system of its own, mounted in its own namespace.
 FILLER = """
 import anyio, sys
 from pathlib import Path
@@ -49,7 +49,7 @@ anyio.run(main)
 """
 
 
-def test_whoever_is_killed_while_writing_leaves_the_old_or_the_new_and_nothing_else(root, names):
+def test_killed_writer_leaves_either_the_old_or_the_new_file(root, names):
     whole = {hashlib.sha256(letter * 3_000_000).hexdigest() for letter in (b"a", b"b")}
     chance = random.Random(7)
     for _ in range(6):
@@ -57,13 +57,13 @@ def test_whoever_is_killed_while_writing_leaves_the_old_or_the_new_and_nothing_e
             [sys.executable, "-c", WRITER.replace("ROOT", repr(str(root)))], stdout=subprocess.PIPE
         ) as process:
             process.stdout.readline()
-            time.sleep(chance.random() * 0.1)  # a moment that nobody has chosen
+            time.sleep(chance.random() * 0.1)  # a random moment of the write
             process.kill()
         assert hashlib.sha256((root / "x").read_bytes()).hexdigest() in whole
         assert [one for one in names(root) if not one.endswith(".part")] == ["x"]
 
 
-def test_a_full_disk_leaves_what_was_there(root):
+def test_full_disk_leaves_the_old_file(root):
     mount = 'mount -t tmpfs -o size=512k none "$1" && exec "$2" -c "$3" "$1"'
     done = subprocess.run(
         ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mount, "sh", root, sys.executable, FILLER],

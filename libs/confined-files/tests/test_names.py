@@ -10,7 +10,7 @@ pytestmark = pytest.mark.anyio
 EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 
-async def test_a_folder_is_listed_in_order_and_page_by_page(folder, root):
+async def test_list_is_sorted_and_paginated(folder, root):
     for name in ("c", "a", "b", ".hidden"):
         (root / name).write_text(name)
     first = await folder.list(limit=2)
@@ -21,12 +21,12 @@ async def test_a_folder_is_listed_in_order_and_page_by_page(folder, root):
     assert not rest.truncated
 
 
-async def test_hidden_names_are_listed_when_asked_for(folder, root):
+async def test_hidden_names_are_listed_on_request(folder, root):
     (root / ".hidden").write_text("")
     assert [one.name for one in (await folder.list(limit=2, hidden=True)).entries] == [".hidden"]
 
 
-async def test_entries_say_what_they_are(folder, root, outside):
+async def test_entries_have_kind_size_and_permissions(folder, root, outside):
     (root / "file").write_text("abc")
     (root / "file").chmod(0o640)
     (root / "folder").mkdir()
@@ -46,13 +46,13 @@ async def test_entries_say_what_they_are(folder, root, outside):
     assert (await folder.entry(".")).kind == "folder"
 
 
-async def test_a_name_that_is_no_text_is_left_out(folder, root):
+async def test_name_that_is_not_utf8_is_omitted(folder, root):
     (root / os.fsdecode(b"\xff")).write_text("")
     listing = await folder.list(limit=9)
     assert (listing.entries, listing.left_out) == ((), 1)
 
 
-async def test_a_folder_of_many_names_is_listed_in_part(folder, root):
+async def test_one_page_of_a_large_folder_is_listed(folder, root):
     for number in range(500):
         os.close(os.open(root / f"{number:03}", os.O_CREAT | os.O_WRONLY))
     listing = await folder.list(limit=3, after="099")
@@ -60,21 +60,21 @@ async def test_a_folder_of_many_names_is_listed_in_part(folder, root):
     assert listing.truncated
 
 
-async def test_links_are_not_entered(folder, root, outside):
+async def test_links_are_not_followed(folder, root, outside):
     (root / "link").symlink_to(outside)
-    for what in (folder.list("link", limit=1), folder.entry("link/secret"), folder.make("link/x")):
+    for attempt in (folder.list("link", limit=1), folder.entry("link/secret"), folder.make("link/x")):
         with pytest.raises(FileRefused):
-            await what
+            await attempt
     assert sorted(one.name for one in outside.iterdir()) == ["secret"]
 
 
-async def test_a_folder_is_made_once_for_its_owner(folder, root):
+async def test_folder_is_created_once_for_its_owner_only(folder, root):
     assert await folder.make("a/b")
     assert not await folder.make("a/b")
     assert stat.S_IMODE((root / "a").stat().st_mode) == stat.S_IMODE((root / "a/b").stat().st_mode) == 0o700
 
 
-async def test_a_folder_takes_no_files_place(folder, root):
+async def test_folder_does_not_replace_a_file(folder, root):
     (root / "x").write_text("")
     with pytest.raises(FileTaken):
         await folder.make("x")
@@ -84,7 +84,7 @@ async def test_a_folder_takes_no_files_place(folder, root):
         await folder.make(".")
 
 
-async def test_a_file_is_removed(folder, root, names):
+async def test_file_is_removed(folder, root, names):
     (root / "x").write_text("")
     await folder.remove("x", expected=EMPTY)
     assert names(root) == []
@@ -92,7 +92,7 @@ async def test_a_file_is_removed(folder, root, names):
         await folder.remove("x")
 
 
-async def test_a_file_that_has_changed_is_not_removed(folder, root, names):
+async def test_changed_file_is_not_removed(folder, root, names):
     (root / "x").write_text("new")
     with pytest.raises(FileChanged) as caught:
         await folder.remove("x", expected=EMPTY)
@@ -100,7 +100,7 @@ async def test_a_file_that_has_changed_is_not_removed(folder, root, names):
     assert names(root) == ["x"]
 
 
-async def test_only_ordinary_files_are_removed(folder, root, outside, names):
+async def test_only_regular_files_are_removed(folder, root, outside, names):
     (root / "link").symlink_to(outside / "secret")
     (root / "sub").mkdir()
     (root / "way").symlink_to(outside)
@@ -111,7 +111,7 @@ async def test_only_ordinary_files_are_removed(folder, root, outside, names):
     assert names(outside) == ["secret"]
 
 
-async def test_an_empty_folder_is_removed_and_no_other(folder, root, outside, names):
+async def test_only_an_empty_folder_is_removed(folder, root, outside, names):
     (root / "a/b").mkdir(parents=True)
     (root / "x").write_text("")
     (root / "link").symlink_to(outside)
@@ -123,14 +123,14 @@ async def test_an_empty_folder_is_removed_and_no_other(folder, root, outside, na
     assert names(root) == ["link", "x"]
 
 
-async def test_a_file_gets_another_name(folder, root, names):
+async def test_file_is_renamed_into_a_new_folder(folder, root, names):
     (root / "x").write_text("content")
     await folder.move("x", "a/y")
     assert (root / "a/y").read_text() == "content"
     assert names(root) == ["a"]
 
 
-async def test_a_move_replaces_nothing_unless_asked_to(folder, root):
+async def test_move_replaces_a_file_only_with_overwrite(folder, root):
     (root / "x").write_text("new")
     (root / "y").write_text("old")
     with pytest.raises(FileTaken):
@@ -141,7 +141,7 @@ async def test_a_move_replaces_nothing_unless_asked_to(folder, root):
     assert not (root / "x").exists()
 
 
-async def test_only_ordinary_files_are_moved_and_replaced(folder, root, outside, names):
+async def test_only_regular_files_are_moved_and_replaced(folder, root, outside, names):
     (root / "x").write_text("")
     (root / "sub").mkdir()
     (root / "link").symlink_to(outside / "secret")
@@ -153,14 +153,14 @@ async def test_only_ordinary_files_are_moved_and_replaced(folder, root, outside,
     assert names(outside) == ["secret"]
 
 
-async def test_a_file_that_has_changed_is_not_moved(folder, root):
+async def test_changed_file_is_not_moved(folder, root):
     (root / "x").write_text("new")
     with pytest.raises(FileChanged):
         await folder.move("x", "y", expected=EMPTY)
     assert (root / "x").read_text() == "new"
 
 
-async def test_files_move_between_folders_both_ways_at_once(folder, root, tmp_path):
+async def test_concurrent_moves_in_opposite_directions_do_not_deadlock(folder, root, tmp_path):
     other = type(folder)(tmp_path / "other")
     (root / "x").write_text("x")
     (tmp_path / "other").mkdir()
@@ -177,9 +177,9 @@ async def test_files_move_between_folders_both_ways_at_once(folder, root, tmp_pa
     assert ((root / "x").read_text(), (tmp_path / "other/y").read_text()) == ("x", "y")
 
 
-async def test_a_file_does_not_move_to_another_disk(folder, root):
+async def test_file_does_not_move_to_another_file_system(folder, root):
     (root / "x").write_text("content")
     memory = type(folder)(Path("/dev/shm"))
-    with pytest.raises(FileRefused, match="another disk"):
+    with pytest.raises(FileRefused, match="another file system"):
         await folder.move("x", f"sideband-{os.getpid()}", into=memory)
     assert (root / "x").read_text() == "content"

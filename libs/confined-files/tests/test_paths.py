@@ -16,7 +16,7 @@ LARGE = ["a" * 300, "ü" * 101, "/".join("abcdefghijklmnopq"), "/".join(["a"] * 
 
 
 @pytest.mark.parametrize("path", [*ELSEWHERE, *INVISIBLE, *LARGE, "e\u0301.txt"])
-def test_a_path_that_leads_elsewhere_or_misleads_is_refused(path):
+def test_unsafe_or_misleading_path_is_rejected(path):
     with pytest.raises(FileRefused) as caught:
         normal_path(path)
     assert caught.value.code == "file.refused"
@@ -29,12 +29,12 @@ def test_a_path_that_leads_elsewhere_or_misleads_is_refused(path):
     ("path", "normal"),
     [("a//b c/ü.txt", "a/b c/ü.txt"), ("a/", "a"), ("", "."), (".", "."), ("...a"[3:], "a"), ("日本/x", "日本/x")],
 )
-def test_a_path_has_one_normal_form(path, normal):
+def test_path_is_normalised(path, normal):
     assert normal_path(path) == normal
 
 
 @given(st.text(max_size=60) | st.text(alphabet="a./~\\ \0:é\u0301", max_size=60))
-def test_whatever_is_let_through_stays_below_and_is_its_own_normal_form(path):
+def test_accepted_path_stays_below_the_folder_and_is_idempotent(path):
     try:
         normal = normal_path(path)
     except FileRefused:
@@ -48,24 +48,24 @@ def test_whatever_is_let_through_stays_below_and_is_its_own_normal_form(path):
 @pytest.mark.parametrize(
     "path", ["x", "", "~root/x", "~", "../x", "/a" * 3_000, "/a" * 65, *(f"/{one}" for one in INVISIBLE)]
 )
-def test_a_place_elsewhere_must_be_absolute_short_and_visible(path):
+def test_resolved_path_rejects_relative_long_and_invisible_paths(path):
     with pytest.raises(FileRefused):
         resolved_path(path)
 
 
-def test_a_place_elsewhere_is_resolved_through_links(tmp_path):
+def test_resolved_path_resolves_links(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     assert resolved_path(f"{tmp_path}/link/../real/./x/") == f"{tmp_path}/real/x"
     assert resolved_path(f"/{tmp_path}/link/x") == f"{tmp_path}/real/x"
 
 
-def test_a_place_elsewhere_may_begin_at_home(tmp_path, monkeypatch):
+def test_resolved_path_expands_the_home_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     assert resolved_path("~/x") == f"{tmp_path}/x"
 
 
-def test_a_link_to_what_can_not_be_seen_is_refused(tmp_path):
+def test_link_to_an_invisible_path_is_rejected(tmp_path):
     (tmp_path / "link").symlink_to("a\nb")
     with pytest.raises(FileRefused):
         resolved_path(f"{tmp_path}/link")
@@ -75,12 +75,12 @@ def test_a_link_to_what_can_not_be_seen_is_refused(tmp_path):
 @pytest.mark.parametrize(
     "path", ["..", "a/../../outside/secret", "../outside/secret", "/outside", "a//b", "a/./b", "\0"]
 )
-async def test_a_folder_refuses_what_nobody_has_normalised(folder, outside, path):
+async def test_folder_rejects_paths_that_are_not_normalised(folder, outside, path):
     with pytest.raises(FileRefused):
         await folder.read(path, max_bytes=100)
 
 
 @pytest.mark.anyio
-async def test_messages_call_a_file_by_its_whole_path(tmp_path):
+async def test_message_shows_the_absolute_path(tmp_path):
     with pytest.raises(FileNotFoundError, match=f"`{tmp_path}/x`"):
         await ConfinedFolder(Path("/")).read(str(tmp_path / "x")[1:], max_bytes=1)

@@ -22,12 +22,12 @@ def digest(data):
     return hashlib.sha256(data).hexdigest()
 
 
-async def test_a_file_appears_whole_with_its_digest(folder, root, names):
+async def test_file_appears_complete_with_its_digest(folder, root, names):
     async with folder.writing("a/b/x.bin") as file:
         await file.write(b"one")
         await file.write(b"two" * 1_000_000)
         assert await file.complete() == digest(b"one" + b"two" * 1_000_000)
-        # not even a temporary name, which would stay if the process were killed now
+        # not even a temporary name, which would remain if the process were killed now
         assert names(root / "a/b") == []
         await file.commit()
     content = (root / "a/b/x.bin").read_bytes()
@@ -36,19 +36,19 @@ async def test_a_file_appears_whole_with_its_digest(folder, root, names):
     assert names(root / "a/b") == ["x.bin"]
 
 
-async def test_what_is_written_is_its_owners_only(tmp_path, save):
+async def test_written_files_and_folders_are_private_to_the_owner(tmp_path, save):
     await save(ConfinedFolder(tmp_path / "new/root"), "a/x", b"")
     modes = [stat.S_IMODE((tmp_path / one).stat().st_mode) for one in ("new/root", "new/root/a", "new/root/a/x")]
     assert modes == [0o700, 0o700, 0o600]
 
 
-async def test_without_a_commit_nothing_is_left(folder, root, names):
+async def test_uncommitted_file_leaves_nothing(folder, root, names):
     async with folder.writing("x.bin") as file:
         await file.write(b"x" * 2_000_000)
     assert names(root) == []
 
 
-async def test_a_file_that_is_there_is_kept(folder, root):
+async def test_existing_file_is_not_replaced(folder, root):
     (root / "x").write_text("mine")
     with pytest.raises(FileTaken) as caught:
         async with folder.writing("x"):
@@ -57,7 +57,7 @@ async def test_a_file_that_is_there_is_kept(folder, root):
     assert (root / "x").read_text() == "mine"
 
 
-async def test_a_file_that_comes_meanwhile_is_kept(folder, root, names):
+async def test_file_created_before_the_commit_is_not_replaced(folder, root, names):
     async with folder.writing("x") as file:
         (root / "x").write_text("mine")
         with pytest.raises(FileTaken):
@@ -66,7 +66,7 @@ async def test_a_file_that_comes_meanwhile_is_kept(folder, root, names):
     assert names(root) == ["x"]
 
 
-async def test_a_file_may_be_replaced_when_asked_for_and_keeps_its_mode(folder, root, names, save):
+async def test_overwrite_replaces_the_file_and_keeps_its_mode(folder, root, names, save):
     (root / "x").write_text("old")
     (root / "x").chmod(0o6754)
     await save(folder, "x", b"new", overwrite=True)
@@ -76,40 +76,40 @@ async def test_a_file_may_be_replaced_when_asked_for_and_keeps_its_mode(folder, 
 
 
 @pytest.fixture
-def everybodys():
-    """A folder in which every user may write."""
+def shared_folder():
+    """A world-writable folder."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         root.chmod(0o777)
         yield root
 
 
-async def test_a_group_that_the_new_file_can_not_have_lends_its_rights_to_no_other_one(as_nobody, everybodys, save):
-    (everybodys / "x").write_text("old")
-    (everybodys / "x").chmod(0o664)
-    with as_nobody() as somebody_else:
-        await save(ConfinedFolder(everybodys), "x", b"new", overwrite=True)
-    assert stat.S_IMODE((everybodys / "x").stat().st_mode) == (0o604 if somebody_else else 0o664)
+async def test_replaced_file_grants_no_rights_to_another_group(as_nobody, shared_folder, save):
+    (shared_folder / "x").write_text("old")
+    (shared_folder / "x").chmod(0o664)
+    with as_nobody() as other_user:
+        await save(ConfinedFolder(shared_folder), "x", b"new", overwrite=True)
+    assert stat.S_IMODE((shared_folder / "x").stat().st_mode) == (0o604 if other_user else 0o664)
 
 
-async def test_the_mode_may_be_given(folder, root, save):
+async def test_permissions_set_the_mode(folder, root, save):
     await save(folder, "x", b"", permissions=0o4750)
     assert stat.S_IMODE((root / "x").stat().st_mode) == 0o750
 
 
-async def test_writing_changes_no_other_name_of_the_same_file(folder, root, outside, save):
+async def test_overwrite_does_not_change_other_hard_links(folder, root, outside, save):
     os.link(outside / "secret", root / "x")
     await save(folder, "x", b"new", overwrite=True)
     assert (outside / "secret").read_text() == "not yours"
 
 
-async def test_a_file_is_replaced_if_it_is_what_was_expected(folder, root, save):
+async def test_file_with_the_expected_digest_is_replaced(folder, root, save):
     (root / "x").write_text("old")
     await save(folder, "x", b"new", expected=digest(b"old"))
     assert (root / "x").read_text() == "new"
 
 
-async def test_a_file_that_has_changed_is_not_replaced(folder, root, names, save):
+async def test_changed_file_is_not_replaced(folder, root, names, save):
     (root / "x").write_text("changed")
     with pytest.raises(FileChanged) as caught:
         await save(folder, "x", b"new", expected=digest(b"old"))
@@ -118,13 +118,13 @@ async def test_a_file_that_has_changed_is_not_replaced(folder, root, names, save
     assert names(root) == ["x"]
 
 
-async def test_a_file_that_is_gone_is_not_replaced(folder, root, names, save):
-    with pytest.raises(FileChanged, match="gone"):
+async def test_missing_file_does_not_match_an_expected_digest(folder, root, names, save):
+    with pytest.raises(FileChanged, match="no longer exists"):
         await save(folder, "x", b"new", expected=digest(b"old"))
     assert names(root) == []
 
 
-async def test_of_two_who_expect_the_same_one_wins(folder, root, save):
+async def test_one_of_several_writers_expecting_the_same_digest_succeeds(folder, root, save):
     (root / "x").write_text("old")
     outcomes = []
 
@@ -142,7 +142,7 @@ async def test_of_two_who_expect_the_same_one_wins(folder, root, save):
     assert (root / "x").read_bytes() == won
 
 
-async def test_no_symbolic_link_is_followed(folder, root, outside, names):
+async def test_symbolic_links_are_not_followed(folder, root, outside, names):
     (root / "folder").symlink_to(outside)
     (root / "file").symlink_to(outside / "target")
     for path in ("folder/x", "file", "folder/secret"):
@@ -152,7 +152,7 @@ async def test_no_symbolic_link_is_followed(folder, root, outside, names):
     assert names(outside) == ["secret"]
 
 
-async def test_a_link_that_comes_meanwhile_is_not_followed(folder, root, outside, names):
+async def test_link_created_before_the_commit_is_not_followed(folder, root, outside, names):
     async with folder.writing("x", overwrite=True) as file:
         (root / "x").symlink_to(outside / "secret")
         with pytest.raises(FileRefused):
@@ -160,7 +160,7 @@ async def test_a_link_that_comes_meanwhile_is_not_followed(folder, root, outside
     assert (outside / "secret").read_text() == "not yours"
 
 
-async def test_a_link_as_root_is_refused(tmp_path, outside, names):
+async def test_root_that_is_a_link_is_rejected(tmp_path, outside, names):
     (tmp_path / "link").symlink_to(outside)
     with pytest.raises(FileRefused):
         async with ConfinedFolder(tmp_path / "link").writing("x"):
@@ -168,14 +168,14 @@ async def test_a_link_as_root_is_refused(tmp_path, outside, names):
     assert names(outside) == ["secret"]
 
 
-async def test_a_file_where_a_folder_should_be_is_refused(folder, root):
+async def test_file_as_parent_folder_is_rejected(folder, root):
     (root / "a").write_text("")
     with pytest.raises(FileRefused):
         async with folder.writing("a/x"):
             pass
 
 
-async def test_a_folder_where_the_file_should_be_is_refused(folder, root):
+async def test_folder_as_target_is_rejected(folder, root):
     (root / "a").mkdir()
     for path in ("a", "."):
         with pytest.raises(FileRefused):
@@ -183,7 +183,7 @@ async def test_a_folder_where_the_file_should_be_is_refused(folder, root):
                 pass
 
 
-async def test_a_file_grows_to_its_limit_only(folder, root, names):
+async def test_write_over_the_limit_is_rejected(folder, root, names):
     async with folder.writing("x", max_bytes=10) as file:
         await file.write(b"0123456789")
         with pytest.raises(FileTooLarge):
@@ -191,7 +191,7 @@ async def test_a_file_grows_to_its_limit_only(folder, root, names):
     assert names(root) == []
 
 
-async def test_a_disk_that_takes_no_more_leaves_no_file(folder, root, names):
+async def test_failed_write_leaves_no_file(folder, root, names):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1_500_000, hard))
     try:
@@ -206,25 +206,25 @@ async def test_a_disk_that_takes_no_more_leaves_no_file(folder, root, names):
 
 
 @pytest.fixture
-def somebody_else(root):
-    """Changes something in the folder, and lets go after so many seconds that nobody should wait for it."""
+def lock_holder(root):
+    """Hold the folder's lock for 20 seconds, longer than any test should wait. Yields an event set on release."""
     holder = os.open(root, os.O_RDONLY)
     fcntl.flock(holder, fcntl.LOCK_EX)
-    let_go = threading.Event()
+    released = threading.Event()
 
-    def let_it_go():
-        let_go.set()
+    def release():
+        released.set()
         fcntl.flock(holder, fcntl.LOCK_UN)
 
-    letting_go = threading.Timer(20, let_it_go)
-    letting_go.start()
-    yield let_go
-    letting_go.cancel()
-    letting_go.join()
+    timer = threading.Timer(20, release)
+    timer.start()
+    yield released
+    timer.cancel()
+    timer.join()
     os.close(holder)
 
 
-async def test_who_waits_for_another_writer_can_be_cancelled(folder, root, names, somebody_else):
+async def test_waiting_for_another_writer_can_be_cancelled(folder, root, names, lock_holder):
     ready = anyio.Event()
 
     async def write():
@@ -237,11 +237,11 @@ async def test_who_waits_for_another_writer_can_be_cancelled(folder, root, names
         await ready.wait()
         await anyio.wait_all_tasks_blocked()
         group.cancel_scope.cancel()
-    assert not somebody_else.is_set()
+    assert not lock_holder.is_set()
     assert names(root) == []
 
 
-async def test_nothing_stays_open_or_behind_when_a_writer_is_cancelled(folder, root, names):
+async def test_cancelled_writer_leaves_no_descriptor_and_no_file(folder, root, names):
     await folder.list(limit=1)
     before = descriptors()
     with anyio.CancelScope() as scope:
@@ -254,7 +254,7 @@ async def test_nothing_stays_open_or_behind_when_a_writer_is_cancelled(folder, r
     assert names(root) == []
 
 
-async def test_nothing_stays_open(folder, root, save):
+async def test_descriptors_are_closed(folder, root, save):
     await save(folder, "x", b"first")
     before = descriptors()
     await save(folder, "x", b"second", overwrite=True)

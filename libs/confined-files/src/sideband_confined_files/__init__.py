@@ -1,11 +1,12 @@
-"""Files below one folder, named by others: nothing they name leads out, and nothing is ever half-written.
+"""Access to files below one folder whose paths are untrusted: no path leads out, and writes are atomic.
 
-Every path is walked step by step with descriptors, and no step follows a link, so that swapping a folder for a link
-between a check and its use gains nothing. Only ordinary files are read. What is written is there whole or not at all,
-for its owner only. All waits are cancellable; what blocks runs in threads.
+Every path is walked component by component with file descriptors, and no component follows a symbolic link, so
+replacing a folder with a link between check and use gains an attacker nothing. Only regular files are read. Files are
+written completely or not at all, and are readable by their owner only. All waits can be cancelled; blocking calls run
+in threads.
 
-``normal_path`` checks paths below a folder of the host's own; ``resolved_path`` makes those elsewhere absolute, to be
-compared with a grant and then walked from ``/``.
+``normal_path`` validates a path below a folder that the host owns; ``resolved_path`` makes any other path absolute, to
+be compared with a grant and then walked from ``/``.
 """
 
 from ._errors import FileChanged, FileError, FileFailed, FileMissing, FileRefused, FileTaken, FileTooLarge

@@ -1,15 +1,15 @@
-"""What reading and writing files below a folder can fail with. Messages name files, never what is in them.
+"""Errors of file access. Messages name files and never contain their content.
 
     OpFailed
     └── FileError                           file.error
-        ├── FileRefused(PermissionError)        file.refused     the path leads elsewhere, or to no ordinary file
-        ├── FileMissing(FileNotFoundError)      file.missing     there is nothing at that path
-        ├── FileTaken(FileExistsError)          file.taken       there is something, and it must not be replaced
-        ├── FileChanged(RuntimeError)           file.changed     what is there is not what was expected
-        ├── FileTooLarge(ValueError)            file.too_large   a limit on size
-        └── FileFailed(OSError)                 file.failed      the disk is full, or the system refuses
+        ├── FileRefused(PermissionError)        file.refused     the path leads out or is not a regular file
+        ├── FileMissing(FileNotFoundError)      file.missing     the path does not exist
+        ├── FileTaken(FileExistsError)          file.taken       the path exists and must not be replaced
+        ├── FileChanged(RuntimeError)           file.changed     the content differs from what was expected
+        ├── FileTooLarge(ValueError)            file.too_large   the file exceeds the size limit
+        └── FileFailed(OSError)                 file.failed      a system call failed: the disk is full, for instance
 
-After any of them nothing was changed, except where a ``FileFailed`` says otherwise.
+Nothing has changed when one of them is raised, unless the message of a ``FileFailed`` says otherwise.
 """
 
 from __future__ import annotations
@@ -20,69 +20,69 @@ _SHOWN = 200
 
 
 def _show(path: str) -> str:
-    """The path as a message may hold it: on one line, without what moves a cursor, not endless."""
+    """Return the path for a message: on one line, without control characters, truncated."""
     text = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in path)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 class FileError(OpFailed):
-    """Something about a file can't be done."""
+    """A file operation failed."""
 
     nothing_happened = True
     code = "file.error"
 
 
 class FileRefused(FileError, PermissionError):
-    """The path leads out of its folder or through a link, has a part that is unsafe, or names no ordinary file."""
+    """The path leads out of its folder or through a link, has an unsafe component, or is not a regular file."""
 
     code = "file.refused"
 
     def __init__(
-        self, path: str, problem: str, *, hint: str = "name an ordinary file by its parts, such as `reports/may.csv`"
+        self,
+        path: str,
+        problem: str,
+        *,
+        hint: str = "use a relative path to a regular file, such as `reports/may.csv`",
     ) -> None:
-        super().__init__(f"the path `{_show(path)}` is refused: {problem}", hint=hint)
+        super().__init__(f"path `{_show(path)}` rejected: {problem}", hint=hint)
 
 
 class FileMissing(FileError, FileNotFoundError):
-    """There is nothing at that path."""
+    """The path does not exist."""
 
     code = "file.missing"
 
     def __init__(self, path: str) -> None:
-        super().__init__(
-            f"there is no `{_show(path)}`", hint="look at what its folder holds; large and small letters differ"
-        )
+        super().__init__(f"`{_show(path)}` does not exist", hint="list its folder; names are case-sensitive")
 
 
 class FileTaken(FileError, FileExistsError):
-    """There is something at that path, and it must not be replaced."""
+    """The path exists and must not be replaced."""
 
     code = "file.taken"
 
     def __init__(self, path: str) -> None:
-        super().__init__(
-            f"there is a file or folder `{_show(path)}` already", hint="pass `overwrite` if a file may be replaced"
-        )
+        super().__init__(f"`{_show(path)}` already exists", hint="pass `overwrite` to replace a file")
 
 
 class FileChanged(FileError, RuntimeError):
-    """What is there is not what was expected: somebody else has changed it."""
+    """The content differs from what was expected: another writer has changed the file."""
 
     code = "file.changed"
 
     def __init__(self, path: str, *, gone: bool = False) -> None:
-        what = "is gone" if gone else "has other content than expected"
-        super().__init__(f"`{_show(path)}` {what}", hint="read it again, and repeat the change on what is there now")
+        what = "no longer exists" if gone else "has changed since it was read"
+        super().__init__(f"`{_show(path)}` {what}", hint="read the file again and reapply the change")
 
 
 class FileTooLarge(FileError, ValueError):
-    """The file is larger than may be read or written at once."""
+    """The file exceeds the size limit of a read or a write."""
 
     code = "file.too_large"
 
     def __init__(self, path: str, size: int, limit: int) -> None:
         super().__init__(
-            f"`{_show(path)}` has {size:,} bytes, more than {limit:,}",
+            f"`{_show(path)}` has {size:,} bytes, which exceeds the limit of {limit:,}",
             hint="read it in parts with `offset` and `length`, or raise the limit",
         )
         self.size = size
@@ -90,11 +90,11 @@ class FileTooLarge(FileError, ValueError):
 
 
 class FileFailed(FileError, OSError):
-    """The operating system refused: the disk is full, for instance, or a permission is missing."""
+    """A system call failed: the disk is full, for instance, or a permission is missing."""
 
     code = "file.failed"
 
     def __init__(self, path: str, problem: str, *, happened: bool = False) -> None:
-        tail = "; the change was made, and may not survive a power cut" if happened else ""
-        super().__init__(f"`{_show(path)}`: {problem}{tail}", hint="look at free space, quotas and permissions")
+        tail = "; the change was made but may not survive a power failure" if happened else ""
+        super().__init__(f"`{_show(path)}`: {problem}{tail}", hint="check free space, quotas and permissions")
         self.nothing_happened = not happened

@@ -1,4 +1,4 @@
-"""A folder whose files are named by others. All waits are cancellable; what blocks runs in threads."""
+"""A folder that confines access by untrusted paths. All waits can be cancelled; blocking calls run in threads."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ T = TypeVar("T")
 
 @frozen
 class ConfinedFolder:
-    """A folder whose files are named by others.
+    """A folder that confines access by untrusted paths.
 
-    Paths are as ``normal_path`` answers them, or a resolved path without its first ``/`` if the folder is ``/``.
+    Paths are those that ``normal_path`` returns, or a resolved path without its leading ``/`` if the folder is ``/``.
 
     Args:
-        root: the folder. It is trusted, must not be a link itself, and is made when something is written.
-        excluded: folders below it that are never entered, under whatever path they are reached.
-        limiter: bounds the threads; by default anyio's own does.
+        root: the folder. It is trusted, must not be a link itself, and is created by the first write.
+        excluded: folders below it that are never entered, by any path.
+        limiter: bounds the number of threads; anyio's default limiter if ``None``.
 
     Example:
         >>> folder = ConfinedFolder(Path("/var/lib/example"))
@@ -48,15 +48,15 @@ class ConfinedFolder:
     limiter: CapacityLimiter | None = None
 
     def shown(self, path: str) -> str:
-        """How messages call what is at ``path``."""
+        """Return ``path`` as shown in messages."""
         return f"/{path}" if self.root == Path("/") else path
 
     async def read(self, path: str, *, max_bytes: int) -> bytes:
-        """All of an ordinary file.
+        """Return the content of a regular file.
 
         Raises:
-            FileTooLarge: it has more than ``max_bytes``.
-            FileMissing, FileRefused, FileFailed: as ``reading``.
+            FileTooLarge: if it has more than ``max_bytes``.
+            FileMissing, FileRefused, FileFailed: as for ``reading``.
         """
 
         def work() -> bytes:
@@ -70,12 +70,12 @@ class ConfinedFolder:
 
     @asynccontextmanager
     async def reading(self, path: str) -> AsyncIterator[FileReader]:
-        """An ordinary file, to be read piece by piece.
+        """Open a regular file, to be read in chunks.
 
         Raises:
-            FileMissing: it is not there.
-            FileRefused: it is no ordinary file, or a step on the way is a link.
-            FileFailed: the system refuses.
+            FileMissing: if it does not exist.
+            FileRefused: if it is not a regular file, or a folder in the path is a link.
+            FileFailed: if a system call fails.
         """
         async with self._kept(_opened(self, path)) as (descriptor, found):
             yield FileReader(self.shown(path), entry_of(parts_of(path)[-1], found), descriptor, self.limiter)
@@ -84,17 +84,17 @@ class ConfinedFolder:
     async def writing(
         self, path: str, *, overwrite: bool = False, max_bytes: int | None = None
     ) -> AsyncIterator[NewFile]:
-        """A new file. Without a commit, nothing is left, except folders on the way, which are made if they are missing.
+        """Open a new file. Without a commit, nothing remains except parent folders, which are created if missing.
 
         Args:
-            path: where it will be.
-            overwrite: whether there may be an ordinary file already; ``commit`` is asked again.
-            max_bytes: how large it may become.
+            path: its path once committed.
+            overwrite: whether a regular file may already exist at ``path``; ``commit`` takes the same argument.
+            max_bytes: the size limit, or ``None`` for no limit.
 
         Raises:
-            FileTaken: there is one, and it must not be replaced.
-            FileRefused: there is no ordinary file at its place, or a step on the way is a link or a file.
-            FileFailed: the system refuses.
+            FileTaken: if a file exists and must not be replaced.
+            FileRefused: if something other than a regular file exists, or a folder in the path is a link or a file.
+            FileFailed: if a system call fails.
         """
 
         @contextmanager
@@ -112,12 +112,12 @@ class ConfinedFolder:
             yield file
 
     async def entry(self, path: str) -> FolderEntry:
-        """What is known about a path. A link is not followed.
+        """Return the metadata of a path. A link is not followed.
 
         Raises:
-            FileMissing: there is nothing.
-            FileRefused: a step on the way is a link or a file.
-            FileFailed: the system refuses.
+            FileMissing: if the path does not exist.
+            FileRefused: if a folder in the path is a link or a file.
+            FileFailed: if a system call fails.
         """
 
         def work() -> FolderEntry:
@@ -130,11 +130,11 @@ class ConfinedFolder:
         return await self._in_thread(work)
 
     async def digest(self, path: str, *, max_bytes: int | None = None) -> str:
-        """The SHA-256 of an ordinary file, in hexadecimal.
+        """Return the SHA-256 of a regular file in hexadecimal.
 
         Raises:
-            FileTooLarge: it has more than ``max_bytes``.
-            FileMissing, FileRefused, FileFailed: as ``reading``.
+            FileTooLarge: if it has more than ``max_bytes``.
+            FileMissing, FileRefused, FileFailed: as for ``reading``.
         """
 
         def work() -> str:
@@ -147,18 +147,18 @@ class ConfinedFolder:
         return await self._in_thread(work)
 
     async def list(self, path: str = ".", *, limit: int, after: str = "", hidden: bool = False) -> Listing:
-        """The names in a folder, in order, however many there are.
+        """List the names in a folder, sorted. Memory use does not depend on how many names the folder has.
 
         Args:
             path: the folder.
-            limit: how many entries to answer at most.
-            after: only names after this one.
-            hidden: whether names that begin with a dot are meant too.
+            limit: the maximum number of entries.
+            after: return only names that sort after this one.
+            hidden: whether to include names that begin with a dot.
 
         Raises:
-            FileMissing: there is no such folder.
-            FileRefused: it is a file or a link, or a step on the way is one.
-            FileFailed: the system refuses.
+            FileMissing: if the folder does not exist.
+            FileRefused: if the path, or a folder in it, is a file or a link.
+            FileFailed: if a system call fails.
         """
 
         def work() -> Listing:
@@ -168,12 +168,12 @@ class ConfinedFolder:
         return await self._in_thread(work)
 
     async def make(self, path: str) -> bool:
-        """Make a folder, and those on the way, for the owner only. Answers whether it was not there before.
+        """Create a folder and its missing parents, accessible to the owner only. Return whether it was created.
 
         Raises:
-            FileTaken: there is a file with this name.
-            FileRefused: a step on the way is a link or a file.
-            FileFailed: the system refuses.
+            FileTaken: if a file with this name exists.
+            FileRefused: if a folder in the path is a link or a file.
+            FileFailed: if a system call fails.
         """
 
         def work() -> bool:
@@ -190,17 +190,17 @@ class ConfinedFolder:
         return await self._in_thread(work)
 
     async def remove(self, path: str, *, expected: str | None = None) -> None:
-        """Remove an ordinary file.
+        """Remove a regular file.
 
         Args:
-            path: which.
+            path: the file.
             expected: the SHA-256 that it must have.
 
         Raises:
-            FileMissing: it is not there.
-            FileChanged: it is not what was expected.
-            FileRefused: it is no ordinary file, or a step on the way is a link or a file.
-            FileFailed: the system refuses.
+            FileMissing: if it does not exist.
+            FileChanged: if its digest differs from ``expected``.
+            FileRefused: if it is not a regular file, or a folder in the path is a link or a file.
+            FileFailed: if a system call fails.
         """
 
         def work() -> None:
@@ -214,12 +214,12 @@ class ConfinedFolder:
         await self._in_thread(work)
 
     async def remove_folder(self, path: str) -> None:
-        """Remove a folder with nothing in it.
+        """Remove an empty folder.
 
         Raises:
-            FileMissing: it is not there.
-            FileRefused: there is something in it, it is no folder, or a step on the way is a link or a file.
-            FileFailed: the system refuses.
+            FileMissing: if it does not exist.
+            FileRefused: if it is not empty, is not a folder, or a folder in the path is a link or a file.
+            FileFailed: if a system call fails.
         """
 
         def work() -> None:
@@ -238,21 +238,22 @@ class ConfinedFolder:
         overwrite: bool = False,
         expected: str | None = None,
     ) -> None:
-        """Give an ordinary file another name, in this folder or in another one of the same file system.
+        """Rename a regular file within this folder, or move it to another one on the same file system.
 
         Args:
             path: the file.
-            target: its new path. Folders that are missing are made.
-            into: where ``target`` is; here by default.
-            overwrite: whether an ordinary file at ``target`` may be replaced.
-            expected: the SHA-256 that the file which is moved must have.
+            target: its new path. Missing parent folders are created.
+            into: the folder of ``target``; this one by default.
+            overwrite: whether a regular file at ``target`` may be replaced.
+            expected: the SHA-256 that the moved file must have.
 
         Raises:
-            FileMissing: it is not there.
-            FileTaken: there is something at the target that must not be replaced.
-            FileChanged: it is not what was expected.
-            FileRefused: one of them is no ordinary file, or a step on the way is a link or a file.
-            FileFailed: the system refuses; between two file systems, it always does.
+            FileMissing: if the file does not exist.
+            FileTaken: if ``target`` exists and must not be replaced.
+            FileChanged: if the digest differs from ``expected``.
+            FileRefused: if either path is not a regular file, a folder in a path is a link or a file, or ``target`` is
+                on another file system.
+            FileFailed: if a system call fails.
         """
         other = into or self
         shown, shown_target = self.shown(path), other.shown(target)
@@ -277,7 +278,7 @@ class ConfinedFolder:
 
     @asynccontextmanager
     async def _kept(self, blocking: contextlib.AbstractContextManager[T]) -> AsyncIterator[T]:
-        """Enter and leave in a thread what blocks."""
+        """Enter and exit a blocking context manager in a thread."""
         value = await self._in_thread(blocking.__enter__)
         try:
             yield value
@@ -295,7 +296,7 @@ def _folder(where: ConfinedFolder, path: str) -> Iterator[int]:
 
 @contextmanager
 def _parent(where: ConfinedFolder, path: str, *, create: bool = False) -> Iterator[tuple[int, str]]:
-    """The folder that a path is in, and its name there."""
+    """Open the parent folder of a path. Yields its descriptor and the last component."""
     shown, parts = where.shown(path), parts_of(path)
     if not parts:
         raise FileRefused(shown, "it is the folder itself")
@@ -324,13 +325,13 @@ def _rename(folder: int, name: str, target_folder: int, target: str, shown: str,
     except FileNotFoundError:
         found = None
     if found is not None and not stat.S_ISREG(found.st_mode):
-        raise FileRefused(shown, "what is there is no ordinary file")
+        raise FileRefused(shown, "it is not a regular file")
     if found is not None and not overwrite:
         raise FileTaken(shown)
     from_thread.check_cancelled()
     if overwrite:
         os.replace(name, target, src_dir_fd=folder, dst_dir_fd=target_folder)
         return
-    # a link, unlike a rename, never takes the place of what came meanwhile
+    # unlike a rename, a link never replaces a file that was created meanwhile
     os.link(name, target, src_dir_fd=folder, dst_dir_fd=target_folder, follow_symlinks=False)
     os.unlink(name, dir_fd=folder)

@@ -1,4 +1,4 @@
-"""What is known about the names in a folder. Blocks."""
+"""List the entries of a folder. Blocks."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ EntryKind = Literal["file", "folder", "link", "other"]
 
 @frozen
 class FolderEntry:
-    """What is known about one name in a folder.
+    """The metadata of one name in a folder.
 
     Attributes:
-        name: the last part of its path.
-        kind: a link is never followed: it is a ``link`` whatever it leads to; ``other`` is a pipe or a device.
-        size: bytes of a file, 0 for anything else.
+        name: the last component of its path.
+        kind: a symbolic link is a ``link`` whatever its target is; ``other`` is a pipe, a socket or a device.
+        size: bytes of a file, 0 for any other kind.
         modified: when its content was last changed, in seconds since 1970.
         permissions: the lower nine bits of its mode.
     """
@@ -41,9 +41,9 @@ class Listing:
     """Some entries of a folder.
 
     Attributes:
-        entries: in the order of their names.
-        truncated: whether there are more after them.
-        left_out: how many names were left out since they are hidden, or can't be written as text.
+        entries: sorted by name.
+        truncated: whether more entries follow.
+        left_out: the number of names omitted because they are hidden or not valid UTF-8.
     """
 
     entries: tuple[FolderEntry, ...]
@@ -52,7 +52,7 @@ class Listing:
 
 
 def entry_of(name: str, found: os.stat_result) -> FolderEntry:
-    """What a name stands for, from what the system says about it."""
+    """Build the entry of a name from its ``stat`` result."""
     kinds: dict[int, EntryKind] = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "link"}
     kind = kinds.get(stat.S_IFMT(found.st_mode), "other")
     size = found.st_size if kind == "file" else 0
@@ -60,7 +60,7 @@ def entry_of(name: str, found: os.stat_result) -> FolderEntry:
 
 
 def list_folder(folder: int, limit: int, after: str, *, hidden: bool) -> Listing:
-    """See ``ConfinedFolder.list``. However many names there are, only ``limit`` are kept in mind."""
+    """Implement ``ConfinedFolder.list``. Keeps at most ``limit`` + 1 names in memory."""
     left_out = 0
 
     def names() -> Iterator[str]:
@@ -77,12 +77,12 @@ def list_folder(folder: int, limit: int, after: str, *, hidden: bool) -> Listing
     chosen = heapq.nsmallest(limit + 1, names())
     entries = []
     for name in chosen[:limit]:
-        # it may have gone meanwhile
+        # it may have been removed meanwhile
         with contextlib.suppress(FileNotFoundError):
             entries.append(entry_of(name, os.stat(name, dir_fd=folder, follow_symlinks=False)))
     return Listing(tuple(entries), len(chosen) > limit, left_out)
 
 
 def _is_text(name: str) -> bool:
-    """Whether it can be told: names on a disk are bytes, which need not be UTF-8."""
+    """Return whether a name is text: names on disk are bytes, which need not be UTF-8."""
     return not any("\ud800" <= character <= "\udfff" for character in name)

@@ -1,4 +1,4 @@
-"""The one form in which a path is compared, walked and shown."""
+"""Normalise and validate paths before they are compared, walked or shown."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ from ._errors import FileRefused
 _DEEPEST = 16
 _DEEPEST_ELSEWHERE = 64
 _LONGEST_PART = 200
-# The system takes no longer path, and resolving one takes time by the square of its length.
+# PATH_MAX on Linux. Resolving a path takes time quadratic in its length.
 _LONGEST = 4_096
 _UNPORTABLE = re.compile(r"[\\:*?\"<>|]")
-# control, format (turns the direction of writing), half a character, separators of lines and paragraphs
+# control, format (such as bidirectional overrides), surrogate, line separator, paragraph separator
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 def normal_path(path: str) -> str:
-    """The one form of a path below a folder, for files that belong to the host and may move to other systems.
+    """Return the normal form of a path below a folder, for files that the host owns and that may move to other systems.
 
     Args:
-        path: parts with a ``/`` between them. ``""`` and ``"."`` are the folder itself.
+        path: components separated by ``/``. ``""`` and ``"."`` are the folder itself.
 
     Returns:
-        The same, with one ``/`` between two parts and none at the end; ``"."`` for the folder itself.
+        The path with single slashes and no trailing one; ``"."`` for the folder itself.
 
     Raises:
-        FileRefused: it is absolute, leads out of the folder, or has a part that is hidden, invisible or unsafe on
-            some system.
+        FileRefused: if the path is absolute, leads out of the folder, or has a component that is hidden, invisible or
+            unsafe on some system.
 
     Example:
         >>> normal_path("reports//2026/may.csv")
         'reports/2026/may.csv'
     """
     if path.startswith(("/", "~")):
-        raise FileRefused(path, "it does not begin in the folder for files")
+        raise FileRefused(path, "must be relative to the folder for files")
     if path in ("", "."):
         return "."
     parts = [part for part in path.split("/") if part]
     if not 0 < len(parts) <= _DEEPEST:
-        raise FileRefused(path, f"it has {len(parts)} parts, not 1 to {_DEEPEST}")
+        raise FileRefused(path, f"expected 1 to {_DEEPEST} components, got {len(parts)}")
     for part in parts:
         _check_part(part, path)
     return "/".join(parts)
@@ -49,45 +49,45 @@ def normal_path(path: str) -> str:
 
 def _check_part(part: str, path: str) -> None:
     if part.startswith("."):
-        raise FileRefused(path, f"`{part}` is hidden or leads elsewhere")
+        raise FileRefused(path, f"`{part}` is hidden or leads out of the folder")
     if _has_invisible(part):
-        raise FileRefused(path, "it has a character that can't be seen")
+        raise FileRefused(path, "it contains an invisible character")
     if part.endswith((" ", ".")) or _UNPORTABLE.search(part) or len(part.encode()) > _LONGEST_PART:
-        raise FileRefused(path, "a part of it is too long, or has characters that not all systems take")
+        raise FileRefused(path, "a component is too long or has characters that are not portable")
     if not unicodedata.is_normalized("NFC", part):
-        raise FileRefused(path, "it writes a character in two parts", hint="give the path in Unicode's normal form NFC")
+        raise FileRefused(path, "it is not NFC-normalised", hint="normalise the path to Unicode NFC")
 
 
 def resolved_path(path: str) -> str:
-    """An absolute path with all symbolic links resolved: the form in which grants name places outside the host.
+    """Return an absolute path with all symbolic links resolved, the form in which grants name paths outside the host.
 
-    What is there may change afterwards: walk it without following links.
+    The file system may change afterwards: walk the path without following links.
 
     Args:
-        path: an absolute path, or one that begins with ``~/``. What it names need not be there.
+        path: an absolute path, or one that begins with ``~/``. It need not exist.
 
     Raises:
-        FileRefused: it is not absolute, too long or deep, or has a character that can't be seen.
+        FileRefused: if the path is not absolute, too long, too deep, or contains an invisible character.
 
     Example:
         >>> resolved_path("/usr/../etc//hosts")
         '/etc/hosts'
     """
     if not path.startswith(("/", "~/")):
-        raise FileRefused(path, "it is not absolute")
+        raise FileRefused(path, "must be absolute")
     if len(path) > _LONGEST:
-        raise FileRefused(path, f"it has more than {_LONGEST:,} characters")
+        raise FileRefused(path, f"it exceeds the limit of {_LONGEST:,} characters")
     if _has_invisible(path):
-        raise FileRefused(path, "it has a character that can't be seen")
+        raise FileRefused(path, "it contains an invisible character")
     try:
         resolved = os.path.realpath(os.path.expanduser(path))  # noqa: PTH111  a Path would drop what follows a `//`
     except OSError as error:
-        # a link on the way became something else between two looks at it
-        raise FileRefused(path, "it changes while it is looked at", hint="try again") from error
+        # a link in the path was replaced between two system calls
+        raise FileRefused(path, "it changed while being resolved", hint="try again") from error
     if _has_invisible(resolved):
-        raise FileRefused(path, "it is a link to a path with a character that can't be seen")
+        raise FileRefused(path, "it links to a path with an invisible character")
     if resolved.count("/") > _DEEPEST_ELSEWHERE:
-        raise FileRefused(path, f"it has more than {_DEEPEST_ELSEWHERE} parts")
+        raise FileRefused(path, f"it exceeds the limit of {_DEEPEST_ELSEWHERE} components")
     return resolved
 
 
@@ -96,14 +96,14 @@ def _has_invisible(text: str) -> bool:
 
 
 def parts_of(path: str) -> tuple[str, ...]:
-    """The steps of a path below a folder; none for ``"."``.
+    """Return the components of a path below a folder; an empty tuple for ``"."``.
 
     Raises:
-        FileRefused: a step is none, or leads elsewhere. Whoever made the path has not used one of the functions above.
+        FileRefused: if a component is empty, ``.`` or ``..``: the path was not made by one of the functions above.
     """
     if path in ("", "."):
         return ()
     parts = tuple(path.split("/"))
     if any(part in ("", ".", "..") or "\0" in part for part in parts):
-        raise FileRefused(path, "a part of it leads elsewhere")
+        raise FileRefused(path, "a component leads out of the folder")
     return parts

@@ -1,4 +1,4 @@
-"""An ordinary file, read piece by piece."""
+"""Read a regular file in chunks."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ._steps import PIECE, digest_of, translating
 
 @define
 class FileReader:
-    """An ordinary file that is open for reading.
+    """A regular file that is open for reading.
 
     Attributes:
-        path: how messages call it.
-        entry: what was known about it when it was opened.
+        path: its path as shown in messages.
+        entry: its metadata at the time when it was opened.
     """
 
     path: str
@@ -27,24 +27,24 @@ class FileReader:
     _position: int = field(default=0, init=False)
 
     async def read(self, size: int = PIECE) -> bytes:
-        """The next piece, at most ``size`` bytes; empty at the end.
+        """Read the next chunk of at most ``size`` bytes; empty at end of file.
 
         Raises:
-            FileFailed: the system refuses.
+            FileFailed: if a system call fails.
         """
         piece = await to_thread.run_sync(self._read, size, limiter=self._limiter)
         self._position += len(piece)
         return piece
 
     def seek(self, position: int) -> None:
-        """Go on reading at this byte."""
+        """Continue reading at this byte offset."""
         self._position = position
 
     async def digest(self) -> str:
-        """The SHA-256 of all of it, in hexadecimal, wherever it is read now.
+        """Return the SHA-256 of the whole file in hexadecimal. Leaves the read position unchanged.
 
         Raises:
-            FileFailed: the system refuses.
+            FileFailed: if a system call fails.
         """
 
         def work() -> str:

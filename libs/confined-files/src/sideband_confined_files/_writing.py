@@ -1,7 +1,8 @@
-"""A new file that is there whole or not at all.
+"""Write new files atomically.
 
-``sideband.state`` writes files whole too, by their paths. Here others may change the paths meanwhile and may have made
-what is replaced, so that all is done by descriptors, without a name where the system can do that, and under a lock.
+``sideband.state`` also writes files atomically, by path. Here, other processes may change the paths meanwhile and may
+have created the replaced file. Therefore everything uses descriptors, without a name where the system supports that,
+and under a lock.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ _DESCRIPTORS = Path("/proc/self/fd")
 
 @define
 class NewFile:
-    """A file that is being written, without a name that anybody would read until it is complete.
+    """A file that is being written, hidden from readers until it is committed.
 
-    Where the system can do it, it has no name at all until then, so that nothing stays if the process is killed.
+    Where the system supports it, it has no name until then, so that nothing remains if the process is killed.
 
     Attributes:
-        path: how messages call it.
-        size: how many bytes were written.
+        path: its path as shown in messages.
+        size: the number of bytes written.
     """
 
     path: str
@@ -50,15 +51,15 @@ class NewFile:
 
     @property
     def sha256(self) -> str:
-        """The digest of what was written, in hexadecimal; of all of it once ``complete`` or ``commit`` was called."""
+        """The digest in hexadecimal. Covers everything written once ``complete`` or ``commit`` was called."""
         return self._digest.hexdigest()
 
     async def write(self, data: bytes) -> None:
-        """Add to the end.
+        """Append data.
 
         Raises:
-            FileTooLarge: it grows over its limit.
-            FileFailed: the disk is full, for instance.
+            FileTooLarge: if the file exceeds its size limit.
+            FileFailed: if a system call fails: the disk is full, for instance.
         """
         self.size += len(data)
         if self._max_bytes is not None and self.size > self._max_bytes:
@@ -68,13 +69,13 @@ class NewFile:
             await self._in_thread(self._flush)
 
     async def complete(self) -> str:
-        """Have all that was written on the disk, still without a name.
+        """Flush all written data to disk. The file still has no name.
 
         Returns:
-            Its SHA-256, in hexadecimal.
+            Its SHA-256 in hexadecimal.
 
         Raises:
-            FileFailed: the system refuses.
+            FileFailed: if a system call fails.
         """
         await self._in_thread(self._complete)
         return self.sha256
@@ -82,19 +83,19 @@ class NewFile:
     async def commit(
         self, *, overwrite: bool = False, expected: str | None = None, permissions: int | None = None
     ) -> None:
-        """Give it its name.
+        """Put the file at its path.
 
         Args:
-            overwrite: whether an ordinary file with this name may be replaced.
-            expected: the SHA-256 that the file which is replaced must have; ``overwrite`` goes without saying then.
-            permissions: the lower nine bits of its mode. By default those of the file that is replaced, or the
-                owner's to read and write.
+            overwrite: whether a regular file at the path may be replaced.
+            expected: the SHA-256 that the replaced file must have; implies ``overwrite``.
+            permissions: the lower nine bits of its mode. By default those of the replaced file, or read and write for
+                the owner.
 
         Raises:
-            FileTaken: there is something with this name by now, and it must not be replaced.
-            FileChanged: what is there is not what was expected.
-            FileRefused: there is a folder or a link with this name.
-            FileFailed: the system refuses.
+            FileTaken: if the path exists by now and must not be replaced.
+            FileChanged: if the digest of the existing file differs from ``expected``.
+            FileRefused: if the path is a folder or a link.
+            FileFailed: if a system call fails.
         """
 
         def work() -> None:
@@ -105,7 +106,7 @@ class NewFile:
         await self._in_thread(work)
 
     def discard(self) -> None:
-        """Let go of it; what was not committed is gone. Blocks."""
+        """Close the file and drop it unless it was committed. Blocks."""
         with contextlib.suppress(FileNotFoundError):
             if self._temporary is not None:
                 os.unlink(self._temporary, dir_fd=self._folder)
@@ -135,7 +136,7 @@ class NewFile:
         except FileNotFoundError:
             found = None
         if found is not None and not stat.S_ISREG(found.st_mode):
-            raise FileRefused(self.path, "what is there is no ordinary file")
+            raise FileRefused(self.path, "it is not a regular file")
         check_expected(self._folder, self._name, self.path, expected)
         _dress(self._descriptor, found, permissions)
         from_thread.check_cancelled()
@@ -150,14 +151,14 @@ class NewFile:
         settle(self._folder, self.path)
 
     def _named(self) -> str:
-        """Give a file without a name a temporary one: only what has a name can take another's place."""
+        """Link the unnamed file under a temporary name: only a named file can replace another."""
         name = _temporary_name()
         self._link(name)
         self._temporary = name
         return name
 
     def _link(self, name: str) -> None:
-        """Give it a name that nobody has."""
+        """Link the file under a name that does not exist yet."""
         if self._temporary is not None:
             os.link(self._temporary, name, src_dir_fd=self._folder, dst_dir_fd=self._folder, follow_symlinks=False)
         else:
@@ -165,11 +166,11 @@ class NewFile:
 
 
 def check_expected(folder: int, name: str, path: str, expected: str | None) -> None:
-    """Make sure that an ordinary file has this digest; with ``None``, whatever is there will do.
+    """Check that a regular file has this digest. With ``None``, any content is accepted.
 
     Raises:
-        FileChanged: it has another one, or is gone.
-        FileRefused: it is no ordinary file.
+        FileChanged: if the digest differs or the file no longer exists.
+        FileRefused: if it is not a regular file.
     """
     if expected is None:
         return
@@ -185,12 +186,12 @@ def check_expected(folder: int, name: str, path: str, expected: str | None) -> N
 def open_new(
     folder: int, name: str, path: str, *, overwrite: bool, max_bytes: int | None, limiter: CapacityLimiter | None
 ) -> NewFile:
-    """A new file for this folder. Its descriptor is the file's own; that of the folder stays the caller's.
+    """Open a new file in this folder. The file owns its descriptor; the caller keeps that of the folder.
 
     Raises:
-        FileTaken: there is one already, and it must not be replaced.
-        FileRefused: what is there is no ordinary file.
-        FileFailed: the system refuses.
+        FileTaken: if the path exists and must not be replaced.
+        FileRefused: if the path exists and is not a regular file.
+        FileFailed: if a system call fails.
     """
     with translating(path):
         with contextlib.suppress(FileNotFoundError):
@@ -202,13 +203,13 @@ def open_new(
 
 
 def _open_nameless(folder: int) -> tuple[int, None] | None:
-    """Where the system and this file system can do it."""
+    """Open a file without a name, or return ``None`` if the system or the file system does not support it."""
     if not hasattr(os, "O_TMPFILE") or not _DESCRIPTORS.exists():
         return None
     try:
         return os.open(".", _NAMELESS, mode=0o600, dir_fd=folder), None
     except (IsADirectoryError, OSError):
-        # whatever is wrong with the folder itself, creating a file by name says it better
+        # if the folder itself is the problem, creating a named file reports it more precisely
         return None
 
 
@@ -222,7 +223,7 @@ def _temporary_name() -> str:
 
 
 def _dress(descriptor: int, replaced: os.stat_result | None, permissions: int | None) -> None:
-    """Give the new file the rights of the one that it replaces, and nobody more than had them."""
+    """Give the new file the owner and mode of the replaced one, without granting access to any other user."""
     mode = permissions
     if replaced is not None:
         mine = os.fstat(descriptor)
@@ -231,7 +232,7 @@ def _dress(descriptor: int, replaced: os.stat_result | None, permissions: int | 
             try:
                 os.fchown(descriptor, replaced.st_uid, replaced.st_gid)
             except PermissionError:
-                # what its group could do would now be another group's
+                # the group permissions would now apply to a different group
                 mode &= ~0o070
     if mode is not None:
         os.fchmod(descriptor, mode & 0o777)

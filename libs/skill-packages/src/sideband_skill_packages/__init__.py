@@ -1,4 +1,4 @@
-"""Installs the packages that skills depend on, with uv."""
+"""Install the packages that skills depend on, using uv."""
 
 from ._errors import EnvironmentFailed, InstallerMissing
 from ._install import install

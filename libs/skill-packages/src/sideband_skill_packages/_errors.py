@@ -1,4 +1,4 @@
-"""What can go wrong when the packages of a skill are installed.
+"""Errors of installing a skill's packages.
 
     SidebandError
     ├── InstallerMissing(LookupError)             environment.no_installer
@@ -6,7 +6,7 @@
                                                   environment.packages, .network, .disk, .build,
                                                   .unwritable, .content
 
-After each of them nothing is left that was not there before.
+When one of them is raised, everything that was installed has been removed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 from sideband import SidebandError
 from sideband.exit_codes import ExitCode
 
-# What uv says, and the kind of failure that it is; the first that fits counts.
+# Fragments of uv's output and the kind of failure that they indicate; the first match is used.
 _SIGNS = (
     ("No space left on device", "disk"),
     ("Disk quota exceeded", "disk"),
@@ -27,67 +27,66 @@ _SIGNS = (
     ("was included as a URL dependency", "packages"),
 )
 _HINTS = {
-    "disk": "make room on the disk of SIDEBAND_HOME and on that of uv's cache, and try again",
-    "network": "see whether the index can be reached, or install from a folder of wheels: `--wheels DIR`",
+    "disk": "free disk space for SIDEBAND_HOME and for uv's cache, then try again",
+    "network": "check that the index is reachable, or install from a folder of wheels: `--wheels DIR`",
     "build": "choose a version with a wheel for this platform; `--build` runs the package's own code with your rights",
-    "packages": "change what the skill depends on, or let another folder or index supply it",
-    "failed": "see what uv says, and try again",
+    "packages": "change the skill's requirements, or use a folder or index that has the packages",
+    "failed": "check uv's output and try again",
 }
 
 
 class InstallerMissing(SidebandError, LookupError):
-    """There is no uv, which installs packages."""
+    """The program uv, which installs packages, was not found."""
 
     code = "environment.no_installer"
     exit_code = ExitCode.CONFIGURATION
 
     def __init__(self) -> None:
         super().__init__(
-            "packages of skills are installed with uv, and there is none: neither as a package of this Python nor on "
-            "the PATH",
+            "uv, which installs the packages of skills, was not found in this Python environment or on the PATH",
             hint="pip install uv",
         )
 
 
 class EnvironmentFailed(SidebandError, RuntimeError):
-    """The packages of a skill could not be installed. Nothing of them is left, and what was there is untouched."""
+    """The packages of a skill could not be installed. Existing environments are unchanged."""
 
     code = "environment.failed"
 
     @classmethod
     def of_uv(cls, skill: str, exit_code: int, output: list[str]) -> EnvironmentFailed:
-        """The failure that uv reported.
+        """Build the error for a failure of uv.
 
         Args:
-            skill: whose packages.
-            exit_code: uv's, negative for the signal that ended it.
+            skill: the name of the skill.
+            exit_code: the exit code of uv, negative if a signal killed it.
             output: the lines that it wrote.
         """
         begin = next((number for number, line in enumerate(output) if line.startswith("error:")), 0)
-        said = " ".join(" ".join(output[begin:]).removeprefix("error: ").split())[:2_000]
-        ended = f"signal {-exit_code} ended uv" if exit_code < 0 else f"uv ended with {exit_code}"
-        kind = next((kind for sign, kind in _SIGNS if sign in said), "failed")
+        message = " ".join(" ".join(output[begin:]).removeprefix("error: ").split())[:2_000]
+        ended = f"uv was killed by signal {-exit_code}" if exit_code < 0 else f"uv exited with code {exit_code}"
+        kind = next((kind for sign, kind in _SIGNS if sign in message), "failed")
         return cls(
-            f"the packages of the skill `{skill}` can't be installed: {said or ended}",
+            f"failed to install the packages of skill `{skill}`: {message or ended}",
             hint=_HINTS[kind],
             code=f"environment.{kind}",
         )
 
     @classmethod
     def unwritable(cls, skill: str, error: OSError) -> EnvironmentFailed:
-        """The host's own folders can't be written."""
+        """Build the error for a host folder that can't be written."""
         return cls(
-            f"the packages of the skill `{skill}` can't be installed: {error.filename or 'the folder'}: "
+            f"failed to install the packages of skill `{skill}`: {error.filename or 'the folder'}: "
             f"{error.strerror or error}",
-            hint="make room and give yourself the right, or set SIDEBAND_HOME to a folder that you can write to",
+            hint="check free space and permissions, or set SIDEBAND_HOME to a writable folder",
             code="environment.unwritable",
         )
 
     @classmethod
     def odd_file(cls, name: str) -> EnvironmentFailed:
-        """What was installed has something in it that is neither a file nor a folder."""
+        """Build the error for an installed path that is neither a file nor a folder."""
         return cls(
-            f"what was installed holds `{name}`, which is neither a file nor a folder, and is not used",
-            hint="find out which package brings it, and do without that package",
+            f"the installed packages contain `{name}`, which is neither a file nor a folder",
+            hint="find the package that contains it and remove that requirement",
             code="environment.content",
         )

@@ -1,4 +1,4 @@
-"""Makes a filled folder an environment: harmless and readable for workers, and recorded."""
+"""Turn a folder of installed packages into an environment that workers can use."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _READABLE = 0o444
 
 
 def harden(folder: Path, requirements: tuple[str, ...]) -> None:
-    """Make a freshly filled folder one that workers can use, and that nothing changes any more.
+    """Make the installed packages read-only, remove what workers must not use, and record the environment.
 
-    Programs, and files that would change the path of an interpreter, are removed: in a worker nothing starts the ones,
-    and nothing reads the others. Files become readable for everybody and writable for nobody, and are on disk after it.
+    Programs and ``.pth`` files, which would change an interpreter's path, are removed; workers use neither. Files
+    become readable by all users and writable by none, and are flushed to disk.
 
     Raises:
-        EnvironmentFailed: there is something in it that is neither a file nor a folder.
-        OSError: it can't be written.
+        EnvironmentFailed: if the folder contains something other than files and folders.
+        OSError: if the folder can't be written.
     """
     shutil.rmtree(folder / "bin", ignore_errors=True)
     for path in (folder / ".lock", *folder.glob("*.pth")):
@@ -40,7 +40,7 @@ def harden(folder: Path, requirements: tuple[str, ...]) -> None:
 
 
 def _packages(folder: Path) -> Iterator[tuple[str, str]]:
-    """Name and version of each package, from the names of the folders that describe them."""
+    """Yield the name and version of each package, from the names of its ``.dist-info`` folders."""
     for described in folder.glob("*-*.dist-info"):
         name, _, version = described.stem.partition("-")
         yield canonicalize_name(name), version

@@ -1,4 +1,4 @@
-"""Installs what a skill depends on, whole or not at all."""
+"""Install the packages of a skill, all or nothing."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from ._uv import PackageSource, install_packages
 async def install(
     environments: Environments, skill: SkillSpec, source: PackageSource | None = None
 ) -> Environment | None:
-    """Install what the skill depends on, whole or not at all. What is there already stays as it is.
+    """Install the packages that a skill depends on, all or nothing. An existing environment is not changed.
 
     Args:
-        environments: those of a host, ``host.environments``.
-        skill: whose packages.
-        source: where they come from; ``None``: the index that uv is configured with, wheels only.
+        environments: the environments of a host, ``host.environments``.
+        skill: the skill whose packages are installed.
+        source: where the packages come from; by default the index that uv is configured with, wheels only.
 
     Returns:
-        The environment; ``None`` if the skill needs none.
+        The environment, or ``None`` if the skill needs none.
 
     Raises:
-        InstallerMissing: there is no uv.
-        EnvironmentFailed: it could not be done; nothing of it is left.
-        SkillError: its requirements can't be understood, or it does not run on this version of Python.
+        InstallerMissing: if uv was not found.
+        EnvironmentFailed: if the installation failed; everything that was installed has been removed.
+        SkillError: if the requirements are invalid, or the skill does not support this version of Python.
 
     Example:
         >>> async def install_all(host: Host) -> None:

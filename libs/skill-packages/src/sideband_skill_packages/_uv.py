@@ -1,4 +1,4 @@
-"""Puts packages into a folder, with uv. No code of the packages runs, unless building was asked for."""
+"""Run uv to install packages into a folder. No package code runs unless building is allowed."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from ._errors import EnvironmentFailed, InstallerMissing
 
 _KEPT_LINES = 200
 _LONGEST_LINE = 4_000
-# A host that is killed ends nothing any more; then the kernel ends uv, which may be running code of packages.
+# If the host is killed it can't terminate uv, which may be running package code; the kernel then does.
 _ENDS_WITH_HOST = """
 import ctypes, os, signal, sys
 ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 if os.getppid() == int(sys.argv[1]):
     os.execv(sys.argv[2], sys.argv[2:])
 """
-# What would move uv to another folder or interpreter than those that are named here.
+# Variables that would point uv at a different folder or interpreter.
 _NOT_INHERITED = frozenset({"UV_PROJECT", "UV_PYTHON", "UV_SYSTEM_PYTHON", "UV_WORKING_DIR", "VIRTUAL_ENV"})
 
 
 @frozen
 class PackageSource:
-    """Where packages come from, and what may be done to get them.
+    """Where packages come from and how they may be obtained.
 
     Args:
-        wheels: a folder of wheels; then nothing else is looked at, and nothing is fetched.
-        offline: whether only what uv has fetched before may be used.
-        build: whether packages without a wheel may be built here, which runs their code with the user's rights.
-        on_progress: told each line that uv writes; must not block.
+        wheels: a folder of wheels; if set, no other source is used and nothing is downloaded.
+        offline: whether to use uv's cache only.
+        build: whether packages without a wheel may be built, which runs their code with the user's rights.
+        on_progress: called with each line that uv writes; must not block.
     """
 
     wheels: Path | None = None
@@ -51,14 +51,14 @@ class PackageSource:
 
 
 def _find_uv() -> Path:
-    """The program ``uv``: that of the installed package, else one on the PATH.
+    """Return the path of ``uv``: that of the installed package, otherwise one on the PATH.
 
     Raises:
-        InstallerMissing: there is neither.
+        InstallerMissing: if there is neither.
     """
     with suppress(ImportError, FileNotFoundError):
         return Path(import_module("uv").find_uv_bin())
-    # an entry that is no full path means the working directory, whose programs nobody chose
+    # a relative PATH entry depends on the working directory, which may contain untrusted programs
     folders = [folder for folder in os.environ.get("PATH", "").split(os.pathsep) if Path(folder).is_absolute()]
     found = shutil.which("uv", path=os.pathsep.join(folders))
     if found is None:
@@ -67,28 +67,28 @@ def _find_uv() -> Path:
 
 
 async def install_packages(folder: Path, skill: str, requirements: Iterable[str], source: PackageSource) -> None:
-    """Install these packages and what they need into ``folder``, for this interpreter.
+    """Install packages and their dependencies into ``folder``, for this interpreter.
 
-    When it is cancelled, uv and all that it started have ended before it returns.
+    If cancelled, uv and all processes that it started have ended when the call returns.
 
     Args:
-        folder: where to.
-        skill: whose packages they are, for messages.
-        requirements: names of packages and their versions, nothing that leads elsewhere.
-        source: where they come from.
+        folder: the target folder.
+        skill: the name of the skill, for messages.
+        requirements: names and versions of packages, without URLs or paths.
+        source: where the packages come from.
 
     Raises:
-        InstallerMissing: there is no uv.
-        EnvironmentFailed: uv could not do it.
+        InstallerMissing: if uv was not found.
+        EnvironmentFailed: if uv failed.
     """
-    command = [*_bound_to_host(), str(_find_uv()), *_words(folder, source), "--", *requirements]
+    command = [*_bound_to_host(), str(_find_uv()), *_arguments(folder, source), "--", *requirements]
     environment = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
     process = await anyio.open_process(
         command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        # uv reads settings in the folder that it runs in and in those above it; the user's own count all the same
+        # uv reads settings in the working directory and its parents; the user's own settings apply anyway
         cwd="/",
         env=environment,
         start_new_session=True,
@@ -105,29 +105,29 @@ async def install_packages(folder: Path, skill: str, requirements: Iterable[str]
 
 
 def _bound_to_host() -> list[str]:
-    """What to put before a program so that it ends with this process, where the system has a way to do it."""
+    """Return a command prefix that kills the program when this process dies; empty where that is not supported."""
     if sys.platform != "linux":
         return []
     return [sys.executable, "-I", "-S", "-c", _ENDS_WITH_HOST, str(os.getpid())]
 
 
-def _words(folder: Path, source: PackageSource) -> list[str]:
-    words = ["pip", "install", "--target", str(folder), "--python", sys.executable, "--no-python-downloads"]
-    words += ["--color", "never", "--no-progress"]
-    # a link into uv's cache could be changed from there; and workers can't keep what they compile
-    words += ["--link-mode", "copy", "--compile-bytecode"]
+def _arguments(folder: Path, source: PackageSource) -> list[str]:
+    arguments = ["pip", "install", "--target", str(folder), "--python", sys.executable, "--no-python-downloads"]
+    arguments += ["--color", "never", "--no-progress"]
+    # a link into uv's cache could be changed through it; workers can't save bytecode that they compile
+    arguments += ["--link-mode", "copy", "--compile-bytecode"]
     if not source.build:
-        words.append("--no-build")
+        arguments.append("--no-build")
     if source.offline or source.wheels is not None:
-        words.append("--offline")
+        arguments.append("--offline")
     if source.wheels is not None:
-        words += ["--no-index", "--find-links", str(source.wheels.absolute())]
-    return words
+        arguments += ["--no-index", "--find-links", str(source.wheels.absolute())]
+    return arguments
 
 
 async def _follow(process: Process, on_progress: Callable[[str], object] | None) -> list[str]:
-    """Hand on each line that uv writes, until it writes no more; the last ones are returned."""
-    assert process.stderr is not None  # noqa: S101 - it was asked for
+    """Pass each line that uv writes to ``on_progress``; return the last ones at end of output."""
+    assert process.stderr is not None  # noqa: S101 - requested above
     kept: deque[str] = deque(maxlen=_KEPT_LINES)
     begun = ""
     async for text in TextReceiveStream(process.stderr, errors="replace"):
@@ -142,6 +142,6 @@ async def _follow(process: Process, on_progress: Callable[[str], object] | None)
 
 
 def _end(process: Process) -> None:
-    """End uv, and what it started to build."""
+    """Kill uv and all processes that it started."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
